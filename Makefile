@@ -1,0 +1,66 @@
+# make demo    one real session on documents, live
+# make test    format, lint, types, import contracts, tests
+# Both make .venv first; everything below needs Python 3.11 or later and make, and nothing else.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+EXAMPLE ?= examples/consensus
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check unit serial bench chaos lint format diagrams schemas lock clean
+
+help:
+	@echo "make demo | test | bench | chaos | lint | format | diagrams | schemas | lock | clean"
+
+install: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Parley needs Python 3.11 or later, this is " + sys.version.split()[0])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/parley ask "$$(cat $(EXAMPLE)/question.txt)" --evidence $(EXAMPLE)/evidence
+
+test: lint unit serial
+
+# What does not depend on when things happen runs on two processes; kills, freezes and load run alone, after it.
+unit: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not serial"
+
+serial: $(STAMP)
+	$(BIN)/python -m pytest -q -m serial
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+chaos: $(STAMP)
+	$(BIN)/python -m benchmarks.chaos
+
+diagrams: $(STAMP)
+	$(BIN)/python -m docs.diagrams
+
+schemas: $(STAMP)
+	$(BIN)/python -m schemas.export
+
+# Needs uv. Names no index: whatever the caller's configuration says is used, and the hashes hold.
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+		--custom-compile-command "make lock" --all-extras pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,56 @@
+"""Documents that a worker holds: fetched once by content hash from a moderator, cached over sessions."""
+
+from collections import OrderedDict
+
+from bus import subjects
+from bus.connection import Connection
+from schemas.session import Document
+from schemas.turn import Documents, FetchDocuments, Turn, Work
+from schemas.wire import decode, encode
+
+_MOST_CHARACTERS = 32_000_000
+
+
+class DocumentCache:
+    """The least recently used go first, beyond 32 million characters."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._held: OrderedDict[str, Document] = OrderedDict()
+        self._size = 0
+
+    async def of(self, work: Work, turn: Turn) -> list[Document]:
+        """The documents of a turn, in its order; those that no moderator has are left out.
+
+        Raises
+        ------
+        BusError
+            No moderator answered.
+        """
+        while True:
+            missing = tuple(d.id for d in turn.documents if d.id not in self._held)
+            if not missing or not await self._fetch(work, missing):
+                break
+        found = []
+        for ref in turn.documents:
+            if ref.id in self._held:
+                self._held.move_to_end(ref.id)
+                found.append(self._held[ref.id])
+        self._shrink()
+        return found
+
+    async def _fetch(self, work: Work, ids: tuple[str, ...]) -> bool:
+        """Ask once; whether anything came."""
+        subject = subjects.doc(work.channel, work.session)
+        msg = await self._connection.request(subject, encode(FetchDocuments(ids=ids)), 5.0)
+        got = decode(msg.data, Documents).documents
+        for document in got:
+            if document.id not in self._held:
+                self._held[document.id] = document
+                self._size += len(document.text)
+        return bool(got)
+
+    def _shrink(self) -> None:
+        while self._size > _MOST_CHARACTERS and len(self._held) > 1:
+            _, document = self._held.popitem(last=False)
+            self._size -= len(document.text)

@@ -1,0 +1,94 @@
+"""One interface for whatever answers a turn.
+
+Errors, by whose fault it is:
+
+    ModelError                    base; its text goes to `Reply.error`, so it holds no key and no address
+    ├─ ModelMisconfigured         the operator's: an unknown model, an option that it does not know
+    ├─ ModelUnavailable           the environment's: not there, overloaded, too slow
+    ├─ ModelRefused               the peer's: what it said is not what was asked, after every repair
+    └─ NotRecorded                the recording's: it holds no reply for this turn
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from agents.context import Shown
+from schemas.turn import Usage
+from schemas.wire import Json, raw
+
+Emit = Callable[[str], None]
+"""Takes live text. The runtime passes one that drops it in rounds that nobody may read yet."""
+
+
+class ModelError(Exception):
+    """Base: the model gave no reply. `usage` is what it spent on trying."""
+
+    def __init__(self, why: str, usage: Usage | None = None) -> None:
+        self.why = why
+        self.usage = usage or Usage()
+        super().__init__(why)
+
+
+class ModelMisconfigured(ModelError):
+    """The operator's: an unknown model, an option that it does not know."""
+
+
+class ModelUnavailable(ModelError):
+    """The environment's: not there, overloaded, too slow."""
+
+
+class ModelRefused(ModelError):
+    """The peer's: what it said is not what was asked, after every repair."""
+
+
+class NotRecorded(ModelError):
+    """A recording holds no reply for this turn."""
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model answered."""
+
+    body: Any
+    """A message of the type that `Shown.reply` names, or raw JSON (the moderator checks it either way)."""
+    usage: Usage = Usage()
+    flags: tuple[str, ...] = ()
+    """What the transcript shows beside it: `repaired`, `estimated`, `injection`."""
+
+    def json(self) -> Json:
+        """The body as it goes into `Reply.body`."""
+        return self.body if isinstance(self.body, msgspec.Raw) else raw(self.body)
+
+
+class Model(Protocol):
+    """Answers turns. Safe for several turns at once on one event loop; cancelling `reply` ends the call behind it."""
+
+    @property
+    def name(self) -> str:
+        """As announced and as written beside each reply."""
+
+    @property
+    def family(self) -> str:
+        """Whose model it is: two of one family are not independent witnesses."""
+
+    @property
+    def metered(self) -> bool:
+        """Whether it counts tokens; one that does not reserves none and costs nothing."""
+
+    @property
+    def usd_per_million_input(self) -> float:
+        """US dollars for a million input tokens."""
+
+    @property
+    def usd_per_million_output(self) -> float:
+        """US dollars for a million output tokens."""
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """Answer one turn.
+
+        Raises
+        ------
+        ModelError
+            No reply can be had; the text says why and may be shown to anybody.
+        """

@@ -1,0 +1,472 @@
+"""The worker: serves the turns of one queue, as many at once as it has room for.
+
+A turn is durable: it stays un-acknowledged until a moderator has accepted or refused its reply, so it outlives this
+process. Before a model is paid, the worker knows that the turn is open (`_is_open`); while it works, the server hears of
+it every third of ack_wait; a stop heard on `control`, or found out by asking after a reconnect, cancels the model's call.
+"""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Self
+
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from agents.context import show
+from agents.documents import DocumentCache
+from agents.llm.base import Completion, Model, ModelError
+from agents.specs import AgentSpec
+from bus import subjects
+from bus.channels import ACCOUNT_OF_ROLE, CHANNELS, CONTROL, may_read, speaks_on
+from bus.connection import Connection
+from bus.errors import BusError, Denied, NoModerator
+from bus.work import Delivery, Pull
+from observability import logs, tracing
+from observability.metrics import Metrics
+from schemas.post import Live, Post
+from schemas.presence import Announcement
+from schemas.turn import Answer, Check, Checked, Reply, Speak, Turn, Work
+from schemas.wire import SchemaError, decode, encode
+
+_LOGGER = logging.getLogger(__name__)
+ANNOUNCE_S = 5.0
+_AFTER_RECONNECT_S = 2.0
+_SECOND_LOOK_S = 0.4
+_PATIENCE_S = 60.0
+"""So long after its deadline a reply is still offered, for its usage to be booked."""
+Hear = Callable[[Post], Speak | None]
+"""What a process does about a post that it hears: speak up, or nothing. Never a model call."""
+
+
+class _Job:
+    """One WORK message in hand."""
+
+    __slots__ = ("delivery", "open", "tasks", "touched", "work")
+
+    def __init__(self, delivery: Delivery, work: Work) -> None:
+        self.delivery = delivery
+        self.work = work
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.open = len(work.turns)
+        self.touched = time.monotonic()
+
+
+class Worker:
+    """One worker process's half that touches the bus. An async context manager; closing drains."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        spec: AgentSpec,
+        model: Model,
+        metrics: Metrics,
+        ack_wait_s: float = 8.0,
+        drain_s: float = 20.0,
+        hear: Hear | None = None,
+        checkpoint: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self._connection = connection
+        self._spec = spec
+        self._model = model
+        self._metrics = metrics
+        self._ack_wait_s = ack_wait_s
+        self._drain_s = drain_s
+        self._hear = hear
+        self._checkpoint = checkpoint
+        self._instance = secrets.token_hex(6)
+        self._documents = DocumentCache(connection)
+        self._account = ACCOUNT_OF_ROLE[spec.roles[0]]
+        self._jobs: dict[tuple[str, str], _Job] = {}
+        self._of_session: dict[str, set[tuple[str, str]]] = {}
+        self._room = asyncio.Semaphore(spec.room)
+        self._busy = 0
+        self._dead_lanes: dict[str, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._subs: list[Subscription] = []
+        self._draining = False
+        self._pull = Pull(
+            connection, "WORK", subjects.consumer(spec.queue), room=spec.room, on_message=self._on_work,
+            on_nobody=self._announce,
+        )  # fmt: skip
+        self._started = False
+        self._role = metrics.role(spec.roles[0])
+        self._model_label = metrics.model(model.name)
+
+    @property
+    def ready(self) -> str | None:
+        """None when it serves; else what is missing."""
+        if not self._started:
+            return "starting"
+        if self._draining:
+            return "draining"
+        return None if self._connection.nc.is_connected else "no connection to the bus"
+
+    async def __aenter__(self) -> Self:
+        subscribe = self._connection.subscribe
+        self._subs.append(await subscribe(subjects.channel_all(CONTROL), self._on_control))
+        self._subs.append(await subscribe(subjects.CALL, self._on_call))
+        if self._hear is not None:
+            for name in CHANNELS:
+                if name != CONTROL and may_read(self._account, name):
+                    # Copies of one queue share a group, so that one of them reacts.
+                    self._subs.append(
+                        await subscribe(subjects.channel_all(name), self._on_post, queue=self._spec.queue)
+                    )
+        self._connection.on_reconnect.append(self._on_reconnect)
+        await self._announce()
+        await self._pull.start()
+        for loop in (self._announcing(), self._heartbeat()):
+            self._spawn(loop)
+        self._metrics.worker_room.set(self._spec.room)
+        self._started = True
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Drain: take no more, finish what is running within `drain_s`, hand the rest back."""
+        self._draining = True
+        await self._pull.stop()
+        with contextlib.suppress(BusError):
+            await self._announce()
+        with contextlib.suppress(ValueError):
+            self._connection.on_reconnect.remove(self._on_reconnect)
+        running = [t for job in self._jobs.values() for t in job.tasks.values()]
+        if running:
+            await asyncio.wait(running, timeout=self._drain_s)
+        for job in list(self._jobs.values()):
+            for task in job.tasks.values():
+                task.cancel("handed back")
+        left = [t for job in self._jobs.values() for t in job.tasks.values()]
+        if left:
+            await asyncio.wait(left, timeout=2.0)
+        for task in self._tasks:
+            task.cancel()
+        for sub in self._subs:
+            with contextlib.suppress(Exception):
+                await sub.unsubscribe()
+        with contextlib.suppress(Exception):
+            await self._connection.nc.flush()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # -- presence
+    async def _announce(self) -> None:
+        model = self._model
+        announcement = Announcement(
+            instance=self._instance, queue=self._spec.queue, roles=self._spec.roles, model=model.name,
+            family=model.family, metered=model.metered, usd_per_million_input=model.usd_per_million_input,
+            usd_per_million_output=model.usd_per_million_output, room=self._spec.room, busy=self._busy,
+            expertise=self._spec.expertise, draining=self._draining,
+        )  # fmt: skip
+        await self._connection.publish(subjects.here(self._spec.queue), encode(announcement))
+
+    async def _announcing(self) -> None:
+        while True:
+            await asyncio.sleep(ANNOUNCE_S)
+            with contextlib.suppress(BusError):
+                await self._announce()
+
+    async def _on_call(self, _msg: Msg) -> None:
+        with contextlib.suppress(BusError):
+            await self._announce()
+
+    # -- taking work
+    def _on_work(self, delivery: Delivery) -> None:
+        try:
+            work = decode(delivery.data, Work)
+        except SchemaError as error:
+            _LOGGER.error("a turn that cannot be read is put back for no one: %s", error)
+            self._metrics.turns_skipped.inc()
+            self._pull.release()
+            self._spawn(self._settle(delivery, b"+TERM"))
+            return
+        key = (work.session, work.turns[0].id)
+        running = self._jobs.get(key)
+        if running is not None:
+            # Delivered again while it runs: only the subject to settle it at is new.
+            self._metrics.redeliveries.inc()
+            running.delivery.ack_subject = delivery.ack_subject
+            running.delivery.delivered = max(running.delivery.delivered, delivery.delivered)
+            self._pull.release()
+            return
+        if delivery.delivered > 1:
+            self._metrics.redeliveries.inc()
+        job = _Job(delivery, work)
+        self._jobs[key] = job
+        self._of_session.setdefault(work.session, set()).add(key)
+        for turn in work.turns:
+            job.tasks[turn.id] = asyncio.create_task(self._serve(key, job, turn))
+
+    async def _settle(self, delivery: Delivery, how: bytes) -> None:
+        with contextlib.suppress(BusError):
+            await self._pull.settle(delivery, how)
+
+    async def _serve(self, key: tuple[str, str], job: _Job, turn: Turn) -> None:
+        """One turn from taking to settling."""
+        outcome, settle = "failed", b"+ACK"
+        try:
+            async with self._room:
+                self._busy += 1
+                try:
+                    with (
+                        logs.session(job.work.session),
+                        tracing.process(
+                            "work", job.delivery.subject, headers=job.delivery.headers, session=job.work.session
+                        ),
+                    ):
+                        outcome = await self._turn(job, turn)
+                finally:
+                    self._busy -= 1
+        except asyncio.CancelledError as cancelled:
+            outcome = "cancelled"
+            if "handed back" in cancelled.args:
+                settle = b"-NAK"
+        except BusError as error:
+            _LOGGER.warning("turn %s left to be delivered again: %s", turn.id, error)
+            settle = b"" if not isinstance(error, Denied) else b"+TERM"
+        except Exception:
+            _LOGGER.exception("turn %s", turn.id)
+        self._metrics.worker_turns.labels(role=self._role, outcome=outcome).inc()
+        job.open -= 1
+        job.tasks.pop(turn.id, None)
+        if settle != b"+ACK":
+            job.touched = -1.0  # not all of it is done: nothing is acknowledged
+            if settle == b"-NAK":
+                await self._settle(job.delivery, settle)
+        if job.open == 0:
+            del self._jobs[key]
+            self._of_session[job.work.session].discard(key)
+            if not self._of_session[job.work.session]:
+                del self._of_session[job.work.session]
+            self._pull.release()
+            if job.touched >= 0:
+                await self._settle(job.delivery, b"+ACK")
+
+    async def _turn(self, job: _Job, turn: Turn) -> str:
+        """Ask the model and submit its reply; what became of it."""
+        work = job.work
+        if time.time_ns() >= turn.deadline_ns:
+            return "expired"
+        documents = await self._documents.of(work, turn) if turn.documents else []
+        shown = show(work, turn, documents)
+        if not await self._is_open(job, turn):
+            return "refused"
+        await self._live(work, turn, "thinking" if turn.attempt == 1 else "retrying")
+        started = time.perf_counter()
+        usage, error, completion = None, "", None
+        emit = self._emitter(work, turn)
+        try:
+            async with asyncio.timeout(max(0.0, (turn.deadline_ns - time.time_ns()) / 1e9)):
+                completion = await self._model.reply(shown, emit)
+        except TimeoutError:
+            return "expired"  # the session's timer says so to everybody
+        except ModelError as fault:
+            error, usage = fault.why or type(fault).__name__, fault.usage
+        except Exception as fault:
+            _LOGGER.exception("the model raised")
+            error = f"the model raised {type(fault).__name__}"
+        model_s = time.perf_counter() - started
+        self._metrics.model_seconds.labels(model=self._model_label).observe(model_s)
+        self._metrics.model_calls.labels(model=self._model_label).inc()
+        reply = self._reply(job, turn, completion, error, usage, model_s)
+        if error:
+            await self._live(work, turn, "failed", error)
+        if self._checkpoint is not None:
+            self._checkpoint("replied", work.session)
+        answer = await self._submit(work, turn, reply)
+        if answer.verdict != "accepted":
+            _LOGGER.info("turn %s: %s", turn.id, answer.why)
+        return answer.verdict
+
+    def _reply(
+        self, job: _Job, turn: Turn, completion: Completion | None, error: str, usage: Any, model_s: float
+    ) -> Reply:
+        common = {"turn": turn.id, "token": turn.token, "model": self._model.name, "model_s": model_s}
+        if completion is None:
+            given = {} if usage is None else {"usage": usage}
+            return Reply(**common, error=error or "no reply", deliveries=job.delivery.delivered, **given)  # type: ignore[arg-type]
+        return Reply(
+            **common,  # type: ignore[arg-type]
+            body=completion.json(),
+            usage=completion.usage,
+            flags=completion.flags,
+            deliveries=job.delivery.delivered,
+        )
+
+    # -- is it open?
+    async def _is_open(self, job: _Job, turn: Turn) -> bool:
+        """Whether the turn is open, known well enough to pay for a model call.
+
+        It may be assumed only of a first delivery, not re-issued, younger than half of ack_wait, and decided after this
+        connection was made. Otherwise a moderator is asked, which reads the log's tail; an answer that took longer than
+        a quarter of ack_wait does not count, and just after a reconnect there is a second look.
+        """
+        if self._fresh(job):
+            return True
+        while True:
+            asked = time.monotonic()
+            checked = await self._check(job.work, turn)
+            if time.monotonic() - asked > self._ack_wait_s / 4:
+                continue
+            if not checked.open:
+                return False
+            since = (time.time_ns() - self._connection.connected_at_ns) / 1e9
+            if since > _AFTER_RECONNECT_S + _SECOND_LOOK_S:
+                return True
+            await asyncio.sleep(_SECOND_LOOK_S)
+            asked = time.monotonic()
+            checked = await self._check(job.work, turn)
+            if not checked.open:
+                return False
+            if time.monotonic() - asked <= self._ack_wait_s / 4:
+                return True
+
+    def _fresh(self, job: _Job) -> bool:
+        age_s = (time.time_ns() - job.delivery.stored_ns) / 1e9
+        return (
+            job.delivery.delivered == 1
+            and not job.work.reissued
+            and age_s < self._ack_wait_s / 2
+            and job.work.decided_ns > self._connection.connected_at_ns
+            and bool(self._connection.nc.is_connected)
+        )
+
+    async def _check(self, work: Work, turn: Turn) -> Checked:
+        data = encode(Check(turn=turn.id, token=turn.token))
+        msg = await self._to_moderators(
+            lambda lane: subjects.check(lane, work.channel, self._spec.queue, work.session),
+            work,
+            data,
+            turn.deadline_ns,
+        )
+        return decode(msg.data, Checked)
+
+    # -- speaking
+    async def _submit(self, work: Work, turn: Turn, reply: Reply) -> Answer:
+        data = encode(reply)
+        wait = 0.05
+        while True:
+            msg = await self._to_moderators(
+                lambda lane: subjects.say(lane, work.channel, self._spec.queue, work.session), work, data,
+                turn.deadline_ns + int(_PATIENCE_S * 1e9),
+            )  # fmt: skip
+            answer = decode(msg.data, Answer)
+            if answer.verdict != "busy":
+                return answer
+            await asyncio.sleep(wait)
+            wait = min(1.0, wait * 2)
+
+    async def _to_moderators(self, subject: Callable[[str], str], work: Work, data: bytes, until_ns: int) -> Msg:
+        """A request on the lane whose cache is warm, else on any; silence is retried, until the turn has no point.
+
+        Raises
+        ------
+        BusError
+            Nobody answered until then, or the broker refused.
+        """
+        wait = 0.05
+        while True:
+            for lane in (work.lane, subjects.ANY):
+                if self._dead_lanes.get(lane, 0.0) > time.monotonic():
+                    continue
+                try:
+                    headers: dict[str, str] = {}
+                    tracing.inject(headers)
+                    msg = await self._connection.request(subject(lane), data, 2.0, headers or None)
+                    self._metrics.lane.labels(outcome="miss" if lane == subjects.ANY else "hit").inc()
+                    return msg
+                except Denied:
+                    raise
+                except BusError as error:
+                    if lane != subjects.ANY and isinstance(error, NoModerator):
+                        self._dead_lanes[lane] = time.monotonic() + 5.0
+                    elif time.time_ns() > until_ns:
+                        raise
+            await asyncio.sleep(wait)
+            wait = min(0.5, wait * 2)
+            if len(self._dead_lanes) > 1_000:
+                self._dead_lanes.clear()
+
+    def _emitter(self, work: Work, turn: Turn) -> Callable[[str], None]:
+        """Where live text goes: nowhere in a blind round."""
+        if not turn.stream:
+            return lambda _text: None
+        return lambda text: self._emit(work, turn, text)
+
+    def _emit(self, work: Work, turn: Turn, text: str) -> None:
+        self._spawn(self._live(work, turn, "text", text[:4_000]))
+
+    async def _live(self, work: Work, turn: Turn, state: str, text: str = "") -> None:
+        live = Live(session=work.session, seat=turn.seat, turn=turn.id, state=state, text=text, attempt=turn.attempt)
+        with contextlib.suppress(BusError):
+            await self._connection.publish(subjects.live(work.channel, self._spec.queue, work.session), encode(live))
+
+    # -- hearing
+    async def _on_control(self, msg: Msg) -> None:
+        """A stop decision: what runs for that session and was asked before it is cancelled."""
+        sid, _ = subjects.parse_channel(msg.subject)
+        if sid not in self._of_session:
+            return
+        post = decode(msg.data, Post)
+        if post.kind not in ("stop", "closed"):
+            return
+        for key in tuple(self._of_session.get(sid, ())):
+            for turn, task in tuple(self._jobs[key].tasks.items()):
+                if int(turn.split("-")[0]) < post.transition:
+                    task.cancel("stopped")
+
+    async def _on_post(self, msg: Msg) -> None:
+        self._spawn(self._react(decode(msg.data, Post)))
+
+    async def _react(self, post: Post) -> None:
+        assert self._hear is not None
+        speak = self._hear(post)
+        if speak is None:
+            return
+        subject = subjects.say(subjects.ANY, speaks_on(self._account), self._spec.queue, post.session)
+        for wait in (0.1, 0.2, 0.4, 0.8):
+            try:
+                answer = decode((await self._connection.request(subject, encode(speak), 2.0)).data, Answer)
+                if answer.verdict != "busy":
+                    return
+            except (NoModerator, TimeoutError, BusError) as error:
+                _LOGGER.info("not heard yet: %s", error)
+            await asyncio.sleep(wait)
+
+    # -- while it works
+    def _on_reconnect(self) -> None:
+        self._spawn(self._announce())
+        self._spawn(self._look_again())
+
+    async def _look_again(self) -> None:
+        """Ask after every running turn, and cancel what is closed: a post on `control` can be missed."""
+        for job in list(self._jobs.values()):
+            for turn in job.work.turns:
+                task = job.tasks.get(turn.id)
+                if task is None:
+                    continue
+                with contextlib.suppress(BusError, SchemaError):
+                    if not (await self._check(job.work, turn)).open:
+                        task.cancel("closed")
+
+    async def _heartbeat(self) -> None:
+        """Every third of ack_wait: tell the server of what runs; every ack_wait: ask whether it is still wanted."""
+        beat = self._ack_wait_s / 3
+        count = 0
+        while True:
+            await asyncio.sleep(beat)
+            count += 1
+            now = time.monotonic()
+            old = [j for j in self._jobs.values() if now - j.touched >= beat * 0.9 and j.touched >= 0]
+            for job in old:
+                await self._settle(job.delivery, b"+WPI")
+            if count % 3 == 0 and any(now - j.touched >= self._ack_wait_s for j in old):
+                await self._look_again()

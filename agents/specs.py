@@ -1,0 +1,110 @@
+"""Agent files: which queue a worker serves, in which roles, with which model.
+
+    queue: panelist_1
+    roles: [panelist]
+    model: extractive
+    options: {}
+    room: 4
+    expertise: [storage, backup]
+
+`parley agent panelist_1` works without a file: a role's name, or that name with a number, is a spec of its own.
+"""
+
+import difflib
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bus.channels import ACCOUNT_OF_ROLE
+
+
+class SpecError(ValueError):
+    """An agent file that cannot be used. Names the field, the value and what is allowed. The operator's fault."""
+
+    def __init__(self, source: str, field: str, why: str) -> None:
+        self.source = source
+        self.field = field
+        super().__init__(f"{source}: {field}: {why}" if field else f"{source}: {why}")
+
+
+class AgentSpec(BaseModel):
+    """One worker."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    queue: str = Field(min_length=1, max_length=64)
+    """What its credential serves; a seat without one of its own has its queue's name."""
+    roles: tuple[str, ...] = Field(min_length=1, strict=False)
+    model: str = Field(default="extractive", min_length=1)
+    """As agents.llm.make_model takes it."""
+    options: dict[str, Any] = {}
+    room: int = Field(default=4, ge=1, le=10_000)
+    """Turns at once."""
+    expertise: tuple[str, ...] = Field(default=(), strict=False)
+    """Words for what it knows about, used where a protocol weighs seats."""
+
+
+def builtin(name: str) -> AgentSpec | None:
+    """The spec that a name stands for: `analyst`, `panelist`, `panelist_2`; None if it stands for none."""
+    role = re.sub(r"_\d+\Z", "", name)
+    return AgentSpec(queue=name, roles=(role,)) if role in ACCOUNT_OF_ROLE else None
+
+
+def load(name_or_path: str) -> AgentSpec:
+    """A built-in spec by name, or one from a YAML file.
+
+    Raises
+    ------
+    SpecError
+        Neither a known name nor a readable file, or a file with a field that is missing, misspelt or out of range.
+    """
+    spec = builtin(name_or_path)
+    if spec is not None:
+        return spec
+    path = Path(name_or_path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        names = ", ".join(sorted(ACCOUNT_OF_ROLE))
+        raise SpecError(name_or_path, "", f"no such file, and no built-in agent (those are {names}, also with _1, _2 ...)") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(name_or_path, "", f"cannot be read: {error}") from error
+    return parse(text, name_or_path)
+
+
+def parse(text: str, source: str = "agent file") -> AgentSpec:
+    """A spec from YAML.
+
+    Raises
+    ------
+    SpecError
+        Not YAML, or a field that is missing, misspelt or out of range.
+    """
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SpecError(source, "", f"not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict):
+        raise SpecError(source, "", "a mapping with the field queue is wanted")
+    for key in data:
+        if key not in AgentSpec.model_fields:
+            raise SpecError(source, str(key), "no such field" + _near(str(key), list(AgentSpec.model_fields)))
+    try:
+        spec = AgentSpec(**data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        shown = "" if first["type"] == "missing" else f" (got {first['input']!r})"
+        raise SpecError(source, field, first["msg"] + shown) from error
+    for role in spec.roles:
+        if role not in ACCOUNT_OF_ROLE:
+            raise SpecError(source, "roles", f"no such role {role!r}" + _near(role, list(ACCOUNT_OF_ROLE)))
+    return spec
+
+
+def _near(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(sorted(known))}"

@@ -1,0 +1,458 @@
+"""One connection to the bus: the nats-py client with the policy that Parley needs, and every foreign error mapped.
+
+What the plain client does and must not: it closes for good when payload and headers exceed the server's limit (so the sum
+is checked before the wire); it gives up after some reconnects (never, here); it shows a denied permission as a time-out
+(here it is `Denied` for whoever is waiting on that subject); it lets requests that were under way when the connection
+broke wait out their time (here they fail at once as `Disconnected`; it is not known whether they were carried out).
+
+A request made while disconnected is kept by the client and goes out after the reconnect, also when its asker has given up
+by then. So everything stored has a message id or a compare-and-swap.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from bus.accounts import Credentials
+from bus.errors import (
+    ApiError,
+    BusError,
+    Closed,
+    Conflict,
+    Denied,
+    Disconnected,
+    NoModerator,
+    NoStream,
+    PayloadTooLarge,
+    RequestTimeout,
+    StoreError,
+    Unreachable,
+    WrongCredentials,
+)
+
+HEADROOM = 16 * 1024
+"""Bytes that are left free under the server's max_payload."""
+CONFLICTS = (10071, 10164)
+"""err_code of a lost compare-and-swap."""
+RECONNECT_WAIT_S = 0.25
+PING_INTERVAL_S = 15
+_VIOLATION = re.compile(
+    r'permissions violation for (publish|subscription|publish with reply) (?:to|of) "([^"]*)"', re.IGNORECASE
+)
+_OPERATIONS = {"publish": "publish", "subscription": "subscribe", "publish with reply": "be answered"}
+_log = logging.getLogger(__name__)
+
+Headers = Mapping[str, str]
+Handler = Callable[[Msg], Awaitable[None]]
+
+
+class PubAck(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream has the message."""
+
+    stream: str
+    seq: int
+    duplicate: bool = False
+    """Its id was known: nothing new was stored."""
+
+
+class _Refusal(msgspec.Struct, frozen=True):
+    description: str = ""
+    err_code: int = 0
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    stream: str = ""
+    seq: int = 0
+    duplicate: bool = False
+    error: _Refusal | None = None
+
+
+class _Pending(msgspec.Struct, eq=False):
+    subject: str
+    future: asyncio.Future[Msg]
+    reply: str
+
+
+_stored = msgspec.json.Decoder(_Stored)
+
+
+def _shown(url: str) -> str:
+    """The address without user and password."""
+    try:
+        parts = urlsplit(url if "//" in url else f"nats://{url}")
+        return f"{parts.scheme}://{parts.hostname}:{parts.port or 4222}"
+    except ValueError:
+        return "(not an address)"
+
+
+def _size(payload: bytes, headers: Headers | None) -> int:
+    if not headers:
+        return len(payload)
+    return len(payload) + 12 + sum(len(k.encode()) + len(v.encode()) + 4 for k, v in headers.items())
+
+
+class Connection:
+    """A connection of one user; made by `connect`, closed by `close` or at the end of `async with`.
+
+    Attributes
+    ----------
+    nc
+        The client underneath.
+    connected_at_ns
+        Unix time of the last (re)connect.
+    on_reconnect, on_disconnect
+        Synchronous callbacks, called in order; they start tasks for what takes longer.
+    denials
+        The last refusals by the broker, newest last.
+    """
+
+    def __init__(self, url: str, credentials: Credentials, on_closed: Callable[[], None] | None) -> None:
+        self.url = _shown(url)
+        self.credentials = credentials
+        self.nc = Client()
+        self.connected_at_ns = 0
+        self.on_reconnect: list[Callable[[], None]] = []
+        self.on_disconnect: list[Callable[[], None]] = []
+        self.denials: deque[Denied] = deque(maxlen=100)
+        self._on_closed = on_closed
+        self._closing = False
+        self._opening = True
+        self._retry_first = False
+        self._pending: dict[str, _Pending] = {}
+        self._counter = 0
+        self._inbox = ""
+
+    # -- life
+
+    async def _open(self, url: str, name: str, retry_first: bool) -> None:
+        self._retry_first = retry_first
+        try:
+            await self.nc.connect(
+                url,
+                name=name,
+                nkeys_seed_str=self.credentials.seed,
+                inbox_prefix=self.credentials.inbox_prefix,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=RECONNECT_WAIT_S,  # type: ignore[arg-type]
+                ping_interval=PING_INTERVAL_S,
+                error_cb=self._error,
+                closed_cb=self._closed,
+                disconnected_cb=self._disconnected,
+                reconnected_cb=self._reconnected,
+            )
+            self._opening = False
+            self.connected_at_ns = time.time_ns()
+            self._inbox = self.nc.new_inbox()
+            await self.nc.subscribe(f"{self._inbox}.*", cb=self._answered)
+        except (ValueError, OSError, nats.errors.Error) as error:
+            await self.close()
+            raise Unreachable(self.url, type(error).__name__) from None
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the connection; closing twice is fine. What is under way fails with `Closed`."""
+        self._closing = True
+        if not self.nc.is_closed:
+            try:
+                if self.nc.is_connected:
+                    await self.nc.flush(1)  # type: ignore[arg-type]
+            except nats.errors.Error:
+                _log.debug("closing without a last flush")
+            await self.nc.close()
+        self._fail_all(lambda subject: Closed())
+
+    async def __aenter__(self) -> "Connection":
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection stands just now."""
+        return self.nc.is_connected
+
+    @property
+    def max_size(self) -> int:
+        """Bytes that payload and headers may have together."""
+        return self.nc.max_payload - HEADROOM
+
+    # -- sending
+
+    async def publish(
+        self, subject: str, payload: bytes, headers: Headers | None = None, *, reply: str = "", confirm: bool = False
+    ) -> None:
+        """Publish over core NATS: lossy by nature.
+
+        Parameters
+        ----------
+        reply
+            Where answers go; under the user's inbox prefix, or nobody hears them.
+        confirm
+            Wait until the server has seen it, so that a refusal shows.
+
+        Raises
+        ------
+        PayloadTooLarge, Disconnected, Closed
+            Before anything was sent.
+        Denied
+            With `confirm`: the broker refused.
+        """
+        if not confirm:
+            await self._send(subject, payload, reply, headers)
+            return
+        token, pending = self._register(subject, reply)
+        try:
+            await self._send(subject, payload, reply, headers)
+            await self._flush(subject)
+            if pending.future.done():
+                pending.future.result()
+        finally:
+            self._forget(token)
+
+    async def request(self, subject: str, payload: bytes, timeout_s: float, headers: Headers | None = None) -> Msg:
+        """Ask over core NATS, and wait for one answer.
+
+        Raises
+        ------
+        NoModerator
+            Nobody serves the subject.
+        RequestTimeout, Disconnected
+            It is not known whether it was carried out.
+        Denied, PayloadTooLarge, Closed
+            It was not.
+        """
+        token, pending = self._register(subject)
+        expiry = asyncio.get_running_loop().call_later(timeout_s, self._expire, token, timeout_s)
+        try:
+            await self._send(subject, payload, f"{self._inbox}.{token}", headers)
+            answer = await pending.future
+        finally:
+            expiry.cancel()
+            self._forget(token)
+        if answer.headers and not answer.data and answer.headers.get("Status") == "503":
+            raise NoModerator(subject)
+        return answer
+
+    async def store(
+        self,
+        subject: str,
+        payload: bytes,
+        *,
+        msg_id: str | None = None,
+        expected_last: tuple[str, int] | None = None,
+        headers: Headers | None = None,
+        timeout_s: float = 5.0,
+    ) -> PubAck:
+        """Publish into a stream and wait until it is stored.
+
+        Parameters
+        ----------
+        msg_id
+            Within the stream's window, a second message of this id is not stored.
+        expected_last
+            Compare-and-swap: (subject filter, sequence of the last message under it; 0 for none).
+
+        Raises
+        ------
+        Conflict, StoreError
+            The compare-and-swap was lost; the stream refused it otherwise.
+        NoStream
+            No stream takes the subject.
+        RequestTimeout, Disconnected
+            It may be stored all the same, even later: repeat it with the same id or expectation.
+        """
+        fields = dict(headers or {})
+        if msg_id is not None:
+            fields["Nats-Msg-Id"] = msg_id
+        if expected_last is not None:
+            fields["Nats-Expected-Last-Subject-Sequence"] = str(expected_last[1])
+            fields["Nats-Expected-Last-Subject-Sequence-Subject"] = expected_last[0]
+        try:
+            answer = await self.request(subject, payload, timeout_s, fields or None)
+        except NoModerator:
+            raise NoStream(subject) from None
+        try:
+            ack = _stored.decode(answer.data)
+        except msgspec.DecodeError as error:
+            raise StoreError(0, f"not an acknowledgement ({error})", subject) from None
+        if ack.error is not None:
+            kind = Conflict if ack.error.err_code in CONFLICTS else StoreError
+            raise kind(ack.error.err_code, ack.error.description, subject)
+        return PubAck(stream=ack.stream, seq=ack.seq, duplicate=ack.duplicate)
+
+    async def api(self, suffix: str, body: object = None, timeout_s: float = 5.0) -> dict[str, Any]:
+        """Ask JetStream's API (`STREAM.INFO.LOG`); the answer as it came.
+
+        Raises
+        ------
+        ApiError
+            JetStream refused, with its err_code.
+        """
+        payload = b"" if body is None else msgspec.json.encode(body)
+        try:
+            answer = await self.request(f"$JS.API.{suffix}", payload, timeout_s)
+        except NoModerator:
+            raise ApiError(0, "JetStream does not answer", suffix) from None
+        found: dict[str, Any] = msgspec.json.decode(answer.data)
+        error = found.get("error")
+        if error:
+            raise ApiError(error.get("err_code", 0), error.get("description", ""), suffix)
+        return found
+
+    async def subscribe(self, subject: str, cb: Handler, queue: str = "") -> Subscription:
+        """Hear a subject. Callbacks of one subscription run one after another: hand over what takes time.
+
+        Raises
+        ------
+        Denied
+            The broker refused; the subscription is not there.
+        """
+        token, pending = self._register(subject)
+        try:
+            found = await self.nc.subscribe(subject, queue, cb)
+            await self._flush(subject)
+            if pending.future.done():
+                await found.unsubscribe()
+                pending.future.result()
+            return found
+        except nats.errors.Error as error:
+            raise self._mapped(error, subject) from None
+        finally:
+            self._forget(token)
+
+    # -- inside
+
+    async def _send(self, subject: str, payload: bytes, reply: str, headers: Headers | None) -> None:
+        size = _size(payload, headers)
+        if size > self.max_size:
+            raise PayloadTooLarge(size, self.max_size)
+        try:
+            await self.nc.publish(subject, payload, reply, dict(headers) if headers else None)
+        except nats.errors.Error as error:
+            raise self._mapped(error, subject) from None
+
+    async def _flush(self, subject: str, timeout_s: int = 5) -> None:
+        if not self.nc.is_connected:
+            return  # goes out with the reconnect
+        try:
+            await self.nc.flush(timeout_s)  # the client's PING overtakes what it still buffers; that is out by now,
+            await self.nc.flush(timeout_s)  # so the second PONG comes after the server has judged it
+        except nats.errors.Error as error:
+            raise self._mapped(error, subject) from None
+
+    def _mapped(self, error: Exception, subject: str) -> BusError:
+        if isinstance(error, nats.errors.OutboundBufferLimitError):
+            return Disconnected(subject, "not connected, and the buffer for it is full")
+        if isinstance(error, nats.errors.MaxPayloadError):
+            return PayloadTooLarge(self.nc.max_payload + 1, self.nc.max_payload)
+        if isinstance(error, (nats.errors.ConnectionClosedError, nats.errors.ConnectionDrainingError)):
+            return Closed()
+        if isinstance(error, (nats.errors.TimeoutError, nats.errors.StaleConnectionError)):
+            return Disconnected(subject)
+        return BusError(f"{subject}: {error}")
+
+    def _register(self, subject: str, reply: str = "") -> tuple[str, _Pending]:
+        if self.nc.is_closed:
+            raise Closed()
+        self._counter += 1
+        token = str(self._counter)
+        pending = self._pending[token] = _Pending(subject, asyncio.get_running_loop().create_future(), reply)
+        return token, pending
+
+    def _forget(self, token: str) -> None:
+        pending = self._pending.pop(token, None)
+        if pending is not None and pending.future.done() and not pending.future.cancelled():
+            pending.future.exception()  # seen
+
+    def _expire(self, token: str, timeout_s: float) -> None:
+        pending = self._pending.get(token)
+        if pending is not None and not pending.future.done():
+            pending.future.set_exception(RequestTimeout(pending.subject, timeout_s))
+
+    def _fail_all(self, make: Callable[[str], BusError]) -> None:
+        for pending in self._pending.values():
+            if not pending.future.done():
+                pending.future.set_exception(make(pending.subject))
+
+    async def _answered(self, msg: Msg) -> None:
+        pending = self._pending.get(msg.subject.rpartition(".")[2])
+        if pending is not None and not pending.future.done():
+            pending.future.set_result(msg)
+
+    # -- what the client tells us
+
+    async def _error(self, error: Exception) -> None:
+        if self._opening and "authorization" in str(error).lower():
+            raise WrongCredentials(self.url, self.credentials.user)
+        if self._opening and not self._retry_first:
+            raise Unreachable(self.url, getattr(error, "strerror", None) or str(error) or type(error).__name__)
+        found = _VIOLATION.search(str(error))
+        if found is None:
+            _log.info("bus: %s: %s", self.url, error)
+            return
+        operation = _OPERATIONS[found[1].lower()]
+        denied = Denied(found[2], operation)
+        for pending in self._pending.values():  # the client hands on the text in lower case
+            if found[2].lower() in (pending.subject.lower(), pending.reply.lower()) and not pending.future.done():
+                denied = Denied(pending.reply if operation == "be answered" else pending.subject, operation)
+                pending.future.set_exception(denied)
+        self.denials.append(denied)
+        _log.warning("bus: %s", denied)
+
+    async def _disconnected(self) -> None:
+        self._fail_all(Disconnected)
+        for callback in self.on_disconnect:
+            callback()
+
+    async def _reconnected(self) -> None:
+        self.connected_at_ns = time.time_ns()
+        for callback in self.on_reconnect:
+            callback()
+
+    async def _closed(self) -> None:
+        self._fail_all(lambda subject: Closed())
+        if not self._closing and self._on_closed is not None:
+            self._on_closed()
+
+
+async def connect(
+    url: str,
+    credentials: Credentials,
+    *,
+    name: str,
+    on_closed: Callable[[], None] | None = None,
+    retry_first: bool = False,
+) -> Connection:
+    """Connect as one user.
+
+    Parameters
+    ----------
+    name
+        Shown in the server's monitoring.
+    on_closed
+        Called if the connection closed for good without `close`: the process should end and be restarted.
+    retry_first
+        Wait until the server is there, however long; otherwise the first failure is raised.
+
+    Raises
+    ------
+    Unreachable, WrongCredentials
+        Nobody listens there; the server does not know this key.
+    """
+    connection = Connection(url, credentials, on_closed)
+    await connection._open(url, name, retry_first)
+    return connection

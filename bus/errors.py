@@ -1,0 +1,197 @@
+"""What can go wrong on the bus, and whose fault it is.
+
+    BusError
+    ├── LocalFault           ours: the caller asked for what cannot be
+    │   ├── PayloadTooLarge    size and limit
+    │   ├── Denied             the broker does not let this user do that
+    │   ├── Closed             the connection is closed for good
+    │   ├── BadKeyFile         a credentials or key file that cannot be used
+    │   └── BadTable           a table of users that no server could serve
+    ├── PeerFault            the other side answered, or should have
+    │   ├── NoModerator        nobody serves this request
+    │   ├── Busy               a moderator's queue for this author is full
+    │   ├── ApiError           JetStream refused a request, with its code
+    │   └── StoreError         a stream refused a message, with its code
+    │       └── Conflict       compare-and-swap: the session moved
+    └── EnvironmentFault     network, server, machine
+        ├── Unreachable        no server at this address
+        ├── WrongCredentials   the server does not know this key
+        ├── NoStream           no stream takes this subject (JetStream down, or not set up)
+        ├── NoAnswer           it is not known whether the request was carried out: repeat it
+        │   ├── RequestTimeout   silence
+        │   └── Disconnected     the connection broke while it was under way
+        ├── ServerNotFound     no nats-server binary on this machine
+        ├── ServerTooOld       its version and the least that will do
+        └── ServerFailed       the child did not come up
+
+No text ever holds a key.
+"""
+
+
+class BusError(Exception):
+    """Base of what this package raises."""
+
+
+class LocalFault(BusError):
+    """Ours."""
+
+
+class PeerFault(BusError):
+    """The other side's."""
+
+
+class EnvironmentFault(BusError):
+    """The network's, the server's, the machine's."""
+
+
+class PayloadTooLarge(LocalFault):
+    """Payload and headers together exceed what may be sent. Sizes in bytes."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        self.size = size
+        self.limit = limit
+        super().__init__(f"payload and headers {size:,} bytes, limit {limit:,} bytes")
+
+
+class Denied(LocalFault):
+    """The broker refused: this user's allow list has no such subject."""
+
+    def __init__(self, subject: str, operation: str = "publish") -> None:
+        self.subject = subject
+        self.operation = operation
+        super().__init__(f"the broker does not allow this user to {operation} on {subject}")
+
+
+class Closed(LocalFault):
+    """The connection is closed for good."""
+
+    def __init__(self, why: str = "the connection to the bus is closed") -> None:
+        super().__init__(why)
+
+
+class BadKeyFile(LocalFault):
+    """A credentials or key file that is absent, unreadable or not of the wanted form."""
+
+    def __init__(self, path: str, why: str) -> None:
+        self.path = path
+        self.why = why
+        super().__init__(f"{path}: {why}")
+
+
+class BadTable(LocalFault, ValueError):
+    """A table of users that contradicts itself or the table of channels."""
+
+
+class NoModerator(PeerFault):
+    """Nobody serves the request: no moderator is running, or not this lane's."""
+
+    def __init__(self, subject: str) -> None:
+        self.subject = subject
+        super().__init__(f"nobody answers on {subject}: is a moderator running?")
+
+
+class Busy(PeerFault):
+    """A moderator has too much of this author's waiting; ask again a little later."""
+
+    def __init__(self, subject: str) -> None:
+        self.subject = subject
+        super().__init__(f"the moderator is busy ({subject}); ask again a little later")
+
+
+class ApiError(PeerFault):
+    """JetStream refused a request."""
+
+    def __init__(self, err_code: int, text: str, request: str = "") -> None:
+        self.err_code = err_code
+        self.text = text
+        self.request = request
+        super().__init__(f"JetStream refused {request or 'a request'}: {text} ({err_code})")
+
+
+class StoreError(PeerFault):
+    """A stream refused a message."""
+
+    def __init__(self, err_code: int, text: str, subject: str = "") -> None:
+        self.err_code = err_code
+        self.text = text
+        self.subject = subject
+        super().__init__(f"not stored on {subject}: {text} ({err_code})")
+
+
+class Conflict(StoreError):
+    """Compare-and-swap: the last sequence is not the expected one, someone else moved the session."""
+
+
+class Unreachable(EnvironmentFault):
+    """No NATS server answers at this address."""
+
+    def __init__(self, url: str, why: str = "") -> None:
+        self.url = url
+        self.why = why
+        super().__init__(f"no NATS server answers at {url}" + (f": {why}" if why else ""))
+
+
+class WrongCredentials(EnvironmentFault):
+    """The server does not accept this user's key."""
+
+    def __init__(self, url: str, user: str) -> None:
+        self.url = url
+        self.user = user
+        super().__init__(f"the server at {url} does not accept the credentials of {user!r}")
+
+
+class NoStream(EnvironmentFault):
+    """No stream takes messages on this subject."""
+
+    def __init__(self, subject: str) -> None:
+        self.subject = subject
+        super().__init__(f"no stream takes messages on {subject}: is JetStream up, and were the streams set up?")
+
+
+class NoAnswer(EnvironmentFault):
+    """It is not known whether the request was carried out. Repeat it: every repeat is safe."""
+
+    def __init__(self, subject: str, why: str) -> None:
+        self.subject = subject
+        super().__init__(f"no answer on {subject}: {why}")
+
+
+class RequestTimeout(NoAnswer):
+    """Nothing came back in time."""
+
+    def __init__(self, subject: str, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        super().__init__(subject, f"nothing within {timeout_s:g} s")
+
+
+class Disconnected(NoAnswer):
+    """The connection broke while the request was under way, or is broken and its buffer is full."""
+
+    def __init__(self, subject: str, why: str = "the connection broke while it was under way") -> None:
+        super().__init__(subject, why)
+
+
+class ServerNotFound(EnvironmentFault):
+    """No nats-server binary."""
+
+    def __init__(self, looked: tuple[str, ...]) -> None:
+        self.looked = looked
+        super().__init__("no nats-server found; looked at " + ", ".join(looked))
+
+
+class ServerTooOld(EnvironmentFault):
+    """A nats-server without what the streams need."""
+
+    def __init__(self, version: str, least: str) -> None:
+        self.version = version
+        self.least = least
+        super().__init__(f"nats-server is {version}, needed is {least} or later")
+
+
+class ServerFailed(EnvironmentFault):
+    """The nats-server child did not come up."""
+
+    def __init__(self, why: str, log_tail: str = "") -> None:
+        self.why = why
+        self.log_tail = log_tail
+        super().__init__(f"nats-server: {why}" + (f"\n{log_tail}" if log_tail else ""))

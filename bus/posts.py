@@ -1,0 +1,169 @@
+"""Reading channels: live posts over core NATS, history by asking a moderator.
+
+Live posts are lossy by nature. A post's number on its channel says what was dropped: doubles are passed over, a gap is asked
+for, and after a reconnect or a silence the reader asks anyway. What it yields is complete and in order, whatever the wire did.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from bus import subjects
+from bus.channels import CONTROL
+from bus.connection import Connection
+from bus.errors import BusError, LocalFault
+from schemas.post import Live, Post, Posts, ReadPosts
+from schemas.wire import Undecodable, decode, encode
+
+CLOSED = "closed"
+"""Kind of the last post of a session, on `control`."""
+
+
+class UnknownSession(BusError):
+    """No moderator knows this session. The caller's fault."""
+
+    def __init__(self, sid: str) -> None:
+        self.sid = sid
+        super().__init__(f"no session {sid}")
+
+
+class Reader:
+    """Follows channels of sessions over one connection.
+
+    Parameters
+    ----------
+    quiet_s
+        Seconds of silence after which history is asked for: the longest that a lost post stays unseen.
+    patience_s
+        Seconds for which a moderator that does not answer is asked again before the error is raised.
+    """
+
+    def __init__(self, connection: Connection, *, quiet_s: float = 2.0, patience_s: float = 30.0) -> None:
+        self._connection = connection
+        self._quiet_s = quiet_s
+        self._patience_s = patience_s
+
+    async def follow(
+        self, sid: str, channels: Sequence[str], from_k: int = 0, on_live: Callable[[Live], None] | None = None
+    ) -> AsyncIterator[Post]:
+        """Posts of the channels, each channel in order from number `from_k`; ends after `closed` on `control`.
+
+        Parameters
+        ----------
+        on_live
+            Called with seat states and live text as they come; lossy, in no order with the posts.
+
+        Raises
+        ------
+        UnknownSession
+            No moderator knows it.
+        BusError
+            No moderator answered for `patience_s`.
+        """
+        got: asyncio.Queue[Post | None] = asyncio.Queue()
+        subscriptions = await self._subscribe(sid, channels, got, on_live)
+
+        def on_reconnect() -> None:
+            got.put_nowait(None)
+
+        self._connection.on_reconnect.append(on_reconnect)
+        following = _Following({c: from_k for c in channels})
+        try:
+            async for post in self._catch_up(sid, channels, following):
+                yield post
+            while not following.closed:
+                try:
+                    heard = await asyncio.wait_for(got.get(), self._quiet_s)
+                except TimeoutError:
+                    heard = None
+                if heard is not None and following.is_next(heard):
+                    if heard.kind == CLOSED and heard.channel == CONTROL:
+                        async for post in self._catch_up(sid, [c for c in channels if c != CONTROL], following):
+                            yield post
+                    following.took(heard)
+                    yield heard
+                elif heard is None or following.is_gap(heard):
+                    async for post in self._catch_up(sid, channels if heard is None else [heard.channel], following):
+                        yield post
+        finally:
+            self._connection.on_reconnect.remove(on_reconnect)
+            for subscription in subscriptions:
+                with contextlib.suppress(Exception):  # the connection may be gone
+                    await subscription.unsubscribe()
+
+    async def history(self, sid: str, channel: str, from_k: int = 0) -> tuple[Post, ...]:
+        """A channel's posts so far. Raises as `follow`."""
+        following = _Following({channel: from_k})
+        return tuple([post async for post in self._catch_up(sid, [channel], following)])
+
+    async def _subscribe(
+        self,
+        sid: str,
+        channels: Sequence[str],
+        got: "asyncio.Queue[Post | None]",
+        on_live: Callable[[Live], None] | None,
+    ) -> list[Subscription]:
+        async def hear(msg: Msg) -> None:
+            with contextlib.suppress(Undecodable):  # what a moderator of another version says is asked for like a lost post
+                got.put_nowait(decode(msg.data, Post))
+
+        async def hear_live(msg: Msg) -> None:
+            assert on_live is not None
+            with contextlib.suppress(Undecodable):  # lossy by nature
+                on_live(decode(msg.data, Live))
+
+        subscribe = self._connection.subscribe
+        subscriptions = [await subscribe(subjects.channel(sid, c), hear) for c in channels]
+        if on_live is not None:
+            subscriptions += [await subscribe(subjects.live_of(c, sid), hear_live) for c in channels]
+        return subscriptions
+
+    async def _catch_up(self, sid: str, channels: Sequence[str], following: "_Following") -> AsyncIterator[Post]:
+        """What history holds of these channels beyond what was yielded; `control` last, since it may end all."""
+        for channel in sorted(channels, key=lambda c: c == CONTROL):
+            more = True
+            while more:
+                page = await self._page(sid, channel, following.next_k[channel])
+                if not page.known:
+                    raise UnknownSession(sid)
+                for post in page.posts:
+                    if following.is_next(post):
+                        following.took(post)
+                        yield post
+                more = page.more and bool(page.posts)
+
+    async def _page(self, sid: str, channel: str, k: int) -> Posts:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._patience_s
+        while True:
+            try:
+                msg = await self._connection.request(subjects.read(channel, sid), encode(ReadPosts(k=k)), 2.0)
+                return decode(msg.data, Posts)
+            except LocalFault:
+                raise
+            except (BusError, Undecodable):  # `busy` is no page either
+                if loop.time() > deadline:
+                    raise
+                await asyncio.sleep(0.05)
+
+
+class _Following:
+    """Where one reader is on each channel."""
+
+    def __init__(self, next_k: dict[str, int]) -> None:
+        self.next_k = next_k
+        self.closed = False
+
+    def is_next(self, post: Post) -> bool:
+        return self.next_k.get(post.channel) == post.k
+
+    def is_gap(self, post: Post) -> bool:
+        return post.channel in self.next_k and post.k > self.next_k[post.channel]
+
+    def took(self, post: Post) -> None:
+        self.next_k[post.channel] = post.k + 1
+        if post.channel == CONTROL and post.kind == CLOSED:
+            self.closed = True

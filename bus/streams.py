@@ -1,0 +1,139 @@
+"""The streams and the consumers, made and kept as they should be.
+
+| stream | retention | for |
+|---|---|---|
+| LOG | by age | every session's transitions |
+| IN | work queue | submissions of clients, timers and humans; refuses more than `IN_PER_SUBJECT` waiting under one subject |
+| WORK | work queue, one day | turns |
+| TIMER | one message a subject | schedules, and what they make |
+| ASIDE | the last `ASIDE_MESSAGES` | what could not be handled |
+
+A timer is a message on `subjects.timer(sid)` with the headers `Nats-Schedule: @at <RFC 3339>` and `Nats-Schedule-Target:
+subjects.fired(sid)`. Publishing again replaces it, purging its subject cancels it. When it is due the server stores a
+message on the target, in TIMER; IN sources those and renames them on the way (`subjects.FIRED_TO_IN`), so a fired timer
+arrives like any submission. Nobody but the moderators can publish on TIMER's subjects, and IN, which others write to,
+takes no rollup, no schedule and no time to live: a writer's headers can reach nothing but its own message.
+
+Requests are spelt out in JSON: the client's configuration classes do not know every field.
+"""
+
+from typing import Any, Literal
+
+from bus import subjects
+from bus.connection import Connection
+from bus.errors import ApiError
+
+LOG, IN, WORK, TIMER, ASIDE = "LOG", "IN", "WORK", "TIMER", "ASIDE"
+STREAMS = (LOG, TIMER, IN, WORK, ASIDE)
+MODERATORS = "moderators"
+"""The consumer of IN that all moderators share."""
+
+DAY_S = 86_400.0
+IN_PER_SUBJECT = 100
+ASIDE_MESSAGES = 10_000
+DEDUPLICATION_S = 120.0
+ACK_WAIT_S = 8.0
+MAX_ACK_PENDING = 100_000
+MAX_WAITING = 4_096
+_ALREADY = 10058
+"""err_code: the stream exists with another configuration."""
+
+Storage = Literal["file", "memory"]
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+def stream_configs(*, log_max_age_s: float = 90 * DAY_S, storage: Storage = "file") -> dict[str, dict[str, Any]]:
+    """Stream -> its configuration as JetStream wants it. `log_max_age_s` 0 keeps logs for ever."""
+    common = {
+        "storage": storage,
+        "num_replicas": 1,
+        "duplicate_window": _ns(min(DEDUPLICATION_S, log_max_age_s) if log_max_age_s else DEDUPLICATION_S),
+    }
+    rows: dict[str, dict[str, Any]] = {
+        LOG: {
+            "subjects": [subjects.LOG_ALL],
+            "retention": "limits",
+            "max_age": _ns(log_max_age_s),
+            "allow_direct": True,
+        },
+        TIMER: {
+            "subjects": [subjects.TIMER_ALL, subjects.FIRED_ALL],
+            "retention": "limits",
+            "max_msgs_per_subject": 1,
+            "allow_msg_schedules": True,
+            "allow_msg_ttl": True,
+            "allow_rollup_hdrs": True,
+        },
+        IN: {
+            "subjects": [subjects.IN_ALL],
+            "retention": "workqueue",
+            "max_msgs_per_subject": IN_PER_SUBJECT,
+            "discard": "new",
+            "discard_new_per_subject": True,
+            "sources": [
+                {
+                    "name": TIMER,
+                    "subject_transforms": [{"src": subjects.FIRED_ALL, "dest": subjects.FIRED_TO_IN}],
+                }
+            ],
+        },
+        WORK: {"subjects": [subjects.WORK_ALL], "retention": "workqueue", "max_age": _ns(DAY_S)},
+        ASIDE: {
+            "subjects": [subjects.ASIDE_ALL],
+            "retention": "limits",
+            "max_msgs": ASIDE_MESSAGES,
+            "allow_direct": True,
+        },
+    }
+    return {name: {"name": name, **common, **rows[name]} for name in STREAMS}
+
+
+async def ensure_streams(
+    conn: Connection,
+    *,
+    log_max_age_s: float = 90 * DAY_S,
+    storage: Storage = "file",
+    ack_wait_s: float = ACK_WAIT_S,
+) -> None:
+    """Make the streams and IN's consumer, or bring them up to this configuration. Repeating it is fine.
+
+    Raises
+    ------
+    ApiError
+        JetStream refused, for instance to move a stream to another storage.
+    """
+    for name, config in stream_configs(log_max_age_s=log_max_age_s, storage=storage).items():
+        try:
+            await conn.api(f"STREAM.CREATE.{name}", config)
+        except ApiError as error:
+            if error.err_code != _ALREADY:
+                raise
+            await conn.api(f"STREAM.UPDATE.{name}", config)
+    await _ensure_consumer(conn, IN, MODERATORS, None, ack_wait_s)
+
+
+async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_WAIT_S) -> None:
+    """Make the queue's consumer on WORK, or bring it up to this configuration. Repeating it is fine.
+
+    `ack_wait_s`: silence after which a turn is handed out again; how often is limited by the turn's deadline alone.
+    """
+    await _ensure_consumer(conn, WORK, subjects.consumer(queue), subjects.work_of(queue), ack_wait_s)
+
+
+async def _ensure_consumer(conn: Connection, stream: str, name: str, only: str | None, ack_wait_s: float) -> None:
+    config: dict[str, Any] = {
+        "durable_name": name,
+        "ack_policy": "explicit",
+        "deliver_policy": "all",
+        "replay_policy": "instant",
+        "ack_wait": _ns(ack_wait_s),
+        "max_deliver": -1,
+        "max_ack_pending": MAX_ACK_PENDING,
+        "max_waiting": MAX_WAITING,
+    }
+    if only is not None:
+        config["filter_subject"] = only
+    await conn.api(f"CONSUMER.DURABLE.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})

@@ -1,0 +1,349 @@
+"""Every subject of Parley, each builder beside its parser: the only place with dots.
+
+Ids are escaped one-to-one before they meet a subject, so that a dot, a space, `*` or `>` in one can never reach it:
+ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the UTF-8 text is `=XX`. The empty id is `=`.
+
+| subject | who publishes | what |
+|---|---|---|
+| `parley.log.<sid>.<kind>` | moderators | LOG: one message a transition; kind is opened, step, closed or refused |
+| `parley.in.<channel>.<author>.<sid>` | clients, timers, humans | IN: submissions that no worker stands behind |
+| `parley.work.<queue>.<sid>.<n>` | moderators | WORK: turns |
+| `parley.timer.<sid>`, `parley.fired.<sid>` | moderators, the server | TIMER: the schedule of a session, and what it makes |
+| `parley.aside.<sid>` | moderators | ASIDE: what could not be handled |
+| `parley.ch.<sid>.<channel>` | moderators | live posts, core |
+| `parley.live.<channel>.<author>.<sid>` | workers | seat states and text as it comes, core |
+| `parley.say.<lane>.<channel>.<author>.<sid>` | participants | replies and words from the floor, core request |
+| `parley.check.<lane>.<channel>.<author>.<sid>` | participants | is this turn open, core request |
+| `parley.read.<channel>.<sid>` | readers of the channel | history, core request |
+| `parley.doc.<channel>.<sid>` | readers of the channel | documents by content hash, core request |
+| `parley.fate.<channel>.<author>.<sid>` | clients | what became of a submission, core request |
+| `parley.own.<what>.<sid>` | owners | list of sessions, one session's log, core request |
+| `parley.here.<queue>`, `parley.call` | workers, moderators | announcements, and the request for them |
+"""
+
+import re
+
+_ROOT = "parley"
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
+_ESCAPED = re.compile(r"=([0-9A-F]{2})")
+ANY = "any"
+"""The lane of whichever moderator is free."""
+
+
+class BadSubject(ValueError):
+    """A subject that is not of the wanted form. The peer's fault."""
+
+    def __init__(self, subject: str, wanted: str) -> None:
+        self.subject = subject
+        self.wanted = wanted
+        super().__init__(f"subject {subject!r}, wanted {wanted}")
+
+
+def escape(name: str) -> str:
+    """One-to-one into a subject token."""
+    if _PLAIN.match(name):
+        return name
+    if not name:
+        return "="
+    return "".join(
+        chr(b) if chr(b).isascii() and (chr(b).isalnum() or chr(b) in "-_") else f"={b:02X}" for b in name.encode()
+    )
+
+
+def unescape(token: str) -> str:
+    """The id behind a token. Refuses a token that `escape` never makes.
+
+    Raises
+    ------
+    BadSubject
+        The token is not the escaped form of any id.
+    """
+    if token == "=":
+        return ""
+    try:
+        name = _ESCAPED.sub(lambda m: chr(int(m[1], 16)), token).encode("latin-1").decode()
+    except (UnicodeDecodeError, UnicodeEncodeError):
+        raise BadSubject(token, "an escaped id") from None
+    if escape(name) != token:
+        raise BadSubject(token, "an escaped id")
+    return name
+
+
+def _join(*parts: str) -> str:
+    return ".".join((_ROOT, *parts))
+
+
+def _parse(subject: str, kind: str, count: int) -> list[str]:
+    parts = subject.split(".")
+    if len(parts) != count + 2 or parts[0] != _ROOT or parts[1] != kind:
+        raise BadSubject(subject, f"{_ROOT}.{kind} and {count} tokens")
+    return [unescape(p) for p in parts[2:]]
+
+
+ALL = _join(">")
+"""Everything of Parley: what moderators may use."""
+
+
+# -- LOG
+LOG_ALL = _join("log", ">")
+OPENED, STEP, CLOSED, REFUSED = "opened", "step", "closed", "refused"
+
+
+def log(sid: str, kind: str) -> str:
+    """Where a transition is appended."""
+    return _join("log", escape(sid), kind)
+
+
+def log_of(sid: str) -> str:
+    """All entries of one session: the filter that compare-and-swap and replay use."""
+    return _join("log", escape(sid), ">")
+
+
+def log_kind(kind: str) -> str:
+    """Entries of one kind, of all sessions."""
+    return _join("log", "*", kind)
+
+
+def parse_log(subject: str) -> tuple[str, str]:
+    """(session, kind)."""
+    sid, kind = _parse(subject, "log", 2)
+    return sid, kind
+
+
+# -- IN
+IN_ALL = _join("in", ">")
+
+
+def inbox(channel: str, author: str, sid: str) -> str:
+    """Where a client, a timer or a human submits."""
+    return _join("in", escape(channel), escape(author), escape(sid))
+
+
+def inbox_by(channel: str, author: str) -> str:
+    """What one author may publish on IN through a channel."""
+    return _join("in", escape(channel), escape(author), "*")
+
+
+def parse_inbox(subject: str) -> tuple[str, str, str]:
+    """(channel, author, session)."""
+    channel, author, sid = _parse(subject, "in", 3)
+    return channel, author, sid
+
+
+# -- WORK
+WORK_ALL = _join("work", ">")
+
+
+def work(queue: str, sid: str, n: str) -> str:
+    """Where a queue's turns are published."""
+    return _join("work", escape(queue), escape(sid), escape(n))
+
+
+def work_of(queue: str) -> str:
+    """All turns of one queue: its consumer's filter."""
+    return _join("work", escape(queue), ">")
+
+
+def work_of_session(sid: str) -> str:
+    """All turns of one session, whatever their queue: what is purged when it closes."""
+    return _join("work", "*", escape(sid), ">")
+
+
+def parse_work(subject: str) -> tuple[str, str, str]:
+    """(queue, session, number)."""
+    queue, sid, n = _parse(subject, "work", 3)
+    return queue, sid, n
+
+
+def consumer(queue: str) -> str:
+    """Name of a queue's durable consumer. `=` is not allowed in one, so it is `~` there."""
+    return escape(queue).replace("=", "~")
+
+
+# -- TIMER
+TIMER_ALL = _join("timer", "*")
+FIRED_ALL = _join("fired", "*")
+TIMER_CHANNEL = "timer"
+TIMER_AUTHOR = "timer"
+FIRED_TO_IN = _join("in", TIMER_CHANNEL, TIMER_AUTHOR, "{{wildcard(1)}}")
+"""Subject transform: how a fired timer arrives in IN."""
+
+
+def timer(sid: str) -> str:
+    """The session's schedule."""
+    return _join("timer", escape(sid))
+
+
+def fired(sid: str) -> str:
+    """What the schedule makes."""
+    return _join("fired", escape(sid))
+
+
+# -- ASIDE
+ASIDE_ALL = _join("aside", "*")
+
+
+def aside(sid: str) -> str:
+    """Where a message of a session that could not be handled is recorded."""
+    return _join("aside", escape(sid))
+
+
+# -- channels
+def channel(sid: str, name: str) -> str:
+    """Live posts of one channel."""
+    return _join("ch", escape(sid), escape(name))
+
+
+def channel_all(name: str) -> str:
+    """One channel of every session: what an account imports."""
+    return _join("ch", "*", escape(name))
+
+
+def parse_channel(subject: str) -> tuple[str, str]:
+    """(session, channel)."""
+    sid, name = _parse(subject, "ch", 2)
+    return sid, name
+
+
+def live(name: str, author: str, sid: str) -> str:
+    """Seat states and live text."""
+    return _join("live", escape(name), escape(author), escape(sid))
+
+
+def live_by(name: str, author: str) -> str:
+    """What one author may publish live on a channel."""
+    return _join("live", escape(name), escape(author), "*")
+
+
+def live_of(name: str, sid: str) -> str:
+    """Everything live of one channel of a session."""
+    return _join("live", escape(name), "*", escape(sid))
+
+
+def live_all(name: str) -> str:
+    """Everything live of one channel: what an account imports."""
+    return _join("live", escape(name), "*", "*")
+
+
+# -- requests to moderators
+def _request(kind: str, *tokens: str) -> str:
+    return _join(kind, *(t if t in ("*", ">") else escape(t) for t in tokens))
+
+
+def say(lane: str, channel: str, author: str, sid: str) -> str:
+    """A reply, or words from the floor."""
+    return _request("say", lane, channel, author, sid)
+
+
+def say_by(channel: str, author: str) -> str:
+    """What one author may say on a channel, whatever the lane."""
+    return _request("say", "*", channel, author, "*")
+
+
+def say_lane(lane: str) -> str:
+    """What a moderator serves."""
+    return _request("say", lane, "*", "*", "*")
+
+
+def parse_say(subject: str) -> tuple[str, str, str, str]:
+    """(lane, channel, author, session)."""
+    lane, channel, author, sid = _parse(subject, "say", 4)
+    return lane, channel, author, sid
+
+
+def check(lane: str, channel: str, author: str, sid: str) -> str:
+    """Is this turn open?"""
+    return _request("check", lane, channel, author, sid)
+
+
+def check_by(channel: str, author: str) -> str:
+    """What one author may check, whatever the lane."""
+    return _request("check", "*", channel, author, "*")
+
+
+def check_lane(lane: str) -> str:
+    """What a moderator serves."""
+    return _request("check", lane, "*", "*", "*")
+
+
+def parse_check(subject: str) -> tuple[str, str, str, str]:
+    """(lane, channel, author, session)."""
+    lane, channel, author, sid = _parse(subject, "check", 4)
+    return lane, channel, author, sid
+
+
+READ_ALL = _join("read", "*", "*")
+DOC_ALL = _join("doc", "*", "*")
+FATE_ALL = _join("fate", "*", "*", "*")
+OWN_ALL = _join("own", "*", "*")
+CALL = _join("call")
+HERE_ALL = _join("here", "*")
+
+
+def read(channel: str, sid: str) -> str:
+    """A channel's history."""
+    return _request("read", channel, sid)
+
+
+def read_of(channel: str) -> str:
+    """The history of one channel in every session: what an account imports."""
+    return _request("read", channel, "*")
+
+
+def parse_read(subject: str) -> tuple[str, str]:
+    """(channel, session)."""
+    channel, sid = _parse(subject, "read", 2)
+    return channel, sid
+
+
+def doc(channel: str, sid: str) -> str:
+    """Documents of a session."""
+    return _request("doc", channel, sid)
+
+
+def doc_of(channel: str) -> str:
+    """Documents shown on one channel in every session: what an account imports."""
+    return _request("doc", channel, "*")
+
+
+def parse_doc(subject: str) -> tuple[str, str]:
+    """(channel, session)."""
+    channel, sid = _parse(subject, "doc", 2)
+    return channel, sid
+
+
+def fate(channel: str, author: str, sid: str) -> str:
+    """What became of a submission."""
+    return _request("fate", channel, author, sid)
+
+
+def fate_by(channel: str, author: str) -> str:
+    """What one author may ask."""
+    return _request("fate", channel, author, "*")
+
+
+def parse_fate(subject: str) -> tuple[str, str, str]:
+    """(channel, author, session)."""
+    channel, author, sid = _parse(subject, "fate", 3)
+    return channel, author, sid
+
+
+def own(what: str, sid: str) -> str:
+    """What only an owner may ask: `sessions` (sid is ignored) and `log`."""
+    return _request("own", what, sid)
+
+
+def parse_own(subject: str) -> tuple[str, str]:
+    """(what, session)."""
+    what, sid = _parse(subject, "own", 2)
+    return what, sid
+
+
+def here(queue: str) -> str:
+    """A worker announces itself."""
+    return _request("here", queue)
+
+
+def parse_here(subject: str) -> str:
+    """The queue."""
+    return _parse(subject, "here", 1)[0]

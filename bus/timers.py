@@ -1,0 +1,33 @@
+"""One durable timer a session: a scheduled message that the server makes when it is due, also after kill -9.
+
+Setting it again replaces it; it arrives in IN like any other submission.
+"""
+
+from datetime import UTC, datetime
+
+from bus import subjects
+from bus.connection import Connection
+from schemas.session import TimerDue
+from schemas.wire import encode
+
+_DUE = encode(TimerDue())
+
+
+class Timers:
+    """Timers over one connection of a moderator."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def arm(self, sid: str, at_ns: int, msg_id: str) -> None:
+        """Fire at a Unix time in ns (good to about 250 ms), in place of any timer of this session."""
+        at = datetime.fromtimestamp(at_ns / 1e9, UTC)
+        headers = {
+            "Nats-Schedule": "@at " + at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "Nats-Schedule-Target": subjects.fired(sid),
+        }
+        await self._connection.store(subjects.timer(sid), _DUE, msg_id=msg_id, headers=headers)
+
+    async def clear(self, sid: str) -> None:
+        """Nothing is due any more."""
+        await self._connection.api("STREAM.PURGE.TIMER", {"filter": subjects.timer(sid)})

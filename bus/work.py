@@ -1,0 +1,148 @@
+"""Taking work: a continuous pull loop over one durable consumer, as many messages at once as there is room for.
+
+Used by workers for their queue and by moderators for IN. A pull asks for what there is room for and expires after a
+while; the server says how much of it was left unserved, so that the loop always knows what is still owed to it. A server
+that was restarted owes nothing: every reconnect and every silence starts the count afresh.
+"""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Awaitable, Callable
+
+from nats.aio.msg import Msg
+
+from bus.connection import Connection
+
+_EXPIRES_S = 2.0
+_GRACE_S = 1.0
+_NOBODY_S = 0.2
+
+
+class Delivery:
+    """One message taken, and the subject to settle it at (a redelivery replaces it)."""
+
+    __slots__ = ("ack_subject", "data", "delivered", "headers", "seq", "stored_ns", "subject")
+
+    def __init__(self, msg: Msg) -> None:
+        self.data = msg.data
+        self.subject = msg.subject
+        self.headers: dict[str, str] = dict(msg.headers or {})
+        self.ack_subject = msg.reply
+        tokens = msg.reply.split(".")
+        # $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>; or with two more in front
+        base = 2 if len(tokens) == 9 else 4
+        self.delivered = int(tokens[base + 2])
+        self.seq = int(tokens[base + 3])
+        self.stored_ns = int(tokens[base + 5])
+
+
+class Pull:
+    """The loop. `on_message` is called as each message arrives, and must not block; `free()` says how many more fit."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        stream: str,
+        consumer: str,
+        *,
+        room: int,
+        on_message: Callable[[Delivery], None],
+        on_nobody: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._connection = connection
+        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._room = room
+        self._held = 0
+        self._owed = 0
+        self._asked_at = 0.0
+        self._on_message = on_message
+        self._on_nobody = on_nobody
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._nobody = False
+        self._stopping = False
+
+    async def start(self) -> None:
+        """Begin to pull."""
+        self._inbox = self._connection.nc.new_inbox()
+        self._sub = await self._connection.nc.subscribe(
+            self._inbox, cb=self._receive, pending_msgs_limit=-1, pending_bytes_limit=-1
+        )
+        self._connection.on_reconnect.append(self._on_reconnect)
+        self._task = asyncio.create_task(self._loop(), name=f"pull {self._subject}")
+
+    async def stop(self) -> None:
+        """Ask for no more. What was taken stays with its taker; what was owed is handed back by the server."""
+        if self._task is None:
+            return
+        self._stopping = True
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        self._task = None
+        self._connection.on_reconnect.remove(self._on_reconnect)
+        with contextlib.suppress(Exception):
+            await self._sub.unsubscribe()
+
+    @property
+    def held(self) -> int:
+        """Messages taken and not yet released."""
+        return self._held
+
+    def release(self) -> None:
+        """A message is settled: there is room for one more."""
+        self._held -= 1
+        if self._room - self._held - self._owed >= max(1, self._room // 4) or self._owed == 0:
+            self._wake.set()
+
+    async def settle(self, delivery: Delivery, how: bytes = b"+ACK") -> None:
+        """Tell the server: `+ACK`, `+TERM`, `+WPI` (still working) or `-NAK`."""
+        await self._connection.publish(delivery.ack_subject, how)
+
+    def _on_reconnect(self) -> None:
+        self._owed = 0
+        self._wake.set()
+
+    async def _loop(self) -> None:
+        while True:
+            free = self._room - self._held - self._owed
+            if free > 0:
+                self._asked_at = time.monotonic()
+                self._owed += free
+                body = json.dumps({"batch": free, "expires": int(_EXPIRES_S * 1e9)}).encode()
+                with contextlib.suppress(Exception):
+                    await self._connection.nc.publish(self._subject, body, reply=self._inbox)
+            self._wake.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _EXPIRES_S)
+            if self._nobody:
+                self._nobody = False
+                if self._on_nobody is not None:
+                    await self._on_nobody()
+                await asyncio.sleep(_NOBODY_S)
+            if time.monotonic() - self._asked_at > _EXPIRES_S + _GRACE_S:
+                self._owed = 0
+
+    async def _receive(self, msg: Msg) -> None:
+        if not msg.reply:
+            self._status(msg)
+            return
+        self._owed = max(0, self._owed - 1)
+        self._held += 1
+        self._on_message(Delivery(msg))
+        if self._owed == 0:
+            self._wake.set()
+
+    def _status(self, msg: Msg) -> None:
+        headers = msg.headers or {}
+        status = headers.get("Status", "")
+        if status == "100":
+            return
+        if status == "503":
+            self._owed = 0
+            self._nobody = True
+        else:
+            self._owed = max(0, self._owed - int(headers.get("Nats-Pending-Messages", "0") or 0))
+        self._wake.set()

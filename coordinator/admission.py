@@ -1,0 +1,127 @@
+"""Admission: from a request to the first event of a session, complete, or the reason why it cannot run."""
+
+import difflib
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from coordinator.table import Inadmissible, Protocol
+from schemas import log
+from schemas.presence import Announcement
+from schemas.session import Document, OpenSession, Seat
+from schemas.wire import SchemaError, decode, encode
+
+
+def admit(
+    protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...], seed: int, author: str
+) -> log.Opened:
+    """The first event of a session, complete: settings with defaults, seats, documents dealt.
+
+    Raises
+    ------
+    Inadmissible
+        Unknown or bad settings, a role without a living worker, an unknown seat.
+    """
+    settings = build_settings(protocol, request.settings)
+    workers = tuple(sorted(workers, key=lambda w: (w.queue, w.instance)))
+    seats = tuple(_described(s, workers) for s in protocol.seat(request, settings, workers))
+    _verify(request.documents)
+    alive = {(role, w.queue) for w in workers if not w.draining for role in w.roles}
+    for s in seats:
+        if (s.role, s.queue) not in alive:
+            raise Inadmissible(
+                f"seats.{s.seat}",
+                f"no worker is alive for role {s.role} on queue {s.queue}; start one: parley agent {s.queue}",
+            )
+    for role in protocol.roles:
+        have = sum(1 for s in seats if s.role == role.name)
+        if have < role.least:
+            raise Inadmissible(
+                "seats",
+                f"role {role.name}: {role.least} needed, {have} there; start one: parley agent {role.name}",
+            )
+    return log.Opened(
+        question=request.question, protocol=protocol.name, version=protocol.version,
+        settings=decode(encode(settings), dict[str, Any]), seats=seats,
+        documents=deal(request.documents, protocol, seats),
+        budget=request.budget, seed=seed, turn_timeout_s=request.turn_timeout_s, workers=workers, author=author,
+    )  # fmt: skip
+
+
+def _described(seat: Seat, workers: tuple[Announcement, ...]) -> Seat:
+    """What answers for a seat, as its queue's workers announced it: never as the request says. Of copies that differ,
+    the dearest price counts."""
+    serving = [w for w in workers if w.queue == seat.queue and seat.role in w.roles and not w.draining]
+    return msgspec.structs.replace(
+        seat,
+        model=serving[0].model if serving else "",
+        family=serving[0].family if serving else "",
+        metered=any(w.metered for w in serving),
+        usd_per_million_input=max((w.usd_per_million_input for w in serving), default=0.0),
+        usd_per_million_output=max((w.usd_per_million_output for w in serving), default=0.0),
+    )
+
+
+def _verify(documents: tuple[Document, ...]) -> None:
+    """Names differ, since evidence is cited by name; ids are the hashes of the texts, since texts are cached by id."""
+    seen: set[str] = set()
+    for d in documents:
+        if d.name in seen:
+            raise Inadmissible("evidence", f"evidence {d.name}: two documents have this name")
+        seen.add(d.name)
+        if sha256(d.text.encode()).hexdigest() != d.id:
+            raise Inadmissible("evidence", f"evidence {d.name}: its id is not the SHA-256 of its text")
+
+
+def build_settings(protocol: Protocol, given: Mapping[str, Any]) -> Any:
+    """Typed settings from what a client gave.
+
+    Raises
+    ------
+    Inadmissible
+        An unknown name (with the nearest known one), a wrong type, a value out of range.
+    """
+    known = {f.encode_name for f in msgspec.structs.fields(protocol.settings)}
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {protocol.name}.{near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
+            raise Inadmissible(f"{protocol.name}.{name}", f"{protocol.name}.{name}: no such setting{hint}")
+    try:
+        return msgspec.convert(dict(given), protocol.settings)
+    except (msgspec.ValidationError, SchemaError) as error:
+        text = str(error)
+        field = text.split("$.")[-1].rstrip("`") if "$." in text else text.split(":")[0]
+        name = field if field.startswith(protocol.name) else f"{protocol.name}.{field}"
+        shown = f" (got {given[field]!r})" if field in given else ""
+        raise Inadmissible(name, text if text.startswith(name) else f"{name}: {text}{shown}") from error
+
+
+def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat, ...]) -> tuple[Document, ...]:
+    """Documents with their holders: those that name none go to the seats of the first role in turn, or to all of them
+    where there are fewer documents than seats.
+
+    Raises
+    ------
+    Inadmissible
+        A document names a seat that is not there.
+    """
+    names = {s.seat for s in seats}
+    takers = [s.seat for s in seats if s.role == protocol.roles[0].name]
+    for d in documents:
+        for holder in d.holders:
+            if holder not in names:
+                seated = ", ".join(sorted(names))
+                raise Inadmissible("evidence", f"evidence {d.name}: no seat {holder}; seats are {seated}")
+    undealt = [d for d in documents if not d.holders]
+    out = []
+    i = 0
+    for d in documents:
+        if not d.holders:
+            few = len(undealt) < len(takers)
+            d = msgspec.structs.replace(d, holders=tuple(takers) if few else (takers[i % len(takers)],))
+            i += 1
+        out.append(d)
+    return tuple(out)

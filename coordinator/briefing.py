@@ -1,0 +1,137 @@
+"""The builder of WORK messages: the one place where it is decided what a seat gets to see.
+
+The machine names posts by number; here they are looked up and checked against the channel table. A machine that would show
+a seat what its channels do not hold is stopped (`Leak`) before anything is appended.
+"""
+
+import hashlib
+import hmac
+from itertools import islice
+
+import msgspec
+
+from bus.channels import ACCOUNT_OF_ROLE, may_read, speaks_on
+from coordinator.machine import MachineError, Session
+from schemas import log
+from schemas.turn import DocumentRef, Seen, Turn, Work
+
+
+class Leak(MachineError):
+    """A turn would show a seat a post of a channel that it may not read. Ours."""
+
+    def __init__(self, seat: str, channel: str, post: int) -> None:
+        self.seat = seat
+        self.channel = channel
+        super().__init__(f"seat {seat} may not read channel {channel} (post {post})")
+
+
+class Sending(msgspec.Struct, frozen=True):
+    """One WORK message to publish."""
+
+    queue: str
+    number: str
+    work: Work
+
+
+def token(key: bytes, sid: str, turn: str) -> str:
+    """A turn's token: keyed hash of session and turn, by a key that only moderators hold; never stored."""
+    return hmac.new(key, f"{sid}\0{turn}".encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def turn_id(n: int, index: int) -> str:
+    """A turn's identity: transition and place of its command."""
+    return f"{n}-{index}"
+
+
+def turn_transition(turn: str) -> int:
+    """The transition that asked this turn; -1 for what is no turn id."""
+    head = turn.split("-")[0]
+    return int(head) if head.isdecimal() and len(head) < 10 else -1
+
+
+def build(
+    session: Session,
+    n: int,
+    commands: tuple[log.Command, ...],
+    *,
+    key: bytes,
+    lane: str,
+    decided_ns: int,
+    reissued: bool = False,
+    turns_per_message: int = 1,
+) -> list[Sending]:
+    """WORK messages for the asks of one transition that are still open.
+
+    Parameters
+    ----------
+    session
+        The state after the transition or any later one.
+    n
+        The transition whose commands these are.
+
+    Raises
+    ------
+    Leak
+        A seat would see what its channels do not hold.
+    """
+    groups: dict[tuple[str, int], list[tuple[int, log.Ask]]] = {}
+    seats = {s.seat: s for s in session.opened.seats}
+    for index, command in enumerate(commands):
+        if isinstance(command, log.Ask) and turn_id(n, index) in session.turns:
+            groups.setdefault((seats[command.seat].queue, command.round), []).append((index, command))
+    sendings = []
+    for (queue, round_), asks in groups.items():
+        rest = iter(asks)
+        while part := list(islice(rest, turns_per_message)):
+            role = seats[part[0][1].seat].role
+            work = Work(
+                session=session.sid,
+                protocol=session.opened.protocol,
+                question=session.opened.question,
+                round=round_,
+                channel=speaks_on(ACCOUNT_OF_ROLE[role]),
+                lane=lane,
+                decided_ns=decided_ns,
+                reissued=reissued,
+                posts=_posts(session, [a for _, a in part]),
+                turns=tuple(_turn(session, turn_id(n, i), a, key) for i, a in part),
+            )
+            sendings.append(Sending(queue, turn_id(n, part[0][0]), work))
+    return sendings
+
+
+def _posts(session: Session, asks: list[log.Ask]) -> tuple[Seen, ...]:
+    """Every post that these turns show, once; each checked against the table."""
+    seats = {s.seat: s for s in session.opened.seats}
+    wanted: dict[int, None] = {}
+    for ask in asks:
+        account = ACCOUNT_OF_ROLE[seats[ask.seat].role]
+        for number in (*ask.sees, *(() if ask.own is None else (ask.own,))):
+            post = session.posts[number]
+            if not may_read(account, post.channel):
+                raise Leak(ask.seat, post.channel, number)
+            wanted[number] = None
+    return tuple(
+        Seen(n=p.n, channel=p.channel, kind=p.kind, round=p.round, body=p.body)
+        for p in (session.posts[number] for number in sorted(wanted))
+    )
+
+
+def _turn(session: Session, turn: str, ask: log.Ask, key: bytes) -> Turn:
+    seat = next(s for s in session.opened.seats if s.seat == ask.seat)
+    return Turn(
+        id=turn,
+        token=token(key, session.sid, turn),
+        seat=ask.seat,
+        role=seat.role,
+        kind=ask.kind,
+        brief=ask.brief,
+        sees=ask.sees,
+        own=ask.own,
+        documents=tuple(DocumentRef(id=d.id, name=d.name) for d in session.opened.documents if ask.seat in d.holders),
+        deadline_ns=ask.deadline_ns,
+        caps=ask.caps,
+        stream=ask.stream,
+        attempt=ask.attempt,
+        error=ask.error,
+    )

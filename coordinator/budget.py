@@ -1,0 +1,117 @@
+"""Budgets: what was used, what is reserved, and whether more fits.
+
+A turn reserves the most that it may use, its caps times the calls that a repair may add, at the price that its worker
+announced; what fits is decided against used + unaccounted + reserved + held back. So a budget is kept whatever the
+turns in flight come to.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from schemas.result import ResultUsage, SeatUsage
+from schemas.session import Budget, Seat
+from schemas.turn import Caps, Usage
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """The most that something may use: tokens (input and output), calls, US dollars."""
+
+    tokens: int = 0
+    calls: int = 0
+    cost_usd: float = 0.0
+
+    def __add__(self, other: "Reservation") -> "Reservation":
+        return Reservation(self.tokens + other.tokens, self.calls + other.calls, self.cost_usd + other.cost_usd)
+
+    def times(self, n: int) -> "Reservation":
+        """The sum of n such."""
+        return Reservation(self.tokens * n, self.calls * n, self.cost_usd * n)
+
+
+def reservation(seat: Seat, caps: Caps) -> Reservation:
+    """What one turn of this seat may use at most."""
+    if not seat.metered:
+        return Reservation(0, caps.calls, 0.0)
+    price = caps.input_tokens * seat.usd_per_million_input + caps.output_tokens * seat.usd_per_million_output
+    return Reservation(caps.input_tokens + caps.output_tokens, 1, price / 1e6).times(caps.calls)
+
+
+def total(parts: Iterable[Reservation]) -> Reservation:
+    """Sum of reservations."""
+    result = Reservation()
+    for part in parts:
+        result = result + part
+    return result
+
+
+class Ledger(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session has used so far."""
+
+    turns: int = 0
+    by_seat: dict[str, SeatUsage] = {}
+    estimated: bool = False
+    unaccounted_turns: int = 0
+    lost: Reservation = Reservation()
+    """The most that calls lost with a process or a time-out may have used: counts against the budget, reported
+    apart."""
+
+    def used(self) -> Reservation:
+        """Tokens, calls and money accounted for."""
+        seats = self.by_seat.values()
+        return Reservation(
+            sum(s.input_tokens + s.output_tokens for s in seats),
+            sum(s.calls for s in seats),
+            sum(s.cost_usd for s in seats),
+        )
+
+    def add(self, seat: str, usage: Usage, answered: bool) -> "Ledger":
+        """Book what a turn reported."""
+        old = self.by_seat.get(seat, SeatUsage())
+        new = SeatUsage(
+            turns=old.turns + answered,
+            input_tokens=old.input_tokens + usage.input_tokens,
+            output_tokens=old.output_tokens + usage.output_tokens,
+            calls=old.calls + usage.calls,
+            cost_usd=old.cost_usd + usage.cost_usd,
+        )
+        return msgspec.structs.replace(
+            self,
+            turns=self.turns + answered,
+            by_seat={**self.by_seat, seat: new},
+            estimated=self.estimated or usage.estimated,
+        )
+
+    def lose(self, most: Reservation, turns: int = 1) -> "Ledger":
+        """Book turns of which calls may have been lost: at their reservation, since nothing better is known."""
+        return msgspec.structs.replace(
+            self, unaccounted_turns=self.unaccounted_turns + turns, lost=self.lost + most.times(turns)
+        )
+
+    def report(self) -> ResultUsage:
+        """The figures of the result frame."""
+        seats = self.by_seat.values()
+        return ResultUsage(
+            turns=self.turns,
+            calls=sum(s.calls for s in seats),
+            input_tokens=sum(s.input_tokens for s in seats),
+            output_tokens=sum(s.output_tokens for s in seats),
+            estimated=self.estimated,
+            cost_usd=sum(s.cost_usd for s in seats),
+            unaccounted_turns=self.unaccounted_turns,
+            unaccounted_tokens=self.lost.tokens,
+            by_seat=dict(sorted(self.by_seat.items())),
+        )
+
+
+def shortfall(budget: Budget, ledger: Ledger, reserved: Reservation, more: Reservation) -> str:
+    """Empty if `more` fits beside what is used, lost and reserved; else which limit it would pass, with the figures."""
+    bound = ledger.used() + ledger.lost + reserved
+    for name, limit, has, wants in (
+        ("tokens", budget.tokens, bound.tokens, more.tokens),
+        ("calls", budget.calls, bound.calls, more.calls),
+        ("cost_usd", budget.cost_usd, bound.cost_usd, more.cost_usd),
+    ):
+        if limit is not None and wants and has + wants > limit * (1 + 1e-12):
+            return f"budget.{name}: limit {limit:g}, used or reserved {has:g}, the next turns may take {wants:g}"
+    return ""

@@ -1,0 +1,100 @@
+"""The moderator's front desk: what readers, clients and owners may ask, answered from the log."""
+
+import msgspec
+from nats.aio.msg import Msg
+
+from bus.channels import PUBLIC
+from bus.log import Asides
+from coordinator.sessions import Sessions
+from schemas.log import Aside
+from schemas.post import AskFate, Fate, ListSessions, LogPage, Post, Posts, ReadLog, ReadPosts, SessionRows
+from schemas.session import Document
+from schemas.turn import Answer, Documents, FetchDocuments
+from schemas.wire import decode
+
+_PAGE_BYTES = 1_000_000
+_MOST_ROWS = 1_000
+
+
+class Desk:
+    """Answers questions; changes nothing."""
+
+    def __init__(self, sessions: Sessions, asides: Asides) -> None:
+        self._sessions = sessions
+        self._asides = asides
+
+    async def read(self, msg: Msg, channel: str, sid: str) -> Posts:
+        """A channel's posts from `k` on, as many as fit one message. The broker has seen to it that the asker may."""
+        asked = decode(msg.data, ReadPosts)
+        held = await self._sessions.find(sid)
+        if held is None or held.session is None:
+            return Posts(posts=(), known=held is not None)
+        page: list[Post] = []
+        size = 0
+        for post in held.session.posts:
+            if post.channel != channel or post.k < asked.k:
+                continue
+            size += len(bytes(post.body)) + 300
+            if page and size > _PAGE_BYTES:
+                return Posts(posts=tuple(page), more=True)
+            page.append(post)
+        return Posts(posts=tuple(page))
+
+    async def documents(self, msg: Msg, channel: str, sid: str) -> Documents:
+        """Documents of a session by content hash, as many as fit one message. Documents lie on `public`."""
+        asked = decode(msg.data, FetchDocuments)
+        held = await self._sessions.look(sid)
+        if held.session is None or channel != PUBLIC:
+            return Documents(documents=())
+        wanted = set(asked.ids)
+        page: list[Document] = []
+        size = 0
+        for document in held.session.opened.documents:
+            if document.id not in wanted:
+                continue
+            size += 4 * len(document.text)
+            if page and size > 4 * _PAGE_BYTES:
+                break
+            page.append(document)
+        return Documents(documents=tuple(page))
+
+    async def fate(self, msg: Msg, _channel: str, author: str, sid: str) -> Fate:
+        """What became of a submission to IN: told to its author only."""
+        cause = f"in:{decode(msg.data, AskFate).seq}"
+        held = await self._sessions.look(sid, fresh=True)
+        if cause in held.causes:
+            return Fate(fate="taken")
+        refused = held.refusals.get(cause)
+        if refused is not None and refused.author == author:
+            return Fate(fate="refused", why=refused.why, field=refused.field)
+        last = await self._asides.last(sid)
+        if last is not None:
+            aside = decode(last, Aside)
+            if aside.cause == cause:
+                return Fate(fate="aside", why=aside.why)
+        return Fate(fate="pending")
+
+    async def own(self, msg: Msg, what: str, sid: str) -> msgspec.Struct:
+        """An owner's questions: `sessions` and `log`."""
+        if what == "sessions":
+            return await self._list(decode(msg.data, ListSessions))
+        if what == "log":
+            return await self._log(decode(msg.data, ReadLog), sid)
+        return Answer(verdict="refused", why=f"there is no {what} to ask for; known are log, sessions")
+
+    async def _list(self, asked: ListSessions) -> SessionRows:
+        rows = [r for r in await self._sessions.rows() if asked.before_seq is None or r.seq < asked.before_seq]
+        rows.sort(key=lambda r: r.seq, reverse=True)
+        limit = max(1, min(asked.limit, _MOST_ROWS))
+        return SessionRows(rows=tuple(rows[:limit]), more=len(rows) > limit)
+
+    async def _log(self, asked: ReadLog, sid: str) -> LogPage:
+        entries = await self._sessions.entries(sid, asked.n)
+        page: list[str] = []
+        size = 0
+        for entry in entries:
+            size += len(entry.encode()) + 64
+            if page and size > 3 * _PAGE_BYTES:
+                return LogPage(entries=tuple(page), more=True)
+            page.append(entry)
+        return LogPage(entries=tuple(page))

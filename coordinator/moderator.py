@@ -1,0 +1,389 @@
+"""The moderator: takes submissions, lets the sessions take their steps, answers. It owns nothing and calls no model.
+
+Any number run at once. Submissions to IN come by pulling; replies, words from the floor and questions are core requests,
+on this process's lane or on the one that all moderators share. Each author is served through a bounded queue and told
+`busy` beyond it. What cannot be decoded, or whose handling raises, is recorded and put aside.
+"""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Self
+
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from bus import streams, subjects
+from bus.channels import may_submit
+from bus.connection import Connection
+from bus.errors import BusError
+from bus.log import Asides
+from bus.work import Delivery, Pull
+from coordinator import briefing
+from coordinator.admission import admit
+from coordinator.desk import Desk
+from coordinator.machine import Inadmissible, Protocol
+from coordinator.presence import Presence
+from coordinator.sessions import Held, Sessions, Taken
+from observability import logs, tracing
+from observability.metrics import Metrics
+from schemas import log
+from schemas.presence import Announcement
+from schemas.session import CancelSession, OpenSession, Submission, TimerDue
+from schemas.turn import Answer, Check, Checked, Reply, Say, Speak
+from schemas.wire import SchemaError, compact, decode, encode
+
+_LOGGER = logging.getLogger(__name__)
+_IN_ROOM = 256
+_PER_AUTHOR = 512
+_ALL = 8_192
+_YOUNG_S = 3.0
+"""So long after its start a moderator waits for announcements before it refuses a session for want of a worker."""
+
+
+class Moderator:
+    """One moderator process's half that touches the bus. An async context manager; closing drains."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        token_key: bytes,
+        metrics: Metrics,
+        protocols: Mapping[str, Protocol],
+        lane: str | None = None,
+        in_ack_wait_s: float = 8.0,
+        work_ack_wait_s: float = 8.0,
+        turns_per_message: int = 1,
+        checkpoint: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self._connection = connection
+        self._key = token_key
+        self._metrics = metrics
+        self._protocols = protocols
+        self._lane = lane or secrets.token_hex(6)
+        self._in_ack_wait_s = in_ack_wait_s
+        self._work_ack_wait_s = work_ack_wait_s
+        self._checkpoint = checkpoint
+        self.sessions = Sessions(
+            connection, protocols=protocols, key=token_key, lane=self._lane, metrics=metrics,
+            turns_per_message=turns_per_message, checkpoint=checkpoint,
+        )  # fmt: skip
+        self._asides = Asides(connection)
+        self._desk = Desk(self.sessions, self._asides)
+        self.presence = Presence()
+        self._queues: set[str] = set()
+        self._serving: Counter[str] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._subs: list[Subscription] = []
+        self._started = 0.0
+        self._pull = Pull(
+            connection, "IN", streams.MODERATORS, room=_IN_ROOM, on_message=self._on_submission,
+            on_nobody=self._ensure_streams,
+        )  # fmt: skip
+
+    @property
+    def ready(self) -> str | None:
+        """None when it serves; else what is missing."""
+        if not self._started:
+            return "starting"
+        return None if self._connection.nc.is_connected else "no connection to the bus"
+
+    async def __aenter__(self) -> Self:
+        await self._ensure_streams()
+        shared = "moderators"
+        serve = self._serve
+        any_ = subjects.ANY
+        for subject, queue, handler in (
+            (subjects.say_lane(self._lane), "", serve(subjects.parse_say, self._on_say)),
+            (subjects.say_lane(any_), shared, serve(subjects.parse_say, self._on_say)),
+            (subjects.check_lane(self._lane), "", serve(subjects.parse_check, self._on_check)),
+            (subjects.check_lane(any_), shared, serve(subjects.parse_check, self._on_check)),
+            (subjects.READ_ALL, shared, serve(subjects.parse_read, self._desk.read)),
+            (subjects.DOC_ALL, shared, serve(subjects.parse_doc, self._desk.documents)),
+            (subjects.FATE_ALL, shared, serve(subjects.parse_fate, self._desk.fate)),
+            (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own)),
+            (subjects.HERE_ALL, "", self._on_here),
+        ):
+            self._subs.append(await self._connection.subscribe(subject, handler, queue=queue))
+        await self._connection.publish(subjects.CALL, b"")
+        await self._connection.nc.flush()
+        await self._pull.start()
+        self._connection.on_reconnect.append(self._after_reconnect)
+        self._started = time.monotonic()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._pull.stop()
+        with contextlib.suppress(ValueError):
+            self._connection.on_reconnect.remove(self._after_reconnect)
+        for sub in self._subs:
+            with contextlib.suppress(Exception):
+                await sub.unsubscribe()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5.0)
+        for task in self._tasks:
+            task.cancel()
+
+    async def _ensure_streams(self) -> None:
+        await streams.ensure_streams(self._connection, ack_wait_s=self._in_ack_wait_s)
+        for queue in self._queues:
+            await streams.ensure_queue(self._connection, queue, ack_wait_s=self._work_ack_wait_s)
+
+    def _after_reconnect(self) -> None:
+        self._spawn(self._call())
+
+    async def _call(self) -> None:
+        with contextlib.suppress(BusError):
+            await self._connection.publish(subjects.CALL, b"")
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -- requests
+    def _serve(
+        self, parse: Callable[[str], tuple[str, ...]], handler: Callable[..., Awaitable[object]]
+    ) -> Callable[[Msg], Awaitable[None]]:
+        """A handler of requests: bounded for each author, each in a task of its own, answered whatever happens."""
+
+        async def receive(msg: Msg) -> None:
+            try:
+                parts = parse(msg.subject)
+            except subjects.BadSubject as error:
+                await self._answer(msg, Answer(verdict="refused", why=str(error)))
+                return
+            # The author where the subject names one; else the channel, which is as far as the broker tells readers apart.
+            who = ".".join(parts[1:-1]) or parts[0]
+            if self._serving[who] >= _PER_AUTHOR or len(self._tasks) >= _ALL:
+                self._metrics.submissions.labels(kind="request", verdict="busy").inc()
+                await self._answer(msg, Answer(verdict="busy"))
+                return
+            self._serving[who] += 1
+            self._spawn(handle(msg, parts, who))
+
+        async def handle(msg: Msg, parts: tuple[str, ...], who: str) -> None:
+            try:
+                answer = await handler(msg, *parts)
+            except BusError as error:
+                _LOGGER.warning("not answered: %s", error, extra={"subject": msg.subject})
+                return  # silence is retried
+            except SchemaError as error:
+                await self._put_aside(
+                    msg.subject, parts[-1], f"request-{time.time_ns()}", f"undecodable: {error}", msg.data
+                )
+                answer = Answer(verdict="refused", why=str(error))
+            except Exception as error:
+                _LOGGER.exception("handling raised", extra={"subject": msg.subject})
+                why = f"raised: {type(error).__name__}: {error}"
+                await self._put_aside(msg.subject, parts[-1], f"request-{time.time_ns()}", why, msg.data)
+                answer = Answer(verdict="refused", why="its handling raised; it was recorded and put aside")
+            finally:
+                self._serving[who] -= 1
+                if not self._serving[who]:
+                    del self._serving[who]
+            await self._answer(msg, answer)
+
+        return receive
+
+    async def _answer(self, msg: Msg, answer: object) -> None:
+        if not msg.reply:
+            return
+        try:
+            await self._connection.publish(msg.reply, encode(answer))
+        except BusError as error:
+            _LOGGER.warning("answer not sent: %s", error)
+
+    async def _put_aside(self, subject: str, sid: str, cause: str, why: str, payload: bytes) -> None:
+        self._metrics.aside.labels(kind="undecodable" if why.startswith("undecodable") else "raised").inc()
+        _LOGGER.warning("put aside: %s", why, extra={"subject": subject})
+        with contextlib.suppress(BusError):
+            await self._asides.put(sid, subject, cause, why, payload, time.time_ns())
+
+    async def _on_say(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Answer:
+        message: Say = decode(msg.data, Say)  # type: ignore[arg-type]
+        if not may_submit(channel, message):
+            return Answer(verdict="refused", why=f"channel {channel} takes no {type(message).__name__.lower()}")
+        with logs.session(sid), tracing.process("say", msg.subject, headers=dict(msg.headers or {}), session=sid):
+            if isinstance(message, Reply):
+                taken = await self._reply(channel, author, sid, message)
+            else:
+                taken = await self._speak(channel, author, sid, message)
+        verdict = "accepted" if taken.accepted else "refused"
+        self._metrics.submissions.labels(kind=type(message).__name__.lower(), verdict=verdict).inc()
+        return Answer(verdict=verdict, why=taken.why, n=taken.n)
+
+    async def _reply(self, channel: str, author: str, sid: str, reply: Reply) -> Taken:
+        held = await self.sessions.look(sid)
+        if held.session is None or held.session.n <= briefing.turn_transition(reply.turn):
+            held = await self.sessions.look(sid, fresh=True)
+        fault = self._not_its_turn(held, author, sid, reply.turn, reply.token)
+        if fault:
+            return Taken(False, why=fault)
+        event = log.Replied(
+            turn=reply.turn, body=compact(reply.body), error=reply.error, usage=reply.usage, model=reply.model,
+            model_s=reply.model_s, deliveries=reply.deliveries, flags=reply.flags,
+        )  # fmt: skip
+        taken = await self.sessions.take(sid, f"turn:{reply.turn}", event)
+        if taken.accepted and not taken.again:
+            self._metrics.model_seconds.labels(model=self._metrics.model(reply.model)).observe(reply.model_s)
+        return taken
+
+    def _not_its_turn(self, held: Held, author: str, sid: str, turn: str, token: str) -> str:
+        """Why this author may not answer this turn; empty if he may."""
+        if held.session is None:
+            return f"there is no session {sid}"
+        if not secrets.compare_digest(briefing.token(self._key, sid, turn), token):
+            return f"turn {turn}: the token is not right"
+        open_turn = held.session.turns.get(turn)
+        if open_turn is not None:
+            seat = next(s for s in held.session.opened.seats if s.seat == open_turn.ask.seat)
+            if seat.queue != author:
+                return f"turn {turn} belongs to queue {seat.queue}, not to {author}"
+        return ""
+
+    async def _speak(self, channel: str, author: str, sid: str, speak: Speak) -> Taken:
+        event = log.Spoke(
+            author=author, channel=channel, window=speak.window, kind=speak.kind, body=compact(speak.body)
+        )
+        return await self.sessions.take(sid, f"say:{author}:{speak.window}", event)
+
+    async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Checked:
+        check = decode(msg.data, Check)
+        held = await self.sessions.look(sid, fresh=True)
+        fault = self._not_its_turn(held, author, sid, check.turn, check.token)
+        if not fault and held.session is not None and check.turn in held.session.turns:
+            self._metrics.checks.labels(open="yes").inc()
+            return Checked(open=True)
+        self._metrics.checks.labels(open="no").inc()
+        if f"turn:{check.turn}" in held.causes:
+            # Whoever stored its reply may have died before the effects were out.
+            await self.sessions.reissue_last(sid)
+        return Checked(open=False, why=fault or f"turn {check.turn} is not open")
+
+    async def _on_here(self, msg: Msg) -> None:
+        try:
+            queue = subjects.parse_here(msg.subject)
+            announcement = decode(msg.data, Announcement)
+        except (SchemaError, subjects.BadSubject) as error:
+            self._spawn(self._put_aside(msg.subject, "", f"here-{time.time_ns()}", f"undecodable: {error}", msg.data))
+            return
+        if announcement.queue != queue:
+            return  # the broker pins the subject; a payload that says otherwise is worth nothing
+        if queue not in self._queues:
+            self._queues.add(queue)
+            self._spawn(self._ensure_queue(announcement))
+        else:
+            self.presence.hear(announcement)
+
+    async def _ensure_queue(self, announcement: Announcement) -> None:
+        try:
+            await streams.ensure_queue(self._connection, announcement.queue, ack_wait_s=self._work_ack_wait_s)
+        except BusError as error:
+            self._queues.discard(announcement.queue)
+            _LOGGER.warning("no consumer for queue %s: %s", announcement.queue, error)
+            return
+        self.presence.hear(announcement)
+
+    # -- IN
+    def _on_submission(self, delivery: Delivery) -> None:
+        self._spawn(self._take_submission(delivery))
+
+    async def _take_submission(self, delivery: Delivery) -> None:
+        """One message of IN: taken, refused or put aside, and acknowledged only after that is stored."""
+        cause = f"in:{delivery.seq}"
+        sid = ""
+        settle = b"+ACK"
+        try:
+            try:
+                channel, author, sid = subjects.parse_inbox(delivery.subject)
+                submission: Submission = decode(delivery.data, Submission)  # type: ignore[arg-type]
+                with logs.session(sid), tracing.process("in", delivery.subject, headers=delivery.headers, session=sid):
+                    await self._submitted(channel, author, sid, cause, submission)
+            except BusError as error:
+                _LOGGER.warning("submission left for another try: %s", error)
+                settle = b""
+            except (SchemaError, subjects.BadSubject) as error:
+                await self._asides_or_raise(delivery, sid, cause, f"undecodable: {error}")
+                settle = b"+TERM"
+            except Exception as error:
+                _LOGGER.exception("handling raised", extra={"subject": delivery.subject})
+                await self._asides_or_raise(delivery, sid, cause, f"raised: {type(error).__name__}: {error}")
+                settle = b"+TERM"
+            if settle:
+                await self._pull.settle(delivery, settle)
+        except BusError as error:
+            _LOGGER.warning("submission not settled: %s", error)
+        finally:
+            self._pull.release()
+
+    async def _asides_or_raise(self, delivery: Delivery, sid: str, cause: str, why: str) -> None:
+        self._metrics.aside.labels(kind="undecodable" if why.startswith("undecodable") else "raised").inc()
+        await self._asides.put(sid, delivery.subject, cause, why, delivery.data, time.time_ns())
+
+    async def _submitted(self, channel: str, author: str, sid: str, cause: str, submission: Submission) -> None:
+        what = type(submission).__name__
+        if not may_submit(channel, submission):
+            await self._refused(sid, cause, "open", author, "", f"channel {channel} takes no {what}")
+            return
+        match submission:
+            case OpenSession():
+                await self._open(author, sid, cause, submission)
+            case CancelSession():
+                taken = await self.sessions.take(
+                    sid, cause, log.Cancelled(author=author, reason=submission.reason[:500])
+                )
+                if not taken.accepted:
+                    await self._refused(sid, cause, "cancel", author, "", taken.why)
+            case TimerDue():
+                held = await self.sessions.find(sid)
+                if held is not None and held.session is not None and not held.session.closed:
+                    await self.sessions.reissue_last(sid)
+                    await self.sessions.take(sid, cause, log.TimerFired())
+        self._metrics.submissions.labels(kind=what, verdict="accepted").inc()
+
+    async def _refused(self, sid: str, cause: str, what: str, author: str, field: str, why: str) -> None:
+        _LOGGER.info("refused: %s", why)
+        await self.sessions.refuse(
+            sid, log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=time.time_ns())
+        )
+
+    async def _open(self, author: str, sid: str, cause: str, request: OpenSession) -> None:
+        held = await self.sessions.look(sid, fresh=True)
+        if cause in held.causes:
+            await self.sessions.reissue_last(sid)
+            return
+        protocol = self._protocols.get(request.protocol)
+        if protocol is None:
+            known = ", ".join(sorted(self._protocols))
+            why = f"protocol: got {request.protocol!r}, known are {known}"
+            self._metrics.sessions_refused.labels(protocol="unknown").inc()
+            await self._refused(sid, cause, "open", author, "protocol", why)
+            return
+        seed = request.seed if request.seed is not None else secrets.randbits(53)
+        try:
+            opened = await self._admit(protocol, request, seed, author)
+            taken = await self.sessions.open(sid, cause, opened)
+        except (Inadmissible, briefing.Leak) as error:
+            self._metrics.sessions_refused.labels(protocol=protocol.name).inc()
+            await self._refused(sid, cause, "open", author, getattr(error, "field", ""), str(error))
+            return
+        if not taken.accepted:
+            await self._refused(sid, cause, "open", author, "session", taken.why)
+
+    async def _admit(self, protocol: Protocol, request: OpenSession, seed: int, author: str) -> log.Opened:
+        """The opening event; while this process is young, a missing worker may only not have been heard yet."""
+        until = self._started + _YOUNG_S
+        while True:
+            try:
+                return admit(protocol, request, self.presence.alive(), seed, author)
+            except Inadmissible as error:
+                left = until - time.monotonic()
+                if left <= 0 or not error.field.startswith("seats"):
+                    raise
+                await self.presence.change(left)

@@ -1,0 +1,24 @@
+"""The protocols, by name. None imports another."""
+
+from coordinator.protocols.consensus import CONSENSUS
+from coordinator.table import Protocol
+
+__all__ = ["PROTOCOLS", "register"]
+
+PROTOCOLS: dict[str, Protocol] = {}
+
+
+def register(protocol: Protocol) -> Protocol:
+    """Make a protocol known by its name.
+
+    Raises
+    ------
+    ValueError
+        Another protocol has this name.
+    """
+    if PROTOCOLS.setdefault(protocol.name, protocol) is not protocol:
+        raise ValueError(f"two protocols are named {protocol.name}")
+    return protocol
+
+
+register(CONSENSUS)

@@ -1,0 +1,232 @@
+"""Replay: a session recomputed from its events alone, and the same events under other settings.
+
+`replay` trusts nothing that was computed: it steps the machine through the recorded events and compares every entry
+that comes out, byte for byte, with the one that was stored. `what_if` steps two machines side by side until their
+commands part. """
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from coordinator.admission import build_settings
+from coordinator.machine import Session, begin, record, record_opening, step
+from coordinator.table import MachineError, Protocol
+from schemas import log
+from schemas.result import Result
+from schemas.wire import SchemaError, decode, encode
+
+Lookup = Callable[[str], Protocol | None]
+"""A protocol by its name: `PROTOCOLS.get`."""
+
+
+class Diverged(MachineError):
+    """A recorded entry is not what its event leads to. The record was altered, or another version wrote it."""
+
+    def __init__(self, n: int, what: str) -> None:
+        self.n = n
+        self.what = what
+        super().__init__(f"transition {n}: {what}")
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that recomputes to itself."""
+
+    session: Session
+    entries: tuple[log.Entry, ...]
+    result: Result | None
+    """None: the session was still open where the record ends."""
+
+
+class Parting(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run under other settings leaves the recorded one."""
+
+    n: int | None
+    """The transition at which the commands first differ; None: they never do."""
+    how: str
+    """In words."""
+    recorded: tuple[str, ...] = ()
+    """What the recorded run did there."""
+    this: tuple[str, ...] = ()
+    """What this one does."""
+    stop: str | None = None
+    """The stop reason that this run reached within the record."""
+    result: Result | None = None
+    """This run's result, where the record carries one."""
+    carried: int
+    """Recorded events that this run could take."""
+
+
+def replay(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> Replayed:
+    """Recompute a session.
+
+    Parameters
+    ----------
+    raw_entries
+        Log entries exactly as stored, from the first on. One that ends before the session closed is fine.
+
+    Raises
+    ------
+    Diverged
+        An entry cannot be read, is not the one that its event leads to, or none is expected there.
+    """
+    if not raw_entries:
+        raise Diverged(0, "the record is empty")
+    session: Session | None = None
+    protocol: Protocol | None = None
+    entries: list[log.Entry] = []
+    for n, data in enumerate(raw_entries):
+        stored = data.encode() if isinstance(data, str) else bytes(data)
+        entry = _read(n, stored)
+        try:
+            if session is None or protocol is None:
+                opened, protocol = _opening(lookup, entry)
+                session, again = record_opening(protocol, sid, opened, entry.at_ns, entry.cause)
+            else:
+                before = entries[-1].digest
+                session, again = record(protocol, session, before, entry.event, entry.at_ns, entry.cause)
+        except Diverged:
+            raise
+        except Exception as error:  # an altered opening may break anything
+            raise Diverged(n, f"the event cannot be taken: {type(error).__name__}: {error}") from error
+        if encode(again) != stored:
+            raise Diverged(n, _difference(entry, again))
+        entries.append(again)
+    assert session is not None
+    return Replayed(session=session, entries=tuple(entries), result=_result(session))
+
+
+def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overrides: Mapping[str, Any]) -> Parting:
+    """The recorded events under other settings, as far as they carry.
+
+    Raises
+    ------
+    Diverged
+        The record itself does not recompute.
+    Inadmissible
+        A setting is unknown or out of range, or the budget does not hold this run's first turns.
+    """
+    recorded = replay(lookup, sid, raw_entries)
+    entries = recorded.entries
+    opened, protocol = _opening(lookup, entries[0])
+    changed = msgspec.to_builtins(build_settings(protocol, {**opened.settings, **overrides}))
+    other = msgspec.structs.replace(opened, settings=changed)
+    mine, my_commands = begin(protocol, sid, other, entries[0].at_ns)
+    theirs, their_commands = begin(protocol, sid, opened, entries[0].at_ns)
+    n = 0
+    while _course(my_commands) == _course(their_commands):
+        n += 1
+        if n == len(entries):
+            how = "both runs take the same course" + ("" if mine.closed else ", as far as the record goes")
+            return Parting(n=None, how=how, stop=_reason(mine), result=_result(mine), carried=n)
+        e = entries[n]
+        mine, my_commands = step(protocol, mine, e.event, e.at_ns)
+        theirs, their_commands = step(protocol, theirs, e.event, e.at_ns)
+    return _parting(n, mine, theirs, my_commands, their_commands)
+
+
+Commands = tuple[log.Command, ...]
+
+
+def _course(commands: Commands) -> list[object]:
+    """What makes two runs the same run: who is asked what and shown what, and what is posted. Caps, deadlines and
+    whether text streams do not; of a stop its reason does, not the figures of its certificate."""
+    course: list[object] = []
+    for c in commands:
+        match c:
+            case log.Ask():
+                course.append((c.seat, c.kind, c.round, bytes(c.brief), c.sees, c.own, c.attempt, c.error))
+            case log.Say(kind="stop"):
+                course.append(msgspec.json.decode(c.body)["reason"])
+            case log.Say(kind="closed"):
+                course.append("closed")
+            case log.Say():
+                course.append((c.channel, c.kind, c.round, bytes(c.body), c.seat))
+            case _:
+                pass
+    return course
+
+
+def _parting(n: int, mine: Session, theirs: Session, my_commands: Commands, their_commands: Commands) -> Parting:
+    this, recorded = _words(my_commands), _words(their_commands)
+    where = _where(their_commands)
+    if this == recorded:
+        how = f"{where}both runs {_listed(this, ())}, but do not show or say the same"
+    else:
+        how = f"{where}recorded run {_listed(recorded, this)}, this one {_listed(this, recorded)}"
+    if mine.closed:
+        how += "; this run ends here, and its result is complete"
+    else:
+        missing = "wording of its result" if mine.stopped else "answer to what it asks from here on"
+        how += f"; the {missing} was not recorded: the record carries it no further"
+    return Parting(
+        n=n, how=how, recorded=recorded, this=this, stop=_reason(mine), result=_result(mine), carried=n + 1
+    )  # fmt: skip
+
+
+def _where(commands: Commands) -> str:
+    """`after round 2 (score 72): `, where the transition scored a round."""
+    for c in commands:
+        if isinstance(c, log.Say) and c.kind == "assessment":
+            score = msgspec.json.decode(c.body)["score"]
+            return f"after round {c.round} (score {score:g}): "
+    return ""
+
+
+def _words(commands: Commands) -> tuple[str, ...]:
+    """Commands that somebody else sees, in words."""
+    words: dict[str, None] = {}
+    for c in commands:
+        match c:
+            case log.Say(kind="stop"):
+                words[f"stops: {msgspec.json.decode(c.body)['reason']}"] = None
+            case log.Say(kind="closed"):
+                words["gives its result"] = None
+            case log.Say():
+                words[f"posts {c.kind} on {c.channel}"] = None
+            case log.Ask():
+                again = " again" if c.attempt > 1 else ""
+                words[f"asks round {c.round} ({c.kind}){again}"] = None
+            case _:
+                pass
+    return tuple(words)
+
+
+def _listed(words: tuple[str, ...], other: tuple[str, ...]) -> str:
+    own = [w for w in words if w not in other] or list(words)
+    return " and ".join(own) or "does nothing"
+
+
+def _reason(session: Session) -> str | None:
+    return session.stopped.reason if session.stopped else None
+
+
+def _result(session: Session) -> Result | None:
+    return decode(session.posts[-1].body, Result) if session.closed else None
+
+
+def _read(n: int, stored: bytes) -> log.Entry:
+    try:
+        return decode(stored, log.Entry)
+    except SchemaError as error:
+        raise Diverged(n, f"it cannot be read: {error}") from error
+
+
+def _opening(lookup: Lookup, entry: log.Entry) -> tuple[log.Opened, Protocol]:
+    if not isinstance(entry.event, log.Opened):
+        raise Diverged(0, f"the record begins with {type(entry.event).__name__}, not with an opening")
+    protocol = lookup(entry.event.protocol)
+    if protocol is None:
+        raise Diverged(0, f"no protocol is named {entry.event.protocol}")
+    if protocol.version != entry.event.version:
+        raise Diverged(
+            0, f"written by version {entry.event.version} of {protocol.name}, this is version {protocol.version}"
+        )
+    return entry.event, protocol
+
+
+def _difference(stored: log.Entry, again: log.Entry) -> str:
+    for field in ("n", "at_ns", "commands", "digest"):
+        if encode(getattr(stored, field)) != encode(getattr(again, field)):
+            return f"{field} is not what the event leads to"
+    return "its bytes are not those that the event leads to"

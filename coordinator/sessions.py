@@ -1,0 +1,360 @@
+"""Transitions: fold a session's log, step the machine, append, carry the effects out.
+
+Nothing here is owned: what is kept between two transitions is a cache of the log, and an append that the broker refuses
+says that the cache is old. The rules that make this exact (one message a transition; reload before anything is dropped;
+effects out before an answer) are those of docs/bus.md.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+
+import msgspec
+from opentelemetry import trace
+
+from bus import subjects
+from bus.connection import Connection
+from bus.errors import BusError, Conflict
+from bus.log import Log, Stored
+from bus.timers import Timers
+from coordinator import briefing
+from coordinator.machine import Illegal, MachineError, Protocol, Session, begin, record, record_opening, step
+from observability.metrics import Metrics
+from observability.tracing import inject
+from schemas import log
+from schemas.post import SessionRow
+from schemas.wire import decode, encode
+
+_LOGGER = logging.getLogger(__name__)
+_TRACER = trace.get_tracer(__name__)
+_TRIES = 50
+
+
+class BrokenLog(MachineError):
+    """The log cannot be folded: a gap, an unknown protocol, or an entry that the machine refuses. Ours or the disk's."""
+
+
+class Held:
+    """A session as this process last saw it."""
+
+    __slots__ = ("causes", "digest", "last", "last_n", "last_seq", "lock", "protocol", "refusals", "session")
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self.protocol: Protocol | None = None
+        self.last_seq = 0
+        self.digest = ""
+        self.causes: dict[str, int] = {}
+        self.refusals: dict[str, log.Refused] = {}
+        self.last: tuple[log.Command, ...] = ()
+        self.last_n = -1
+        self.lock = asyncio.Lock()
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """What became of a submission: accepted at a transition, or refused and why."""
+
+    accepted: bool
+    n: int = -1
+    why: str = ""
+    again: bool = False
+    """It had been taken before."""
+
+
+class Sessions:
+    """All sessions, as far as this process has seen them."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        protocols: Mapping[str, Protocol],
+        key: bytes,
+        lane: str,
+        metrics: Metrics,
+        turns_per_message: int = 1,
+        most: int = 20_000,
+        checkpoint: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self._connection = connection
+        self._log = Log(connection)
+        self._timers = Timers(connection)
+        self._protocols = protocols
+        self._key = key
+        self._lane = lane
+        self._metrics = metrics
+        self._turns_per_message = turns_per_message
+        self._most = most
+        self._checkpoint = checkpoint
+        self._held: OrderedDict[str, Held] = OrderedDict()
+
+    # -- looking
+    async def look(self, sid: str, *, fresh: bool = False) -> Held:
+        """The session; `fresh` also reads the log's tail. Its `session` is None where the log has no opening."""
+        held = self._get(sid)
+        if fresh or held.last_seq == 0:
+            async with held.lock:
+                await self._reload(sid, held)
+        return held
+
+    async def find(self, sid: str) -> Held | None:
+        """The session after a look at the log's tail; None where the log has nothing of it."""
+        held = await self.look(sid, fresh=True)
+        return held if held.last_seq else None
+
+    def _get(self, sid: str) -> Held:
+        held = self._held.get(sid)
+        if held is None:
+            held = self._held[sid] = Held()
+            while len(self._held) > self._most:
+                oldest, candidate = next(iter(self._held.items()))
+                if candidate.lock.locked():
+                    break
+                del self._held[oldest]
+        else:
+            self._held.move_to_end(sid)
+        return held
+
+    async def _reload(self, sid: str, held: Held) -> bool:
+        """Fold what was appended since; whether there was anything."""
+        stored = await self._log.read(sid, held.last_seq)
+        for message in stored:
+            self._fold(sid, held, message)
+        return bool(stored)
+
+    def _fold(self, sid: str, held: Held, message: Stored) -> None:
+        held.last_seq = message.seq
+        if message.kind == subjects.REFUSED:
+            refused = decode(message.data, log.Refused)
+            held.refusals[refused.cause] = refused
+            return
+        entry = decode(message.data, log.Entry)
+        if isinstance(entry.event, log.Opened):
+            protocol = self._protocol(entry.event.protocol)
+            session, commands = begin(protocol, sid, entry.event, entry.at_ns)
+        else:
+            if held.session is None or held.protocol is None or entry.n != held.session.n:
+                raise BrokenLog(f"session {sid}: entry {entry.n} does not follow")
+            protocol = held.protocol
+            session, commands = step(protocol, held.session, entry.event, entry.at_ns)
+        self._keep(held, protocol, session, commands, entry.n, entry.cause, entry.digest)
+
+    def _protocol(self, name: str) -> Protocol:
+        protocol = self._protocols.get(name)
+        if protocol is None:
+            raise BrokenLog(f"protocol {name} is not known here; known are {', '.join(sorted(self._protocols))}")
+        return protocol
+
+    @staticmethod
+    def _keep(
+        held: Held,
+        protocol: Protocol,
+        session: Session,
+        commands: tuple[log.Command, ...],
+        n: int,
+        cause: str,
+        chain: str,
+    ) -> None:
+        held.protocol = protocol
+        held.session = session
+        held.digest = chain
+        held.causes[cause] = n
+        held.last = commands
+        held.last_n = n
+
+    # -- one transition
+    async def open(self, sid: str, cause: str, opened: log.Opened) -> Taken:
+        """The first transition. Raises Inadmissible where the machine refuses it."""
+        held = await self.look(sid, fresh=True)
+        async with held.lock:
+            for _ in range(_TRIES):
+                if cause in held.causes:
+                    await self._again(sid, held, held.causes[cause])
+                    return Taken(True, held.causes[cause], again=True)
+                if held.last_seq:
+                    return Taken(False, why=f"session {sid} exists already")
+                protocol = self._protocol(opened.protocol)
+                session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
+                row = SessionRow(
+                    session=sid, seq=0, protocol=opened.protocol, question=opened.question[:300], status="open",
+                    opened_ns=entry.at_ns,
+                )  # fmt: skip
+                if await self._append(sid, held, protocol, session, entry, row):
+                    self._metrics.sessions_opened.labels(protocol=protocol.name).inc()
+                    return Taken(True, 0)
+        raise BusError(f"session {sid}: no append in {_TRIES} tries")
+
+    async def take(self, sid: str, cause: str, event: log.Event) -> Taken:
+        """One transition after the first: stepped, appended, carried out; or refused with the reason."""
+        held = await self.look(sid)
+        async with held.lock:
+            for _ in range(_TRIES):
+                if cause in held.causes:
+                    await self._again(sid, held, held.causes[cause])
+                    return Taken(True, held.causes[cause], again=True)
+                if held.session is None or held.protocol is None:
+                    if await self._reload(sid, held):
+                        continue
+                    return Taken(False, why=f"there is no session {sid}")
+                started = time.perf_counter()
+                try:
+                    session, entry = record(held.protocol, held.session, held.digest, event, time.time_ns(), cause)
+                except Illegal as why:
+                    # A compare-and-swap fences what is accepted, never what is dropped: look again before dropping.
+                    if await self._reload(sid, held):
+                        continue
+                    return Taken(False, why=str(why))
+                self._metrics.step_seconds.observe(time.perf_counter() - started)
+                row = self._closing_row(session, entry)
+                if await self._append(sid, held, held.protocol, session, entry, row):
+                    return Taken(True, entry.n)
+        raise BusError(f"session {sid}: no append in {_TRIES} tries")
+
+    async def refuse(self, sid: str, refused: log.Refused) -> None:
+        """Record beside the transitions that a submission to IN was refused."""
+        held = await self.look(sid, fresh=True)
+        async with held.lock:
+            for _ in range(_TRIES):
+                if refused.cause in held.refusals or refused.cause in held.causes:
+                    return
+                row = None
+                if refused.what == "open":
+                    row = SessionRow(
+                        session=sid, seq=0, protocol="", question="", status="refused", reason=refused.why[:300],
+                        opened_ns=refused.at_ns,
+                    )  # fmt: skip
+                try:
+                    held.last_seq = await self._log.append(sid, subjects.REFUSED, encode(refused), held.last_seq, row)
+                except Conflict:
+                    await self._reload(sid, held)
+                    continue
+                held.refusals[refused.cause] = refused
+                return
+
+    async def _append(
+        self, sid: str, held: Held, protocol: Protocol, session: Session, entry: log.Entry, row: SessionRow | None
+    ) -> bool:
+        """Append and carry out; False where somebody else moved the session (its tail is folded then)."""
+        sendings = self._build(session, entry.n, entry.commands, entry.at_ns, reissued=False)  # a leak stops it here
+        kind = subjects.OPENED if entry.n == 0 else subjects.CLOSED if session.closed else subjects.STEP
+        started = time.perf_counter()
+        try:
+            seq = await self._log.append(sid, kind, encode(entry), held.last_seq, row)
+        except Conflict:
+            self._metrics.append_conflicts.inc()
+            await self._reload(sid, held)
+            return False
+        except BusError:
+            # No answer: it may be stored. The tail knows; if it is not there, its sender tries again.
+            await self._reload(sid, held)
+            if held.causes.get(entry.cause) != entry.n or held.digest != entry.digest:
+                raise
+        else:
+            self._metrics.append_seconds.observe(time.perf_counter() - started)
+            self._keep(held, protocol, session, entry.commands, entry.n, entry.cause, entry.digest)
+            held.last_seq = seq
+        self._note(session, entry)
+        if self._checkpoint is not None:
+            self._checkpoint("appended", sid)
+        await self._carry_out(sid, held, entry.n, entry.commands, sendings, reissued=False)
+        if self._checkpoint is not None:
+            self._checkpoint("effected", sid)
+        return True
+
+    def _note(self, session: Session, entry: log.Entry) -> None:
+        self._metrics.transitions.labels(event=type(entry.event).__name__).inc()
+        for command in entry.commands:
+            if isinstance(command, log.Close):
+                self._metrics.sessions_closed.labels(protocol=session.opened.protocol, reason=command.reason).inc()
+
+    @staticmethod
+    def _closing_row(session: Session, entry: log.Entry) -> SessionRow | None:
+        for command in entry.commands:
+            if isinstance(command, log.Close):
+                return SessionRow(
+                    session=session.sid, seq=0, protocol=session.opened.protocol, question="", status=command.status,
+                    reason=command.reason, opened_ns=session.opened_ns, closed_ns=entry.at_ns,
+                )  # fmt: skip
+        return None
+
+    # -- effects
+    def _build(
+        self, session: Session, n: int, commands: tuple[log.Command, ...], at_ns: int, *, reissued: bool
+    ) -> list[briefing.Sending]:
+        return briefing.build(
+            session, n, commands, key=self._key, lane=self._lane, decided_ns=at_ns, reissued=reissued,
+            turns_per_message=self._turns_per_message,
+        )  # fmt: skip
+
+    async def _again(self, sid: str, held: Held, n: int) -> None:
+        """Carry transition `n`'s effects out once more, marked re-issued: the first time may not have got out."""
+        commands = held.last
+        if n != held.last_n:
+            stored = [s for s in await self._log.read(sid) if s.kind != subjects.REFUSED]
+            commands = decode(stored[n].data, log.Entry).commands
+        assert held.session is not None
+        self._metrics.effects_reissued.inc()
+        sendings = self._build(held.session, n, commands, held.session.at_ns, reissued=True)
+        await self._carry_out(sid, held, n, commands, sendings, reissued=True)
+
+    async def reissue_last(self, sid: str) -> None:
+        """Carry the last transition's effects out once more (a timer fired, or a turn that it closed is asked after)."""
+        held = await self.look(sid)
+        async with held.lock:
+            if held.session is not None:
+                await self._again(sid, held, held.last_n)
+
+    async def _carry_out(
+        self, sid: str, held: Held, n: int, commands: tuple[log.Command, ...], sendings: list[briefing.Sending],
+        *, reissued: bool,
+    ) -> None:  # fmt: skip
+        """Turns, posts and the timer of one transition; idempotent by ids made from the log position."""
+        session = held.session
+        assert session is not None
+        stores = []
+        for sending in sendings:
+            headers: dict[str, str] = {}
+            inject(headers)
+            subject = subjects.work(sending.queue, sid, sending.number)
+            data = encode(sending.work)
+            stores.append(self._connection.store(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers))
+        number = self._first_post(session, n)
+        for command in commands:
+            if isinstance(command, log.Say):
+                post = session.posts[number]
+                number += 1
+                await self._connection.publish(subjects.channel(sid, post.channel), encode(post))
+        for i, command in enumerate(commands):
+            if isinstance(command, log.SetTimer) and not session.closed and session.timer_ns == command.at_ns:
+                await self._timers.arm(sid, command.at_ns, f"{sid}-{n}-{i}{'-again' if reissued else ''}")
+            elif isinstance(command, log.ClearTimer):
+                with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
+                    await self._timers.clear(sid)
+        if len(stores) == 1:
+            await stores[0]
+        elif stores:
+            await asyncio.gather(*stores)
+
+    @staticmethod
+    def _first_post(session: Session, n: int) -> int:
+        """Number of the first post of transition `n`: posts lie in the order of transitions."""
+        low, high = 0, len(session.posts)
+        while low < high:
+            middle = (low + high) // 2
+            if session.posts[middle].transition < n:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    # -- for owners
+    async def entries(self, sid: str, n: int) -> list[str]:
+        """Entries from transition `n` on, exactly as stored."""
+        return [s.data.decode() for s in await self._log.read(sid) if s.kind != subjects.REFUSED][n:]
+
+    async def rows(self) -> list[SessionRow]:
+        """One row a session, the oldest first."""
+        return await self._log.rows()

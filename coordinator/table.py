@@ -1,0 +1,167 @@
+"""What a protocol is made of: its table, the events that the table takes, and the errors around it.
+
+A protocol is data and pure functions: phase x event -> handler and the phases that it may lead to. A pair that is
+absent is illegal. The machine (coordinator.machine) runs it; the diagrams are drawn from it. """
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from coordinator.commands import Wish
+from schemas import log
+from schemas.post import Post
+from schemas.presence import Announcement
+from schemas.session import OpenSession, Seat
+from schemas.turn import Caps
+from schemas.wire import Json
+
+
+class MachineError(Exception):
+    """Base of what this package raises."""
+
+
+class Illegal(MachineError):
+    """The event has no place in this state. The peer's fault: the submission is refused with this text."""
+
+
+class Inadmissible(MachineError):
+    """A session that cannot be opened. Names the field to blame. The peer's fault."""
+
+    def __init__(self, field: str, why: str) -> None:
+        self.field = field
+        super().__init__(why)
+
+
+class BrokenTable(MachineError):
+    """A handler went to a phase that its cell does not name. Ours."""
+
+
+# ---------------------------------------------------------------- what a protocol's table is made of
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat's turn was answered, and the answer passed its schema and the protocol's check."""
+
+    turn: str
+    seat: str
+    kind: str
+    round: int
+    body: Any
+    flags: tuple[str, ...] = ()
+
+
+class Missed(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat's turn came to nothing: its deadline passed, or no attempt was good."""
+
+    turn: str
+    seat: str
+    kind: str
+    round: int
+    why: str
+
+
+class Unaffordable(msgspec.Struct, frozen=True, kw_only=True):
+    """The turns just wished for do not fit the budget, or its seconds are over. They are not asked."""
+
+    what: str
+    """Which limit, with the figures."""
+    seconds: bool = False
+    """True: time is over, so that no final turn can be asked either."""
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """A process spoke up from the floor."""
+
+    author: str
+    channel: str
+    window: str
+    kind: str
+    body: Json
+
+
+Inner = Answered | Missed | Unaffordable | Heard
+
+
+class OpenTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that is out."""
+
+    id: str
+    ask: log.Ask
+
+
+@dataclass(frozen=True)
+class View:
+    """What a handler may look at beside its own state."""
+
+    opened: log.Opened
+    settings: Any
+    posts: tuple[Post, ...]
+    """All posts so far; a post's number is its index."""
+    next_post: int
+    open_turns: tuple[OpenTurn, ...]
+    """Turns still out, the one being handled excluded."""
+    at_ns: int
+
+    def seats(self, role: str) -> tuple[Seat, ...]:
+        """Seats of one role, in the order of the opening."""
+        return tuple(s for s in self.opened.seats if s.role == role)
+
+
+State = Any
+Step = tuple[State, tuple[Wish, ...]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table."""
+
+    handler: Callable[[State, Any, View], Step]
+    targets: tuple[StrEnum, ...]
+
+
+def to(handler: Callable[[Any, Any, View], Step], *targets: StrEnum) -> Cell:
+    """A cell: the handler, and every phase that it may lead to."""
+    return Cell(handler, targets)
+
+
+Table = Mapping[StrEnum, Mapping[type, Cell]]
+
+
+@dataclass(frozen=True)
+class Role:
+    """A role that a protocol needs."""
+
+    name: str
+    least: int
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One protocol: data and pure functions. Registered in coordinator.protocols."""
+
+    name: str
+    version: int
+    settings: type
+    """msgspec struct; its `__post_init__` refuses values outside their range."""
+    state: type
+    """Frozen msgspec struct with a field `phase`."""
+    table: Table
+    done: StrEnum
+    replies: Mapping[str, type]
+    """Kind of turn -> schema of its reply."""
+    roles: tuple[Role, ...]
+    channel: str
+    """Where replies of participants are submitted and posted."""
+    seat: Callable[[OpenSession, Any, tuple[Announcement, ...]], tuple[Seat, ...]]
+    """Seats for a request that names none (or completes those it names). Raises Inadmissible."""
+    start: Callable[[View], Step]
+    final: Callable[[View], tuple[tuple[str, Caps], ...]]
+    """(seat, caps) of the turns for which the budget is held back from the opening on."""
+    check: Callable[[State, OpenTurn, Any, View], str]
+    """A semantic fault in a reply, in words that the model is shown; empty if there is none."""
+    outcome: Callable[[State, View], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
+    """(outcome, rounds) of the result frame."""
+    attempts: Callable[[Any], int]

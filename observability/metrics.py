@@ -1,0 +1,149 @@
+"""Every series that Parley exposes, declared once, over a registry that the caller brings.
+
+Labels are bounded: protocols, roles, event kinds, outcomes, and model names up to a limit. Never a session, a turn, an
+instance or anything else that a client chooses.  Names are units first-class: `_seconds`, `_total`, `_usd_total`.
+
+    metrics = Metrics()
+    metrics.transitions.labels(event="replied").inc()
+    metrics.step_seconds.observe(0.0002)
+"""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+"""Bucket bounds in seconds for what the moderator does itself."""
+CALLS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+"""Bucket bounds in seconds for model calls."""
+SESSIONS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
+"""Bucket bounds in seconds for whole sessions."""
+ROUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 50)
+LATE = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+"""Bucket bounds in seconds by which a timer came late."""
+
+MAX_VALUES = 32
+"""Distinct values of one label whose values come from outside (models, protocols, roles); the rest are `other`."""
+
+VERDICTS = ("accepted", "refused", "busy")
+TURN_OUTCOMES = ("accepted", "retried", "missed", "withdrawn")
+WORKER_OUTCOMES = ("accepted", "refused", "cancelled", "expired", "failed")
+
+
+class Bounded:
+    """Lets the first `most` distinct values of a label through and calls every later one `other`."""
+
+    def __init__(self, most: int = MAX_VALUES) -> None:
+        self._most = most
+        self._seen: dict[str, str] = {}
+
+    def __call__(self, value: str) -> str:
+        known = self._seen.get(value)
+        if known is not None:
+            return known
+        if len(self._seen) >= self._most:
+            return "other"
+        name = value[:64] or "none"
+        self._seen[value] = name
+        return name
+
+
+class Metrics:
+    """All series of one process, registered with `registry` (a fresh one by default).
+
+    Values of `protocol`, `role` and `model` labels go through `metrics.protocol(...)`, `metrics.role(...)` and
+    `metrics.model(...)`, which bound them.
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry if registry is not None else CollectorRegistry()
+        self.protocol = Bounded()
+        self.role = Bounded()
+        self.model = Bounded()
+        self._sessions()
+        self._moderator()
+        self._turns()
+        self._worker()
+        self._bus()
+
+    def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
+        return Counter(f"parley_{name}", text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
+        return Gauge(f"parley_{name}", text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], labels: tuple[str, ...] = ()) -> Histogram:
+        return Histogram(f"parley_{name}", text, labels, buckets=buckets, registry=self.registry)
+
+    def _sessions(self) -> None:
+        self.sessions_opened = self._counter("sessions_opened_total", "Sessions opened.", ("protocol",))
+        self.sessions_refused = self._counter("sessions_refused_total", "Openings refused.", ("protocol",))
+        self.sessions_closed = self._counter(
+            "sessions_closed_total", "Sessions closed, by the reason of their stop.", ("protocol", "reason")
+        )
+        self.sessions_cached = self._gauge("sessions_cached", "Sessions that this moderator holds folded in memory.")
+        self.session_seconds = self._histogram(
+            "session_seconds", "From the first entry of a session to its last.", SESSIONS, ("protocol",)
+        )
+        self.session_rounds = self._histogram("session_rounds", "Rounds that a session played.", ROUNDS, ("protocol",))
+
+    def _moderator(self) -> None:
+        self.transitions = self._counter("transitions_total", "Transitions appended to the log.", ("event",))
+        self.step_seconds = self._histogram("step_seconds", "One step of the pure machine.", FAST)
+        self.append_seconds = self._histogram("append_seconds", "One append to the log, to its acknowledgement.", FAST)
+        self.append_conflicts = self._counter(
+            "append_conflicts_total", "Appends refused because another moderator had moved the session."
+        )
+        self.effects = self._counter("effects_total", "Effects carried out: turns, posts, timers.", ("kind",))
+        self.effects_reissued = self._counter("effects_reissued_total", "Transitions whose effects were sent again.")
+        self.submissions = self._counter(
+            "submissions_total", "Submissions answered. busy: the author's queue was full.", ("kind", "verdict")
+        )
+        for verdict in VERDICTS:
+            self.submissions.labels(kind="reply", verdict=verdict)
+        self.aside = self._counter("aside_total", "Messages recorded and put aside.", ("kind",))
+        for kind in ("undecodable", "raised"):
+            self.aside.labels(kind=kind)
+        self.checks = self._counter("checks_total", "Questions whether a turn is still open.", ("open",))
+        self.reads = self._counter("reads_total", "Requests for history, documents and lists.", ("kind",))
+        self.timers_fired = self._counter("timers_fired_total", "Timers taken; early: nothing was due yet.", ("early",))
+        self.timer_late_seconds = self._histogram("timer_late_seconds", "By how much a due timer came late.", LATE)
+
+    def _turns(self) -> None:
+        self.turns = self._counter("turns_total", "Turns that ended, at the moderator.", ("role", "outcome"))
+        self.turns_open = self._gauge("turns_open", "Turns asked and not yet ended, in the sessions held in memory.")
+        self.turn_overhead_seconds = self._histogram(
+            "turn_overhead_seconds",
+            "From the append that asks to the append that answers, less the model's time.",
+            FAST,
+        )
+        self.tokens = self._counter(
+            "tokens_total", "Tokens reported by workers. estimated: counted by us.", ("model", "kind", "estimated")
+        )
+        self.cost_usd = self._counter("cost_usd_total", "Cost at the announced prices.", ("model",))
+        self.unaccounted_calls = self._counter(
+            "unaccounted_calls_total", "Model calls that may have been paid for and were never reported."
+        )
+
+    def _worker(self) -> None:
+        self.worker_room = self._gauge("worker_room", "Turns that this worker serves at once.")
+        self.worker_busy = self._gauge("worker_busy", "Turns that this worker is serving.")
+        self.worker_turns = self._counter("worker_turns_total", "Turns that this worker ended.", ("role", "outcome"))
+        self.model_seconds = self._histogram("model_seconds", "One model call.", CALLS, ("model",))
+        self.model_calls = self._counter("model_calls_total", "Model calls begun.", ("model",))
+        self.model_errors = self._counter("model_errors_total", "Model calls that failed.", ("model", "kind"))
+        self.redeliveries = self._counter("redeliveries_total", "Turns delivered to this worker more than once.")
+        self.turns_skipped = self._counter(
+            "turns_skipped_total", "Turns dropped before a model call, because they were no longer open."
+        )
+        self.lane = self._counter(
+            "lane_total", "Replies that went by the warm lane, and those that did not.", ("outcome",)
+        )
+        for outcome in ("hit", "miss"):
+            self.lane.labels(outcome=outcome)
+
+    def _bus(self) -> None:
+        self.bus_connected = self._gauge("bus_connected", "1 while the connection to the bus stands.")
+        self.bus_reconnects = self._counter("bus_reconnects_total", "Times the connection to the bus came back.")
+        self.bus_denied = self._counter(
+            "bus_denied_total", "Operations that the broker refused for want of permission."
+        )
+        self.bus_errors = self._counter("bus_errors_total", "Other errors that the bus reported asynchronously.")

@@ -1,0 +1,209 @@
+"""The library: ask a question on a stack of one's own, or on a bus that runs elsewhere."""
+
+import difflib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from bus.accounts import load_credentials
+from bus.connection import connect as connect_bus
+from bus.errors import BadKeyFile, BusError, WrongCredentials
+from bus.errors import Unreachable as BusUnreachable
+from coordinator.machine import Inadmissible, Protocol
+from coordinator.admission import build_settings
+from coordinator.protocols import PROTOCOLS
+from parley import evidence as evidence_folder
+from parley.client import Client, new_sid
+from parley.errors import BadInput, Unreachable
+from parley.stack import OWNER, Lease, Stack, panel
+from schemas.post import Live, Post
+from schemas.result import Result
+from schemas.session import Budget, OpenSession
+from schemas.wire import InvalidValue
+
+CONNECT_S = 3.0
+
+
+class Session:
+    """A session that was opened."""
+
+    def __init__(self, client: Client, sid: str) -> None:
+        self._client = client
+        self.sid = sid
+
+    def posts(self, on_live: Callable[[Live], None] | None = None) -> AsyncIterator[Post]:
+        """What is said, from the beginning, until the session is closed."""
+        return self._client.posts(self.sid, on_live=on_live)
+
+    async def result(self) -> Result:
+        """What it came to; waits until it is closed."""
+        return await self._client.result(self.sid)
+
+    async def cancel(self, reason: str = "") -> None:
+        """End it before its protocol does."""
+        await self._client.cancel(self.sid, reason)
+
+
+class Parley:
+    """A connected front door. Made by `local` or `connect`."""
+
+    def __init__(self, client: Client, lease: Lease | None = None) -> None:
+        self.client = client
+        self.lease = lease
+        """The embedded stack, if this is one."""
+
+    async def start(self, question: str, **given: Any) -> Session:
+        """Open a session; takes what `request` takes. Returns once a moderator has taken it.
+
+        Raises
+        ------
+        BadInput
+            A field that cannot be right.
+        Refusal
+            A moderator refused it, and why.
+        Unreachable
+            No moderator answered.
+        """
+        sid = new_sid()
+        await self.client.open(request(question, **given), sid)
+        return Session(self.client, sid)
+
+    async def ask(self, question: str, **given: Any) -> Result:
+        """Open a session, wait until it is closed; what it came to. Raises as `start`."""
+        return await (await self.start(question, **given)).result()
+
+
+def request(
+    question: str,
+    *,
+    protocol: str = "consensus",
+    evidence: Path | str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    budget: Budget | Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    turn_timeout_s: float = 120.0,
+) -> OpenSession:
+    """A session as it is submitted, checked as far as it can be without a moderator.
+
+    Parameters
+    ----------
+    evidence
+        Folder of documents (parley.evidence).
+    settings
+        The protocol's settings; what is absent has its default.
+    budget
+        Limits: tokens, calls, cost_usd, seconds.
+
+    Raises
+    ------
+    BadInput
+        Names the field, the value and what is allowed.
+    """
+    found = known_protocol(protocol)
+    try:
+        build_settings(found, settings or {})
+        limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
+        checked = OpenSession(
+            question=question, protocol=protocol, settings=dict(settings or {}), budget=limits, seed=seed,
+            turn_timeout_s=turn_timeout_s,
+        )  # fmt: skip
+        if evidence is None:
+            return checked
+        roles = [role.name for role in found.roles]
+        documents = evidence_folder.read(Path(evidence), roles)
+        return OpenSession(
+            question=question, protocol=protocol, settings=checked.settings, budget=limits, seed=seed,
+            turn_timeout_s=turn_timeout_s, documents=documents,
+        )  # fmt: skip
+    except (Inadmissible, InvalidValue) as error:
+        raise BadInput(error.field, str(error)) from error
+    except TypeError as error:
+        raise BadInput("budget", str(error)) from error
+
+
+def known_protocol(name: str) -> Protocol:
+    """The protocol of this name. Raises BadInput with the nearest known one."""
+    found = PROTOCOLS.get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, PROTOCOLS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(PROTOCOLS))}"
+        raise BadInput("protocol", f"{name!r} is no protocol; {hint}")
+    return found
+
+
+@asynccontextmanager
+async def connect(url: str, creds: Path | str, *, patience_s: float = 30.0) -> AsyncIterator[Parley]:
+    """A bus that runs elsewhere.
+
+    Parameters
+    ----------
+    creds
+        A client's or an owner's credentials file.
+    patience_s
+        How long a moderator is waited for.
+
+    Raises
+    ------
+    Unreachable
+        Nobody listens there, or the server does not take the credentials.
+    BadInput
+        The credentials file cannot be used.
+    """
+    async with _connected(url, Path(creds), patience_s) as client:
+        yield Parley(client)
+
+
+@asynccontextmanager
+async def local(
+    panel_size: int = 3,
+    *,
+    stack: Stack | None = None,
+    state: Path | str | None = None,
+    model: str = "",
+    options: Mapping[str, Any] | None = None,
+    patience_s: float = 30.0,
+) -> AsyncIterator[Parley]:
+    """A stack of one's own on this machine: bus, moderator, a panel and its analyst, each a process; gone at the end.
+
+    Parameters
+    ----------
+    panel_size
+        Panelists.
+    stack
+        Another stack than that panel's.
+    state
+        Folder that keeps the sessions; None: a temporary one.
+    model, options
+        In place of the extractive model, as agents.llm.make_model takes it.
+
+    Raises
+    ------
+    StackFailed
+        It did not come up.
+    """
+    rows = panel(panel_size, model=model, options=dict(options or {}))
+    async with Lease(stack or Stack(agents=rows), Path(state) if state is not None else None) as lease:
+        async with _connected(lease.url, lease.credentials(OWNER), patience_s) as client:
+            yield Parley(client, lease)
+
+
+@asynccontextmanager
+async def _connected(url: str, creds: Path, patience_s: float) -> AsyncIterator[Client]:
+    import asyncio
+
+    try:
+        credentials = load_credentials(creds)
+    except BadKeyFile as error:
+        raise BadInput("creds", str(error)) from error
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            connection = await connect_bus(url, credentials, name="parley")
+    except TimeoutError:
+        raise Unreachable(f"no NATS server answers at {url} within {CONNECT_S:g} s") from None
+    except (BusUnreachable, WrongCredentials) as error:
+        raise Unreachable(str(error)) from error
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+    async with connection:
+        yield Client(connection, credentials.user, url=connection.url, patience_s=patience_s)

@@ -1,0 +1,173 @@
+"""A client of a running bus: open a session, follow it, cancel it, read its result and its log."""
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+from bus import subjects
+from bus.channels import CLIENT, CONTROL, PUBLIC
+from bus.connection import Connection
+from bus.errors import BusError, LocalFault
+from bus.posts import CLOSED, Reader
+from parley.errors import BadInput, Refusal, Unreachable
+from schemas.post import (
+    AskFate,
+    Fate,
+    ListSessions,
+    Live,
+    LogPage,
+    Post,
+    ReadLog,
+    SessionRow,
+    SessionRows,
+)
+from schemas.result import Result
+from schemas.session import CancelSession, OpenSession, Submission
+from schemas.wire import Undecodable, decode, encode
+
+T = TypeVar("T")
+
+_REQUEST_S = 2.0
+_AGAIN_S = 0.02
+
+
+def new_sid() -> str:
+    """A session's id: 80 random bits, hex."""
+    return secrets.token_hex(10)
+
+
+class Client:
+    """What a client's credential may do, over one connection.
+
+    Parameters
+    ----------
+    user
+        The user that the credential stands for: the broker pins it as the author.
+    patience_s
+        How long a moderator is waited for.
+    """
+
+    def __init__(self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0) -> None:
+        self._connection = connection
+        self._user = user
+        self._url = url
+        self._patience_s = patience_s
+        self._reader = Reader(connection, patience_s=patience_s)
+
+    # -- submitting
+    async def open(self, request: OpenSession, sid: str | None = None) -> str:
+        """Open a session; its id once a moderator has taken it.
+
+        Raises
+        ------
+        Refusal
+            A moderator refused it, and why.
+        Unreachable
+            No moderator answered in time.
+        BadInput
+            It does not fit one message.
+        """
+        sid = sid or new_sid()
+        await self._submit(sid, request)
+        return sid
+
+    async def cancel(self, sid: str, reason: str = "") -> None:
+        """End a session. Raises as `open`; Refusal also where it is not open."""
+        await self._submit(sid, CancelSession(reason=reason))
+
+    async def _submit(self, sid: str, submission: Submission) -> None:
+        """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one submission."""
+        data = encode(submission)
+        limit = self._connection.max_size - 1_024
+        if len(data) > limit:
+            raise BadInput("evidence", f"the session comes to {len(data) / 1e6:.1f} MB, one message holds {limit / 1e6:.1f} MB")
+        deadline = time.monotonic() + self._patience_s
+        subject = subjects.inbox(CLIENT, self._user, sid)
+        msg_id = secrets.token_hex(16)
+        ack = await self._until(deadline, lambda: self._connection.store(subject, data, msg_id=msg_id))
+        ask = encode(AskFate(seq=ack.seq))
+        while True:
+            fate = await self._ask(deadline, subjects.fate(CLIENT, self._user, sid), ask, Fate)
+            if fate.fate == "taken":
+                return
+            if fate.fate != "pending":
+                raise Refusal(fate.field, fate.why or f"the submission was put {fate.fate}")
+            if time.monotonic() > deadline:
+                raise self._nobody("no moderator took the submission")
+            await asyncio.sleep(_AGAIN_S)
+
+    # -- reading
+    async def posts(self, sid: str, from_k: int = 0, on_live: Callable[[Live], None] | None = None) -> AsyncIterator[Post]:
+        """Posts of the session's channels as they come, until it is closed. Raises as bus.posts.Reader.follow."""
+        async with contextlib.aclosing(self._reader.follow(sid, (PUBLIC, CONTROL), from_k, on_live)) as posts:
+            async for post in posts:
+                yield post
+
+    async def result(self, sid: str) -> Result:
+        """The session's result; waits until it is closed."""
+        async with contextlib.aclosing(self._reader.follow(sid, (CONTROL,))) as posts:
+            async for post in posts:
+                if post.kind == CLOSED:
+                    return decode(post.body, Result)
+        raise Unreachable(f"session {sid} gave no result")
+
+    async def finished(self, sid: str) -> Result | None:
+        """The session's result if it is closed; does not wait. Raises UnknownSession."""
+        for post in await self._reader.history(sid, CONTROL):
+            if post.kind == CLOSED:
+                return decode(post.body, Result)
+        return None
+
+    # -- for owners
+    async def sessions(self, limit: int | None = None) -> list[SessionRow]:
+        """Sessions, the newest first; all of them, or the newest `limit`."""
+        rows: list[SessionRow] = []
+        before: int | None = None
+        while True:
+            size = 200 if limit is None else min(200, limit - len(rows))
+            ask = encode(ListSessions(before_seq=before, limit=size))
+            page = await self._ask(self._deadline(), subjects.own("sessions", ""), ask, SessionRows)
+            rows += page.rows
+            if not page.more or not page.rows or (limit is not None and len(rows) >= limit):
+                return rows
+            before = page.rows[-1].seq
+
+    async def log(self, sid: str) -> list[str]:
+        """The session's log, one JSON text an entry, exactly as stored."""
+        entries: list[str] = []
+        while True:
+            page = await self._ask(self._deadline(), subjects.own("log", sid), encode(ReadLog(n=len(entries))), LogPage)
+            entries += page.entries
+            if not page.more or not page.entries:
+                return entries
+
+    # -- asking
+    def _deadline(self) -> float:
+        return time.monotonic() + self._patience_s
+
+    async def _ask(self, deadline: float, subject: str, data: bytes, wanted: type[T]) -> T:
+        async def once() -> T:
+            return decode((await self._connection.request(subject, data, _REQUEST_S)).data, wanted)
+
+        return await self._until(deadline, once)
+
+    async def _until(self, deadline: float, call: Callable[[], Awaitable[T]]) -> T:
+        """Call again until it answers, or the deadline passes."""
+        pause = _AGAIN_S
+        while True:
+            try:
+                return await call()
+            except LocalFault as error:
+                raise Refusal("", str(error)) from error
+            except (BusError, Undecodable) as error:
+                if time.monotonic() > deadline:
+                    raise self._nobody("no moderator answered") from error
+                await asyncio.sleep(pause)
+                pause = min(0.25, pause * 1.5)
+
+    def _nobody(self, what: str) -> Unreachable:
+        where = f" at {self._url}" if self._url else ""
+        return Unreachable(f"{what} within {self._patience_s:g} s{where}")

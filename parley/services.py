@@ -1,0 +1,221 @@
+"""One service in one process: a moderator, or a worker of one queue.
+
+The same function serves a process that the embedded stack forked and one that `parley moderator` or `parley agent` is:
+log lines to a stream, metrics and health on a port, SIGTERM drains, a connection that closed for good ends the process.
+"""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import msgspec
+
+from agents.llm import make_model
+from agents.runtime import Worker
+from agents.specs import AgentSpec
+from bus.accounts import Credentials
+from bus.connection import Connection, connect
+from coordinator.moderator import Moderator
+from coordinator.protocols import PROTOCOLS
+from observability.health import HealthServer
+from observability.logs import setup_logging
+from observability.metrics import Metrics
+from observability.setup import setup_tracing
+
+_LOGGER = logging.getLogger(__name__)
+LOG_BYTES = 5_000_000
+"""Size at which a log file is put aside; one old file is kept."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a service tells its supervisor once it can take work."""
+
+    service: str
+    pid: int
+    metrics: str
+    """Address of its metrics and health pages."""
+
+
+class Serving(Protocol):
+    """What a service is made of: a context manager that says whether it is ready."""
+
+    @property
+    def ready(self) -> str | None: ...
+
+
+Make = Callable[[Connection, Metrics], AbstractAsyncContextManager[Serving]]
+
+
+class CappedFile:
+    """A text stream into a file of limited size: the full file becomes `<name>.1`, in place of the one before."""
+
+    def __init__(self, path: Path, most: int = LOG_BYTES) -> None:
+        self._path = path
+        self._most = most
+        self._file = path.open("a", encoding="utf-8")
+
+    def write(self, text: str) -> int:
+        """Append, and put the file aside when it is full."""
+        written = self._file.write(text)
+        if self._file.tell() > self._most:
+            self._file.close()
+            os.replace(self._path, self._path.with_name(self._path.name + ".1"))
+            self._file = self._path.open("a", encoding="utf-8")
+        return written
+
+    def flush(self) -> None:
+        """Hand what was written to the system."""
+        self._file.flush()
+
+
+Checkpoint = Callable[[str, str], None]
+"""Called at named points of a service's work (point, session): where tests kill it."""
+
+
+def moderator(
+    *, token_key: bytes, ack_wait_s: float = 8.0, turns_per_message: int = 1, checkpoint: Checkpoint | None = None
+) -> Make:
+    """A moderator for all registered protocols."""
+
+    def make(connection: Connection, metrics: Metrics) -> Moderator:
+        return Moderator(
+            connection, token_key=token_key, metrics=metrics, protocols=PROTOCOLS, in_ack_wait_s=ack_wait_s,
+            work_ack_wait_s=ack_wait_s, turns_per_message=turns_per_message, checkpoint=checkpoint,
+        )  # fmt: skip
+
+    return make
+
+
+def agent(
+    spec: AgentSpec, *, ack_wait_s: float = 8.0, drain_s: float = 20.0, checkpoint: Checkpoint | None = None
+) -> Make:
+    """A worker of the spec's queue. Raises agents.llm.ModelMisconfigured when its model cannot be made."""
+    model = make_model(spec.model, spec.options)
+
+    def make(connection: Connection, metrics: Metrics) -> Worker:
+        return Worker(
+            connection, spec=spec, model=model, metrics=metrics, ack_wait_s=ack_wait_s, drain_s=drain_s,
+            checkpoint=checkpoint,
+        )  # fmt: skip
+
+    return make
+
+
+def run(
+    name: str,
+    make: Make,
+    *,
+    url: str,
+    credentials: Credentials,
+    metrics_host: str = "127.0.0.1",
+    metrics_port: int = 0,
+    log_level: str = "INFO",
+    log_stream: IO[str] | CappedFile | None = None,
+    json_logs: bool = True,
+    lifeline: int | None = None,
+    report: Callable[[Report], None] | None = None,
+    wait_for_bus: bool = False,
+) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status.
+
+    Parameters
+    ----------
+    lifeline
+        A pipe of which only the supervisor holds the write end: at its end of file this process is over at once.
+    report
+        Called when the service can take work.
+    wait_for_bus
+        Keep trying for as long as nobody listens there, instead of raising at the first failure.
+
+    Returns
+    -------
+    int
+        0 after a signal, 1 when the connection closed for good.
+
+    Raises
+    ------
+    bus.errors.BusError
+        The bus is not there, or does not take these credentials.
+    """
+    setup_logging(log_level, json=json_logs, stream=log_stream)  # type: ignore[arg-type]  # write and flush is all it needs
+    stop_tracing = setup_tracing(f"parley-{name}", instance=str(os.getpid()))
+    main = _serve(name, make, url, credentials, (metrics_host, metrics_port), lifeline, report, wait_for_bus)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(main)
+    finally:
+        stop_tracing()
+
+
+async def _serve(
+    name: str,
+    make: Make,
+    url: str,
+    credentials: Credentials,
+    address: tuple[str, int],
+    lifeline: int | None,
+    report: Callable[[Report], None] | None,
+    wait_for_bus: bool,
+) -> int:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    lost = False
+
+    def on_closed() -> None:
+        nonlocal lost
+        lost = True
+        _LOGGER.error("the connection to the bus closed for good", extra={"service": name})
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if lifeline is not None:
+        loop.add_reader(lifeline, os._exit, 1)  # the supervisor is gone, and the bus with it: nothing can be drained
+    metrics = Metrics()
+    connecting = asyncio.ensure_future(
+        connect(url, credentials, name=name, on_closed=on_closed, retry_first=wait_for_bus)
+    )
+    stopped = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((connecting, stopped), return_when=asyncio.FIRST_COMPLETED)
+    if not connecting.done():
+        connecting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await connecting
+        return 0
+    async with await connecting as connection, make(connection, metrics) as service:
+        async with HealthServer(metrics.registry, lambda: service.ready, *address) as health:
+            gc.collect()
+            gc.freeze()
+            _LOGGER.info("serving", extra={"service": name, "metrics": health.url})
+            if report is not None:
+                report(Report(service=name, pid=os.getpid(), metrics=health.url))
+            await stopped
+            _LOGGER.info("draining", extra={"service": name})
+    return 1 if lost else 0
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is installed (an optional extra), else the standard loop."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+def with_overrides(spec: AgentSpec, queue: str, model: str, options: Mapping[str, Any], room: int | None) -> AgentSpec:
+    """The spec for a queue, with another model or room where one is given."""
+    update: dict[str, Any] = {"queue": queue}
+    if model:
+        update |= {"model": model, "options": dict(options)}
+    if room is not None:
+        update["room"] = room
+    return spec.model_copy(update=update)

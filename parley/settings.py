@@ -1,0 +1,238 @@
+"""Settings of the front door: the command line over the environment over a file over defaults.
+
+The file is `parley.yaml` in the working folder, or the one that `--config` names. In the environment, `PARLEY__BUDGET__TOKENS=5000`
+is `budget.tokens`. A key that no layer knows is refused with the layer's name and the nearest key that there is.
+"""
+
+import difflib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
+
+from parley.errors import BadInput
+
+DEFAULT_FILE = "parley.yaml"
+PREFIX = "PARLEY__"
+MAX_FILE = 1_000_000
+"""Bytes of a settings file."""
+
+
+class Section(BaseModel):
+    """A part of the settings."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class BudgetSection(Section):
+    """Limits of a session; nothing is no limit."""
+
+    tokens: int | None = Field(default=None, gt=0)
+    calls: int | None = Field(default=None, gt=0)
+    cost_usd: float | None = Field(default=None, gt=0)
+    seconds: float | None = Field(default=None, gt=0)
+
+
+class NatsSection(Section):
+    """A bus that runs elsewhere; without a URL, an embedded one is started."""
+
+    url: str | None = None
+    creds: Path | None = None
+
+
+class AgentSection(Section):
+    """One row of the embedded stack: a queue, its agent file or built-in name, and how many copies serve it."""
+
+    queue: str = Field(min_length=1, max_length=64)
+    spec: str = ""
+    copies: int = Field(default=1, ge=1, le=64)
+
+
+class StackSection(Section):
+    """The embedded stack."""
+
+    moderators: int = Field(default=1, ge=1, le=16)
+    copies: int = Field(default=1, ge=1, le=64)
+    ack_wait_s: float = Field(default=8.0, ge=0.5, le=600)
+    agents: list[AgentSection] | None = None
+    """Nothing: a panel of the protocol's size and its analyst, on the extractive model."""
+
+
+class Settings(BaseSettings):
+    """Everything that a file, the environment or the command line may set."""
+
+    model_config = ConfigDict(extra="forbid")  # type: ignore[assignment]  # sources are given, no SettingsConfigDict needed
+
+    protocol: str = "consensus"
+    turn_timeout_s: float = Field(default=120.0, ge=0.25, le=86_400)
+    seed: int | None = None
+    state: Path | None = None
+    """Folder of the embedded stack."""
+    budget: BudgetSection = BudgetSection()
+    nats: NatsSection = NatsSection()
+    stack: StackSection = StackSection()
+    consensus: dict[str, Any] = {}
+    """Settings of the consensus protocol."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The layers that `load` read, highest first, and nothing else."""
+        assert isinstance(init_settings, InitSettingsSource)
+        layers = init_settings.init_kwargs.get("layers", [])
+        return tuple(InitSettingsSource(settings_cls, layer) for layer in layers)
+
+
+def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> Settings:
+    """Settings from all layers.
+
+    Parameters
+    ----------
+    config
+        A settings file; None reads `parley.yaml` of the working folder if there is one.
+    given
+        What the command line gave, nested as in the file; highest.
+
+    Raises
+    ------
+    BadInput
+        An unknown key (with its layer and the nearest known one), a value outside its range, a file that is not YAML.
+    """
+    path = config or (Path(DEFAULT_FILE) if Path(DEFAULT_FILE).is_file() else None)
+    file = read_file(path) if path else {}
+    environment = read_environment(os.environ)
+    command_line = dict(given or {})
+    for layer, origin in ((file, str(path)), (environment, "the environment"), (command_line, "the command line")):
+        _known(layer, origin)
+    try:
+        return Settings(layers=[command_line, environment, file])  # type: ignore[call-arg]
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BadInput(where, f"{first['msg']} (got {first['input']!r})") from error
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """One settings file. Raises BadInput if it is missing, too large, or no YAML mapping."""
+    try:
+        if path.stat().st_size > MAX_FILE:
+            raise BadInput("config", f"{path} has {path.stat().st_size:,} bytes, allowed are {MAX_FILE:,}")
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput("config", f"cannot read {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput("config", f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise BadInput("config", f"{path} holds a {type(data).__name__}, wanted are keys with values")
+    return data
+
+
+def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    """What variables such as `PARLEY__BUDGET__TOKENS` set, nested."""
+    pairs = [(k[len(PREFIX) :].lower().split("__"), v) for k, v in environment.items() if k.upper().startswith(PREFIX)]
+    return nest(pairs, "the environment")
+
+
+def parse_sets(pairs: Sequence[str]) -> dict[str, Any]:
+    """What `--set consensus.threshold=0.7` sets, nested.
+
+    Raises
+    ------
+    BadInput
+        A pair without `=`, or two that contradict each other.
+    """
+    split = []
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise BadInput("--set", f"got {pair!r}, wanted is key=value, for example consensus.threshold=0.7")
+        split.append((key.strip().split("."), value))
+    return nest(split, "the command line")
+
+
+def nest(pairs: Sequence[tuple[list[str], str]], origin: str) -> dict[str, Any]:
+    """Key paths and their values as YAML scalars, as nested mappings."""
+    result: dict[str, Any] = {}
+    for path, text in pairs:
+        here = result
+        for part in path[:-1]:
+            here = here.setdefault(part, {})
+            if not isinstance(here, dict):
+                raise BadInput(".".join(path), f"{part} is set as a value and as a section by {origin}")
+        here[path[-1]] = scalar(text)
+    return result
+
+
+def scalar(text: str) -> Any:
+    """A value as YAML reads it: numbers and true/false as such, everything else as text."""
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    return value if isinstance(value, int | float | str | list | dict | None) else text
+
+
+def merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    """`high` over `low`, section by section."""
+    result = dict(low)
+    for key, value in high.items():
+        old = result.get(key)
+        result[key] = merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return result
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Words that point from an unknown name to a known one."""
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+
+
+def _known(layer: Mapping[str, Any], origin: str) -> None:
+    """Refuse keys that the settings do not have."""
+    for path, keys in _sections(layer):
+        model = _model(path)
+        for key in keys:
+            if model is not None and str(key) not in model:
+                full = ".".join((*path, str(key)))
+                raise BadInput(full, f"{full} in {origin} is no setting; {nearest(str(key), model)}")
+
+
+def _sections(layer: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    yield path, list(layer)
+    for key, value in layer.items():
+        if isinstance(value, dict):
+            yield from _sections(value, (*path, str(key)))
+
+
+def _model(path: tuple[str, ...]) -> list[str] | None:
+    """Names that a section has; None where anything goes (checked elsewhere)."""
+    if not path:
+        return list(Settings.model_fields)
+    if len(path) > 1 or path[0] not in Settings.model_fields:
+        return None
+    annotation = Settings.model_fields[path[0]].annotation
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return list(annotation.model_fields)
+    return protocol_settings(path[0])
+
+
+def protocol_settings(protocol: str) -> list[str] | None:
+    """Names of a protocol's settings; None if it is no protocol."""
+    import msgspec
+
+    from coordinator.protocols import PROTOCOLS
+
+    found = PROTOCOLS.get(protocol)
+    return [f.encode_name for f in msgspec.structs.fields(found.settings)] if found else None

@@ -1,0 +1,39 @@
+"""Text that others wrote, made safe to show: control characters and terminal escapes become visible text."""
+
+import unicodedata
+
+_KEPT = frozenset("\n\t\u200c\u200d")
+"""Line feed and tab; the joiners, without which some scripts and emoji fall apart."""
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Controls (C0, C1), format characters (bidi overrides, zero width, tags), surrogates, private use, unassigned, separators."""
+
+
+def _visible(char: str) -> str:
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def clean(text: str) -> str:
+    r"""The text with every character that a terminal would obey, or hide, written out.
+
+    ESC becomes the four characters `\x1b`, a right-to-left override `\u202e`; line feeds and tabs stay, CR LF is a line feed.
+    Nothing is removed, so that what was tried can be seen. Markup is not touched: show it as plain text.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = text.replace("\r\n", "\n")
+    return "".join(
+        c if c in _KEPT or (c.isprintable() and unicodedata.category(c) not in _HIDDEN) else _shown(c) for c in text
+    )
+
+
+def _shown(char: str) -> str:
+    return char if unicodedata.category(char) == "Zs" else _visible(char)
+
+
+def line(text: str, width: int = 0) -> str:
+    """The cleaned text on one line, cut to `width` characters with an ellipsis; 0 cuts nothing."""
+    flat = " ".join(clean(text).split())
+    return flat if not width or len(flat) <= width else flat[: max(0, width - 1)] + "…"

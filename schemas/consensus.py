@@ -1,0 +1,231 @@
+"""The consensus protocol's messages (source: seeds/iterative-debate.md, cited as "seed" by its headings)."""
+
+import msgspec
+
+from schemas.wire import InvalidValue, in_range
+
+DIMENSIONS = ("facts", "approach", "priority")
+"""Dimensions of agreement (seed, "Future Enhancements", 4)."""
+
+CHANGES = ("kept", "partly", "adopted")
+"""Position update (seed, "Iteration Dynamics", 2)."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters of one session. Scores are 0 to 100."""
+
+    threshold: float = 90.0  # seed, "IterativeDebateOrchestrator": 90 %
+    """Score from which a round counts as agreement. A number up to 1 is read as a share: 0.9 is 90."""
+    max_rounds: int = 5  # seed, "IterativeDebateOrchestrator": 5
+    panel: int = 3
+    """Seats, where the session names none. 2 to 16."""
+    quorum: int = 2
+    """Positions without which a round cannot be scored."""
+    stuck_rounds: int = 3  # seed, "IterativeDebateOrchestrator": no progress after 3 rounds
+    stuck_progress: float = 1.0
+    """Points of score that count as progress."""
+    expertise_weight: float = 2.0
+    """Weight of a seat whose worker declares expertise in the question's subject; 1 switches it off."""
+    facts: float = 0.6
+    """Shares of the dimensions in the score, used by the lexical fallback and asked of the analyst."""
+    approach: float = 0.25
+    priority: float = 0.15
+    attempts: int = 2
+    """How often a turn is asked before its seat counts as missing in that round."""
+    max_input_tokens: int = 16_000
+    max_output_tokens: int = 1_500
+    stream: bool = True
+    """Show text as it comes, in rounds that are not blind."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold <= 100:
+            raise InvalidValue("consensus.threshold", self.threshold, "allowed is above 0 to 100 (or a share up to 1)")
+        if self.threshold <= 1:
+            msgspec.structs.force_setattr(self, "threshold", self.threshold * 100)
+        in_range("consensus.max_rounds", self.max_rounds, 1, 50)
+        in_range("consensus.panel", self.panel, 2, 16)
+        in_range("consensus.quorum", self.quorum, 2, 16)
+        in_range("consensus.stuck_rounds", self.stuck_rounds, 2, 50)
+        in_range("consensus.stuck_progress", self.stuck_progress, 0, 100)
+        in_range("consensus.expertise_weight", self.expertise_weight, 1, 10)
+        for name in DIMENSIONS:
+            in_range(f"consensus.{name}", getattr(self, name), 0, 1)
+        total = self.facts + self.approach + self.priority
+        if abs(total - 1) > 1e-9:
+            raise InvalidValue("consensus.facts + approach + priority", total, "they must add up to 1")
+        in_range("consensus.attempts", self.attempts, 1, 10)
+        in_range("consensus.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
+        in_range("consensus.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
+
+
+class Citation(msgspec.Struct, frozen=True, kw_only=True):
+    """A verbatim span of a document."""
+
+    document: str
+    """The document's name."""
+    quote: str
+
+
+class Position(msgspec.Struct, frozen=True, kw_only=True):
+    """A panelist's reply to `answer` and `revise`, and the body of its post."""
+
+    answer: str
+    """The answer in one line: what is compared, counted and adopted."""
+    reasoning: str
+    confidence: float
+    """0 to 1."""
+    citations: tuple[Citation, ...] = ()
+    change: str = "kept"
+    """kept | partly | adopted, against the seat's own last position; `kept` in the first round."""
+    change_reason: str = ""
+    """Required for partly and adopted."""
+    moved_by: tuple[Citation, ...] = ()
+    """The evidence shown by others, new to this seat, that moved it. Empty: no evidence did."""
+    abstains: bool = False
+    """It has nothing to go on: no vote, not scored."""
+
+    def __post_init__(self) -> None:
+        in_range("confidence", self.confidence, 0, 1)
+        if self.change not in CHANGES:
+            raise InvalidValue("change", self.change, "allowed are " + ", ".join(CHANGES))
+        if not self.abstains and not self.answer.strip():
+            raise InvalidValue("answer", self.answer, "it must not be empty")
+        if len(self.answer) > 2_000:
+            raise InvalidValue("answer", f"{len(self.answer):,} characters", "allowed are at most 2,000")
+        if len(self.reasoning) > 40_000:
+            raise InvalidValue("reasoning", f"{len(self.reasoning):,} characters", "allowed are at most 40,000")
+        if self.change != "kept" and not self.change_reason.strip():
+            raise InvalidValue("change_reason", self.change_reason, f"a position that was {self.change} needs a reason")
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """What everybody is told about agreement so far (seed, "Model Communication Protocol": consensus_status)."""
+
+    current_score: float
+    trend: tuple[float, ...]
+    direction: str
+    """improving | stable | diverging (seed, "ConsensusAnalyzer")."""
+    band: str
+    key_disagreements: tuple[str, ...]
+
+
+class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `answer` (no status) and `revise`."""
+
+    iteration: int
+    """From 1."""
+    consensus_status: Status | None = None
+
+
+class Weighted(msgspec.Struct, frozen=True, kw_only=True):
+    """A position to be scored, and its seat's weight; no name."""
+
+    post: int
+    weight: float
+
+
+class ScoreBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `score`: which posts are positions, how they weigh, how the dimensions count, what came before."""
+
+    iteration: int
+    positions: tuple[Weighted, ...]
+    shares: dict[str, float]
+    trend: tuple[float, ...] = ()
+    key_disagreements: tuple[str, ...] = ()
+    """Of the round before."""
+
+
+class Analysis(msgspec.Struct, frozen=True, kw_only=True):
+    """The analyst's reply to `score` (seed, "Consensus Evaluation Prompt"), and the body of its post."""
+
+    score: float
+    """0 to 100."""
+    dimensions: dict[str, float] = {}
+    """facts, approach, priority: 0 to 100 each."""
+    agreements: tuple[str, ...] = ()
+    key_disagreements: tuple[str, ...] = ()
+    comment: str = ""
+    should_continue: bool = True
+    """The analyst's opinion (seed, "Consensus Evaluation Prompt", 4): recorded and shown; the moderator decides."""
+    convergence: str = "stable"
+    """improving | stable | diverging, as the analyst assesses it (seed, "Consensus Evaluation Prompt", 5)."""
+
+    def __post_init__(self) -> None:
+        in_range("score", self.score, 0, 100)
+        for name, value in self.dimensions.items():
+            if name not in DIMENSIONS:
+                raise InvalidValue("dimensions", name, "allowed are " + ", ".join(DIMENSIONS))
+            in_range(f"dimensions.{name}", value, 0, 100)
+        if self.convergence not in ("improving", "stable", "diverging"):
+            raise InvalidValue("convergence", self.convergence, "allowed are improving, stable, diverging")
+
+
+class Assessment(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the moderator on `public` after each round: the score that counts, and where it came from."""
+
+    score: float
+    band: str
+    direction: str
+    source: str
+    """analyst | lexical_fallback"""
+    dimensions: dict[str, float]
+    agreements: tuple[str, ...]
+    key_disagreements: tuple[str, ...]
+    trend: tuple[float, ...]
+    changes: dict[str, str]
+    """Seat -> kept | partly | adopted | missing."""
+    flips_without_evidence: tuple[str, ...]
+    """Seats whose answer changed this round with no new evidence shown for it."""
+    comment: str = ""
+    should_continue: bool | None = None
+
+
+class SynthesisBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `synthesize`."""
+
+    reason: str
+    converged: bool
+    positions: tuple[Weighted, ...]
+    """The last position of every seat."""
+    answer: str
+    """What the panel's weighted plurality says: the synthesis explains it, and may word it better."""
+    key_disagreements: tuple[str, ...] = ()
+
+
+class Synthesis(msgspec.Struct, frozen=True, kw_only=True):
+    """The analyst's reply to `synthesize`, and the body of its post."""
+
+    answer: str
+    reasoning: str
+    confidence: float
+
+    def __post_init__(self) -> None:
+        in_range("confidence", self.confidence, 0, 1)
+        if not self.answer.strip():
+            raise InvalidValue("answer", self.answer, "it must not be empty")
+
+
+class MinorityReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A position that did not prevail, kept in the result."""
+
+    seat: str
+    answer: str
+    reasoning: str
+    confidence: float
+    citations: tuple[Citation, ...]
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """`outcome` of a consensus session's result."""
+
+    answer: str
+    confidence: float
+    reasoning: str
+    source: str
+    """synthesis | plurality (no synthesis could be had) | none"""
+    minority: tuple[MinorityReport, ...]
+    first_round_majority: str | None
+    """The plain majority of the first round, one seat one vote; None: no answer had more than half."""
+    flips_without_evidence: int
+    citations: tuple[Citation, ...] = ()
+    """Evidence quoted for the answer by the seats that hold it."""

@@ -1,0 +1,68 @@
+"""JSON Schemas (2020-12) of every message, one file a module, written from the code.
+
+python -m schemas.export            writes schemas/json/
+"""
+
+import importlib
+import json
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+import schemas
+
+HERE = Path(__file__).parent / "json"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def modules() -> list[ModuleType]:
+    """The modules of this package that define messages, by name."""
+    names = sorted(m.name for m in pkgutil.iter_modules(schemas.__path__) if m.name != "export")
+    found = [importlib.import_module(f"{schemas.__name__}.{name}") for name in names]
+    return [m for m in found if messages(m)]
+
+
+def messages(module: ModuleType) -> list[type[msgspec.Struct]]:
+    """The structs that the module itself defines, in the order of its text."""
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, msgspec.Struct) and value.__module__ == module.__name__
+    ]
+
+
+def schema_of(module: ModuleType) -> dict[str, Any]:
+    """One schema document; each message is found under `$defs` by its class's name."""
+    _, components = msgspec.json.schema_components(messages(module), ref_template="#/$defs/{name}")
+    return {
+        "$schema": DIALECT,
+        "title": module.__name__,
+        "description": (module.__doc__ or "").strip().split("\n\n")[0],
+        "$defs": dict(sorted(components.items())),
+    }
+
+
+def documents() -> dict[str, str]:
+    """File name -> text of all schema documents."""
+    return {
+        f"{m.__name__.rpartition('.')[2]}.json": json.dumps(schema_of(m), indent=2, ensure_ascii=False) + "\n"
+        for m in modules()
+    }
+
+
+def write(folder: Path) -> None:
+    """Make the folder hold exactly the schemas of today's code."""
+    folder.mkdir(parents=True, exist_ok=True)
+    new = documents()
+    for old in folder.glob("*.json"):
+        if old.name not in new:
+            old.unlink()
+    for name, text in new.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(HERE)

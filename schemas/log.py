@@ -1,0 +1,160 @@
+"""The log of a session: one entry a transition, its event, its cause, the commands that followed.
+
+Events are past tense, commands imperative. Every command has an effect on the bus; its place (transition, index) is its
+identity there, so that carrying it out twice is carrying it out once.
+"""
+
+from typing import Any
+
+import msgspec
+
+from schemas.presence import Announcement
+from schemas.session import Budget, Document, Seat
+from schemas.turn import Caps, Usage
+from schemas.wire import Json
+
+# ---------------------------------------------------------------- events
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="opened"):
+    """A session began: everything that it will ever need from outside."""
+
+    question: str
+    protocol: str
+    version: int
+    settings: dict[str, Any]
+    """Complete: defaults filled in, so that a later default changes no old session."""
+    seats: tuple[Seat, ...]
+    documents: tuple[Document, ...] = ()
+    budget: Budget = Budget()
+    seed: int
+    turn_timeout_s: float
+    workers: tuple[Announcement, ...] = ()
+    """Who was alive when it was opened."""
+    author: str = ""
+
+
+class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied"):
+    """The worker of a turn's queue answered it, well or badly."""
+
+    turn: str
+    body: Json
+    error: str = ""
+    usage: Usage = Usage()
+    model: str = ""
+    model_s: float = 0.0
+    deliveries: int = 1
+    flags: tuple[str, ...] = ()
+
+
+class Spoke(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="spoke"):
+    """A process that heard a post spoke up."""
+
+    author: str
+    channel: str
+    window: str
+    kind: str
+    body: Json
+
+
+class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="timer_fired"):
+    """A deadline passed. Which, follows from the time of the entry."""
+
+
+class Cancelled(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="cancelled"):
+    """A client ended the session."""
+
+    author: str
+    reason: str = ""
+
+
+Event = Opened | Replied | Spoke | TimerFired | Cancelled
+
+# ---------------------------------------------------------------- commands
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="ask"):
+    """Send a turn to a seat's queue. What it shows are numbers of posts; the builder of WORK messages looks them up."""
+
+    seat: str
+    kind: str
+    round: int
+    brief: Json
+    sees: tuple[int, ...] = ()
+    own: int | None = None
+    caps: Caps
+    deadline_ns: int
+    stream: bool = False
+    final: bool = False
+    """Paid from what was held back for the end."""
+    attempt: int = 1
+    error: str = ""
+
+
+class Say(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="say"):
+    """Post on a channel."""
+
+    channel: str
+    kind: str
+    round: int
+    body: Json
+    seat: str = ""
+
+
+class SetTimer(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="set_timer"):
+    """Arm the session's one timer for this time, in place of any earlier."""
+
+    at_ns: int
+
+
+class ClearTimer(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="clear_timer"):
+    """Nothing is due any more."""
+
+
+class Close(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="close"):
+    """The session is over. Its result was posted on `control` in the same transition."""
+
+    status: str
+    reason: str
+
+
+Command = Ask | Say | SetTimer | ClearTimer | Close
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of LOG: the truth."""
+
+    n: int
+    """Number of the transition in its session, from 0 without gaps."""
+    at_ns: int
+    """Unix time; never before the entry ahead of it."""
+    cause: str
+    """`in:<sequence>`, `turn:<id>` or `say:<author>:<window>`: never an id that the sender chose."""
+    event: Event
+    commands: tuple[Command, ...]
+    digest: str
+    """Chains event, commands and the state after to the entry before (BLAKE2b, 128 bits, hex)."""
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission to IN that was refused: recorded beside the transitions, not among them, for its author to find."""
+
+    cause: str
+    what: str
+    """open | cancel"""
+    why: str
+    field: str = ""
+    author: str = ""
+    at_ns: int
+
+
+class Aside(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that could not be decoded, or whose handling raised: recorded, put aside, and it stops nobody."""
+
+    subject: str
+    cause: str
+    why: str
+    at_ns: int
+    payload: str
+    """The first 4,096 bytes, escaped."""
+    size: int

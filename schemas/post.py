@@ -1,0 +1,109 @@
+"""What channels carry, and how their history is asked for."""
+
+import msgspec
+
+from schemas.wire import Json
+
+
+class Post(msgspec.Struct, frozen=True, kw_only=True):
+    """Something said on a channel. Only moderators publish them."""
+
+    session: str
+    channel: str
+    k: int
+    """Number of this post on its channel, from 0 without gaps: readers drop doubles and see what they missed."""
+    n: int
+    """Number of this post in its session, over all channels."""
+    transition: int
+    """The transition of the session's log that it belongs to."""
+    at_ns: int
+    seat: str = ""
+    """Who said it; empty for the moderator."""
+    kind: str
+    round: int
+    body: Json
+
+
+class Live(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat's state or text as it comes: lossy, never stored, never evidence of anything."""
+
+    session: str
+    seat: str
+    turn: str
+    state: str
+    """queued | thinking | retrying | text | done | failed"""
+    text: str = ""
+    attempt: int = 1
+
+
+class ReadPosts(msgspec.Struct, frozen=True, kw_only=True):
+    """Ask a moderator for a channel's posts from number `k` on. The channel stands in the subject."""
+
+    k: int = 0
+
+
+class Posts(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of a channel."""
+
+    posts: tuple[Post, ...]
+    more: bool = False
+    """Ask again from the last `k` plus one."""
+    known: bool = True
+    """False: no moderator knows this session."""
+
+
+class AskFate(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a submission to IN? Asked until there is an answer."""
+
+    seq: int
+    """The stream sequence that IN's PubAck gave: the cause of its log entry."""
+
+
+class Fate(msgspec.Struct, frozen=True, kw_only=True):
+    """pending | taken | refused | aside, and why."""
+
+    fate: str
+    why: str = ""
+    field: str = ""
+    """For a refusal: which field, where one is to blame."""
+
+
+class ListSessions(msgspec.Struct, frozen=True, kw_only=True):
+    """An owner asks for sessions, the newest first."""
+
+    before_seq: int | None = None
+    limit: int = 50
+
+
+class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One session in a list."""
+
+    session: str
+    seq: int
+    protocol: str
+    question: str
+    status: str
+    """open | finished | failed | cancelled | refused"""
+    reason: str = ""
+    opened_ns: int
+    closed_ns: int | None = None
+
+
+class SessionRows(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of sessions."""
+
+    rows: tuple[SessionRow, ...]
+    more: bool = False
+
+
+class ReadLog(msgspec.Struct, frozen=True, kw_only=True):
+    """An owner asks for a session's log from transition `n` on."""
+
+    n: int = 0
+
+
+class LogPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Log entries exactly as stored, one JSON text each."""
+
+    entries: tuple[str, ...]
+    more: bool = False

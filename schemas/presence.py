@@ -1,0 +1,29 @@
+"""Who is there: announcements of workers."""
+
+import msgspec
+
+from schemas.wire import in_range, not_empty
+
+
+class Announcement(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker process says what it serves: at start, every 5 s, and when it drains. The queue is pinned by the broker."""
+
+    instance: str
+    """Random id of the process."""
+    queue: str
+    roles: tuple[str, ...]
+    model: str
+    family: str
+    metered: bool = False
+    usd_per_million_input: float = 0.0
+    usd_per_million_output: float = 0.0
+    room: int = 1
+    """Turns at once."""
+    busy: int = 0
+    expertise: tuple[str, ...] = ()
+    """Words for what it declares to know; used where a protocol weighs seats."""
+    draining: bool = False
+
+    def __post_init__(self) -> None:
+        not_empty("queue", self.queue, 64)
+        in_range("room", self.room, 1, 10_000)

@@ -1,0 +1,56 @@
+"""What a session came to: one frame for every protocol."""
+
+from typing import Any
+
+import msgspec
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True):
+    """Why it ended."""
+
+    reason: str
+    converged: bool
+    certificate: dict[str, Any]
+    """The figures that the decision rests on; recomputable from the log."""
+
+
+class SeatUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """What one seat used."""
+
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+    cost_usd: float = 0.0
+
+
+class ResultUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """What the session used."""
+
+    turns: int
+    """Turns that were answered."""
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    estimated: bool
+    """Some of the tokens are estimates."""
+    cost_usd: float
+    unaccounted_turns: int
+    """Turns of which calls may have been lost with a killed process or a time-out: their use is not in the sums."""
+    unaccounted_tokens: int
+    """The most that those could have used."""
+    by_seat: dict[str, SeatUsage]
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """Posted on `control` when a session closes, and printed by `ask --json`."""
+
+    session: str
+    protocol: str
+    status: str
+    """finished | failed | cancelled"""
+    outcome: dict[str, Any]
+    stop: Stop
+    rounds: tuple[dict[str, Any], ...]
+    usage: ResultUsage
+    duration_s: float

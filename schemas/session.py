@@ -1,0 +1,115 @@
+"""Opening and cancelling a session: what a client submits, and what a session is made of."""
+
+from typing import Any
+
+import msgspec
+
+from schemas.wire import InvalidValue, in_range, not_empty
+
+MAX_QUESTION = 20_000
+"""Characters of a question."""
+MAX_DOCUMENT = 1_000_000
+"""Characters of one document."""
+MAX_EVIDENCE = 4_000_000
+"""Characters of all documents of a session: they travel inside its first event, which must fit one message."""
+MAX_SEATS = 64
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """One readable text of the evidence."""
+
+    id: str
+    """SHA-256 of the text, hex: documents are fetched and cached by content."""
+    name: str
+    """Path inside the evidence folder."""
+    text: str
+    holders: tuple[str, ...] = ()
+    """Seats that hold it; empty means not yet dealt."""
+
+    def __post_init__(self) -> None:
+        if len(self.text) > MAX_DOCUMENT:
+            raise InvalidValue(
+                f"document {self.name}", f"{len(self.text):,} characters", f"allowed are at most {MAX_DOCUMENT:,}"
+            )
+
+
+class Seat(msgspec.Struct, frozen=True, kw_only=True):
+    """A participant's place: one identity and one vote, whatever number of copies serve its queue."""
+
+    seat: str
+    role: str
+    queue: str
+    weight: float = 1.0
+    """Share of this seat's say in weighted scores, relative to the others. 0.1 to 10."""
+    model: str = ""
+    """What answered for this queue when the session was opened, as announced."""
+    family: str = ""
+    metered: bool = False
+    """Whether its model is counted in tokens; one that is not reserves no tokens and costs nothing."""
+    usd_per_million_input: float = 0.0
+    usd_per_million_output: float = 0.0
+
+    def __post_init__(self) -> None:
+        not_empty("seat", self.seat, 64)
+        in_range(f"seat {self.seat}: weight", self.weight, 0.1, 10.0)
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits of one session; None is no limit."""
+
+    tokens: int | None = None
+    """Input and output tokens together."""
+    calls: int | None = None
+    """Model calls, repairs included."""
+    cost_usd: float | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for field in ("tokens", "calls", "cost_usd", "seconds"):
+            value = getattr(self, field)
+            if value is not None and not value > 0:
+                raise InvalidValue(f"budget.{field}", value, "it must be above 0")
+
+
+class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open"):
+    """A client asks for a session. Submitted on IN; answered by an entry in the session's log, taken or refused."""
+
+    question: str
+    protocol: str
+    settings: dict[str, Any] = {}
+    """The protocol's settings; what is absent has its default."""
+    seats: tuple[Seat, ...] = ()
+    """Empty: the protocol seats the workers that are alive."""
+    documents: tuple[Document, ...] = ()
+    budget: Budget = Budget()
+    seed: int | None = None
+    """None: the moderator draws one; it is kept in the first event."""
+    turn_timeout_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        not_empty("question", self.question, MAX_QUESTION)
+        in_range("turn_timeout_s", self.turn_timeout_s, 0.25, 86_400.0)
+        if len(self.seats) > MAX_SEATS:
+            raise InvalidValue("seats", len(self.seats), f"allowed are at most {MAX_SEATS}")
+        size = sum(len(d.text) for d in self.documents)
+        if size > MAX_EVIDENCE:
+            raise InvalidValue("evidence", f"{size:,} characters", f"allowed are at most {MAX_EVIDENCE:,}")
+        seen: set[str] = set()
+        for s in self.seats:
+            if s.seat in seen:
+                raise InvalidValue("seats", s.seat, "two seats have this id")
+            seen.add(s.seat)
+
+
+class CancelSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="cancel"):
+    """A client ends a session before its protocol does."""
+
+    reason: str = ""
+
+
+class TimerDue(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="timer"):
+    """The session's durable timer fired."""
+
+
+Submission = OpenSession | CancelSession | TimerDue
+"""What IN carries."""

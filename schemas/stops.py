@@ -1,0 +1,32 @@
+"""Stop reason -> converged -> status -> exit code: the one table. What is not converged is never called consensus."""
+
+import msgspec
+
+
+class StopRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stop reason means."""
+
+    reason: str
+    converged: bool
+    status: str
+    """finished | failed | cancelled"""
+    exit_code: int
+    """0 ended as its protocol means it to, 1 failed, 3 stopped by budget or cap, 130 interrupted."""
+    words: str
+
+
+STOPS: dict[str, StopRow] = {
+    r.reason: r
+    for r in (
+        StopRow(
+            reason="threshold", converged=True, status="finished", exit_code=0, words="the agreement score reached its threshold"
+        ),
+        StopRow(
+            reason="stuck", converged=False, status="finished", exit_code=0, words="the score made no progress; no consensus"
+        ),
+        StopRow(reason="cap", converged=False, status="finished", exit_code=3, words="the last round allowed was played; no consensus"),
+        StopRow(reason="budget", converged=False, status="finished", exit_code=3, words="the next turns did not fit the budget; no consensus"),
+        StopRow(reason="quorum", converged=False, status="failed", exit_code=1, words="too few seats gave a position to go on"),
+        StopRow(reason="cancelled", converged=False, status="cancelled", exit_code=130, words="a client cancelled the session"),
+    )
+}

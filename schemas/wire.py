@@ -1,0 +1,88 @@
+"""How every message is written and read.
+
+Messages are msgspec structs, JSON on the wire. Whoever decodes gets a complete, typed message or `Undecodable`; a message
+that would be invalid cannot be built (`__post_init__` refuses it).
+"""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+Json = msgspec.Raw
+"""A JSON value carried verbatim: its meaning belongs to whoever decodes it (a protocol, by the kind of turn or post)."""
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
+class SchemaError(Exception):
+    """Base of what this package raises."""
+
+
+class Undecodable(SchemaError):
+    """The bytes are not a message of the wanted type. The peer's fault."""
+
+    def __init__(self, wanted: str, why: str) -> None:
+        self.wanted = wanted
+        self.why = why
+        super().__init__(f"not a {wanted}: {why}")
+
+
+class InvalidValue(SchemaError, ValueError):
+    """A value outside what its field allows. Names the field, the value and the limit."""
+
+    def __init__(self, field: str, value: object, limit: str) -> None:
+        self.field = field
+        self.value = value
+        self.limit = limit
+        shown = repr(value)
+        super().__init__(f"{field}: got {shown if len(shown) <= 80 else shown[:77] + '...'}, {limit}")
+
+
+def encode(message: object) -> bytes:
+    """The message as deterministic JSON bytes (same value, same bytes)."""
+    return _encoder.encode(message)
+
+
+def raw(message: object) -> Json:
+    """The message as a JSON value to be carried inside another message."""
+    return msgspec.Raw(_encoder.encode(message))
+
+
+def decode(data: bytes | bytearray | memoryview | msgspec.Raw, as_type: type[T]) -> T:
+    """Read one message.
+
+    Raises
+    ------
+    Undecodable
+        The bytes are not JSON, or not a message of that type.
+    """
+    decoder = _decoders.get(as_type)
+    if decoder is None:
+        decoder = _decoders[as_type] = msgspec.json.Decoder(as_type)
+    try:
+        return decoder.decode(data)  # type: ignore[no-any-return]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        name = getattr(as_type, "__name__", None) or str(as_type)
+        raise Undecodable(name, str(error)) from error
+
+
+def compact(value: Json) -> Json:
+    """The same JSON value without insignificant white space, so that it fits on one line."""
+    return msgspec.Raw(msgspec.json.format(bytes(value), indent=-1))
+
+
+def in_range(field: str, value: float, low: float, high: float) -> None:
+    """Refuse a number outside [low, high], NaN included."""
+    if not low <= value <= high:
+        raise InvalidValue(field, value, f"allowed is {low:g} to {high:g}")
+
+
+def not_empty(field: str, value: str, most: int) -> None:
+    """Refuse an empty text and one longer than `most` characters."""
+    if not value.strip():
+        raise InvalidValue(field, value, "it must not be empty")
+    if len(value) > most:
+        raise InvalidValue(field, f"{len(value):,} characters", f"allowed are at most {most:,}")

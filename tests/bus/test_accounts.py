@@ -1,0 +1,443 @@
+"""The broker's isolation: attacks refused, and the ways that must work."""
+
+import asyncio
+import json
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nats.aio.msg import Msg
+
+from bus import accounts, channels, subjects
+from bus.connection import Connection
+from bus.errors import BadKeyFile, BadTable, Denied, NoAnswer, NoModerator, StoreError
+
+Dial = Callable[[str], Awaitable[Connection]]
+Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]
+SID = "s1"
+
+PUBLISH_ATTACKS = {
+    "speak as a colleague": ("panel_1", subjects.say("any", "public", "panel_2", SID)),
+    "speak as another account's author": ("panel_1", subjects.say("any", "public", "analyst", SID)),
+    "speak on the clients' channel": ("panel_1", subjects.say("any", "client", "panel_1", SID)),
+    "speak on control": ("panel_1", subjects.say("any", "control", "panel_1", SID)),
+    "check as a colleague": ("panel_1", subjects.check("any", "public", "panel_2", SID)),
+    "live text as a colleague": ("panel_1", subjects.live("public", "panel_2", SID)),
+    "live text on control": ("panel_1", subjects.live("control", "panel_1", SID)),
+    "announce a colleague's queue": ("panel_1", subjects.here("panel_2")),
+    "post on a channel": ("panel_1", subjects.channel(SID, "public")),
+    "post a stop on control": ("panel_1", subjects.channel(SID, "control")),
+    "write the log": ("panel_1", subjects.log(SID, subjects.STEP)),
+    "make a turn": ("panel_1", subjects.work("panel_2", SID, "1")),
+    "set a timer": ("panel_1", subjects.timer(SID)),
+    "fire a timer": ("panel_1", subjects.fired(SID)),
+    "fire a timer in IN": ("client", subjects.inbox("timer", "timer", SID)),
+    "open a session": ("panel_1", subjects.inbox("client", "client", SID)),
+    "submit as another client": ("client", subjects.inbox("client", "owner", SID)),
+    "ask for another client's fate": ("client", subjects.fate("client", "owner", SID)),
+    "list sessions as a plain client": ("client", subjects.own("sessions", SID)),
+    "read a log as a plain client": ("client", subjects.own("log", SID)),
+    "read a log as a panelist": ("panel_1", subjects.own("log", SID)),
+    "reply to a turn as a client": ("client", subjects.say("any", "public", "client", SID)),
+    "take a colleague's turns": ("panel_1", accounts.next_subject("panel_2")),
+    "take turns as a client": ("client", accounts.next_subject("panel_1")),
+    "take submissions": ("panel_1", "$JS.API.CONSUMER.MSG.NEXT.IN.moderators"),
+    "ack a colleague's turn": ("panel_1", "$JS.ACK.WORK.panel_2.1.1.1.0.0"),
+    "ack a submission": ("panel_1", "$JS.ACK.IN.moderators.1.1.1.0.0"),
+    "fetch a log entry": ("panel_1", "$JS.API.DIRECT.GET.LOG"),
+    "fetch a log entry by subject": ("panel_1", "$JS.API.DIRECT.GET.LOG." + subjects.log(SID, subjects.STEP)),
+    "fetch a message": ("client", "$JS.API.STREAM.MSG.GET.LOG"),
+    "look at the log stream": ("client", "$JS.API.STREAM.INFO.LOG"),
+    "list streams": ("panel_1", "$JS.API.STREAM.NAMES"),
+    "purge a stream": ("panel_1", "$JS.API.STREAM.PURGE.WORK"),
+    "delete a stream": ("client", "$JS.API.STREAM.DELETE.LOG"),
+    "make a consumer on the log": ("panel_1", "$JS.API.CONSUMER.CREATE.LOG"),
+    "change its own consumer": ("panel_1", "$JS.API.CONSUMER.DURABLE.CREATE.WORK.panel_1"),
+    "look at its own consumer": ("panel_1", "$JS.API.CONSUMER.INFO.WORK.panel_1"),
+    "answer a colleague's request": ("panel_1", "_INBOX_panel_2.1.1"),
+    "answer in a moderator's name": ("panel_1", "_R_.abc.def"),
+    "ask the server": ("owner", "$SYS.REQ.SERVER.PING"),
+    "find services": ("panel_1", "$SRV.PING"),
+}
+
+SUBSCRIBE_ATTACKS = {
+    "everything": ("panel_1", ">"),
+    "everything of Parley": ("panel_1", subjects.ALL),
+    "everything, as a client": ("client", ">"),
+    "the log": ("panel_1", subjects.LOG_ALL),
+    "the log, as an owner": ("owner", subjects.LOG_ALL),
+    "turns": ("panel_1", subjects.WORK_ALL),
+    "its own turns as they are stored": ("panel_1", subjects.work_of("panel_1")),
+    "submissions": ("client", subjects.IN_ALL),
+    "replies": ("panel_1", subjects.say_lane("any")),
+    "every channel": ("panel_1", subjects.channel("*", "*").replace("=2A", "*")),
+    "a foreign channel": ("panel_1", subjects.channel_all("judge_notes")),
+    "a foreign channel's live text": ("panel_1", subjects.live_all("judge_notes")),
+    "announcements": ("panel_1", subjects.HERE_ALL),
+    "all inboxes": ("panel_1", "_INBOX.>"),
+    "a colleague's inbox": ("panel_1", "_INBOX_panel_2.>"),
+    "another client's inbox": ("client", "_INBOX_owner.>"),
+    "acknowledgements": ("panel_1", "$JS.ACK.>"),
+    "JetStream's advisories": ("panel_1", "$JS.EVENT.>"),
+    "the server's events": ("owner", "$SYS.>"),
+}
+
+
+async def moderate(conn: Connection, subject: str, answer: bytes = b"ok") -> list[Msg]:
+    """Serve a subject as a moderator would; what came is kept."""
+    heard: list[Msg] = []
+
+    async def serve(msg: Msg) -> None:
+        heard.append(msg)
+        if msg.reply:
+            await conn.publish(msg.reply, answer)
+
+    await conn.subscribe(subject, serve)
+    return heard
+
+
+async def listen(conn: Connection, subject: str, queue: str = "") -> list[Msg]:
+    """What arrives on a subject."""
+    heard: list[Msg] = []
+
+    async def keep(msg: Msg) -> None:
+        heard.append(msg)
+
+    await conn.subscribe(subject, keep, queue)
+    return heard
+
+
+async def pull(conn: Connection, queue: str, body: bytes = b'{"batch":1,"expires":2000000000}') -> Msg:
+    return await conn.request(accounts.next_subject(queue), body, 5.0)
+
+
+async def waiting(conn: Connection, stream: str, subject: str) -> int:
+    info = await conn.api(f"STREAM.INFO.{stream}", {"subjects_filter": subject})
+    return sum((info["state"].get("subjects") or {}).values())
+
+
+@pytest.mark.parametrize(("user", "subject"), PUBLISH_ATTACKS.values(), ids=PUBLISH_ATTACKS.keys())
+async def test_publish_refused(dial: Dial, user: str, subject: str) -> None:
+    attacker = await dial(user)
+    with pytest.raises(Denied, match="publish"):
+        await attacker.publish(subject, b"{}", confirm=True)
+    assert attacker.denials[-1].subject == subject
+    with pytest.raises(Denied):
+        await attacker.request(subject, b"{}", 5.0)
+
+
+@pytest.mark.parametrize(("user", "subject"), SUBSCRIBE_ATTACKS.values(), ids=SUBSCRIBE_ATTACKS.keys())
+async def test_subscribe_refused(dial: Dial, user: str, subject: str) -> None:
+    attacker = await dial(user)
+    with pytest.raises(Denied, match="subscribe"):
+        await listen(attacker, subject)
+
+
+async def test_refused_publish_reaches_nobody(dial: Dial) -> None:
+    moderator, panelist = await dial("moderator"), await dial("panel_1")
+    heard = await listen(moderator, subjects.ALL)
+    for subject in (subjects.channel(SID, "public"), subjects.log(SID, "step"), subjects.work("panel_2", SID, "7")):
+        with pytest.raises(Denied):
+            await panelist.publish(subject, b"forged", confirm=True)
+    await moderator.publish(subjects.channel(SID, "public"), b"true", confirm=True)
+    assert [m.data for m in heard] == [b"true"]
+
+
+# An answer enters the asker's account as if published there: nothing that a colleague may do must be reachable so.
+
+
+async def test_answer_wanted_at_an_ack_subject_is_refused(dial: Dial) -> None:
+    """An empty status that arrived there would acknowledge a colleague's turn."""
+    moderator, attacker, victim = await dial("moderator"), await dial("panel_1"), await dial("panel_2")
+    subject = subjects.work("panel_2", "acks", "1")
+    await moderator.store(subject, b"turn")
+    taken = await pull(victim, "panel_2")
+    assert taken.subject == subject
+    for asked in (accounts.next_subject("panel_1"), subjects.read("public", "acks")):
+        with pytest.raises(Denied, match="be answered"):
+            await attacker.publish(asked, b'{"batch":1,"no_wait":true}', reply=taken.reply, confirm=True)
+    assert await waiting(moderator, "WORK", subject) == 1
+    await victim.request(taken.reply, b"+ACK", 5.0)
+    assert await waiting(moderator, "WORK", subject) == 0
+
+
+async def test_answer_wanted_at_a_colleagues_pull_draws_no_turn(dial: Dial) -> None:
+    moderator, attacker, victim = await dial("moderator"), await dial("panel_1"), await dial("panel_2")
+    await moderator.store(subjects.work("panel_1", "draw", "1"), b'{"batch":1}')
+    await moderator.store(subjects.work("panel_2", "draw", "1"), b"turn")
+    now = b'{"batch":1,"no_wait":true}'
+    await attacker.publish(accounts.next_subject("panel_1"), now, reply=accounts.next_subject("panel_2"), confirm=True)
+    await pull(attacker, "panel_1", b'{"batch":1,"expires":50000000}')
+    turn = await pull(victim, "panel_2", now)
+    assert turn.data == b"turn"
+    await victim.request(turn.reply, b"+ACK", 5.0)
+
+
+@pytest.mark.parametrize("attacker", ["panel_1", "client"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        subjects.say("any", "public", "panel_2", SID),
+        subjects.here("panel_2"),
+        subjects.log(SID, subjects.STEP),
+        subjects.work("panel_2", SID, "9"),
+        subjects.inbox("client", "owner", SID),
+        subjects.own("log", SID),
+        subjects.timer(SID),
+    ],
+)
+async def test_answer_wanted_in_core_does_not_get_there(dial: Dial, attacker: str, target: str) -> None:
+    moderator, agent = await dial("moderator"), await dial(attacker)
+    asked = await moderate(moderator, subjects.READ_ALL, b"chosen")
+    heard = await listen(moderator, target)
+    await agent.publish(subjects.read("public", SID), b"{}", reply=target, confirm=True)
+    await agent.request(subjects.read("public", SID), b"{}", 5.0)
+    await agent.request(subjects.read("public", SID), b"{}", 5.0)
+    assert len(asked) == 3
+    assert heard == []
+
+
+async def test_answer_wanted_on_a_channel_reaches_no_other_ear(dial: Dial) -> None:
+    moderator, attacker = await dial("moderator"), await dial("panel_1")
+    ears = [await dial(n) for n in ("client", "analyst", "panel_2")]
+    await moderate(moderator, subjects.READ_ALL, b"chosen")
+    heard = [await listen(ear, s) for ear in ears for s in (subjects.channel_all("public"), subjects.live_all("public"))]
+    for target in (subjects.channel(SID, "public"), subjects.live("public", "panel_2", SID)):
+        await attacker.publish(subjects.read("public", SID), b"{}", reply=target, confirm=True)
+    for one in (attacker, *ears):
+        await one.request(subjects.read("public", SID), b"{}", 5.0)
+    assert heard == [[]] * 6
+
+
+async def test_headers_of_a_client_reach_no_other_message(dial: Dial) -> None:
+    """IN takes no rollup, no schedule: one writer cannot wipe or reach what another wrote."""
+    moderator, client, owner = await dial("moderator"), await dial("client"), await dial("owner")
+    kept = subjects.inbox("client", "owner", "wipe")
+    await owner.store(kept, b"open", msg_id="kept")
+    mine = subjects.inbox("client", "client", "wipe")
+    for headers in ({"Nats-Rollup": "all"}, {"Nats-Schedule": "@every 1s", "Nats-Schedule-Target": kept}):
+        with pytest.raises(StoreError):
+            await client.store(mine, b"{}", headers=headers)
+    assert await waiting(moderator, "IN", kept) == 1
+
+
+# -- what must work
+
+
+async def test_turn_is_pulled_and_acked_across_accounts(dial: Dial) -> None:
+    moderator, panelist = await dial("moderator"), await dial("panel_1")
+    subject = subjects.work("panel_1", SID, "1")
+    await moderator.store(subject, b"turn", msg_id="turn-1")
+    turn = await pull(panelist, "panel_1")
+    assert (turn.subject, turn.data) == (subject, b"turn")
+    await panelist.publish(turn.reply, b"+WPI", confirm=True)
+    await panelist.request(turn.reply, b"+ACK", 5.0)
+    assert await waiting(moderator, "WORK", subject) == 0
+
+
+async def test_one_pull_brings_several_turns(dial: Dial, eventually: Eventually) -> None:
+    moderator, panelist = await dial("moderator"), await dial("panel_3")
+    for n in range(3):
+        await moderator.store(subjects.work("panel_3", SID, str(n)), str(n).encode())
+    inbox = panelist.nc.new_inbox()
+    heard = await listen(panelist, inbox)
+    await panelist.publish(accounts.next_subject("panel_3"), b'{"batch":3,"expires":2000000000}', reply=inbox)
+    await eventually(lambda: len(heard) == 3)
+    assert [m.data for m in heard] == [b"0", b"1", b"2"]
+    for m in heard:
+        await panelist.request(m.reply, b"+ACK", 5.0)
+
+
+async def test_submission_is_acknowledged_once(dial: Dial) -> None:
+    client = await dial("client")
+    subject = subjects.inbox("client", "client", "once")
+    first = await client.store(subject, b"open", msg_id="a")
+    again = await client.store(subject, b"open", msg_id="a")
+    assert (first.stream, first.duplicate) == ("IN", False)
+    assert (again.seq, again.duplicate) == (first.seq, True)
+
+
+@pytest.mark.parametrize("user", ["panel_1", "analyst"])
+async def test_say_check_here(dial: Dial, eventually: Eventually, user: str) -> None:
+    moderator, agent = await dial("moderator"), await dial(user)
+    said = await moderate(moderator, subjects.say_lane("lane7"), b"accepted")
+    asked = await moderate(moderator, subjects.check_lane("lane7"), b"open")
+    here = await listen(moderator, subjects.HERE_ALL)
+    answer = await agent.request(subjects.say("lane7", "public", user, SID), b"reply", 5.0)
+    open_ = await agent.request(subjects.check("lane7", "public", user, SID), b"?", 5.0)
+    await agent.publish(subjects.here(user), b"alive", confirm=True)
+    await eventually(lambda: here)
+    assert (answer.data, open_.data) == (b"accepted", b"open")
+    assert subjects.parse_say(said[0].subject) == ("lane7", "public", user, SID)
+    assert subjects.parse_check(asked[0].subject) == ("lane7", "public", user, SID)
+    assert subjects.parse_here(here[0].subject) == user
+
+
+@pytest.mark.parametrize("user", ["client", "owner", "panel_1", "analyst"])
+async def test_posts_history_and_documents_are_read(dial: Dial, eventually: Eventually, user: str) -> None:
+    moderator, reader = await dial("moderator"), await dial(user)
+    one = await listen(reader, subjects.channel(SID, "public"))
+    every = await listen(reader, subjects.channel_all("control"))
+    await moderate(moderator, subjects.READ_ALL, b"posts")
+    await moderate(moderator, subjects.DOC_ALL, b"documents")
+    await moderator.publish(subjects.channel(SID, "public"), b"p")
+    await moderator.publish(subjects.channel("other", "public"), b"not mine")
+    await moderator.publish(subjects.channel(SID, "control"), b"c")
+    await eventually(lambda: one and every)
+    assert [m.data for m in one] == [b"p"]
+    assert [m.data for m in every] == [b"c"]
+    assert (await reader.request(subjects.read("public", SID), b"", 5.0)).data == b"posts"
+    assert (await reader.request(subjects.doc("control", SID), b"", 5.0)).data == b"documents"
+
+
+async def test_copies_share_a_post_through_a_queue_group(dial: Dial, eventually: Eventually) -> None:
+    moderator, one, two = await dial("moderator"), await dial("panel_1"), await dial("panel_1")
+    heard = [await listen(c, subjects.channel_all("public"), queue="panel_1") for c in (one, two)]
+    for n in range(20):
+        await moderator.publish(subjects.channel(SID, "public"), str(n).encode())
+    await eventually(lambda: sum(map(len, heard)) == 20)
+    assert sorted(int(m.data) for h in heard for m in h) == list(range(20))
+
+
+async def test_live_text_reaches_every_reader_once(dial: Dial, eventually: Eventually) -> None:
+    speaker = await dial("panel_1")
+    users = ("client", "owner", "analyst", "panel_2")
+    ears = [await listen(await dial(u), subjects.live_of("public", SID)) for u in users]
+    await speaker.publish(subjects.live("public", "panel_1", SID), b"1", confirm=True)
+    await speaker.publish(subjects.live("public", "panel_1", "other"), b"x", confirm=True)
+    await speaker.publish(subjects.live("public", "panel_1", SID), b"2", confirm=True)
+    await eventually(lambda: all(len(ear) >= 2 for ear in ears))
+    assert [[m.data for m in ear] for ear in ears] == [[b"1", b"2"]] * 4
+
+
+async def test_call_reaches_agents(dial: Dial, eventually: Eventually) -> None:
+    moderator, agent = await dial("moderator"), await dial("analyst")
+    heard = await listen(agent, subjects.CALL)
+    await moderator.publish(subjects.CALL, b"")
+    await eventually(lambda: heard)
+    assert heard[0].subject == subjects.CALL
+
+
+async def test_fate_and_own(dial: Dial) -> None:
+    moderator, client, owner = await dial("moderator"), await dial("client"), await dial("owner")
+    await moderate(moderator, subjects.FATE_ALL, b"fate")
+    await moderate(moderator, subjects.OWN_ALL, b"log")
+    assert (await client.request(subjects.fate("client", "client", SID), b"", 5.0)).data == b"fate"
+    assert (await owner.request(subjects.own("log", SID), b"", 5.0)).data == b"log"
+    assert (await owner.request(subjects.fate("client", "owner", SID), b"", 5.0)).data == b"fate"
+
+
+async def test_operator_asks_the_server_and_nothing_else(dial: Dial) -> None:
+    operator = await dial("operator")
+    said = json.loads((await operator.request("$SYS.REQ.SERVER.PING", b"", 5.0)).data)
+    assert said["server"]["name"] == "parley"
+    with pytest.raises(Denied):
+        await operator.publish(subjects.log(SID, "step"), b"", confirm=True)
+
+
+# -- the table and the files
+
+
+def test_only_core_has_jetstream_and_every_list_allows() -> None:
+    users = accounts.table({"panel_1": "panelist", "analyst": "analyst"})
+    text = accounts.render(users, accounts.publics(accounts.mint(users)), store_dir="/var/lib/nats")
+    found = json.loads(text)["accounts"]
+    assert [name for name, a in found.items() if "jetstream" in a] == [channels.CORE]
+    assert set(found) == {"CORE", "SYS", "CLIENTS:client", "CLIENTS:owner", "PANEL:panel_1", "HELPERS:analyst"}
+    for account in found.values():
+        for user in account["users"]:
+            assert set(user["permissions"]) == {"publish", "subscribe"}
+            assert all(set(side) == {"allow"} and side["allow"] for side in user["permissions"].values())
+    exported = [e.get("service") or e["stream"] for e in found[channels.CORE]["exports"]]
+    assert len(exported) == len(set(exported))
+    assert all(e["accounts"] for a in found.values() for e in a["exports"])
+
+
+def test_configuration_holds_no_secret() -> None:
+    users = accounts.table({"panel_1": "panelist"})
+    keys = accounts.mint(users)
+    text = accounts.render(users, accounts.publics(keys), store_dir="/x")
+    assert all(c.public in text and c.seed not in text for c in keys.values())
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (lambda: accounts.table({"q": "jester"}), "jester"),
+        (lambda: accounts.render(accounts.table({"client": "panelist"}), {}, store_dir="/x"), "no key"),
+        (lambda: accounts.User(name="", kind="client", account="CLIENTS"), "name"),
+        (lambda: accounts.User(name="x", kind="king", account="CLIENTS"), "king"),
+        (lambda: accounts.User(name="x", kind="client", account="CLIENTS", queue="q"), "queue"),
+    ],
+)
+def test_bad_table(build: Callable[[], object], said: str) -> None:
+    with pytest.raises(BadTable, match=said):
+        build()
+
+
+def test_two_users_of_one_name() -> None:
+    users = accounts.table({"client": "panelist"})
+    with pytest.raises(BadTable, match="two users"):
+        accounts.render(users, accounts.publics(accounts.mint(users)), store_dir="/x")
+
+
+def test_credentials_file(tmp_path: Path) -> None:
+    credentials = accounts.mint(accounts.table({}))["owner"]
+    path = tmp_path / "owner.creds"
+    credentials.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert accounts.load_credentials(path) == credentials
+    assert credentials.seed not in repr(credentials) + str(credentials) + f"{credentials}"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b'{"user": "x"}', b"\xff\xfe"])
+def test_bad_credentials_file(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "x.creds"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BadKeyFile, match=r"x\.creds"):
+        accounts.load_credentials(path)
+
+
+def test_a_broken_seed_is_not_repeated(tmp_path: Path) -> None:
+    credentials = accounts.mint(accounts.table({}))["owner"]
+    path = tmp_path / "x.creds"
+    found = {"user": "o", "kind": "owner", "account": "CLIENTS", "seed": credentials.seed[:-9], "inbox_prefix": "i"}
+    path.write_text(json.dumps(found))
+    with pytest.raises(BadKeyFile) as caught:
+        accounts.load_credentials(path)
+    assert credentials.seed[:10] not in str(caught.value)
+
+
+def test_token_key(tmp_path: Path) -> None:
+    path = tmp_path / "token.key"
+    key = accounts.new_token_key(path)
+    assert len(key) == 32
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert accounts.load_token_key(path) == key
+    path.write_text("00ff")
+    with pytest.raises(BadKeyFile, match="2 bytes, wanted are 32"):
+        accounts.load_token_key(path)
+
+
+async def test_requests_of_two_users_do_not_mix(dial: Dial) -> None:
+    """Many at once over one inbox each: every answer finds its question."""
+    moderator, one, two = await dial("moderator"), await dial("panel_1"), await dial("panel_2")
+
+    async def echo(msg: Msg) -> None:
+        await moderator.publish(msg.reply, msg.data)
+
+    await moderator.subscribe(subjects.say_lane("any"), echo)
+    questions = [(c, u, f"{u}-{n}".encode()) for n in range(50) for c, u in ((one, "panel_1"), (two, "panel_2"))]
+    answers = await asyncio.gather(*(c.request(subjects.say("any", "public", u, SID), q, 5.0) for c, u, q in questions))
+    assert [a.data for a in answers] == [q for _, _, q in questions]
+
+
+async def test_nobody_answers_is_no_silence(dial: Dial) -> None:
+    panelist = await dial("panel_1")
+    with pytest.raises(NoModerator, match="is a moderator running"):
+        await panelist.request(subjects.say("gone", "public", "panel_1", SID), b"", 5.0)
+    assert not issubclass(NoModerator, NoAnswer)

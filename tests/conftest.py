@@ -1,0 +1,90 @@
+"""What tests on the bus share: a real nats-server per test module, with every account on."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bus import accounts, streams
+from bus.accounts import Credentials, User
+from bus.connection import Connection, connect
+from bus.embedded import EmbeddedServer
+
+QUEUES = {"panel_1": "panelist", "panel_2": "panelist", "panel_3": "panelist", "analyst": "analyst"}
+
+Dial = Callable[[str], Awaitable[Connection]]
+Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+class Bus:
+    """A running server with its table of users and their keys; streams and queues exist."""
+
+    def __init__(self, folder: Path) -> None:
+        self.users: tuple[User, ...] = accounts.table(QUEUES)
+        self.keys: dict[str, Credentials] = accounts.mint(self.users)
+        self.server = EmbeddedServer(folder, self.users, accounts.publics(self.keys))
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    async def set_up(self) -> None:
+        """Make the streams, and the queues with one second of ack_wait."""
+        async with await connect(self.url, self.keys["moderator"], name="set-up") as conn:
+            await streams.ensure_streams(conn, ack_wait_s=1.0)
+            for queue in QUEUES:
+                await streams.ensure_queue(conn, queue, ack_wait_s=1.0)
+
+
+@pytest.fixture(scope="module")
+def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
+    """A fresh server per test module: users `moderator`, `client`, `owner`, `operator` and the queues of QUEUES."""
+    found = Bus(tmp_path_factory.mktemp("nats"))
+    with found.server:
+        asyncio.run(found.set_up())
+        yield found
+
+
+@pytest.fixture
+async def dial(bus: Bus) -> AsyncIterator[Dial]:
+    """Connect as a user of the table; closed at the end of the test."""
+    opened: list[Connection] = []
+
+    async def as_user(name: str) -> Connection:
+        opened.append(await connect(bus.url, bus.keys[name], name=f"test-{name}"))
+        return opened[-1]
+
+    yield as_user
+    for connection in opened:
+        await connection.close()
+
+
+@pytest.fixture
+def eventually() -> Eventually:
+    """Wait until a condition (plain or async) holds, ten seconds at most; its value is returned."""
+
+    async def wait(check: Callable[[], Any]) -> Any:
+        deadline = time.monotonic() + 10
+        while True:
+            found = check()
+            if isinstance(found, Awaitable):
+                found = await found
+            if found:
+                return found
+            assert time.monotonic() < deadline, "the condition did not come true within 10 s"
+            await asyncio.sleep(0.01)
+
+    return wait
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Show the server's log with a failed test."""
+    report = yield
+    found = getattr(item, "funcargs", {}).get("bus")
+    if report.failed and isinstance(found, Bus) and found.server.log_path.exists():
+        report.sections.append(("nats-server", found.server.log_path.read_text(errors="replace")[-8_000:]))
+    return report

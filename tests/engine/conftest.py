@@ -1,0 +1,21 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.engine import Engine, engine
+
+
+@pytest.fixture
+async def bare(tmp_path: Path) -> AsyncIterator[Engine]:
+    """A server with accounts on; nobody on it yet."""
+    async with engine(tmp_path) as started:
+        yield started
+
+
+@pytest.fixture
+async def stack(bare: Engine) -> Engine:
+    """One moderator and one worker a queue."""
+    await bare.moderator()
+    await bare.workers()
+    return bare

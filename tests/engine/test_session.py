@@ -1,0 +1,129 @@
+"""One question, several participants, a durable log."""
+
+import json
+
+from coordinator.protocols import PROTOCOLS
+from coordinator.replay import replay
+from schemas import log
+from schemas.result import Result
+from schemas.wire import decode
+from tests.support.engine import Engine
+
+
+async def test_a_session_runs_to_its_stop(stack: Engine) -> None:
+    assert (await stack.open("s1")).fate == "taken"
+    result = decode((await stack.closed("s1")).body, Result)
+    assert result.status == "finished"
+    assert result.stop.reason == "threshold" and result.stop.converged
+    assert result.outcome["answer"] == "the agreed answer"
+    assert [r["score"] for r in result.rounds] == [40.0, 95.0]
+    assert result.usage.turns == 9, "two rounds of three positions and a score, and the synthesis"
+
+
+async def test_the_log_has_one_message_a_transition_and_replays(stack: Engine) -> None:
+    """Rule 2: one log message per transition: the event, its cause, the commands."""
+    await stack.open("s1")
+    await stack.closed("s1")
+    entries = await stack.entries("s1")
+    assert [e.n for e in entries] == list(range(len(entries)))
+    assert len(entries) == 10, "the opening and nine replies"
+    assert len({e.cause for e in entries}) == len(entries)
+    assert entries[0].cause.startswith("in:") and all(e.cause.startswith("turn:") for e in entries[1:])
+    assert replay(PROTOCOLS.get, "s1", await stack.log("s1")).session.closed
+
+
+async def test_nothing_is_said_before_all_are_in(stack: Engine) -> None:
+    """The first round is independent: no position is posted before the last one is there."""
+    await stack.open("s1")
+    await stack.closed("s1")
+    first = [e for e in await stack.entries("s1") if any(isinstance(c, log.Say) and c.kind == "position" for c in e.commands)]
+    said = [c.seat for c in first[0].commands if isinstance(c, log.Say) and c.kind == "position"]
+    assert said == ["panelist_1", "panelist_2", "panelist_3"]
+    assert first[0].n == 3, "with the third reply"
+
+
+async def test_posts_are_numbered_without_gaps(stack: Engine) -> None:
+    await stack.open("s1")
+    await stack.closed("s1")
+    for channel in ("public", "control"):
+        posts = await stack.posts("s1", channel)
+        assert [p.k for p in posts] == list(range(len(posts)))
+    kinds = [p.kind for p in await stack.posts("s1", "control")]
+    assert kinds == ["stop", "closed"]
+
+
+async def test_the_token_key_reaches_no_log_and_no_post(stack: Engine) -> None:
+    """Rule 4: a turn's token is never stored, never in a post."""
+    from coordinator.briefing import token
+    from tests.support.engine import KEY
+
+    await stack.open("s1")
+    await stack.closed("s1")
+    text = "".join(await stack.log("s1")) + json.dumps([str(p) for p in await stack.posts("s1", "public")])
+    assert token(KEY, "s1", "0-0") not in text
+    assert '"token"' not in text
+
+
+async def test_a_session_without_workers_is_refused_by_name(bare: Engine) -> None:
+    await bare.moderator()
+    await bare.worker("panelist_1")
+    fate = await bare.open("s1")
+    assert fate.fate == "refused"
+    assert "panelist" in fate.why and "parley agent" in fate.why
+    rows = (await bare.sessions()).rows
+    assert [(r.session, r.status) for r in rows] == [("s1", "refused")]
+
+
+async def test_unknown_settings_are_refused_by_name(stack: Engine) -> None:
+    fate = await stack.open("s1", settings={"treshold": 0.7})
+    assert (fate.fate, fate.field) == ("refused", "consensus.treshold")
+    assert "consensus.threshold" in fate.why
+    fate = await stack.open("s2", settings={"threshold": 400})
+    assert fate.fate == "refused" and "400" in fate.why and "100" in fate.why
+    fate = await stack.open("s3", protocol="concensus")
+    assert fate.fate == "refused" and "concensus" in fate.why
+
+
+async def test_a_client_cancels(bare: Engine) -> None:
+    """A stop decision is posted on `control`, and the model calls then running for it are cancelled."""
+    await bare.moderator()
+    workers = await bare.workers({"latency_s": 30})
+    await bare.open("s1")
+
+    async def busy() -> bool:
+        return sum(w._busy for w in workers) == 3
+
+    from tests.support.engine import until
+
+    await until(busy)
+    assert (await bare.cancel("s1", "enough")).fate == "taken"
+    result = decode((await bare.closed("s1")).body, Result)
+    assert (result.status, result.stop.reason, result.stop.converged) == ("cancelled", "cancelled", False)
+    assert result.usage.unaccounted_turns == 3
+
+    async def idle() -> bool:
+        return sum(w._busy for w in workers) == 0 and not any(w._jobs for w in workers)
+
+    await until(idle, 3.0)
+    assert (await bare.cancel("s1")).fate == "refused", "it is over"
+
+
+async def test_two_moderators_share_sessions(bare: Engine) -> None:
+    await bare.moderator()
+    await bare.moderator()
+    await bare.workers()
+    for i in range(6):
+        await bare.open(f"s{i}")
+    for i in range(6):
+        result = decode((await bare.closed(f"s{i}")).body, Result)
+        assert result.stop.reason == "threshold"
+        entries = await bare.entries(f"s{i}")
+        assert [e.n for e in entries] == list(range(10))
+
+
+async def test_sessions_are_listed_with_their_end(stack: Engine) -> None:
+    await stack.open("s1", question="Why?")
+    await stack.closed("s1")
+    row = (await stack.sessions()).rows[0]
+    assert (row.session, row.question, row.status, row.reason) == ("s1", "Why?", "finished", "threshold")
+    assert row.closed_ns is not None and row.closed_ns > row.opened_ns

@@ -1,0 +1,243 @@
+"""Reads docs/spec-map.md (clause -> symbol -> test) and finds the rows whose test does not need its symbol.
+
+    python -m tests.house.specmap               every row
+    python -m tests.house.specmap --row 7       one of them
+    python -m tests.house.specmap --share 2/3   every third row, from the second
+
+The tests are collected once; each row then runs in a fork of that process, with its symbol stubbed. A row counts when,
+for every symbol that it names, at least one of its tests fails. What a test starts (services, command lines) is stubbed
+too.
+"""
+
+import argparse
+import json
+import os
+import re
+import select
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.house.stub import NoSuchSymbol, resolve, stub
+
+ROOT = Path(__file__).parents[2]
+MAP = ROOT / "docs" / "spec-map.md"
+HUNG_S = 25.0
+"""A row that runs longer is killed and counts as failed: the test could not end without the symbol."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the map."""
+
+    number: int
+    clause: str
+    symbols: tuple[tuple[str, str], ...]
+    """(module, symbol in it)"""
+    tests: tuple[str, ...]
+    """Ids without parameters."""
+
+
+class BadRow(Exception):
+    """A line that cannot be read. Ours."""
+
+
+def read(path: Path = MAP) -> list[Row]:
+    """The rows of every table whose last two columns are headed symbol and test.
+
+    Raises
+    ------
+    BadRow
+        A row without a symbol or a test, or with one written in another way than `path.py:symbol`.
+    """
+    rows: list[Row] = []
+    inside = False
+    for line in path.read_text(encoding="utf-8").splitlines():
+        cells = [c.strip() for c in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+        if not line.startswith("|"):
+            inside = False
+        elif [c.lower() for c in cells[-2:]] == ["symbol", "test"]:
+            inside = True
+        elif inside and not set(line) <= set("|-: "):
+            rows.append(_row(len(rows) + 1, cells))
+    return rows
+
+
+def _row(number: int, cells: list[str]) -> Row:
+    *clause, symbols, tests = cells
+    named = re.findall(r"`([^`]+)`", symbols)
+    ids = re.findall(r"`([^`]+)`", tests)
+    if not named or not ids:
+        raise BadRow(f"row {number} ({cells[0]}) needs a symbol and a test, each in back quotes")
+    pairs = []
+    for text in named:
+        match = re.fullmatch(r"([\w/]+)\.py:([\w.]+)", text)
+        if match is None:
+            raise BadRow(f"row {number}: {text} is not path.py:symbol")
+        pairs.append((match[1].replace("/", ".").removesuffix(".__init__"), match[2]))
+    return Row(number, " | ".join(clause), tuple(pairs), tuple(ids))
+
+
+class Runner:
+    """A pytest plugin: in place of running what was collected, runs each row in a fork.
+
+    `weak` has, afterwards, a sentence for each row and symbol that does not count.
+    """
+
+    def __init__(self, rows: Sequence[Row], workers: int) -> None:
+        self.rows = rows
+        self.workers = workers
+        self.weak: list[str] = []
+        self.items: list[pytest.Item] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:
+            self.weak.append("the tests could not be collected")
+            return True
+        self.items = list(session.items)
+        jobs = [(row, *symbol) for row in self.rows for symbol in row.symbols]
+        running: dict[int, tuple[int, float, str]] = {}  # pipe -> child, since when, what
+        while jobs or running:
+            while jobs and len(running) < self.workers:
+                row, module, symbol = jobs.pop(0)
+                items = [i for i in self.items if any(matches(i.nodeid, t) for t in row.tests)]
+                pipe, child = self._fork(items, module, symbol)
+                running[pipe] = (child, time.monotonic(), f"row {row.number} ({row.clause}): {module}:{symbol}")
+            ready, _, _ = select.select(list(running), [], [], 0.5)
+            for pipe in list(running):
+                child, since, what = running[pipe]
+                if pipe in ready:
+                    self._judge(what, os.read(pipe, 65_536).decode())
+                elif time.monotonic() - since < HUNG_S:
+                    continue
+                del running[pipe]
+                os.close(pipe)
+                _end(child)
+        return True
+
+    def _judge(self, what: str, answer: str) -> None:
+        verdict = json.loads(answer) if answer else {}  # no answer: it died with its symbol
+        if "error" in verdict:
+            self.weak.append(f"{what}: {verdict['error']}")
+        elif answer and not verdict["failed"]:
+            self.weak.append(f"{what}: stubbed out, and its tests still pass ({verdict['passed']} passed)")
+
+    def _fork(self, items: list[pytest.Item], module: str, symbol: str) -> tuple[int, int]:
+        ours, theirs = os.pipe()
+        sys.stdout.flush()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # numpy keeps threads; they are idle
+            child = os.fork()
+        if child:
+            os.close(theirs)
+            return ours, child
+        try:
+            os.setsid()
+            null = os.open(os.devnull, os.O_RDWR)
+            for fd in (0, 1, 2):
+                os.dup2(null, fd)
+            os.write(theirs, json.dumps(run_stubbed(items, module, symbol)).encode())
+        finally:
+            os._exit(0)
+
+
+def run_stubbed(items: list[pytest.Item], module: str, symbol: str) -> dict[str, object]:
+    """Run these tests in this process with one symbol stubbed, up to the first failure."""
+    if not items:
+        return {"error": "none of its tests exists"}
+    os.environ["PARLEY_STUB"] = f"{module}:{symbol}"
+    paths = [str(Path(__file__).parent / "stubbing"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
+    reports: list[pytest.TestReport] = []
+
+    class Collect:
+        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+            reports.append(report)
+
+    items[0].config.pluginmanager.register(Collect())
+    try:
+        stub(module, symbol)
+    except NoSuchSymbol as error:
+        return {"error": str(error)}
+    for item in items:
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        if any(r.failed for r in reports):
+            return {"failed": True, "passed": 0}
+    return {"failed": False, "passed": sum(r.passed and r.when == "call" for r in reports)}
+
+
+def matches(nodeid: str, test: str) -> bool:
+    """Whether a collected test is the one named, with whatever parameters."""
+    return nodeid == test or nodeid.startswith((f"{test}[", f"{test}::"))
+
+
+def _end(child: int) -> None:
+    """End a child and all that it started."""
+    try:
+        os.killpg(child, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    os.waitpid(child, 0)
+
+
+def missing(rows: Sequence[Row], root: Path = ROOT) -> list[str]:
+    """A sentence for each symbol and each test that the map names and the code does not have."""
+    out = []
+    for row in rows:
+        for module, symbol in row.symbols:
+            try:
+                resolve(module, symbol)
+            except NoSuchSymbol as error:
+                out.append(f"row {row.number}: {error}")
+        for test in row.tests:
+            path, _, name = test.partition("::")
+            file = root / path
+            function = name.rpartition("::")[2]
+            pattern = rf"^\s*(?:async )?(?:def|class) {re.escape(function)}\b"
+            if not file.is_file() or not re.search(pattern, file.read_text(encoding="utf-8"), re.MULTILINE):
+                out.append(f"row {row.number}: no test {test}")
+    return out
+
+
+def check(rows: Sequence[Row], root: Path = ROOT, workers: int = 2) -> list[str]:
+    """A sentence for each row that does not count. Takes over this process: pytest runs in it."""
+    found = missing(rows, root)
+    if found or not rows:
+        return found
+    runner = Runner(rows, workers)
+    tests = sorted({t for row in rows for t in row.tests})
+    arguments = ["-q", "-s", "--timeout=20", "-p", "no:xdist", "-p", "no:cacheprovider", f"--rootdir={root}"]
+    code = pytest.main([*arguments, *(str(root / t) for t in tests)], plugins=[runner])
+    if not runner.items:
+        runner.weak.append(f"the tests could not be collected (pytest: {code})")
+    return runner.weak
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.house.specmap", description="Which rows do not count?")
+    parser.add_argument("--map", type=Path, default=MAP)
+    parser.add_argument("--root", type=Path, default=ROOT)
+    parser.add_argument("--row", type=int, action="append")
+    parser.add_argument("--share", default="1/1", metavar="K/N", help="every n-th row, from the k-th (from 1)")
+    parser.add_argument("--workers", type=int, default=2)
+    args = parser.parse_args()
+    sys.path.insert(0, str(args.root))
+    k, n = (int(x) for x in args.share.split("/"))
+    rows = [r for r in read(args.map) if r.number in args.row] if args.row else read(args.map)[k - 1 :: n]
+    start = time.monotonic()
+    weak = check(rows, args.root, args.workers)
+    for sentence in weak:
+        print(sentence)
+    print(f"{len(rows)} rows, {len(weak)} that do not count, {time.monotonic() - start:.1f} s")
+    return 1 if weak or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""Who imports what: the parts that import contracts cannot say."""
+
+import ast
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley")
+CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+ON_THE_BUS = {"briefing", "desk", "moderator", "presence", "sessions", "timekeeper"}
+"""The half of the coordinator that is not pure."""
+
+
+def sources(*packages: str) -> Iterator[tuple[str, ast.Module]]:
+    """(path from the root, syntax tree) of every module."""
+    for package in packages:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_every_module_of_the_coordinator_is_held_to_be_pure_or_named_as_not() -> None:
+    (pure,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == "pure"]
+    held = {m.removeprefix("coordinator.") for m in pure["source_modules"]}
+    found = {p.stem if p.suffix == ".py" else p.name for p in (ROOT / "coordinator").iterdir()}
+    assert found - {"__init__", "__pycache__"} - ON_THE_BUS == held - {"schemas"}
+
+
+def test_only_the_set_up_knows_the_telemetry_sdk() -> None:
+    users = {
+        path
+        for path, tree in sources(*PACKAGES)
+        if any(n.startswith(("opentelemetry.sdk", "opentelemetry.exporter")) for n in imported(tree))
+    }
+    assert users == {"observability/setup.py"}
+
+
+def test_subjects_are_spelt_in_one_module() -> None:
+    users = {
+        path
+        for path, tree in sources(*PACKAGES)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("parley.")
+        if " " not in node.value
+    }
+    assert users <= {"bus/subjects.py"}
+
+
+SERVICES = ("coordinator.moderator", "agents.runtime", "parley.services")
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_imports_nothing_that_is_slow_and_not_needed(service: str) -> None:
+    code = f"import json, sys, {service}; print(json.dumps(sorted(sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    modules = set(json.loads(out.stdout))
+    assert service in modules
+    assert not {"scipy.stats", "opentelemetry.sdk", "requests", "typer", "rich.live"} & modules
+    assert not [m for m in modules if m.startswith("tests")]
+
+
+def test_help_imports_next_to_nothing() -> None:
+    code = "import json, sys, parley.cli; print(json.dumps(sorted(sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    heavy = {
+        "nats",
+        "numpy",
+        "scipy",
+        "prometheus_client",
+        "opentelemetry",
+        "pydantic",
+        "agents.runtime",
+        "bus.connection",
+    }
+    assert not heavy & set(json.loads(out.stdout))
+
+
+def test_tests_replace_nothing_of_ours_behind_its_back() -> None:
+    users = {
+        f"{path}:{node.lineno}"
+        for path, tree in sources("tests", "benchmarks")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "setattr" and isinstance(node.value, ast.Name)
+        if node.value.id == "monkeypatch"
+    }
+    assert users == set()
+
+
+def test_tests_wait_for_events_and_not_for_time() -> None:
+    users = {
+        f"{path}:{node.lineno}"
+        for path, tree in sources("tests")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sleep"
+        if isinstance(node.func.value, ast.Name) and node.func.value.id == "time"
+    }
+    assert users == set()

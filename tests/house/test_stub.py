@@ -1,0 +1,188 @@
+"""The check of the spec map is itself checked: it tells a test that needs its symbol from one that does not."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house import specmap
+from tests.house.specmap import BadRow, read
+
+ROOT = Path(__file__).parents[2]
+
+SUBJECT = """
+import functools
+from contextlib import contextmanager
+import msgspec
+
+def double(x):
+    return 2 * x
+
+TABLE = {"double": double}
+LIMIT = 3.5
+
+async def later(x):
+    return x
+
+def count(n):
+    yield from range(n)
+
+@functools.lru_cache
+def cached(x):
+    return x + 1
+
+@contextmanager
+def entered():
+    yield 5
+
+class Base:
+    def __init__(self, x):
+        self.x = x
+
+class Counter(Base):
+    def __init__(self, x):
+        super().__init__(x)
+
+    @property
+    def twice(self):
+        return 2 * self.x
+
+    @staticmethod
+    def one():
+        return 1
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    x: int
+    y: int = 7
+
+if __name__ == "__main__":
+    print(double(4))
+"""
+
+TESTS = """
+import asyncio, os, subprocess, sys
+import pytest
+from subject import *
+from subject import TABLE as held
+
+def test_function(): assert double(2) == 4
+def test_table(): assert held["double"](2) == 4
+def test_constant(): assert LIMIT == 3.5
+def test_dict(): assert "double" in held
+async def test_coroutine(): assert await later(3) == 3
+def test_generator(): assert list(count(2)) == [0, 1]
+def test_cached(): assert cached(1) == 2
+def test_context():
+    with entered() as five: assert five == 5
+def test_class(): assert Counter(2).x == 2
+def test_property(): assert Counter(2).twice == 4
+def test_static(): assert Counter.one() == 1
+def test_struct(): assert Point(x=1).x == 1
+def test_field(): assert Point(x=1).y == 7
+def test_child():
+    child = [sys.executable, "-c", "import subject; print(subject.double(4))"]
+    assert subprocess.check_output(child, cwd=os.path.dirname(__file__)) == b"8\\n"
+@pytest.mark.parametrize("x", [0, 1])
+def test_parameters(x): assert double(x) == 2 * x or x == 0
+def test_weak(): double(2)
+def test_unrelated(): assert LIMIT > 0
+def test_skipped(): pytest.skip("no double without double") if double(1) is None else None
+"""
+
+STRONG = {
+    "double": ("test_function", "test_table", "test_child", "test_parameters"),
+    "TABLE": ("test_dict",),
+    "LIMIT": ("test_constant",),
+    "later": ("test_coroutine",),
+    "count": ("test_generator",),
+    "cached": ("test_cached",),
+    "entered": ("test_context",),
+    "Counter": ("test_class",),
+    "Counter.twice": ("test_property",),
+    "Counter.one": ("test_static",),
+    "Point": ("test_struct",),
+    "Point.x": ("test_struct",),
+    "Point.y": ("test_field",),
+}
+WEAK = [("double", "test_weak"), ("double", "test_unrelated"), ("double", "test_skipped")]
+ABSENT = [("gone", "test_function"), ("double", "test_gone"), ("Counter.gone", "test_class")]
+
+
+def table(rows: list[tuple[str, str]]) -> str:
+    head = "text\n\n| clause | more | symbol | test |\n|---|---|---|---|\n"
+    return head + "".join(f"| says \\| so | x | `subject.py:{s}` | `test_it.py::{t}` |\n" for s, t in rows)
+
+
+def write(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+    (tmp_path / "subject.py").write_text(SUBJECT)
+    (tmp_path / "test_it.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
+    )
+    (tmp_path / "map.md").write_text(table(rows))
+
+
+def run(tmp_path: Path, rows: list[tuple[str, str]]) -> tuple[int, str]:
+    write(tmp_path, rows)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.house.specmap", "--map", tmp_path / "map.md", "--root", tmp_path],
+        cwd=ROOT, capture_output=True, text=True, timeout=50,
+    )  # fmt: skip
+    assert not done.stderr, done.stderr
+    return done.returncode, done.stdout
+
+
+def test_these_tests_pass_with_every_symbol_in_place(tmp_path: Path) -> None:
+    write(tmp_path, [])
+    plain = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
+    done = subprocess.run(plain, cwd=tmp_path, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 0, done.stdout
+    assert "19 passed" in done.stdout
+
+
+def test_a_test_that_needs_its_symbol_counts(tmp_path: Path) -> None:
+    rows = [(symbol, test) for symbol, tests in STRONG.items() for test in tests]
+    code, out = run(tmp_path, rows)
+    assert code == 0, out
+    assert f"{len(rows)} rows, 0 that do not count" in out
+
+
+def test_a_test_that_passes_without_its_symbol_does_not_count(tmp_path: Path) -> None:
+    code, out = run(tmp_path, [*WEAK, ("double", "test_function")])
+    assert code == 1
+    for number in (1, 2, 3):
+        assert f"row {number} (" in out
+    assert "row 4" not in out
+    assert "4 rows, 3 that do not count" in out
+
+
+def test_what_the_code_does_not_have_is_named(tmp_path: Path) -> None:
+    code, out = run(tmp_path, ABSENT)
+    assert code == 1
+    assert "row 1: subject has no gone" in out
+    assert "row 2: no test test_it.py::test_gone" in out
+    assert "row 3: subject has no Counter.gone" in out
+
+
+def test_a_row_reads_as_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "map.md").write_text(
+        table([("a", "b"), ("c.d", "e")]) + "\nend\n\n| other | table |\n|---|---|\n| 1 | 2 |\n"
+    )
+    rows = read(tmp_path / "map.md")
+    assert [r.number for r in rows] == [1, 2]
+    assert rows[1].clause == "says \\| so | x"
+    assert (rows[1].symbols, rows[1].tests) == ((("subject", "c.d"),), ("test_it.py::e",))
+
+
+@pytest.mark.parametrize("line", ["| a | b.py:c | `t` |", "| a | `b.py` | `t` |", "| a | `b.py:c` | |"])
+def test_a_row_without_symbol_or_test_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "map.md").write_text(f"| clause | symbol | test |\n|---|---|---|\n{line}\n")
+    with pytest.raises(BadRow, match="row 1"):
+        read(tmp_path / "map.md")
+
+
+def test_parameters_belong_to_a_test_and_longer_names_do_not() -> None:
+    assert specmap.matches("a.py::t[x]", "a.py::t")
+    assert specmap.matches("a.py::T::t", "a.py::T")
+    assert not specmap.matches("a.py::t_more", "a.py::t")

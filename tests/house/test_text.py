@@ -1,0 +1,81 @@
+"""What the tree may not contain, and what must agree with what."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley")
+CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LOCK = (ROOT / "requirements.lock").read_text()
+
+
+def tracked() -> list[Path]:
+    """The files of the tree that people write."""
+    skipped = {".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", "__pycache__", ".parley"}
+    return [
+        p
+        for p in ROOT.rglob("*")
+        if p.is_file()
+        and p.suffix in {".py", ".md", ".toml", ".yml", ".yaml", ".lock", ""}
+        and not skipped & set(p.parts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("what", "pattern"),
+    [
+        ("something left to do", r"\b(?:TODO|FIXME|XXX|HACK)\b"),
+        ("a path of one machine", r"(?<![\w.])/(?:work|root|home/\w+)/"),
+    ],
+)
+def test_no_file_has(what: str, pattern: str) -> None:
+    here = Path(__file__)
+    found = []
+    for path in tracked():
+        if path == here or path.parent == ROOT / "docs" / "sources":
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if re.search(pattern, line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}")
+    assert found == [], what
+
+
+def test_modules_stay_readable() -> None:
+    lengths = {p: len(p.read_text().splitlines()) for package in PACKAGES for p in (ROOT / package).rglob("*.py")}
+    assert lengths
+    assert {str(p): n for p, n in lengths.items() if n > 500} == {}
+
+
+def test_the_lock_names_no_host_and_every_entry_has_a_hash() -> None:
+    assert not re.search(r"://|--(?:extra-)?index|--find-links|--trusted-host|@ ", LOCK)
+    entries = re.split(r"\n(?=[a-z0-9])", LOCK.partition("make lock\n")[2])
+    assert len(entries) > 50
+    for entry in entries:
+        assert re.match(r"[a-z0-9.-]+==\S+", entry), entry
+        assert "--hash=sha256:" in entry, entry
+
+
+def test_the_lock_has_every_dependency() -> None:
+    project = CONFIG["project"]
+    wanted = project["dependencies"] + [d for extra in project["optional-dependencies"].values() for d in extra]
+    names = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
+    pinned = set(re.findall(r"^([a-z0-9.-]+)==", LOCK, re.MULTILINE))
+    assert names <= pinned
+
+
+def test_the_licence_is_the_one_named() -> None:
+    assert CONFIG["project"]["license"] == "Apache-2.0"
+    text = (ROOT / "LICENSE").read_text()
+    assert "Apache License" in text and "END OF TERMS AND CONDITIONS" in text
+
+
+def test_the_compose_file_is_one() -> None:
+    done = subprocess.run(
+        ["check-jsonschema", "--builtin-schema", "vendor.compose-spec", ROOT / "docker-compose.yml"],
+        capture_output=True, text=True, timeout=30, env={"PATH": str(Path(__import__("sys").executable).parent)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,74 @@
+"""Every series declared once, with bounded labels, and cheap to make."""
+
+import re
+import time
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from observability.metrics import MAX_VALUES, TURN_OUTCOMES, Bounded, Metrics
+
+FORBIDDEN_LABELS = {"session", "sid", "seat", "turn", "instance", "author", "worker", "question", "queue"}
+
+
+def families(metrics: Metrics) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Name -> (type, label names) of all series."""
+    out = {}
+    for metric in vars(metrics).values():
+        if hasattr(metric, "describe"):
+            (family,) = metric.describe()
+            out[family.name] = (family.type, metric._labelnames)
+    return out
+
+
+def test_every_series_is_ours_and_none_has_an_unbounded_label() -> None:
+    found = families(Metrics())
+    assert len(found) >= 30
+    for name, (_, labels) in found.items():
+        assert re.fullmatch(r"parley_[a-z_]+", name), name
+        assert not FORBIDDEN_LABELS & set(labels), (name, labels)
+
+
+def test_two_processes_worth_of_series_in_one_registry_are_refused() -> None:
+    registry = CollectorRegistry()
+    Metrics(registry)
+    with pytest.raises(ValueError, match="Duplicated"):
+        Metrics(registry)
+
+
+def test_what_is_counted_is_exposed() -> None:
+    m = Metrics()
+    m.transitions.labels(event="replied").inc()
+    m.turns.labels(role=m.role("panelist"), outcome=TURN_OUTCOMES[0]).inc(2)
+    m.turn_overhead_seconds.observe(0.003)
+    get = m.registry.get_sample_value
+    assert get("parley_transitions_total", {"event": "replied"}) == 1
+    assert get("parley_turns_total", {"role": "panelist", "outcome": "accepted"}) == 2
+    assert get("parley_turn_overhead_seconds_bucket", {"le": "0.0025"}) == 0
+    assert get("parley_turn_overhead_seconds_bucket", {"le": "0.005"}) == 1
+
+
+def test_ratios_do_not_start_as_nothing() -> None:
+    get = Metrics().registry.get_sample_value
+    assert get("parley_submissions_total", {"kind": "reply", "verdict": "busy"}) == 0
+    assert get("parley_aside_total", {"kind": "undecodable"}) == 0
+
+
+def test_a_label_that_comes_from_outside_is_bounded() -> None:
+    bounded = Bounded(most=2)
+    assert [bounded(v) for v in ("a", "b", "c", "a", "d")] == ["a", "b", "other", "a", "other"]
+    assert len(Bounded()("x" * 500)) == 64
+    m = Metrics()
+    for i in range(10 * MAX_VALUES):
+        m.model_calls.labels(model=m.model(f"model-{i}")).inc()
+    (family,) = m.model_calls.collect()
+    assert len({s.labels["model"] for s in family.samples}) == MAX_VALUES + 1
+
+
+def test_declaring_all_of_them_takes_less_than_five_milliseconds() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        Metrics()
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(20)) < 0.005

@@ -1,0 +1,164 @@
+"""The real engine inside one process: a nats-server child with accounts on, moderators, workers with the stub model."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from prometheus_client import CollectorRegistry
+
+from agents.llm import make_model
+from agents.runtime import Worker
+from agents.specs import AgentSpec, load
+from bus import subjects
+from bus.accounts import Credentials, mint, publics, table
+from bus.connection import Connection, connect
+from bus.embedded import EmbeddedServer
+from coordinator.machine import Protocol
+from coordinator.moderator import Moderator
+from coordinator.protocols import PROTOCOLS
+from observability.metrics import Metrics
+from schemas.log import Entry
+from schemas.post import AskFate, Fate, ListSessions, LogPage, Post, Posts, ReadLog, ReadPosts, SessionRows
+from schemas.session import CancelSession, OpenSession
+from schemas.wire import decode, encode
+
+QUEUES = {"panelist_1": "panelist", "panelist_2": "panelist", "panelist_3": "panelist", "analyst": "analyst"}
+KEY = b"k" * 32
+
+
+async def until(what: Callable[[], Awaitable[Any]], timeout_s: float = 10.0) -> Any:
+    """Ask until the answer is true."""
+    end = time.monotonic() + timeout_s
+    while True:
+        found = await what()
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise AssertionError(f"did not come true within {timeout_s} s")
+        await _tick()
+
+
+async def _tick() -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.Event().wait(), 0.01)
+
+
+class Engine:
+    """Everything that a test of the engine starts, and closes in the right order."""
+
+    def __init__(self, folder: Path, queues: Mapping[str, str] = QUEUES, ack_wait_s: float = 1.0) -> None:
+        self.users = table(queues)
+        self.credentials: dict[str, Credentials] = mint(self.users)
+        self.server = EmbeddedServer(folder, self.users, publics(self.credentials))
+        self.queues = dict(queues)
+        self.ack_wait_s = ack_wait_s
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        self.server.start()
+        self._stack.callback(self.server.stop)
+        self.owner = await self.connect("owner")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def connect(self, user: str) -> Connection:
+        """A connection of one user, closed at the end."""
+        connection = await connect(self.server.url, self.credentials[user], name=user)
+        self._stack.push_async_callback(connection.close)
+        return connection
+
+    async def moderator(self, protocols: Mapping[str, Protocol] = PROTOCOLS, **options: Any) -> Moderator:
+        """One more moderator."""
+        connection = await self.connect("moderator")
+        given = {"in_ack_wait_s": self.ack_wait_s, "work_ack_wait_s": self.ack_wait_s, **options}
+        moderator = Moderator(
+            connection, token_key=KEY, metrics=Metrics(CollectorRegistry()), protocols=protocols, **given
+        )
+        return await self._stack.enter_async_context(moderator)
+
+    async def worker(
+        self, queue: str, options: Mapping[str, Any] | None = None, *, room: int = 4, model: Any = None, **more: Any
+    ) -> Worker:
+        """One more copy of a queue's worker."""
+        spec: AgentSpec = load(queue).model_copy(update={"room": room})
+        connection = await self.connect(queue)
+        worker = Worker(
+            connection,
+            spec=spec,
+            model=model or make_model("tests.support.model:make", dict(options or {})),
+            metrics=Metrics(CollectorRegistry()),
+            ack_wait_s=self.ack_wait_s,
+            **more,
+        )
+        return await self._stack.enter_async_context(worker)
+
+    async def workers(self, options: Mapping[str, Any] | None = None, **more: Any) -> list[Worker]:
+        """One worker a queue."""
+        return [await self.worker(queue, options, **more) for queue in self.queues]
+
+    # -- as a client
+    async def open(self, sid: str, **request: Any) -> Fate:
+        """Open a session and wait for its fate."""
+        message = OpenSession(**{"question": "What is the answer?", "protocol": "consensus", **request})
+        return await self.submit(sid, encode(message))
+
+    async def cancel(self, sid: str, reason: str = "") -> Fate:
+        """Cancel a session and wait for the fate of that."""
+        return await self.submit(sid, encode(CancelSession(reason=reason)))
+
+    async def submit(self, sid: str, data: bytes) -> Fate:
+        """Anything to IN, and its fate."""
+        ack = await self.owner.store(subjects.inbox("client", "owner", sid), data)
+
+        async def fate() -> Fate | None:
+            msg = await self.owner.request(subjects.fate("client", "owner", sid), encode(AskFate(seq=ack.seq)), 5.0)
+            found = decode(msg.data, Fate)
+            return None if found.fate == "pending" else found
+
+        found = await until(fate)
+        assert isinstance(found, Fate)
+        return found
+
+    async def posts(self, sid: str, channel: str) -> tuple[Post, ...]:
+        """A channel's history."""
+        msg = await self.owner.request(subjects.read(channel, sid), encode(ReadPosts()), 5.0)
+        return decode(msg.data, Posts).posts
+
+    async def closed(self, sid: str, timeout_s: float = 15.0) -> Post:
+        """Wait until the session is closed; the post that says so."""
+
+        async def look() -> Post | None:
+            return next((p for p in await self.posts(sid, "control") if p.kind == "closed"), None)
+
+        found = await until(look, timeout_s)
+        assert isinstance(found, Post)
+        return found
+
+    async def log(self, sid: str) -> tuple[str, ...]:
+        """The session's entries as stored."""
+        msg = await self.owner.request(subjects.own("log", sid), encode(ReadLog()), 5.0)
+        page = decode(msg.data, LogPage)
+        assert not page.more
+        return page.entries
+
+    async def entries(self, sid: str) -> list[Entry]:
+        """The session's entries."""
+        return [decode(e.encode(), Entry) for e in await self.log(sid)]
+
+    async def sessions(self) -> SessionRows:
+        """All sessions."""
+        msg = await self.owner.request(subjects.own("sessions", ""), encode(ListSessions()), 5.0)
+        return decode(msg.data, SessionRows)
+
+
+@asynccontextmanager
+async def engine(folder: Path, **options: Any) -> AsyncIterator[Engine]:
+    """A started engine without moderators and workers."""
+    async with Engine(folder, **options) as started:
+        yield started

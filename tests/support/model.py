@@ -1,0 +1,68 @@
+"""A stub model for the real engine: fixed answers, a latency, and a journal of every call that was begun.
+
+The journal is a file that all processes append to (one line a call: Unix ns, process, session, turn): it counts calls where
+they are begun, at the model, whatever becomes of the process afterwards.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from agents.context import Shown
+from agents.llm.base import Completion, Emit
+from schemas.consensus import Analysis, Position, Synthesis
+from schemas.turn import Usage
+
+
+class StubModel:
+    """Panelists disagree in the first round and agree from `agree_from` on; the analyst scores accordingly."""
+
+    name = "stub"
+    family = "stub"
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.latency_s = float(options.get("latency_s", 0.0))
+        self.agree_from = int(options.get("agree_from", 2))
+        self.scores = [float(s) for s in options.get("scores", ())]
+        self.journal = options.get("journal")
+        self.metered = bool(options.get("metered", False))
+        self.usd_per_million_input = float(options.get("usd_in", 0.0))
+        self.usd_per_million_output = float(options.get("usd_out", 0.0))
+        self.tokens = int(options.get("tokens", 0))
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """The fixed answer, after the latency."""
+        if self.journal:
+            line = f"{time.time_ns()} {os.getpid()} {shown.session} {shown.seat}/{shown.kind}/{shown.round}\n"
+            fd = os.open(self.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            os.write(fd, line.encode())
+            os.close(fd)
+        emit(f"{shown.seat} thinks")
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
+        usage = Usage(input_tokens=self.tokens, output_tokens=self.tokens, calls=1)
+        return Completion(body=self._body(shown), usage=usage)
+
+    def _body(self, shown: Shown) -> Any:
+        agreed = shown.round >= self.agree_from
+        if shown.kind == "score":
+            score = self.scores[shown.round - 1] if shown.round <= len(self.scores) else (95.0 if agreed else 40.0)
+            return Analysis(score=score, key_disagreements=() if agreed else ("the answer",), should_continue=not agreed)
+        if shown.kind == "synthesize":
+            return Synthesis(answer="the agreed answer", reasoning="all say so", confidence=0.9)
+        answer = "the agreed answer" if agreed else f"the answer of {shown.seat}"
+        moved = shown.kind == "revise" and shown.own is not None and shown.own.answer != answer
+        return Position(
+            answer=answer,
+            reasoning=f"{shown.seat} in round {shown.round}",
+            confidence=0.8,
+            change="partly" if moved else "kept",
+            change_reason="the others were right" if moved else "",
+        )
+
+
+def make(options: Mapping[str, Any]) -> StubModel:
+    """For `model: tests.support.model:make`."""
+    return StubModel(options)
