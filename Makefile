@@ -6,7 +6,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXAMPLE ?= examples/consensus
+EXAMPLE ?= examples/rollout
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check unit serial bench chaos lint format diagrams schemas lock clean
@@ -52,15 +52,18 @@ chaos: $(STAMP)
 	$(BIN)/python -m benchmarks.chaos
 
 diagrams: $(STAMP)
-	$(BIN)/python -m docs.diagrams
+	mkdir -p docs/diagrams
+	$(BIN)/python -m coordinator.diagrams docs/diagrams
 
 schemas: $(STAMP)
 	$(BIN)/python -m schemas.export
 
 # Needs uv. Names no index: whatever the caller's configuration says is used, and the hashes hold.
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+	--custom-compile-command "make lock" pyproject.toml
 lock:
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
-		--custom-compile-command "make lock" --all-extras pyproject.toml -o requirements.lock
+	$(COMPILE) --all-extras -o requirements.lock >/dev/null
+	$(COMPILE) --extra uvloop -o deploy/requirements.lock >/dev/null
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,8 +1,9 @@
 """The worker: serves the turns of one queue, as many at once as it has room for.
 
 A turn is durable: it stays un-acknowledged until a moderator has accepted or refused its reply, so it outlives this
-process. Before a model is paid, the worker knows that the turn is open (`_is_open`); while it works, the server hears of
-it every third of ack_wait; a stop heard on `control`, or found out by asking after a reconnect, cancels the model's call.
+process. Before a model is paid, the worker knows that the turn is open (`_is_open`); while it works, the server hears
+of it every third of ack_wait; a stop heard on `control`, or found out by asking after a reconnect, cancels the model's
+call.
 """
 
 import asyncio
@@ -183,8 +184,7 @@ class Worker:
         try:
             work = decode(delivery.data, Work)
         except SchemaError as error:
-            _LOGGER.error("a turn that cannot be read is put back for no one: %s", error)
-            self._metrics.turns_skipped.inc()
+            _LOGGER.error("a turn that cannot be read is dropped: %s", error)
             self._pull.release()
             self._spawn(self._settle(delivery, b"+TERM"))
             return
@@ -214,7 +214,7 @@ class Worker:
         outcome, settle = "failed", b"+ACK"
         try:
             async with self._room:
-                self._busy += 1
+                self._count(1)
                 try:
                     with (
                         logs.session(job.work.session),
@@ -224,7 +224,7 @@ class Worker:
                     ):
                         outcome = await self._turn(job, turn)
                 finally:
-                    self._busy -= 1
+                    self._count(-1)
         except asyncio.CancelledError as cancelled:
             outcome = "cancelled"
             if "handed back" in cancelled.args:
@@ -250,6 +250,10 @@ class Worker:
             if job.touched >= 0:
                 await self._settle(job.delivery, b"+ACK")
 
+    def _count(self, by: int) -> None:
+        self._busy += by
+        self._metrics.worker_busy.set(self._busy)
+
     async def _turn(self, job: _Job, turn: Turn) -> str:
         """Ask the model and submit its reply; what became of it."""
         work = job.work
@@ -258,24 +262,29 @@ class Worker:
         documents = await self._documents.of(work, turn) if turn.documents else []
         shown = show(work, turn, documents)
         if not await self._is_open(job, turn):
+            self._metrics.turns_skipped.inc()
             return "refused"
         await self._live(work, turn, "thinking" if turn.attempt == 1 else "retrying")
         started = time.perf_counter()
         usage, error, completion = None, "", None
         emit = self._emitter(work, turn)
+        self._metrics.model_calls.labels(model=self._model_label).inc()
         try:
-            async with asyncio.timeout(max(0.0, (turn.deadline_ns - time.time_ns()) / 1e9)):
-                completion = await self._model.reply(shown, emit)
+            with tracing.span(f"invoke_agent {turn.role}", self._attributes(work, turn) if tracing.enabled() else None):
+                async with asyncio.timeout(max(0.0, (turn.deadline_ns - time.time_ns()) / 1e9)):
+                    completion = await self._model.reply(shown, emit)
         except TimeoutError:
+            self._metrics.model_errors.labels(model=self._model_label, kind="deadline").inc()
             return "expired"  # the session's timer says so to everybody
         except ModelError as fault:
             error, usage = fault.why or type(fault).__name__, fault.usage
+            self._metrics.model_errors.labels(model=self._model_label, kind=type(fault).__name__).inc()
         except Exception as fault:
             _LOGGER.exception("the model raised")
             error = f"the model raised {type(fault).__name__}"
+            self._metrics.model_errors.labels(model=self._model_label, kind="raised").inc()
         model_s = time.perf_counter() - started
         self._metrics.model_seconds.labels(model=self._model_label).observe(model_s)
-        self._metrics.model_calls.labels(model=self._model_label).inc()
         reply = self._reply(job, turn, completion, error, usage, model_s)
         if error:
             await self._live(work, turn, "failed", error)
@@ -285,6 +294,17 @@ class Worker:
         if answer.verdict != "accepted":
             _LOGGER.info("turn %s: %s", turn.id, answer.why)
         return answer.verdict
+
+    def _attributes(self, work: Work, turn: Turn) -> dict[str, str | bool | int | float]:
+        return {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": turn.seat,
+            "gen_ai.conversation.id": work.session,
+            "gen_ai.request.model": self._model.name,
+            "session.protocol": work.protocol,
+            "turn.kind": turn.kind,
+            "turn.round": work.round,
+        }
 
     def _reply(
         self, job: _Job, turn: Turn, completion: Completion | None, error: str, usage: Any, model_s: float

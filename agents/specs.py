@@ -69,7 +69,9 @@ def load(name_or_path: str) -> AgentSpec:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         names = ", ".join(sorted(ACCOUNT_OF_ROLE))
-        raise SpecError(name_or_path, "", f"no such file, and no built-in agent (those are {names}, also with _1, _2 ...)") from None
+        raise SpecError(
+            name_or_path, "", f"no such file, and no built-in agent (those are {names}, also with _1, _2 ...)"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(name_or_path, "", f"cannot be read: {error}") from error
     return parse(text, name_or_path)

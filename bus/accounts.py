@@ -299,7 +299,7 @@ Grants = dict[tuple[str, str, str], set[str]]
 
 def broker_account(user: User) -> str:
     """The account that the broker keeps this user in: its group's in CORE and SYS, else one of its own."""
-    return user.account if user.account in (channels.CORE, SYS) else f"{user.account}:{user.name}"
+    return user.account if user.account in (channels.CORE, SYS) else f"{user.account}:{subjects.escape(user.name)}"
 
 
 def _grants(users: Iterable[User]) -> Grants:

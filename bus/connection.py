@@ -138,6 +138,9 @@ class Connection:
     async def _open(self, url: str, name: str, retry_first: bool) -> None:
         self._retry_first = retry_first
         try:
+            # The client leaves an address without host and port to chance.
+            if not urlsplit(url if "//" in url else f"nats://{url}").hostname:
+                raise Unreachable(self.url, "not an address")
             await self.nc.connect(
                 url,
                 name=name,
@@ -165,7 +168,7 @@ class Connection:
     async def close(self) -> None:
         """End the connection; closing twice is fine. What is under way fails with `Closed`."""
         self._closing = True
-        if not self.nc.is_closed:
+        if not self.nc.is_closed and self._dialled:
             try:
                 if self.nc.is_connected:
                     await self.nc.flush(1)  # type: ignore[arg-type]
@@ -225,6 +228,8 @@ class Connection:
 
     async def request(self, subject: str, payload: bytes, timeout_s: float, headers: Headers | None = None) -> Msg:
         """Ask over core NATS, and wait for one answer.
+
+        Not for pulls: a stream's message arrives under its own subject, not the one it was asked under.
 
         Raises
         ------
@@ -389,7 +394,8 @@ class Connection:
                 pending.future.set_exception(make(pending.subject))
 
     async def _answered(self, msg: Msg) -> None:
-        pending = self._pending.get(msg.subject.rpartition(".")[2])
+        inbox, _, token = msg.subject.rpartition(".")
+        pending = self._pending.get(token) if inbox == self._inbox else None
         if pending is not None and not pending.future.done():
             pending.future.set_result(msg)
 

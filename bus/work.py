@@ -1,8 +1,8 @@
 """Taking work: a continuous pull loop over one durable consumer, as many messages at once as there is room for.
 
 Used by workers for their queue and by moderators for IN. A pull asks for what there is room for and expires after a
-while; the server says how much of it was left unserved, so that the loop always knows what is still owed to it. A server
-that was restarted owes nothing: every reconnect and every silence starts the count afresh.
+while; the server says how much of it was left unserved, so that the loop always knows what is still owed to it. A
+server that was restarted owes nothing: every reconnect and every silence starts the count afresh.
 """
 
 import asyncio
@@ -31,7 +31,8 @@ class Delivery:
         self.headers: dict[str, str] = dict(msg.headers or {})
         self.ack_subject = msg.reply
         tokens = msg.reply.split(".")
-        # $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>; or with two more in front
+        # $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>; or with two more in
+        # front
         base = 2 if len(tokens) == 9 else 4
         self.delivered = int(tokens[base + 2])
         self.seq = int(tokens[base + 3])

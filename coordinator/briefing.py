@@ -1,7 +1,7 @@
 """The builder of WORK messages: the one place where it is decided what a seat gets to see.
 
-The machine names posts by number; here they are looked up and checked against the channel table. A machine that would show
-a seat what its channels do not hold is stopped (`Leak`) before anything is appended.
+The machine names posts by number; here they are looked up and checked against the channel table. A machine that would
+show a seat what its channels do not hold is stopped (`Leak`) before anything is appended.
 """
 
 import hashlib

@@ -396,7 +396,7 @@ def digest(
     """Chains a transition to the one before: event, cause, commands, and the state after (128 bits, hex).
 
     Posts and the opening are not hashed again: the commands and the first event of the chain hold them. `before` is
-    empty for the first transition, whose chain begins with the session's id. """
+    empty for the first transition, whose chain begins with the session's id."""
     h = hashlib.blake2b((before or session.sid).encode(), digest_size=16)
     h.update(encode([event, at_ns, cause, commands]))
     h.update(

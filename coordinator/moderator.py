@@ -1,7 +1,7 @@
 """The moderator: takes submissions, lets the sessions take their steps, answers. It owns nothing and calls no model.
 
-Any number run at once. Submissions to IN come by pulling; replies, words from the floor and questions are core requests,
-on this process's lane or on the one that all moderators share. Each author is served through a bounded queue and told
+Any number run at once. Submissions to IN come by pulling; replies, words from the floor and questions are core
+requests, on this process's lane or on the one that all moderators share. Each author is served through a bounded queue and told
 `busy` beyond it. What cannot be decoded, or whose handling raises, is recorded and put aside.
 """
 
@@ -103,10 +103,10 @@ class Moderator:
             (subjects.say_lane(any_), shared, serve(subjects.parse_say, self._on_say)),
             (subjects.check_lane(self._lane), "", serve(subjects.parse_check, self._on_check)),
             (subjects.check_lane(any_), shared, serve(subjects.parse_check, self._on_check)),
-            (subjects.READ_ALL, shared, serve(subjects.parse_read, self._desk.read)),
-            (subjects.DOC_ALL, shared, serve(subjects.parse_doc, self._desk.documents)),
-            (subjects.FATE_ALL, shared, serve(subjects.parse_fate, self._desk.fate)),
-            (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own)),
+            (subjects.READ_ALL, shared, serve(subjects.parse_read, self._desk.read, "read")),
+            (subjects.DOC_ALL, shared, serve(subjects.parse_doc, self._desk.documents, "doc")),
+            (subjects.FATE_ALL, shared, serve(subjects.parse_fate, self._desk.fate, "fate")),
+            (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own, "own")),
             (subjects.HERE_ALL, "", self._on_here),
         ):
             self._subs.append(await self._connection.subscribe(subject, handler, queue=queue))
@@ -148,7 +148,7 @@ class Moderator:
 
     # -- requests
     def _serve(
-        self, parse: Callable[[str], tuple[str, ...]], handler: Callable[..., Awaitable[object]]
+        self, parse: Callable[[str], tuple[str, ...]], handler: Callable[..., Awaitable[object]], read: str = ""
     ) -> Callable[[Msg], Awaitable[None]]:
         """A handler of requests: bounded for each author, each in a task of its own, answered whatever happens."""
 
@@ -158,7 +158,8 @@ class Moderator:
             except subjects.BadSubject as error:
                 await self._answer(msg, Answer(verdict="refused", why=str(error)))
                 return
-            # The author where the subject names one; else the channel, which is as far as the broker tells readers apart.
+            # The author where the subject names one; else the channel, which is as far as the broker tells readers
+            # apart.
             who = ".".join(parts[1:-1]) or parts[0]
             if self._serving[who] >= _PER_AUTHOR or len(self._tasks) >= _ALL:
                 self._metrics.submissions.labels(kind="request", verdict="busy").inc()
@@ -168,6 +169,8 @@ class Moderator:
             self._spawn(handle(msg, parts, who))
 
         async def handle(msg: Msg, parts: tuple[str, ...], who: str) -> None:
+            if read:
+                self._metrics.reads.labels(kind=read).inc()
             try:
                 answer = await handler(msg, *parts)
             except BusError as error:
@@ -229,10 +232,7 @@ class Moderator:
             turn=reply.turn, body=compact(reply.body), error=reply.error, usage=reply.usage, model=reply.model,
             model_s=reply.model_s, deliveries=reply.deliveries, flags=reply.flags,
         )  # fmt: skip
-        taken = await self.sessions.take(sid, f"turn:{reply.turn}", event)
-        if taken.accepted and not taken.again:
-            self._metrics.model_seconds.labels(model=self._metrics.model(reply.model)).observe(reply.model_s)
-        return taken
+        return await self.sessions.take(sid, f"turn:{reply.turn}", event)
 
     def _not_its_turn(self, held: Held, author: str, sid: str, turn: str, token: str) -> str:
         """Why this author may not answer this turn; empty if he may."""

@@ -2,7 +2,7 @@
 
 `replay` trusts nothing that was computed: it steps the machine through the recorded events and compares every entry
 that comes out, byte for byte, with the one that was stored. `what_if` steps two machines side by side until their
-commands part. """
+commands part."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

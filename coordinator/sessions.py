@@ -22,6 +22,7 @@ from bus.log import Log, Stored
 from bus.timers import Timers
 from coordinator import briefing
 from coordinator.machine import Illegal, MachineError, Protocol, Session, begin, record, record_opening, step
+from coordinator.measures import note
 from observability.metrics import Metrics
 from observability.tracing import inject
 from schemas import log
@@ -34,7 +35,7 @@ _TRIES = 50
 
 
 class BrokenLog(MachineError):
-    """The log cannot be folded: a gap, an unknown protocol, or an entry that the machine refuses. Ours or the disk's."""
+    """The log cannot be folded: a gap, an unknown protocol, an entry that the machine refuses. Ours or the disk's."""
 
 
 class Held:
@@ -183,7 +184,6 @@ class Sessions:
                     opened_ns=entry.at_ns,
                 )  # fmt: skip
                 if await self._append(sid, held, protocol, session, entry, row):
-                    self._metrics.sessions_opened.labels(protocol=protocol.name).inc()
                     return Taken(True, 0)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
@@ -240,6 +240,7 @@ class Sessions:
         """Append and carry out; False where somebody else moved the session (its tail is folded then)."""
         sendings = self._build(session, entry.n, entry.commands, entry.at_ns, reissued=False)  # a leak stops it here
         kind = subjects.OPENED if entry.n == 0 else subjects.CLOSED if session.closed else subjects.STEP
+        before = held.session
         started = time.perf_counter()
         try:
             seq = await self._log.append(sid, kind, encode(entry), held.last_seq, row)
@@ -256,19 +257,13 @@ class Sessions:
             self._metrics.append_seconds.observe(time.perf_counter() - started)
             self._keep(held, protocol, session, entry.commands, entry.n, entry.cause, entry.digest)
             held.last_seq = seq
-        self._note(session, entry)
+        note(self._metrics, before, session, entry)
         if self._checkpoint is not None:
             self._checkpoint("appended", sid)
         await self._carry_out(sid, held, entry.n, entry.commands, sendings, reissued=False)
         if self._checkpoint is not None:
             self._checkpoint("effected", sid)
         return True
-
-    def _note(self, session: Session, entry: log.Entry) -> None:
-        self._metrics.transitions.labels(event=type(entry.event).__name__).inc()
-        for command in entry.commands:
-            if isinstance(command, log.Close):
-                self._metrics.sessions_closed.labels(protocol=session.opened.protocol, reason=command.reason).inc()
 
     @staticmethod
     def _closing_row(session: Session, entry: log.Entry) -> SessionRow | None:
@@ -301,7 +296,7 @@ class Sessions:
         await self._carry_out(sid, held, n, commands, sendings, reissued=True)
 
     async def reissue_last(self, sid: str) -> None:
-        """Carry the last transition's effects out once more (a timer fired, or a turn that it closed is asked after)."""
+        """Carry the last transition's effects out once more: a timer fired, or a turn that it closed is asked after."""
         held = await self.look(sid)
         async with held.lock:
             if held.session is not None:
@@ -320,7 +315,7 @@ class Sessions:
             inject(headers)
             subject = subjects.work(sending.queue, sid, sending.number)
             data = encode(sending.work)
-            stores.append(self._connection.store(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers))
+            stores.append((subject, data, f"{sid}-{sending.number}", headers))
         number = self._first_post(session, n)
         for command in commands:
             if isinstance(command, log.Say):
@@ -333,10 +328,11 @@ class Sessions:
             elif isinstance(command, log.ClearTimer):
                 with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
                     await self._timers.clear(sid)
-        if len(stores) == 1:
-            await stores[0]
-        elif stores:
-            await asyncio.gather(*stores)
+        sends = [self._connection.store(at, data, msg_id=id_, headers=headers) for at, data, id_, headers in stores]
+        if len(sends) == 1:
+            await sends[0]
+        elif sends:
+            await asyncio.gather(*sends)
 
     @staticmethod
     def _first_post(session: Session, n: int) -> int:

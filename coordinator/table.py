@@ -1,7 +1,7 @@
 """What a protocol is made of: its table, the events that the table takes, and the errors around it.
 
 A protocol is data and pure functions: phase x event -> handler and the phases that it may lead to. A pair that is
-absent is illegal. The machine (coordinator.machine) runs it; the diagrams are drawn from it. """
+absent is illegal. The machine (coordinator.machine) runs it; the diagrams are drawn from it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

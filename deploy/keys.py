@@ -1,9 +1,9 @@
 """Mint the keys of a deployment and render its nats-server configuration.
 
-    python deploy/keys.py deploy/keys
+    python -m deploy.keys deploy/keys
 
-writes, readable by their owner only: nats.conf (public keys, no secret), <user>.creds for each process, and token.key for
-the moderators. It refuses a folder that already has keys: what runs with them would be locked out.
+writes, readable by their owner only: nats.conf (public keys, no secret), <user>.creds for each process, and token.key
+for the moderators. It refuses a folder that already has keys: what runs with them would be locked out.
 """
 
 import sys
@@ -16,8 +16,9 @@ QUEUES = {"panelist_1": "panelist", "panelist_2": "panelist", "panelist_3": "pan
 
 
 def write(folder: Path) -> None:
-    """Fill the folder. Raises FileExistsError when keys are there."""
+    """Fill the folder, and make the server's beside it. Raises FileExistsError when keys are there."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (folder.parent / "data").mkdir(exist_ok=True, mode=0o700)
     if (folder / "nats.conf").exists():
         raise FileExistsError(f"{folder} has keys already; remove it to make new ones")
     users = accounts.table(QUEUES)
@@ -25,13 +26,14 @@ def write(folder: Path) -> None:
     for name, credentials in keys.items():
         credentials.save(folder / f"{name}.creds")
     accounts.new_token_key(folder / "token.key")
-    conf = accounts.render(users, accounts.publics(keys), store_dir="/data", host="0.0.0.0", extra={"http": "127.0.0.1:8222"})
+    public = accounts.publics(keys)
+    conf = accounts.render(users, public, store_dir="/data", host="0.0.0.0", extra={"http": "127.0.0.1:8222"})
     accounts.write_private(folder / "nats.conf", conf.encode())
 
 
 def main() -> int:
     if len(sys.argv) != 2:
-        print("usage: python deploy/keys.py FOLDER", file=sys.stderr)
+        print("usage: python -m deploy.keys FOLDER", file=sys.stderr)
         return 2
     try:
         write(Path(sys.argv[1]))

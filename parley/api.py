@@ -1,5 +1,6 @@
 """The library: ask a question on a stack of one's own, or on a bus that runs elsewhere."""
 
+import asyncio
 import difflib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -150,7 +151,7 @@ async def connect(url: str, creds: Path | str, *, patience_s: float = 30.0) -> A
     BadInput
         The credentials file cannot be used.
     """
-    async with _connected(url, Path(creds), patience_s) as client:
+    async with connected(url, Path(creds), patience_s) as client:
         yield Parley(client)
 
 
@@ -184,14 +185,13 @@ async def local(
     """
     rows = panel(panel_size, model=model, options=dict(options or {}))
     async with Lease(stack or Stack(agents=rows), Path(state) if state is not None else None) as lease:
-        async with _connected(lease.url, lease.credentials(OWNER), patience_s) as client:
+        async with connected(lease.url, lease.credentials(OWNER), patience_s) as client:
             yield Parley(client, lease)
 
 
 @asynccontextmanager
-async def _connected(url: str, creds: Path, patience_s: float) -> AsyncIterator[Client]:
-    import asyncio
-
+async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator[Client]:
+    """A client over a connection of its own. Raises as `connect`."""
     try:
         credentials = load_credentials(creds)
     except BadKeyFile as error:

@@ -135,11 +135,12 @@ class Client:
                 return rows
             before = page.rows[-1].seq
 
-    async def log(self, sid: str) -> list[str]:
-        """The session's log, one JSON text an entry, exactly as stored."""
+    async def log(self, sid: str, n: int = 0) -> list[str]:
+        """The session's log from transition `n` on, one JSON text an entry, exactly as stored."""
         entries: list[str] = []
         while True:
-            page = await self._ask(self._deadline(), subjects.own("log", sid), encode(ReadLog(n=len(entries))), LogPage)
+            ask = encode(ReadLog(n=n + len(entries)))
+            page = await self._ask(self._deadline(), subjects.own("log", sid), ask, LogPage)
             entries += page.entries
             if not page.more or not page.entries:
                 return entries

@@ -207,7 +207,13 @@ class Lease:
         self.close()
 
     async def __aenter__(self) -> Self:
-        await asyncio.to_thread(self.__enter__)
+        entering = asyncio.ensure_future(asyncio.to_thread(self.__enter__))
+        try:
+            await asyncio.shield(entering)
+        except asyncio.CancelledError:
+            await asyncio.wait((entering,))
+            await asyncio.to_thread(self.close)
+            raise
         self._watcher = asyncio.create_task(self._watch(), name="stack watcher")
         return self
 

@@ -4,7 +4,16 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from agents.llm.base import Completion, Emit, Model, ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable, NotRecorded
+from agents.llm.base import (
+    Completion,
+    Emit,
+    Model,
+    ModelError,
+    ModelMisconfigured,
+    ModelRefused,
+    ModelUnavailable,
+    NotRecorded,
+)
 
 __all__ = [
     "Completion",

@@ -1,8 +1,8 @@
 """The model without a language model: no key, no download, deterministic. It answers from the documents it is given.
 
-It reads the question's form, weighs sentences by BM25 and by words that praise or blame, and quotes what it goes by. It knows
-English only, understands nothing, and says in each reasoning that no language model was at work. What it reads is data: a
-sentence that gives instructions to a machine is left out of the evidence, and the reply is flagged `injection`.
+It reads the question's form, weighs sentences by BM25 and by words that praise or blame, and quotes what it goes by. It
+knows English only, understands nothing, and says in each reasoning that no language model was at work. What it reads is
+data: a sentence that gives instructions to a machine is left out of the evidence, and the reply is flagged `injection`.
 """
 
 import asyncio
@@ -56,7 +56,9 @@ class Extractive:
             return extractive_analyst.score(shown), ()
         if kind == ("consensus", "synthesize"):
             return extractive_analyst.synthesize(shown), ()
-        raise ModelRefused(f"the extractive model has no method for {shown.kind!r} turns of protocol {shown.protocol!r}")
+        raise ModelRefused(
+            f"the extractive model has no method for {shown.kind!r} turns of protocol {shown.protocol!r}"
+        )
 
 
 def _spoken(body: Position | Analysis | Synthesis) -> str:

@@ -79,7 +79,8 @@ def synthesize(shown: Shown) -> Synthesis:
     share = holding.weight / whole
     confidence = sum(v.weight * v.position.confidence for v in holding.voices) / holding.weight * share
     how = "The panel agrees" if brief.converged else "There is no consensus; most weight stands"
-    parts = [f"{how} on {_shown(answer)}: {len(holding.voices)} of {sum(len(g.voices) for g in groups)} seats, {share:.0%} of the weight."]
+    seats = sum(len(g.voices) for g in groups)
+    parts = [f"{how} on {_shown(answer)}: {len(holding.voices)} of {seats} seats, {share:.0%} of the weight."]
     best = _best_quotes(holding)
     if best:
         parts.append("The evidence quoted most: " + "; ".join(best) + ".")
@@ -128,7 +129,8 @@ def _dimensions(voices: Sequence[_Voice]) -> dict[str, float]:
         facts = sum(v.weight * a for v, a in near) / whole
         approach = sum(v.weight * a * (0.75 + 0.25 * _common(centre, v)) for v, a in near) / whole
         priority = sum(
-            v.weight * (0.25 + 0.75 * a) * (1 - abs(centre.position.confidence - v.position.confidence)) for v, a in near
+            v.weight * (0.25 + 0.75 * a) * (1 - abs(centre.position.confidence - v.position.confidence))
+            for v, a in near
         )
         best = max(best, (facts, approach, priority / whole))
     return {name: round(100 * min(1.0, v), 1) for name, v in zip(("facts", "approach", "priority"), best, strict=True)}
@@ -210,7 +212,8 @@ def _comment(groups: Sequence[_Group], voices: Sequence[_Voice]) -> str:
         return "There is no position to compare."
     moved = sum(1 for v in voices if v.position.change != "kept")
     n = len(groups)
-    return f"{len(voices)} positions with {n} answer{'' if n == 1 else 's'}; {moved} moved. Counted without a language model."
+    what = f"{len(voices)} positions with {n} answer{'' if n == 1 else 's'}; {moved} moved."
+    return what + " Counted without a language model."
 
 
 def _convergence(points: float, trend: Sequence[float]) -> str:

@@ -3,15 +3,14 @@
 import re
 
 from agents.llm.extractive_question import Question
-from agents.retrieval.corpus import STOP, Sentence, stem, words
+from agents.retrieval.corpus import STOP, Sentence, stem, word_set, words
 
 _NUMBER_WORDS = {
-    w: n
-    for n, w in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-        "nineteen twenty".split()
-    )
-} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100}
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17,
+    "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70,
+    "eighty": 80, "ninety": 90, "hundred": 100,
+}  # fmt: skip
 _N = r"(\d[\d,]*(?:\.\d+)?|" + "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True)) + r")"
 _SECONDS = {
     "millisecond": 0.001, "ms": 0.001, "second": 1, "sec": 1, "s": 1, "minute": 60, "min": 60, "hour": 3600, "h": 3600,
@@ -29,15 +28,28 @@ _EVERY = {
 }  # fmt: skip
 _EVERY_MONTHS = {"monthly": 1.0, "quarterly": 3.0, "yearly": 12.0, "annually": 12.0}
 _PERCENT = re.compile(rf"\b{_N}\s*(?:%|percent\b|per cent\b)", re.I)
-_MONEY = re.compile(r"([$€£])\s?(\d[\d,]*(?:\.\d+)?)\s?(k|thousand|m|million|bn|billion)?\b|\b(\d[\d,]*(?:\.\d+)?)\s(dollars|euros|pounds)\b", re.I)
+_MONEY = re.compile(
+    r"([$€£])\s?(\d[\d,]*(?:\.\d+)?)\s?(k|thousand|m|million|bn|billion)?\b|\b(\d[\d,]*(?:\.\d+)?)\s(dollars|euros|pounds)\b",
+    re.I,
+)
 _SCALE = {"": 1.0, "k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "bn": 1e9, "billion": 1e9}
 _SIGN = {"dollars": "$", "euros": "€", "pounds": "£"}
 _YEAR = re.compile(r"\b(1[0-9]\d\d|20\d\d)\b")
-_MONTH_NAMES = "January February March April May June July August September October November December".split()
+_MONTH_NAMES = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 _DATE = re.compile(
-    r"\b(\d{4}-\d\d-\d\d)\b|\b(?:(\d{1,2})(?:st|nd|rd|th)? )?(" + "|".join(_MONTH_NAMES) + r")(?: (\d{1,2}),?)? (\d{4})\b"
+    r"\b(\d{4}-\d\d-\d\d)\b|\b(?:(\d{1,2})(?:st|nd|rd|th)? )?("
+    + "|".join(_MONTH_NAMES)
+    + r")(?: (\d{1,2}),?)? (\d{4})\b"
 )
 _NAME = re.compile(r"[A-Z][\w'’-]*(?:\s+(?:(?:of|de|van|von|da|al)\s+)?[A-Z][\w'’-]*)*")
+
+_AFTER_A_NAME = word_set(
+    """is was has had became serves served approves approved owns owned signs signed wrote founded invented leads led
+    decides decided runs ran remains holds held and"""
+)
 
 Found = tuple[str, str]
 """(key, how it is written in an answer)"""
@@ -78,7 +90,7 @@ def _counted(n: float, unit: str) -> str:
 
 
 def duration(number: float, unit: str) -> Found:
-    """(key, text) of a length of time, the same for 14 days and two weeks, 24 hours and one day, 12 months and one year."""
+    """(key, text) of a length of time, the same for 14 days and two weeks, 24 hours and one day, 12 months and a year."""
     unit = unit.lower()
     unit = unit if unit in ("s", "ms") else unit.rstrip("s")
     if unit in _MONTHS:
@@ -103,7 +115,9 @@ def _frequencies(text: str) -> list[Found]:
         if re.search(r"\b(?:every|each|once in)\s*$", text[: m.start()], re.I):
             key, shown = duration(_number(m[1]), m[2])
             found.append((key, _every(shown)))
-    for m in re.finditer(r"\b(?:every|each|once a|once per)\s+(second|minute|hour|day|night|week|month|quarter|year)\b", text, re.I):
+    for m in re.finditer(
+        r"\b(?:every|each|once a|once per)\s+(second|minute|hour|day|night|week|month|quarter|year)\b", text, re.I
+    ):
         key, shown = duration(1.0, m[1])
         found.append((key, _every(shown)))
     for m in _ADVERB.finditer(text):
@@ -147,7 +161,9 @@ def _counts(noun: str, text: str) -> list[Found]:
         gap = text[m.end() : m.end() + 2]
         if gap.startswith("%") or (gap[:1] in ".:" and gap[1:2].isdigit()):
             continue
-        if any(stem(w) == wanted for w in after) or (any(stem(w) == wanted for w in before) and not _DURATION.match(text, m.start())):
+        if any(stem(w) == wanted for w in after) or (
+            any(stem(w) == wanted for w in before) and not _DURATION.match(text, m.start())
+        ):
             n = _number(m[1])
             found.append((f"#{n:g}", f"{_shown(n)} {noun}"))
     return found
@@ -158,7 +174,7 @@ def _names(question: Question, text: str) -> list[Found]:
     found = []
     for m in _NAME.finditer(text):
         parts = m[0].split()
-        if m.start() == 0 or text[: m.start()].rstrip()[-1:] in ".!?\"“(":
+        if m.start() == 0 or text[: m.start()].rstrip()[-1:] in '.!?"“(':
             while parts and (parts[0].lower() in STOP or (len(parts) == 1 and not _goes_on_as_name(text, m.end()))):
                 parts.pop(0)
         while parts and parts[0].lower() in STOP:
@@ -172,7 +188,4 @@ def _names(question: Question, text: str) -> list[Found]:
 def _goes_on_as_name(text: str, end: int) -> bool:
     """Whether a capital at the beginning of a sentence is a name's: a verb follows it, or a comma with one behind."""
     follows = words(text[end : end + 40])[:1]
-    return bool(follows) and follows[0] in (
-        "is", "was", "has", "had", "became", "serves", "served", "approves", "approved", "owns", "owned", "signs", "signed", "wrote",
-        "founded", "invented", "leads", "led", "decides", "decided", "runs", "ran", "remains", "holds", "held", "and",
-    )  # fmt: skip
+    return bool(follows) and follows[0] in _AFTER_A_NAME

@@ -1,6 +1,7 @@
-"""A panelist without a language model: it weighs the sentences it holds and those others quote, and answers what they come to.
+"""A panelist without a language model: it weighs the sentences it holds and those others quote, and answers accordingly.
 
-It keeps its answer unless evidence that is new to it turns the balance; that others hold another answer moves it not at all.
+It keeps its answer unless evidence that is new to it turns the balance; that others hold another answer does not move
+it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,7 +45,7 @@ def position(shown: Shown, corpus: Corpus) -> tuple[Position, bool]:
 
 
 def gather(shown: Shown, corpus: Corpus) -> tuple[list[Evidence], bool]:
-    """All sentences that may count, the own ones first, then what others quoted in an order that does not depend on theirs."""
+    """All sentences that may count: the own ones, then what others quoted, in an order that does not depend on theirs."""
     texts = [(d.name, corpus.text(d)) for d in shown.documents]
     injected = False
     evidence = []
@@ -159,8 +160,8 @@ def _change(
         doubts = _unique([*(w for w in chosen.weighed if w.value < 0 and w.evidence.new), *rivals])[:2]
         if doubts and before.confidence - confidence >= PARTLY:
             reason = (
-                f"I still answer {before.answer!r}, but with {confidence:.0%} instead of {before.confidence:.0%}, because of "
-                f"{_quoted(doubts[0])}."
+                f"I still answer {before.answer!r}, but with {confidence:.0%} instead of {before.confidence:.0%}, "
+                f"because of {_quoted(doubts[0])}."
             )
             return "partly", reason, doubts
         return "kept", "What the others quote does not turn the balance of what I hold.", []

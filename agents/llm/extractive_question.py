@@ -1,33 +1,41 @@
 """What a question asks for, read off its form: options named in it, yes or no, a figure or a name, or anything else.
 
-Options are what stands around "or" (also "between A and B", "which of A, B and C", "A versus B"); yes or no is a question
-that begins with a verb; figures and names are asked for with how long, how many, how much, what share, when, who, where.
+Options are what stands around "or" (also "between A and B", "which of A, B and C", "A versus B"); yes or no is a
+question that begins with a verb; figures and names are asked for with how long, how many, how much, when, who, where.
 """
 
 import re
 from dataclasses import dataclass
 
-from agents.retrieval.corpus import STOP, collapse, stem, words
+from agents.retrieval.corpus import STOP, collapse, stem, word_set, words
 
 OPTIONS, YES_NO, FIGURE, NAME, OPEN = "options", "yes_no", "figure", "name", "open"
 
-_AUXILIARY = frozenset(
-    "should is are was were can could does do did will would has have had must may might shall isn't aren't doesn't".split()
+_AUXILIARY = word_set(
+    """should is are was were can could does do did will would has have had must may might shall isn't aren't doesn't"""
 )
-_EVALUATIVE = frozenset("should could would must may might shall worth wise better good safe".split())
-_EDGE = frozenset(
-    """to use with for a an the by in between is be are was were we i you they it should would could can do does did of on keep
-    choose pick adopt prefer better best from at as than either run via through our my your their this that and go take make
-    which what whether store deploy roll using have has if when during after per into out up""".split()
+_EVALUATIVE = word_set("""should could would must may might shall worth wise better good safe""")
+_EDGE = word_set(
+    """to use with for a an the by in between is be are was were we i you they it should would could can do does did
+    of on keep choose pick adopt prefer better best from at as than either run via through our my your their this
+    that and go take make which what whether store deploy roll using have has if when during after per into out up"""
 )
 """Words at which the first option begins and the last one ends."""
-_TAIL = frozenset("for in on when if to at with after by during of as from while given so under because since into per".split())
+_TAIL = word_set(
+    """for in on when if to at with after by during of as from while given so under because since into per"""
+)
 _TIME = r"(?:milliseconds?|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|quarters?|years?)"
 _LENGTH_NOUN = re.compile(
     r"\b(?:what|which)\b[^?]*?\b(?:period|timeout|time-?out|interval|duration|retention|window|ttl|delay|time span)\b"
 )
-_SHARE_NOUN = re.compile(r"\b(?:what|which|how (?:large|big|high|great) (?:a|is the))\b[^?]*?\b(?:percent|percentage|share|fraction|rate|proportion)\b")
-_NAMED_NOUN = re.compile(r"\bwhat(?:'s| is| was| are) the (?:\w+ )?(?:capital|name|author|inventor|founder|owner|vendor|supplier|city|country)\b")
+_SHARE_NOUN = re.compile(
+    r"\b(?:what|which|how (?:large|big|high|great) (?:a|is the))\b[^?]*?\b"
+    r"(?:percent|percentage|share|fraction|rate|proportion)\b"
+)
+_NAMED_NOUN = re.compile(
+    r"\bwhat(?:'s| is| was| are) the (?:\w+ )?"
+    r"(?:capital|name|author|inventor|founder|owner|vendor|supplier|city|country)\b"
+)
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,10 @@ def _figure(low: str) -> tuple[str, str]:
         return "money", ""
     if _SHARE_NOUN.search(low) or re.search(r"\bhow many percent\b", low):
         return "percent", ""
-    counted = re.search(r"\bhow many (.*?)(?: (?:do|does|did|should|are|is|were|was|can|must|will|would|have|has|per|in|of|to)\b|\?|$)", low)
+    counted = re.search(
+        r"\bhow many (.*?)(?: (?:do|does|did|should|are|is|were|was|can|must|will|would|have|has|per|in|of|to)\b|\?|$)",
+        low,
+    )
     if counted:
         return "count", (words(counted[1]) or ("",))[-1]
     if re.search(r"\b(?:what|which) year\b", low):
@@ -129,7 +140,21 @@ def _options(asked: str) -> tuple[str, ...]:
 
 def _bare(option: str) -> str:
     parts = option.split()
-    while parts and parts[0].lower() in ("a", "an", "the", "to", "either", "or", "and", "with", "by", "in", "on", "for", "at"):
+    while parts and parts[0].lower() in (
+        "a",
+        "an",
+        "the",
+        "to",
+        "either",
+        "or",
+        "and",
+        "with",
+        "by",
+        "in",
+        "on",
+        "for",
+        "at",
+    ):
         parts.pop(0)
     return " ".join(parts).strip(" ,;:\"'“”‘’")
 

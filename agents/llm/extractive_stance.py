@@ -1,4 +1,4 @@
-"""Whether a sentence speaks for or against something, by words: praise, blame, what turns them round, and how firmly it says so.
+"""Whether a sentence speaks for or against something, by words: praise, blame, what turns them round, how firm it is.
 
 This is a word count and no understanding. It takes irony literally, and it knows only English.
 """
@@ -13,40 +13,54 @@ def _stems(text: str) -> frozenset[str]:
 
 
 GOOD = _stems(
-    """recommend recommended prefer preferred best better good works worked reliable safe safer safely cheap cheaper fast faster
-    quick quickly meets met satisfies fits suits suitable adequate enough sufficient suffices sufficed succeeds succeeded success
-    successful passes passed protects protected saves saved caught catches detected recovered recovers restorable improved
-    improves improvement benefit benefits advantage advantages ideal simple simpler simplest easy easier stable robust secure
-    comfortable comfortably affordable right correct well-suited healthy complies compliant complied covers covered supports
-    wins won pays worthwhile worth wise essential valuable resilient proven confirms confirmed"""
+    """recommend recommended prefer preferred best better good works worked reliable safe safer safely cheap cheaper
+    fast faster quick quickly meets met satisfies fits suits suitable adequate enough sufficient suffices sufficed
+    succeeds succeeded success successful passes passed protects protected saves saved caught catches detected
+    recovered recovers restorable improved improves improvement benefit benefits advantage advantages ideal simple
+    simpler simplest easy easier stable robust secure comfortable comfortably affordable right correct well-suited
+    healthy complies compliant complied covers covered supports wins won pays worthwhile worth wise essential
+    valuable resilient proven confirms confirmed"""
 )
 BAD = _stems(
-    """bad worse worst fails failed failing lost loses losing loss lose risky danger dangerous
-    expensive costly slow slower delayed slowly breached cannot unable violates violated violation
-    insufficient inadequate missed misses broke broken breaks breaking wrong incorrect unsafe unreliable
-    trouble troubled damage damaged damages corrupt corrupted corruption overrun exceeded exceeds exceeding burden wasteful waste wasted fragile brittle vulnerable impossible
-    impractical unacceptable unsuitable disadvantage drawback drawbacks harm harmful harms penalty fine fined disruption
-    overload overloaded abandoned regret regretted irrecoverable unrecoverable gone downtime hard difficult complex complexity
-    overkill too shortfall"""
+    """bad worse worst fails failed failing lost loses losing loss lose risky danger dangerous expensive costly slow
+    slower delayed slowly breached cannot unable violates violated violation insufficient inadequate missed misses
+    broke broken breaks breaking wrong incorrect unsafe unreliable trouble troubled damage damaged damages corrupt
+    corrupted corruption overrun exceeded exceeds exceeding burden wasteful waste wasted fragile brittle vulnerable
+    impossible impractical unacceptable unsuitable disadvantage drawback drawbacks harm harmful harms penalty fine
+    fined disruption overload overloaded abandoned regret regretted irrecoverable unrecoverable gone downtime hard
+    difficult complex complexity overkill too shortfall"""
 )
-TOPICS = _stems("risk error incident delay failure fault outage breach complaint problem defect accident shortage threat issue")
+TOPICS = _stems(
+    """risk error incident delay failure fault outage breach complaint problem defect accident shortage threat issue"""
+)
 """Bad things as topics: a sentence may be about them without blaming anything, so they count half, and once."""
-_NEGATORS = _stems("not no never nor neither without hardly cannot can't don't doesn't didn't isn't aren't wasn't weren't won't wouldn't "
-                   "shouldn't couldn't hasn't haven't nobody nothing none")  # fmt: skip
-_REDUCERS = _stems(
-    """reduce reduced reduces cut cuts prevent prevented prevents avoid avoided avoids fewer less lower lowered lowers eliminate
-    eliminated eliminates remove removed removes halve halved shrank drop dropped spare spared minimise minimised minimize
-    minimized limit limited limits contain contained"""
+_NEGATORS = _stems(
+    """not no never nor neither without hardly cannot can't don't doesn't didn't isn't aren't wasn't weren't won't
+    wouldn't shouldn't couldn't hasn't haven't nobody nothing none"""
 )
-_REVERSED = _stems("stop stopping drop dropping remove removing abandon abandoning ban banning avoid avoiding delay delaying retire "
-                   "retiring disable disabling quit quitting cancel cancelling end ending leave leaving reject")  # fmt: skip
-_NORMS = _stems("must require required requires requirement mandatory obliged obligation statutory shall minimum")
-_FIRM = _stems("measured measure measurement test tested tests audit audited auditor incident postmortem data showed shows trial trials "
-               "benchmark recorded observed proved verified statutory regulation law contract drill rehearsal percent")  # fmt: skip
-_HEDGES = _stems("might maybe perhaps possibly probably rumour rumor hearsay anecdotal anecdote guess guessed suppose supposedly "
-                 "allegedly seems feel feels felt believe believes think thinks opinion hope hopes likely unsure apparently")  # fmt: skip
+_REDUCERS = _stems(
+    """reduce reduced reduces cut cuts prevent prevented prevents avoid avoided avoids fewer less lower lowered lowers
+    eliminate eliminated eliminates remove removed removes halve halved shrank drop dropped spare spared minimise
+    minimised minimize minimized limit limited limits contain contained"""
+)
+_REVERSED = _stems(
+    """stop stopping drop dropping remove removing abandon abandoning ban banning avoid avoiding delay delaying retire
+    retiring disable disabling quit quitting cancel cancelling end ending leave leaving reject"""
+)
+_NORMS = _stems("""must require required requires requirement mandatory obliged obligation statutory shall minimum""")
+_FIRM = _stems(
+    """measured measure measurement test tested tests audit audited auditor incident postmortem data showed shows
+    trial trials benchmark recorded observed proved verified statutory regulation law contract drill rehearsal
+    percent"""
+)
+_HEDGES = _stems(
+    """might maybe perhaps possibly probably rumour rumor hearsay anecdotal anecdote guess guessed suppose supposedly
+    allegedly seems feel feels felt believe believes think thinks opinion hope hopes likely unsure apparently"""
+)
 
-_CLAUSE = re.compile(r"\s*(?:;|:|,\s*(?:but|yet|while|whereas|although|though|however)\b|\b(?:but|whereas|while|although)\b)\s*", re.I)
+_CLAUSE = re.compile(
+    r"\s*(?:;|:|,\s*(?:but|yet|while|whereas|although|though|however)\b|\b(?:but|whereas|while|although)\b)\s*", re.I
+)
 _CONTRAST = re.compile(r"\b(?:than|instead of|rather than|unlike|compared (?:with|to)|versus|in place of|over)\b", re.I)
 
 _INJECTION = re.compile(
@@ -59,7 +73,13 @@ _INJECTION = re.compile(
 )
 
 _SOURCES = (
-    (1.25, re.compile(r"polic|regulat|law|audit|incident|post-?mortem|measure|benchmark|drill|trial|report|record|standard|log", re.I)),
+    (
+        1.25,
+        re.compile(
+            r"polic|regulat|law|audit|incident|post-?mortem|measure|benchmark|drill|trial|report|record|standard|log",
+            re.I,
+        ),
+    ),
     (0.75, re.compile(r"opinion|blog|rumou?r|chat|vendor|marketing|brochure|anecdote|memo", re.I)),
 )
 
@@ -135,7 +155,11 @@ def about(text: str, marks: frozenset[str], rivals: frozenset[str]) -> tuple[flo
             continue
         contrast = _CONTRAST.search(clause)
         value = polarity(clause)
-        if contrast and _share(clause[contrast.end() :], marks) >= 0.5 and _share(clause[: contrast.start()], marks) < 0.5:
+        if (
+            contrast
+            and _share(clause[contrast.end() :], marks) >= 0.5
+            and _share(clause[: contrast.start()], marks) < 0.5
+        ):
             value = -abs(polarity(clause[: contrast.start()]) or 0.5)
         elif rivals and _share(clause, rivals) > 0 and not contrast:
             value *= 0.4

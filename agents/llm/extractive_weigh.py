@@ -1,7 +1,7 @@
 """From sentences to beliefs: which answers the evidence offers, and how much of it speaks for and against each.
 
-A seat's own documents count in full. What others quote counts with a discount: it is one sentence picked by somebody who
-argues for it. Sums are damped, so that ten sentences saying the same are not ten times one.
+A seat's own documents count in full. What others quote counts with a discount: it is one sentence picked by somebody
+who argues for it. Sums are damped, so that ten sentences saying the same are not ten times one.
 """
 
 import math
@@ -76,7 +76,7 @@ def candidates(question: Question, evidence: Sequence[Evidence]) -> list[Candida
 
 
 def _relevances(question: Question, evidence: Sequence[Evidence]) -> list[float]:
-    """0 to 1: BM25, and with it how many of the question's words stand in the sentence (in its context they count half)."""
+    """0 to 1: BM25, and how many of the question's words stand in the sentence (in its context they count half)."""
     terms = set(question.terms)
     found = relevance(question.terms, [e.sentence.stems + e.sentence.context for e in evidence])
     covered = []
@@ -88,7 +88,7 @@ def _relevances(question: Question, evidence: Sequence[Evidence]) -> list[float]
 
 
 def beliefs(question: Question, found: Sequence[Candidate]) -> dict[str, float]:
-    """Share of belief of each candidate. Where the question does not list the answers, something is kept for none of them."""
+    """Share of belief of each candidate; where the question does not list the answers, some is kept for none of them."""
     temperature = SHARP if question.kind in (FIGURE, NAME) else TEMPERATURE
     most = max(c.score for c in found)
     raised = [math.exp((c.score - most) / temperature) for c in found]

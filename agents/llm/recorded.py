@@ -1,7 +1,7 @@
 """Replies from a file, and how such a file is made.
 
-One JSON text a line: `{"key": ["consensus", "revise", "panelist_1", 2, 1], "body": {...}, "usage": {...}, "flags": []}`, the
-key being protocol, kind, seat, round and attempt. A later line for the same key replaces an earlier one.
+One JSON text a line: `{"key": ["consensus", "revise", "panelist_1", 2, 1], "body": {...}, "usage": {...}, "flags": []}`,
+the key being protocol, kind, seat, round and attempt. A later line for the same key replaces an earlier one.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,9 @@ class Recorded:
         record = self._records.get(key_of(shown))
         if record is None:
             protocol, kind, seat, round_, attempt = key_of(shown)
-            raise NotRecorded(f"no reply is recorded for {protocol} {kind}, seat {seat}, round {round_}, attempt {attempt}")
+            raise NotRecorded(
+                f"no reply is recorded for {protocol} {kind}, seat {seat}, round {round_}, attempt {attempt}"
+            )
         emit(bytes(record.body).decode())
         return Completion(body=record.body, usage=record.usage, flags=(*record.flags, "recorded"))
 

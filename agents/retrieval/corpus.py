@@ -1,8 +1,8 @@
 """Documents as sentences: cut once, kept by content hash.
 
 A sentence's text is a verbatim span of its document up to white space, so it can be quoted. What stands around it (the
-heading above, the sentence before) is kept beside it as context, because "It lost two hours of writes" is about whatever
-the heading names.
+heading above, the sentence before) is kept beside it as context, because "It lost two hours of writes" is about
+whatever the heading names.
 """
 
 import re
@@ -17,14 +17,20 @@ MAX_QUOTE = 320
 KEPT_CHARACTERS = 8_000_000
 """How much text the cache holds before it forgets the documents used longest ago."""
 
-STOP = frozenset(
-    """a about above after again all also am an and any are as at be because been before being below between both but by can
-    could did do does doing down during each either few for from further had has have having he her here hers him his how i
-    if in into is it its itself just let may me might more most must my no nor not now of off on once one only or other our
-    ours out over own per same shall she should so some such than that the their theirs them then there these they this those
-    through to too under until up upon us very was we were what when where whether which while who whom whose why will with
-    within without would you your yours
-    long many much often best better good use using used""".split()
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list written as text."""
+    return frozenset(text.split())
+
+
+STOP = word_set(
+    """a about above after again all also am an and any are as at be because been before being below between both
+    but by can could did do does doing down during each either few for from further had has have having he her
+    here hers him his how i if in into is it its itself just let may me might more most must my no nor not now
+    of off on once one only or other our ours out over own per same shall she should so some such than that the
+    their theirs them then there these they this those through to too under until up upon us very was we were
+    what when where whether which while who whom whose why will with within without would you your yours long
+    many much often best better good use using used"""
 )
 """Words that say nothing about the subject of a question."""
 

@@ -1,4 +1,4 @@
-"""What agents know of each kind of turn: (protocol, kind) -> types of its brief, its reply and the posts it may show."""
+"""What agents know of each kind of turn: (protocol, kind) -> types of its brief, its reply and the posts shown."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -69,7 +69,9 @@ def run(
     return asyncio.run(_run(question, documents, models or {}, settings))
 
 
-async def _run(question: str, documents: Sequence[Document], models: Mapping[str, Model], settings: dict[str, Any]) -> Ended:
+async def _run(
+    question: str, documents: Sequence[Document], models: Mapping[str, Model], settings: dict[str, Any]
+) -> Ended:
     protocol = PROTOCOLS["consensus"]
     default = make_model("extractive")
     panel = [f"panelist_{i}" for i in range(1, settings.get("panel", 3) + 1)]

@@ -17,7 +17,7 @@ from schemas.log import Replied
 from schemas.result import Result
 from schemas.turn import Answer, Check, Checked, Reply, Turn, Work
 from schemas.wire import decode, encode, raw
-from tests.support.engine import KEY, Engine, until
+from tests.support.engine import Engine, until
 
 
 def journal(path: Path) -> list[str]:
@@ -123,7 +123,8 @@ async def test_a_reply_told_twice_is_taken_once(bare: Engine) -> None:
 
 
 async def test_effects_lost_with_a_process_are_carried_out_by_the_repeat(bare: Engine) -> None:
-    """Rule 3: a repeat whose cause is in the log re-issues that transition's effects, marked as re-issued, and answers."""
+    """Rule 3: a repeat whose cause is in the log re-issues that transition's effects, marked as re-issued, and
+    answers."""
     crash = True
     appended: list[str] = []
 

@@ -5,8 +5,8 @@
     python -m tests.house.specmap --share 2/3   every third row, from the second
 
 The tests are collected once; each row then runs in a fork of that process, with its symbol stubbed. A row counts when,
-for every symbol that it names, at least one of its tests fails. What a test starts (services, command lines) is stubbed
-too.
+for every symbol that it names, at least one of its tests fails, and with every symbol in place all of them pass. What a
+test starts (services, command lines) is stubbed too.
 """
 
 import argparse
@@ -28,6 +28,8 @@ from tests.house.stub import NoSuchSymbol, resolve, stub
 
 ROOT = Path(__file__).parents[2]
 MAP = ROOT / "docs" / "spec-map.md"
+WHOLE = ("", "")
+"""In place of a symbol: nothing is stubbed."""
 HUNG_S = 25.0
 """A row that runs longer is killed and counts as failed: the test could not end without the symbol."""
 
@@ -102,32 +104,35 @@ class Runner:
             self.weak.append("the tests could not be collected")
             return True
         self.items = list(session.items)
-        jobs = [(row, *symbol) for row in self.rows for symbol in row.symbols]
+        jobs = [(row, *symbol) for row in self.rows for symbol in (WHOLE, *row.symbols)]
         running: dict[int, tuple[int, float, str]] = {}  # pipe -> child, since when, what
         while jobs or running:
             while jobs and len(running) < self.workers:
                 row, module, symbol = jobs.pop(0)
                 items = [i for i in self.items if any(matches(i.nodeid, t) for t in row.tests)]
                 pipe, child = self._fork(items, module, symbol)
-                running[pipe] = (child, time.monotonic(), f"row {row.number} ({row.clause}): {module}:{symbol}")
+                what = f"row {row.number} ({row.clause}): "
+                running[pipe] = (child, time.monotonic(), what + (f"{module}:{symbol}" if module else "nothing"))
             ready, _, _ = select.select(list(running), [], [], 0.5)
             for pipe in list(running):
                 child, since, what = running[pipe]
-                if pipe in ready:
-                    self._judge(what, os.read(pipe, 65_536).decode())
-                elif time.monotonic() - since < HUNG_S:
+                if pipe not in ready and time.monotonic() - since < HUNG_S:
                     continue
+                self._judge(what, os.read(pipe, 65_536).decode() if pipe in ready else "")
                 del running[pipe]
                 os.close(pipe)
                 _end(child)
         return True
 
     def _judge(self, what: str, answer: str) -> None:
-        verdict = json.loads(answer) if answer else {}  # no answer: it died with its symbol
+        verdict = json.loads(answer) if answer else {"failed": True, "passed": 0}  # no answer: it died, or hung
         if "error" in verdict:
             self.weak.append(f"{what}: {verdict['error']}")
-        elif answer and not verdict["failed"]:
-            self.weak.append(f"{what}: stubbed out, and its tests still pass ({verdict['passed']} passed)")
+        elif what.endswith(": nothing"):
+            if verdict["failed"] or not verdict["passed"]:
+                self.weak.append(f"{what} stubbed out, and its tests do not pass")
+        elif not verdict["failed"]:
+            self.weak.append(f"{what} stubbed out, and its tests still pass ({verdict['passed']} passed)")
 
     def _fork(self, items: list[pytest.Item], module: str, symbol: str) -> tuple[int, int]:
         ours, theirs = os.pipe()
@@ -149,12 +154,9 @@ class Runner:
 
 
 def run_stubbed(items: list[pytest.Item], module: str, symbol: str) -> dict[str, object]:
-    """Run these tests in this process with one symbol stubbed, up to the first failure."""
+    """Run these tests in this process with one symbol stubbed (or none), up to the first failure."""
     if not items:
         return {"error": "none of its tests exists"}
-    os.environ["PARLEY_STUB"] = f"{module}:{symbol}"
-    paths = [str(Path(__file__).parent / "stubbing"), str(ROOT), os.environ.get("PYTHONPATH", "")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
     reports: list[pytest.TestReport] = []
 
     class Collect:
@@ -162,10 +164,11 @@ def run_stubbed(items: list[pytest.Item], module: str, symbol: str) -> dict[str,
             reports.append(report)
 
     items[0].config.pluginmanager.register(Collect())
-    try:
+    if module:
+        os.environ["PARLEY_STUB"] = f"{module}:{symbol}"
+        paths = [str(Path(__file__).parent / "stubbing"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
         stub(module, symbol)
-    except NoSuchSymbol as error:
-        return {"error": str(error)}
     for item in items:
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
         if any(r.failed for r in reports):

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley")
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-ON_THE_BUS = {"briefing", "desk", "moderator", "presence", "sessions", "timekeeper"}
+ON_THE_BUS = {"briefing", "desk", "measures", "moderator", "presence", "sessions"}
 """The half of the coordinator that is not pure."""
 
 
@@ -23,6 +24,11 @@ def sources(*packages: str) -> Iterator[tuple[str, ast.Module]]:
     for package in packages:
         for path in sorted((ROOT / package).rglob("*.py")):
             yield str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def names_a_file(text: str) -> bool:
+    """Whether it is a module of ours, or the name of a settings file."""
+    return text.endswith(".yaml") or (ROOT / text.replace(".", "/")).with_suffix(".py").is_file()
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -41,6 +47,21 @@ def test_every_module_of_the_coordinator_is_held_to_be_pure_or_named_as_not() ->
     assert found - {"__init__", "__pycache__"} - ON_THE_BUS == held - {"schemas"}
 
 
+def test_no_protocol_imports_another() -> None:
+    package = "coordinator.protocols."
+    seen = set()
+    for path, tree in sources("coordinator/protocols"):
+        name = Path(path).relative_to("coordinator/protocols").parts[0].removesuffix(".py")
+        if name == "__init__":
+            continue
+        protocol = name.partition("_")[0]
+        seen.add(protocol)
+        others = {n.removeprefix(package).split(".")[0] for n in imported(tree) if n.startswith(package)}
+        assert {o.partition("_")[0] for o in others} <= {protocol}, path
+    (contract,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == "protocols"]
+    assert {f"{package}{protocol}" for protocol in seen} == set(contract["modules"])
+
+
 def test_only_the_set_up_knows_the_telemetry_sdk() -> None:
     users = {
         path
@@ -55,8 +76,8 @@ def test_subjects_are_spelt_in_one_module() -> None:
         path
         for path, tree in sources(*PACKAGES)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("parley.")
-        if " " not in node.value
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.fullmatch(r"parley\.(?:[\w*=-]*\.)*(?:[\w*=-]*|>)", node.value) and not names_a_file(node.value)
     }
     assert users <= {"bus/subjects.py"}
 

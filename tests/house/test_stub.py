@@ -86,6 +86,7 @@ def test_child():
 @pytest.mark.parametrize("x", [0, 1])
 def test_parameters(x): assert double(x) == 2 * x or x == 0
 def test_weak(): double(2)
+def test_broken(): assert double(1) == 3
 def test_unrelated(): assert LIMIT > 0
 def test_skipped(): pytest.skip("no double without double") if double(1) is None else None
 """
@@ -133,12 +134,12 @@ def run(tmp_path: Path, rows: list[tuple[str, str]]) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_these_tests_pass_with_every_symbol_in_place(tmp_path: Path) -> None:
+def test_these_tests_but_one_pass_with_every_symbol_in_place(tmp_path: Path) -> None:
     write(tmp_path, [])
-    plain = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
+    plain = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(plain, cwd=tmp_path, capture_output=True, text=True, timeout=50)
-    assert done.returncode == 0, done.stdout
-    assert "19 passed" in done.stdout
+    assert "FAILED test_it.py::test_broken" in done.stdout
+    assert "1 failed, 19 passed" in done.stdout, done.stdout
 
 
 def test_a_test_that_needs_its_symbol_counts(tmp_path: Path) -> None:
@@ -155,6 +156,13 @@ def test_a_test_that_passes_without_its_symbol_does_not_count(tmp_path: Path) ->
         assert f"row {number} (" in out
     assert "row 4" not in out
     assert "4 rows, 3 that do not count" in out
+
+
+def test_a_test_that_fails_with_everything_in_place_does_not_count(tmp_path: Path) -> None:
+    code, out = run(tmp_path, [("double", "test_broken"), ("double", "test_function")])
+    assert code == 1
+    assert "row 1 (says \\| so | x): nothing stubbed out, and its tests do not pass" in out
+    assert "row 2" not in out
 
 
 def test_what_the_code_does_not_have_is_named(tmp_path: Path) -> None:

@@ -1,19 +1,49 @@
 """A stub model for the real engine: fixed answers, a latency, and a journal of every call that was begun.
 
-The journal is a file that all processes append to (one line a call: Unix ns, process, session, turn): it counts calls where
-they are begun, at the model, whatever becomes of the process afterwards.
+The journal is a file that all processes append to (one line a call: Unix ns, process, session, turn, attempt): it
+counts calls where they are begun, at the model, whatever becomes of the process afterwards.
+
+With `fingerprint` a reply repeats a hash of everything that was shown, so that two runs say the same only if every
+seat saw the same, in the same order, in every round before.
 """
 
 import asyncio
+import hashlib
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from agents.context import Shown
 from agents.llm.base import Completion, Emit
 from schemas.consensus import Analysis, Position, Synthesis
 from schemas.turn import Usage
+from schemas.wire import encode
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One line of the journal."""
+
+    at_ns: int
+    """Unix time at which the call was begun."""
+    pid: int
+    session: str
+    turn: str
+    """`<seat>/<kind>/<round>`"""
+    attempt: int
+
+
+def read_journal(path: Path) -> list[Call]:
+    """The calls begun so far, in the order in which they were written down."""
+    try:
+        lines = path.read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    fields = (line.split() for line in lines)
+    return [Call(int(at), int(pid), session, turn, int(attempt)) for at, pid, session, turn, attempt in fields]
 
 
 class StubModel:
@@ -27,6 +57,7 @@ class StubModel:
         self.agree_from = int(options.get("agree_from", 2))
         self.scores = [float(s) for s in options.get("scores", ())]
         self.journal = options.get("journal")
+        self.fingerprint = bool(options.get("fingerprint", False))
         self.metered = bool(options.get("metered", False))
         self.usd_per_million_input = float(options.get("usd_in", 0.0))
         self.usd_per_million_output = float(options.get("usd_out", 0.0))
@@ -35,7 +66,7 @@ class StubModel:
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The fixed answer, after the latency."""
         if self.journal:
-            line = f"{time.time_ns()} {os.getpid()} {shown.session} {shown.seat}/{shown.kind}/{shown.round}\n"
+            line = f"{time.time_ns()} {os.getpid()} {shown.session} {shown.seat}/{shown.kind}/{shown.round} {shown.attempt}\n"
             fd = os.open(self.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             os.write(fd, line.encode())
             os.close(fd)
@@ -46,21 +77,30 @@ class StubModel:
         return Completion(body=self._body(shown), usage=usage)
 
     def _body(self, shown: Shown) -> Any:
+        seen = f" having seen {_fingerprint(shown)}" if self.fingerprint else ""
         agreed = shown.round >= self.agree_from
         if shown.kind == "score":
             score = self.scores[shown.round - 1] if shown.round <= len(self.scores) else (95.0 if agreed else 40.0)
-            return Analysis(score=score, key_disagreements=() if agreed else ("the answer",), should_continue=not agreed)
+            return Analysis(
+                score=score, key_disagreements=() if agreed else ("the answer",), should_continue=not agreed
+            )
         if shown.kind == "synthesize":
-            return Synthesis(answer="the agreed answer", reasoning="all say so", confidence=0.9)
+            return Synthesis(answer="the agreed answer", reasoning=f"all say so{seen}", confidence=0.9)
         answer = "the agreed answer" if agreed else f"the answer of {shown.seat}"
         moved = shown.kind == "revise" and shown.own is not None and shown.own.answer != answer
         return Position(
             answer=answer,
-            reasoning=f"{shown.seat} in round {shown.round}",
+            reasoning=f"{shown.seat} in round {shown.round}{seen}",
             confidence=0.8,
             change="partly" if moved else "kept",
             change_reason="the others were right" if moved else "",
         )
+
+
+def _fingerprint(shown: Shown) -> str:
+    """Question, brief, peers in the order shown, own position: 64 bits, hex."""
+    parts = [shown.question, shown.brief, [(o.label, o.post, o.body) for o in shown.others], shown.own]
+    return hashlib.blake2b(encode(parts), digest_size=8).hexdigest()
 
 
 def make(options: Mapping[str, Any]) -> StubModel:

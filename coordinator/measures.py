@@ -1,0 +1,67 @@
+"""What one transition says to the metrics: a fold over log entries, in one place."""
+
+from coordinator.machine import Session
+from observability.metrics import Metrics
+from schemas import log
+
+
+def note(metrics: Metrics, before: Session | None, after: Session, entry: log.Entry) -> None:
+    """Count one transition that this moderator appended.
+
+    Parameters
+    ----------
+    before
+        The state that it was taken in; None for the opening.
+    """
+    event = entry.event
+    protocol = metrics.protocol(after.opened.protocol)
+    metrics.transitions.labels(event=type(event).__name__).inc()
+    for command in entry.commands:
+        metrics.effects.labels(kind=type(command).__name__).inc()
+        if isinstance(command, log.Close):
+            metrics.sessions_closed.labels(protocol=protocol, reason=command.reason).inc()
+            metrics.session_seconds.labels(protocol=protocol).observe((after.at_ns - after.opened_ns) / 1e9)
+            metrics.session_rounds.labels(protocol=protocol).observe(max((p.round for p in after.posts), default=0))
+    if before is None:
+        metrics.sessions_opened.labels(protocol=protocol).inc()
+        return
+    lost = after.ledger.unaccounted_turns - before.ledger.unaccounted_turns
+    if lost:
+        metrics.unaccounted_calls.inc(lost)
+    answered = ""
+    if isinstance(event, log.Replied):
+        answered = event.turn
+        _reply(metrics, before, after, entry, event)
+    elif isinstance(event, log.TimerFired):
+        late = (entry.at_ns - before.timer_ns) / 1e9 if before.timer_ns is not None else -1.0
+        metrics.timers_fired.labels(early="no" if late >= 0 and len(after.turns) != len(before.turns) else "yes").inc()
+        if late >= 0:
+            metrics.timer_late_seconds.observe(late)
+    gone = "withdrawn" if after.stopped is not None else "missed"
+    for turn in before.turns.values():
+        if turn.id not in after.turns and turn.id != answered:
+            metrics.turns.labels(role=_role(metrics, before, turn.ask.seat), outcome=gone).inc()
+
+
+def _reply(metrics: Metrics, before: Session, after: Session, entry: log.Entry, event: log.Replied) -> None:
+    ask = before.turns[event.turn].ask
+    if after.ledger.turns > before.ledger.turns:
+        outcome = "accepted"
+    elif any(isinstance(c, log.Ask) and c.attempt > 1 and c.seat == ask.seat for c in entry.commands):
+        outcome = "retried"
+    else:
+        outcome = "missed"
+    metrics.turns.labels(role=_role(metrics, before, ask.seat), outcome=outcome).inc()
+    if before.opened.budget.seconds is None:  # else the deadline may be that of the budget
+        asked_ns = ask.deadline_ns - int(before.opened.turn_timeout_s * 1e9)
+        metrics.turn_overhead_seconds.observe(max(0.0, (entry.at_ns - asked_ns) / 1e9 - event.model_s))
+    usage = event.usage
+    if usage.input_tokens or usage.output_tokens:
+        model, estimated = metrics.model(event.model), "yes" if usage.estimated else "no"
+        metrics.tokens.labels(model=model, kind="input", estimated=estimated).inc(usage.input_tokens)
+        metrics.tokens.labels(model=model, kind="output", estimated=estimated).inc(usage.output_tokens)
+        metrics.cost_usd.labels(model=model).inc(usage.cost_usd)
+
+
+def _role(metrics: Metrics, session: Session, seat: str) -> str:
+    return metrics.role(next(s.role for s in session.opened.seats if s.seat == seat))

@@ -1,0 +1,125 @@
+"""Why a session stopped, in words and figures, from what its log holds."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from parley import records, transcript
+from parley.records import Record
+from parley.text import clean, line
+from schemas import log
+from schemas.result import Result
+from schemas.stops import STOPS
+
+
+def figures(record: Record) -> dict[str, Any]:
+    """Everything that the words rest on, as JSON values."""
+    result = records.result_of(record)
+    entries = records.entries_of(record)
+    opened = records.opening(record)
+    row = STOPS.get(result.stop.reason) if result else None
+    return {
+        "session": record.sid,
+        "protocol": opened.protocol,
+        "question": opened.question,
+        "settings": opened.settings,
+        "seats": [{"seat": s.seat, "role": s.role, "weight": s.weight, "model": s.model} for s in opened.seats],
+        "transitions": len(entries),
+        "open": result is None,
+        "stop": None if result is None else msgspec.to_builtins(result.stop),
+        "words": row.words if row else "",
+        "status": result.status if result else "open",
+        "outcome": result.outcome if result else None,
+        "rounds": [_round(r) for r in result.rounds] if result else [],
+        "failures": [f for e in entries for f in _failures(e)],
+        "usage": msgspec.to_builtins(result.usage) if result else None,
+        "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
+    }
+
+
+def _round(r: dict[str, Any]) -> dict[str, Any]:
+    positions = r.get("positions") or {}
+    return {
+        "round": r.get("round"),
+        "score": r.get("score"),
+        "band": r.get("band"),
+        "direction": r.get("direction"),
+        "source": r.get("source"),
+        "key_disagreements": r.get("key_disagreements") or [],
+        "changes": {seat: p.get("change") for seat, p in positions.items() if p.get("change") not in (None, "kept")},
+        "flips_without_evidence": [seat for seat, p in positions.items() if p.get("flip_without_evidence")],
+        "missing": r.get("missing") or [],
+    }
+
+
+def _failures(entry: log.Entry) -> Iterator[dict[str, Any]]:
+    if isinstance(entry.event, log.Replied) and entry.event.error:
+        yield {"transition": entry.n, "turn": entry.event.turn, "why": entry.event.error}
+    if isinstance(entry.event, log.TimerFired):
+        yield {"transition": entry.n, "why": "a deadline passed"}
+
+
+def words(record: Record) -> Iterator[str]:
+    """The explanation in lines."""
+    found = figures(record)
+    result = records.result_of(record)
+    yield f"Session {line(record.sid)}, {line(found['protocol'])}: {line(found['question'], 200)}"
+    if result is None:
+        yield f"It is still open after {found['transitions']} transitions."
+        return
+    yield f"It ended with status {line(result.status)}: {transcript.stop_words(result)}."
+    yield f"Converged: {'yes' if result.stop.converged else 'no'}."
+    yield from _certificate(result)
+    for r in found["rounds"]:
+        yield from _round_words(r)
+    for failure in found["failures"]:
+        yield f"Transition {failure['transition']}: {line(failure['why'], 300)}."
+    answer = str(result.outcome.get("answer") or "")
+    yield f"Answer: {clean(answer)}" if answer else "There is no answer."
+    for other in result.outcome.get("minority") or ():
+        yield f"Minority: {line(other['seat'])} held {line(other['answer'], 300)}."
+    first = result.outcome.get("first_round_majority")
+    yield f"First round's plain majority: {line(first, 300)}." if first else "The first round had no majority."
+    yield f"Used: {transcript.usage_words(result)}."
+    for seat, used in result.usage.by_seat.items():
+        tokens = used.input_tokens + used.output_tokens
+        yield f"  {line(seat)}: {used.turns} turns, {used.calls} calls, {tokens:,} tokens, {used.cost_usd:.4f} USD"
+
+
+def _certificate(result: Result) -> Iterator[str]:
+    certificate = result.stop.certificate
+    score, threshold = certificate.get("score"), certificate.get("threshold")
+    if score is not None and threshold is not None:
+        relation = "reached" if score >= threshold else "is below"
+        yield f"The last score, {score:g} ({line(str(certificate.get('band')))}), {relation} the threshold of {threshold:g}."
+    trend = certificate.get("trend") or []
+    if trend:
+        yield "Scores by round: " + " → ".join(f"{s:g}" for s in trend) + "."
+    shown = {"score", "threshold", "band", "trend"}
+    for name, value in certificate.items():
+        if name not in shown and value not in (None, "", [], {}, ()):
+            yield f"  {line(name)}: {line(_plain(value), 300)}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {_plain(v)}" for k, v in value.items())
+    if isinstance(value, list):
+        return ", ".join(_plain(v) for v in value)
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _round_words(r: dict[str, Any]) -> Iterator[str]:
+    if r["score"] is None:
+        yield f"Round {r['round']}: not scored."
+    else:
+        source = "" if r["source"] == "analyst" else f", {line(str(r['source']))}"
+        yield f"Round {r['round']}: {r['score']:g} ({line(str(r['band']))}{source}), {line(str(r['direction']))}."
+    for seat, change in r["changes"].items():
+        bare = " without new evidence" if seat in r["flips_without_evidence"] else ""
+        yield f"  {line(seat)}: {line(str(change))}{bare}"
+    for seat in r["missing"]:
+        yield f"  {line(str(seat))} gave no position"
+    for disagreement in r["key_disagreements"]:
+        yield f"  disagreement: {line(str(disagreement), 300)}"

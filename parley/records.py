@@ -1,0 +1,244 @@
+"""Sessions that were recorded: exported, replayed, explained. A record is a session's id and its log entries, verbatim.
+
+The file: a first line `{"parley": "session", "session": "<sid>", "version": 1}`, then one log entry a line, exactly as stored.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from coordinator.machine import Inadmissible
+from coordinator.protocols import PROTOCOLS
+from coordinator.replay import Diverged, Parting, replay, what_if
+from parley import transcript
+from parley.errors import BadInput, ParleyError
+from parley.text import clean, line
+from schemas import log
+from schemas.post import Post
+from schemas.result import Result
+from schemas.wire import SchemaError, decode
+
+VERSION = 1
+MAX_FILE = 500_000_000
+"""Bytes of a record."""
+
+
+class Altered(ParleyError):
+    """A record does not recompute: it was altered, or another version wrote it."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One session as it was recorded."""
+
+    sid: str
+    entries: tuple[str, ...]
+    """Log entries exactly as stored; a session that is still open has no closing one."""
+
+
+def write(record: Record) -> Iterator[str]:
+    """Lines of the file, without line ends."""
+    yield json.dumps({"parley": "session", "session": record.sid, "version": VERSION})
+    yield from record.entries
+
+
+def read(path: Path) -> Record:
+    """A record from a file. Raises BadInput if it is missing, too large, or no record."""
+    try:
+        size = path.stat().st_size
+        if size > MAX_FILE:
+            raise BadInput("file", f"{path} has {size:,} bytes, allowed are {MAX_FILE:,}")
+        lines = path.read_bytes().decode().split("\n")
+        head = json.loads(lines[0])
+        if not isinstance(head, dict) or head.get("parley") != "session" or not isinstance(head.get("session"), str):
+            raise BadInput("file", f"{path} is no exported session: its first line does not say so")
+    except OSError as error:
+        raise BadInput("file", f"cannot read {path}: {error.strerror}") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise BadInput("file", f"{path} is no exported session: {error}") from error
+    if head.get("version") != VERSION:
+        raise BadInput("file", f"{path} is of version {head.get('version')!r}, read is version {VERSION}")
+    return Record(sid=head["session"], entries=tuple(text for text in lines[1:] if text))
+
+
+def verify(record: Record) -> dict[str, Any]:
+    """Recompute it: what was found, as JSON values. Raises Altered where it does not recompute."""
+    try:
+        found = replay(PROTOCOLS.get, record.sid, record.entries)
+    except Diverged as error:
+        raise Altered(f"session {record.sid} does not recompute: {error}") from error
+    return {
+        "session": record.sid,
+        "transitions": len(found.entries),
+        "recomputed": True,
+        "closed": found.result is not None,
+        "digest": found.entries[-1].digest,
+        "result": None if found.result is None else msgspec.to_builtins(found.result),
+    }
+
+
+def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Its events under other settings: where the two runs part, as JSON values.
+
+    Parameters
+    ----------
+    settings
+        Nested by protocol, as `--set consensus.threshold=70` gives them.
+
+    Raises
+    ------
+    BadInput, Altered
+        A setting of another protocol, or unknown; a record that does not recompute.
+    """
+    protocol = opening(record).protocol
+    for name in settings:
+        if name != protocol:
+            raise BadInput("--set", f"{name}: the session ran {protocol}, wanted are settings such as {protocol}.threshold")
+    try:
+        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, settings.get(protocol, {}))
+    except Inadmissible as error:
+        raise BadInput(error.field, str(error)) from error
+    except Diverged as error:
+        raise Altered(f"session {record.sid} does not recompute: {error}") from error
+    return {"session": record.sid, "settings": settings, **msgspec.to_builtins(parting)}
+
+
+def comparison_words(found: Mapping[str, Any]) -> Iterator[str]:
+    """The same in words."""
+    n = found["n"]
+    if n is None:
+        yield f"the runs never part: {line(found['how'])}"
+    else:
+        yield f"the runs part at transition {n}: {line(found['how'])}"
+        for name, texts in (("recorded", found["recorded"]), ("this run", found["this"])):
+            for text in texts:
+                yield f"  {name}: {line(text, 200)}"
+    if found["stop"]:
+        yield f"this run stops: {found['stop']}"
+    yield f"{found['carried']} recorded events carried it"
+
+
+def entries_of(record: Record) -> tuple[log.Entry, ...]:
+    """Its entries, decoded. Raises Altered for what is no entry."""
+    try:
+        return tuple(decode(text.encode(), log.Entry) for text in record.entries)
+    except SchemaError as error:
+        raise Altered(f"session {record.sid}: {error}") from error
+
+
+def opening(record: Record) -> log.Opened:
+    """Its first event. Raises Altered if it has none."""
+    entries = entries_of(record)
+    if not entries or not isinstance(entries[0].event, log.Opened):
+        raise Altered(f"session {record.sid} has no opening entry")
+    return entries[0].event
+
+
+def posts_of(record: Record) -> list[Post]:
+    """Everything that was said, on every channel, as the log has it."""
+    posts: list[Post] = []
+    counts: dict[str, int] = {}
+    for entry in entries_of(record):
+        for c in entry.commands:
+            if isinstance(c, log.Say):
+                k = counts.get(c.channel, 0)
+                counts[c.channel] = k + 1
+                posts.append(
+                    Post(
+                        session=record.sid, channel=c.channel, k=k, n=len(posts), transition=entry.n, at_ns=entry.at_ns,
+                        seat=c.seat, kind=c.kind, round=c.round, body=c.body,
+                    )  # fmt: skip
+                )
+    return posts
+
+
+def result_of(record: Record) -> Result | None:
+    """Its result; None while it is open."""
+    for post in reversed(posts_of(record)):
+        if post.kind == "closed":
+            return decode(post.body, Result)
+    return None
+
+
+def show(record: Record) -> Iterator[str]:
+    """The whole session in lines."""
+    first = opening(record)
+    for _, text in transcript.opening(record.sid, first.protocol, first.question):
+        yield text
+    for post in posts_of(record):
+        for _, text in transcript.post_lines(post, 2_000):
+            yield text
+    result = result_of(record)
+    if result is None:
+        yield f"still open after {len(record.entries)} transitions"
+    else:
+        yield ""
+        for _, text in transcript.result_lines(result):
+            yield text
+
+
+def markdown(record: Record) -> Iterator[str]:
+    """The whole session as a Markdown page; texts stand in code blocks, so that nothing in them is markup."""
+    first = opening(record)
+    yield f"# Session {record.sid}"
+    yield ""
+    yield f"Protocol {first.protocol}, seed {first.seed}. Question:"
+    yield ""
+    yield from _block([clean(first.question)])
+    round_ = 0
+    for post in posts_of(record):
+        if post.round > round_:
+            round_ = post.round
+            yield ""
+            yield f"## Round {round_}"
+            yield ""
+        lines = [text for _, text in transcript.post_lines(post, 20_000)]
+        if lines:
+            yield from _block(lines)
+    result = result_of(record)
+    yield ""
+    yield "## Result"
+    yield ""
+    yield from _block([text for _, text in transcript.result_lines(result)] if result else ["still open"])
+
+
+def _block(lines: Iterable[str]) -> Iterator[str]:
+    shown = "\n".join(lines)
+    longest = max((len(run) for run in _runs(shown, "`")), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}text"
+    yield shown
+    yield fence
+
+
+def _runs(text: str, char: str) -> list[str]:
+    import re
+
+    found: list[str] = re.findall(f"{re.escape(char)}+", text)
+    return found
+
+
+def document(record: Record) -> dict[str, Any]:
+    """The whole session as one JSON value."""
+    return {
+        "session": record.sid,
+        "opened": msgspec.to_builtins(opening(record)),
+        "posts": [json.loads(msgspec.json.encode(p)) for p in posts_of(record)],
+        "result": None if (found := result_of(record)) is None else msgspec.to_builtins(found),
+        "entries": [json.loads(text) for text in record.entries],
+    }
+
+
+def sessions_table(rows: Sequence[Any]) -> Iterator[str]:
+    """A list of sessions in lines, the newest first."""
+    import time
+
+    yield f"{'session':20}  {'opened':16}  {'protocol':10}  {'status':9}  {'reason':10}  question"
+    for row in rows:
+        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.opened_ns / 1e9))
+        yield (
+            f"{line(row.session):20}  {at}  {line(row.protocol):10}  {line(row.status):9}  {line(row.reason, 30):10}  "
+            f"{line(row.question, 60)}"
+        )

@@ -1,0 +1,122 @@
+"""A session in words: each post as lines, the stop and the result as lines. Everything from outside is cleaned here."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from parley.text import clean, line
+from schemas.post import Post
+from schemas.result import Result
+from schemas.stops import STOPS
+
+Line = tuple[str, str]
+"""(style, text): heading, seat, score, quiet, stop, answer, or empty for plain."""
+
+_WIDE = 160
+
+
+def opening(sid: str, protocol: str, question: str) -> Iterator[Line]:
+    """What stands above a session."""
+    yield "heading", f"{line(protocol)}: {line(question, _WIDE)}"
+    yield "quiet", f"session {line(sid)}"
+
+
+def post_lines(post: Post, width: int = _WIDE) -> Iterator[Line]:
+    """One post."""
+    body = _decoded(post.body)
+    if post.kind == "closed":
+        return
+    if post.kind == "stop":
+        yield from _stop(body)
+    elif post.kind == "position":
+        yield from _position(post.seat, body, width)
+    elif post.kind == "assessment":
+        yield from _assessment(post.round, body)
+    elif post.kind == "analysis":
+        if body.get("comment"):
+            yield "quiet", f"  {line(post.seat)}: {line(str(body['comment']), width)}"
+    elif post.kind == "synthesis":
+        yield "quiet", f"  {line(post.seat)} words the result: {line(str(body.get('answer', '')), width)}"
+    else:
+        who = f"{post.seat}: " if post.seat else ""
+        yield "", f"  [{line(post.channel)}] {line(who)}{line(post.kind)} {line(bytes(post.body).decode(errors='replace'), width)}"
+
+
+def result_lines(result: Result) -> Iterator[Line]:
+    """What a session came to."""
+    outcome = result.outcome
+    answer = str(outcome.get("answer") or "")
+    yield "answer", f"Answer: {clean(answer)}" if answer else "No answer."
+    reasoning = str(outcome.get("reasoning") or "")
+    if reasoning:
+        yield "", f"  {clean(reasoning)}"
+    for citation in outcome.get("citations") or ():
+        yield "quiet", f"  {line(str(citation['document']))}: “{line(str(citation['quote']), 300)}”"
+    facts = [f"confidence {float(outcome.get('confidence') or 0):.2f}", stop_words(result)]
+    yield "stop" if result.stop.converged else "score", "; ".join(facts)
+    for other in outcome.get("minority") or ():
+        yield "", f"Minority: {line(str(other['seat']))} holds {line(str(other['answer']), 300)} ({other['confidence']:.2f})"
+    first = outcome.get("first_round_majority")
+    if first and first != answer:
+        yield "quiet", f"First round's majority: {line(str(first), 300)}"
+    yield "quiet", usage_words(result)
+
+
+def stop_words(result: Result) -> str:
+    """Why it ended, on one line."""
+    row = STOPS.get(result.stop.reason)
+    words = row.words if row else result.stop.reason
+    return f"{'consensus: ' if result.stop.converged else ''}{line(words)} ({line(result.stop.reason)})"
+
+
+def usage_words(result: Result) -> str:
+    """What was used, on one line."""
+    u = result.usage
+    about = "about " if u.estimated else ""
+    parts = [
+        f"{len(result.rounds)} rounds", f"{u.turns} turns", f"{u.calls} calls",
+        f"{about}{u.input_tokens + u.output_tokens:,} tokens", f"{u.cost_usd:.4f} USD", f"{result.duration_s:.1f} s",
+    ]  # fmt: skip
+    if u.unaccounted_turns:
+        parts.append(f"{u.unaccounted_turns} turns unaccounted (at most {u.unaccounted_tokens:,} tokens)")
+    return " · ".join(parts)
+
+
+def _stop(body: Mapping[str, Any]) -> Iterator[Line]:
+    row = STOPS.get(str(body.get("reason")))
+    words = row.words if row else ""
+    yield "stop" if body.get("converged") else "score", f"stop: {line(str(body.get('reason')))}: {line(words)}"
+
+
+def _position(seat: str, body: Mapping[str, Any], width: int) -> Iterator[Line]:
+    if body.get("abstains"):
+        yield "seat", f"  {line(seat)} abstains: {line(str(body.get('reasoning', '')), width)}"
+        return
+    change = body.get("change", "kept")
+    moved = "" if change == "kept" else f" [{line(str(change))}: {line(str(body.get('change_reason', '')), width)}]"
+    yield "seat", f"  {line(seat)} ({float(body.get('confidence', 0)):.2f}): {line(str(body.get('answer', '')), width)}{moved}"
+    if body.get("reasoning"):
+        yield "quiet", f"      {line(str(body['reasoning']), width)}"
+
+
+def _assessment(round_: int, body: Mapping[str, Any]) -> Iterator[Line]:
+    trend = " → ".join(f"{score:.0f}" for score in body.get("trend") or ())
+    source = "" if body.get("source") == "analyst" else f" ({line(str(body.get('source')))})"
+    yield (
+        "score",
+        f"  round {round_}: score {float(body.get('score', 0)):.0f}{source}, {line(str(body.get('band')))}, "
+        f"trend {trend}, {line(str(body.get('direction')))}",
+    )
+    for disagreement in body.get("key_disagreements") or ():
+        yield "quiet", f"      they disagree: {line(str(disagreement), _WIDE)}"
+    for seat in body.get("flips_without_evidence") or ():
+        yield "quiet", f"      {line(str(seat))} changed its answer without new evidence"
+
+
+def _decoded(body: msgspec.Raw) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,272 @@
+"""What a person sees of a running session: lines as they come, and on a terminal the seats' states below them."""
+
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import msgspec
+
+from parley import transcript
+from parley.text import clean, line
+from parley.transcript import Line
+from schemas import log
+from schemas.post import Live, Post
+from schemas.result import Result
+from schemas.wire import SchemaError, decode
+
+_STYLES = {"heading": "bold", "seat": "cyan", "score": "yellow", "quiet": "dim", "stop": "bold green", "answer": "bold"}
+_NO_WORKER_S = 6.0
+"""A turn that nobody has taken for so long is shown as having no worker."""
+_TEXT = 400
+
+
+class View(Protocol):
+    """Takes what happens."""
+
+    wants_log: bool
+
+    def opened(self, sid: str, protocol: str, question: str) -> None: ...
+    def post(self, post: Post) -> None: ...
+    def live(self, live: Live) -> None: ...
+    def entry(self, entry: str) -> None: ...
+    def note(self, text: str) -> None: ...
+    def result(self, result: Result) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class SeatState:
+    """One seat as it is now."""
+
+    def __init__(self) -> None:
+        self.state = ""
+        self.since = time.monotonic()
+        self.text = ""
+        self.round = 0
+        self.turn = ""
+
+    def shown(self) -> str:
+        """queued | no worker | thinking | retrying | answered | failed | idle"""
+        if self.state == "queued" and time.monotonic() - self.since > _NO_WORKER_S:
+            return "no worker"
+        return self.state or "idle"
+
+    def set(self, state: str) -> None:
+        """Note a new state."""
+        if state != self.state:
+            self.state, self.since = state, time.monotonic()
+
+
+class Scene:
+    """The seats and figures of one session, from posts, live text, and, where the credential may read it, the log."""
+
+    def __init__(self) -> None:
+        self.seats: dict[str, SeatState] = {}
+        self.round = 0
+        self.trend: tuple[float, ...] = ()
+        self.band = ""
+        self.direction = ""
+        self.tokens = 0
+        self.calls = 0
+        self._turns: dict[str, str] = {}
+
+    def seat(self, name: str) -> SeatState:
+        """The state of a seat, new if need be."""
+        return self.seats.setdefault(name, SeatState())
+
+    def post(self, post: Post) -> None:
+        """Fold one post."""
+        self.round = max(self.round, post.round)
+        if post.seat:
+            self.seat(post.seat).text = ""
+            self.seat(post.seat).set("answered")
+        if post.kind == "assessment":
+            body: dict[str, Any] = msgspec.json.decode(post.body)
+            self.trend = tuple(body.get("trend") or ())
+            self.band, self.direction = str(body.get("band", "")), str(body.get("direction", ""))
+
+    def live(self, live: Live) -> None:
+        """Fold one sign of life."""
+        seat = self.seat(live.seat)
+        if live.turn != seat.turn:
+            seat.turn, seat.text = live.turn, ""
+        if live.state == "text":
+            seat.text = (seat.text + live.text)[-4 * _TEXT :]
+        elif live.state == "done":
+            seat.set("answered")
+        else:
+            seat.set(live.state)
+
+    def entry(self, text: str) -> None:
+        """Fold one log entry: who was asked, who answered, what was used."""
+        try:
+            entry = decode(text.encode(), log.Entry)
+        except SchemaError:
+            return  # written by another version; the posts go on
+        if isinstance(entry.event, log.Replied):
+            seat = self._turns.get(entry.event.turn, "")
+            usage = entry.event.usage
+            self.tokens += usage.input_tokens + usage.output_tokens
+            self.calls += usage.calls
+            if seat:
+                self.seat(seat).set("failed" if entry.event.error else "answered")
+        for index, command in enumerate(entry.commands):
+            if isinstance(command, log.Ask):
+                self._turns[f"{entry.n}-{index}"] = command.seat
+                self.round = max(self.round, command.round)
+                seat_state = self.seat(command.seat)
+                if seat_state.turn != f"{entry.n}-{index}":
+                    seat_state.set("retrying" if command.attempt > 1 else "queued")
+
+
+class QuietView:
+    """Shows nothing while it runs; notes go to stderr."""
+
+    wants_log = False
+
+    def opened(self, sid: str, protocol: str, question: str) -> None:
+        """The session is open."""
+
+    def post(self, post: Post) -> None:
+        """Something was said."""
+
+    def live(self, live: Live) -> None:
+        """A seat's state or text."""
+
+    def entry(self, entry: str) -> None:
+        """One entry of the log."""
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+        print(clean(text), file=sys.stderr, flush=True)
+
+    def result(self, result: Result) -> None:
+        """It is over."""
+
+    def pause(self) -> None:
+        """The terminal is wanted for a question."""
+
+    def resume(self) -> None:
+        """The question is over."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+
+class AnswerView(QuietView):
+    """Prints the answer alone."""
+
+    def result(self, result: Result) -> None:
+        """It is over."""
+        print(clean(str(result.outcome.get("answer") or "")), flush=True)
+
+
+class PlainView(QuietView):
+    """Lines on standard output, without any escape."""
+
+    def opened(self, sid: str, protocol: str, question: str) -> None:
+        """The session is open."""
+        self._print(transcript.opening(sid, protocol, question))
+
+    def post(self, post: Post) -> None:
+        """Something was said."""
+        self._print(transcript.post_lines(post))
+
+    def result(self, result: Result) -> None:
+        """It is over."""
+        self._print([("", ""), *transcript.result_lines(result)])
+
+    def _print(self, lines: Iterable[Line]) -> None:
+        for _, text in lines:
+            print(text, flush=True)
+
+
+class LiveView(QuietView):
+    """The same lines, coloured, and below them the seats as they are now."""
+
+    wants_log = True
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live as RichLive
+
+        self._scene = Scene()
+        self._console = Console(highlight=False, markup=False, emoji=False)
+        self._live = RichLive(
+            console=self._console, transient=True, refresh_per_second=8, get_renderable=self._render, redirect_stdout=False,
+            redirect_stderr=False,
+        )  # fmt: skip
+        self._live.start()
+
+    def opened(self, sid: str, protocol: str, question: str) -> None:
+        """The session is open."""
+        self._print(transcript.opening(sid, protocol, question))
+
+    def post(self, post: Post) -> None:
+        """Something was said."""
+        self._scene.post(post)
+        self._print(transcript.post_lines(post, max(40, self._console.width - 20)))
+
+    def live(self, live: Live) -> None:
+        """A seat's state or text."""
+        self._scene.live(live)
+
+    def entry(self, entry: str) -> None:
+        """One entry of the log."""
+        self._scene.entry(entry)
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+        self._print([("score", clean(text))])
+
+    def result(self, result: Result) -> None:
+        """It is over."""
+        self.close()
+        self._print([("", ""), *transcript.result_lines(result)])
+
+    def pause(self) -> None:
+        """The terminal is wanted for a question."""
+        self._live.stop()
+
+    def resume(self) -> None:
+        """The question is over."""
+        self._live.start()
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._live.stop()
+
+    def _print(self, lines: Iterable[Line]) -> None:
+        from rich.text import Text
+
+        for style, text in lines:
+            self._console.print(Text(text, style=_STYLES.get(style, "")), soft_wrap=True)
+
+    def _render(self) -> Any:
+        from rich.table import Table
+        from rich.text import Text
+
+        scene = self._scene
+        table = Table.grid(padding=(0, 2))
+        for name, seat in sorted(scene.seats.items()):
+            tail = line(seat.text)[-max(20, self._console.width - 40) :]
+            table.add_row(Text(line(name), style="cyan"), Text(seat.shown(), style="bold"), Text(tail, style="dim"))
+        trend = " → ".join(f"{s:.0f}" for s in scene.trend) or "–"
+        foot = f"round {scene.round or 1} · score {trend} {line(scene.band)} {line(scene.direction)} · "
+        table.add_row(Text(""), Text(""), Text(foot + f"{scene.tokens:,} tokens, {scene.calls} calls", style="yellow"))
+        return table
+
+
+def choose(*, json: bool, quiet: bool, plain: bool) -> View:
+    """The view for this output: none for JSON, the answer alone, plain lines where there is no terminal, or the live one."""
+    import os
+
+    if json:
+        return QuietView()
+    if quiet:
+        return AnswerView()
+    if plain or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty():
+        return PlainView()
+    return LiveView()

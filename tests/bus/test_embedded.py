@@ -1,0 +1,205 @@
+"""The nats-server child: there when needed, gone on every exit path."""
+
+import asyncio
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import textwrap
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bus import accounts, embedded, streams, subjects
+from bus.connection import connect
+from bus.embedded import EmbeddedServer
+from bus.errors import ServerFailed, WrongCredentials
+
+Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]
+USERS = accounts.table({"panel_1": "panelist"})
+KEYS = accounts.mint(USERS)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as line:
+        return line.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EmbeddedServer]:
+    with EmbeddedServer(tmp_path / "nats", USERS, accounts.publics(KEYS)) as found:
+        yield found
+
+
+async def test_serves_and_keeps_its_files_together(server: EmbeddedServer) -> None:
+    async with await connect(server.url, KEYS["moderator"], name="t") as conn:
+        assert (await conn.api("INFO"))["streams"] == 0
+    assert server.running
+    assert stat.S_IMODE(server.config_path.stat().st_mode) == 0o600
+    assert {p.name for p in server.folder.iterdir()} >= {"server.conf", "server.log", "jetstream"}
+
+
+def test_start_and_stop_twice(server: EmbeddedServer) -> None:
+    pid, port = server.pid, server.port
+    assert server.start() is server
+    assert server.pid == pid
+    server.stop()
+    server.stop()
+    server.kill()
+    assert gone(pid)
+    assert not listens(port)
+    assert not server.running
+    with pytest.raises(ServerFailed, match="not running"):
+        _ = server.pid
+
+
+def test_stop_leaves_no_child_behind(server: EmbeddedServer) -> None:
+    def ours() -> list[psutil.Process]:
+        return [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
+
+    before = len(ours())
+    assert before >= 2  # the server and its guardian
+    server.stop()
+    assert len(ours()) == before - 2
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+async def test_restart_keeps_port_and_store(server: EmbeddedServer, end: str) -> None:
+    port, pid = server.port, server.pid
+    async with await connect(server.url, KEYS["moderator"], name="t") as conn:
+        await streams.ensure_streams(conn)
+        ack = await conn.store(subjects.log("s", subjects.OPENED), b"kept")
+    getattr(server, end)()
+    server.restart()
+    assert (server.port, server.pid != pid) == (port, True)
+    async with await connect(server.url, KEYS["moderator"], name="t") as conn:
+        assert (await conn.api("STREAM.INFO.LOG"))["state"]["last_seq"] == ack.seq == 1
+
+
+def test_its_death_shows(server: EmbeddedServer) -> None:
+    os.kill(server.pid, signal.SIGKILL)
+    process = psutil.Process(server.pid)
+    psutil.wait_procs([process], timeout=5)
+    assert not server.running
+    server.start()
+    assert listens(server.port)
+
+
+def test_ctrl_c_in_our_terminal_does_not_reach_it(server: EmbeddedServer) -> None:
+    assert os.getsid(server.pid) != os.getsid(0)
+
+
+def test_taken_port_is_an_error_with_the_servers_words(tmp_path: Path, server: EmbeddedServer) -> None:
+    second = EmbeddedServer(tmp_path / "second", USERS, accounts.publics(KEYS), port=server.port)
+    with pytest.raises(ServerFailed, match="address already in use"):
+        second.start()
+    assert not second.running
+
+
+def test_a_word_less_launcher_starts_nothing(tmp_path: Path) -> None:
+    """We die after the spawn, before the guardian knows the pid."""
+    mark = tmp_path / "started"
+    launcher = subprocess.Popen(["sh", "-c", embedded._LAUNCHER, "sh", "touch", str(mark)], stdin=subprocess.PIPE)
+    assert launcher.stdin is not None
+    launcher.stdin.close()
+    assert launcher.wait(5) != 0
+    assert not mark.exists()
+
+
+PARENT = """
+    import os, sys
+    from pathlib import Path
+    from bus import accounts
+    from bus.embedded import EmbeddedServer
+
+    users = accounts.table({})
+    server = EmbeddedServer(Path(sys.argv[1]), users, accounts.publics(accounts.mint(users))).start()
+    print(server.pid, server._guardian.pid, server.port, flush=True)
+    sys.stdin.readline()
+    {end}
+"""
+
+ENDS = {
+    "SIGKILL": "os.kill(os.getpid(), 9)",
+    "SIGTERM": "os.kill(os.getpid(), 15)",
+    "exit": "sys.exit(0)",
+    "exception": "raise RuntimeError",
+    "hard exit": "os._exit(3)",
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
+async def test_gone_when_its_parent_ends(tmp_path: Path, eventually: Eventually, end: str) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(PARENT.format(end=end)), str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[2],
+        text=True,
+    )
+    assert parent.stdin is not None and parent.stdout is not None
+    pid, guardian, port = map(int, (await asyncio.to_thread(parent.stdout.readline)).split())
+    assert listens(port) and not gone(pid) and not gone(guardian)
+    parent.communicate("end\n", timeout=10)
+    await eventually(lambda: gone(pid) and gone(guardian) and not listens(port))
+    assert parent.returncode is not None
+
+
+async def test_reload_adds_and_revokes_users(server: EmbeddedServer, eventually: Eventually) -> None:
+    users = accounts.table({"panel_1": "panelist", "panel_2": "panelist"}, owners=())
+    keys = {**accounts.mint(users), **{n: k for n, k in KEYS.items() if n != "owner"}}
+    closed: list[str] = []
+    with pytest.raises(WrongCredentials):
+        await connect(server.url, keys["panel_2"], name="t")
+    owner = await connect(server.url, KEYS["owner"], name="t", on_closed=lambda: closed.append("owner"))
+    stays = await connect(server.url, KEYS["panel_1"], name="t", on_closed=lambda: closed.append("panel_1"))
+    server.reload(users, accounts.publics(keys))
+    async with await connect(server.url, keys["panel_2"], name="t") as added:
+        assert added.connected
+    await eventually(lambda: closed == ["owner"])
+    with pytest.raises(WrongCredentials, match="'owner'"):
+        await connect(server.url, KEYS["owner"], name="t")
+    assert stays.connected
+    await owner.close()
+    await stays.close()
+
+
+def test_reload_of_a_server_that_is_not_running(tmp_path: Path) -> None:
+    with pytest.raises(ServerFailed, match="not running"):
+        EmbeddedServer(tmp_path, USERS, accounts.publics(KEYS)).reload()
+
+
+def test_an_old_server_on_path_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "nats-server"
+    old.write_text("#!/bin/sh\necho 'nats-server: v2.10.4'\n")
+    old.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert embedded.version_of(str(old)) == (2, 10, 4)
+    found = embedded.find_server()
+    assert found != str(old)
+    assert embedded.version_of(found) >= embedded.LEAST_VERSION
+
+
+def test_a_recent_server_on_path_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recent = tmp_path / "nats-server"
+    recent.write_text("#!/bin/sh\necho 'nats-server: v2.99.0'\n")
+    recent.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert embedded.find_server() == str(recent)
+
+
+def test_version_of_what_is_no_server() -> None:
+    assert embedded.version_of("/nowhere/nats-server") == (0,)

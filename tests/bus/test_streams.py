@@ -1,0 +1,160 @@
+"""Streams and consumers on a real server: what they keep, refuse, and make happen later."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bus import accounts, streams, subjects
+from bus.connection import Connection, PubAck
+from bus.errors import ApiError, Conflict, StoreError
+from tests.conftest import Bus
+
+Dial = Callable[[str], Awaitable[Connection]]
+Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+async def arm(conn: Connection, sid: str, in_s: float) -> PubAck:
+    at = datetime.fromtimestamp(time.time() + in_s, UTC).isoformat().replace("+00:00", "Z")
+    headers = {"Nats-Schedule": f"@at {at}", "Nats-Schedule-Target": subjects.fired(sid)}
+    return await conn.store(subjects.timer(sid), b"{}", headers=headers)
+
+
+async def count(conn: Connection, stream: str, subject: str) -> int:
+    info = await conn.api(f"STREAM.INFO.{stream}", {"subjects_filter": subject})
+    return sum((info["state"].get("subjects") or {}).values())
+
+
+def fired(conn: Connection, sid: str) -> Awaitable[int]:
+    return count(conn, streams.IN, subjects.inbox("timer", "timer", sid))
+
+
+async def test_streams_are_as_the_table_says(dial: Dial) -> None:
+    conn = await dial("moderator")
+    await streams.ensure_streams(conn, ack_wait_s=1.0)  # again: the fixture made them
+    for name, wanted in streams.stream_configs().items():
+        found = (await conn.api(f"STREAM.INFO.{name}"))["config"]
+        assert {k: found.get(k) for k in wanted} == wanted
+        assert not (name == streams.IN and (found["allow_rollup_hdrs"] or found.get("allow_msg_schedules")))
+    consumer = (await conn.api(f"CONSUMER.INFO.IN.{streams.MODERATORS}"))["config"]
+    assert (consumer["ack_policy"], consumer["max_deliver"], consumer["ack_wait"]) == ("explicit", -1, 1_000_000_000)
+
+
+async def test_configuration_follows(dial: Dial) -> None:
+    conn = await dial("moderator")
+    try:
+        await streams.ensure_streams(conn, log_max_age_s=3600, ack_wait_s=2.5)
+        await streams.ensure_queue(conn, "panel_1", ack_wait_s=2.5)
+        assert (await conn.api("STREAM.INFO.LOG"))["config"]["max_age"] == 3600 * 10**9
+        for consumer in ("IN.moderators", "WORK.panel_1"):
+            assert (await conn.api(f"CONSUMER.INFO.{consumer}"))["config"]["ack_wait"] == 2_500_000_000
+    finally:
+        await streams.ensure_streams(conn, ack_wait_s=1.0)
+        await streams.ensure_queue(conn, "panel_1", ack_wait_s=1.0)
+
+
+async def test_two_moderators_set_up_at_once(dial: Dial) -> None:
+    one, two = await dial("moderator"), await dial("moderator")
+    await asyncio.gather(*(streams.ensure_streams(c, ack_wait_s=1.0) for c in (one, two)))
+    assert sorted((await one.api("STREAM.NAMES"))["streams"]) == sorted(streams.STREAMS)
+
+
+async def test_storage_cannot_be_changed_silently(dial: Dial) -> None:
+    with pytest.raises(ApiError, match="storage"):
+        await streams.ensure_streams(await dial("moderator"), storage="memory")
+
+
+async def test_compare_and_swap(dial: Dial) -> None:
+    conn = await dial("moderator")
+    mine, entry = subjects.log_of("cas"), subjects.log("cas", subjects.STEP)
+    first = await conn.store(entry, b"1", expected_last=(mine, 0))
+    await conn.store(subjects.log("other", subjects.STEP), b"x")
+    second = await conn.store(subjects.log("cas", subjects.CLOSED), b"2", expected_last=(mine, first.seq))
+    for stale in (0, first.seq):
+        with pytest.raises(Conflict) as caught:
+            await conn.store(entry, b"late", expected_last=(mine, stale))
+        assert caught.value.err_code in (10071, 10164)
+    assert await count(conn, streams.LOG, mine) == 2
+    assert second.seq > first.seq
+
+
+async def test_log_entries_are_read_directly(dial: Dial) -> None:
+    conn = await dial("moderator")
+    await conn.store(subjects.log("direct", subjects.OPENED), b"entry")
+    body = json.dumps({"last_by_subj": subjects.log("direct", subjects.OPENED)}).encode()
+    assert (await conn.request("$JS.API.DIRECT.GET.LOG", body, 5.0)).data == b"entry"
+
+
+async def test_in_refuses_a_flood_on_one_subject_only(dial: Dial) -> None:
+    client = await dial("client")
+    flooded = subjects.inbox("client", "client", "flood")
+    for n in range(streams.IN_PER_SUBJECT):
+        await client.store(flooded, str(n).encode())
+    with pytest.raises(StoreError, match="maximum messages per subject"):
+        await client.store(flooded, b"one more")
+    assert (await client.store(subjects.inbox("client", "client", "calm"), b"fine")).stream == streams.IN
+
+
+async def test_turns_are_stored_once_and_handed_out_again(dial: Dial) -> None:
+    moderator, agent = await dial("moderator"), await dial("panel_2")
+    subject = subjects.work("panel_2", "again", "1")
+    for duplicate in (False, True):
+        assert (await moderator.store(subject, b"turn", msg_id="again-1")).duplicate is duplicate
+    ask = b'{"batch":1,"expires":5000000000}'
+    first = await agent.request(accounts.next_subject("panel_2"), ask, 6.0)
+    second = await agent.request(accounts.next_subject("panel_2"), ask, 6.0)  # after ack_wait
+    assert first.data == second.data == b"turn"
+    assert first.reply != second.reply
+    await agent.request(second.reply, b"+ACK", 5.0)
+    assert await count(moderator, streams.WORK, subject) == 0
+
+
+async def test_queue_of_any_name(dial: Dial) -> None:
+    conn = await dial("moderator")
+    await streams.ensure_queue(conn, "expert.sre > 1")
+    found = (await conn.api(f"CONSUMER.INFO.WORK.{subjects.consumer('expert.sre > 1')}"))["config"]
+    assert found["filter_subject"] == subjects.work_of("expert.sre > 1")
+
+
+async def test_timer_arrives_in_in(dial: Dial, eventually: Eventually) -> None:
+    conn = await dial("moderator")
+    before = time.time()
+    await arm(conn, "due", 0.4)
+    assert await fired(conn, "due") == 0
+    await eventually(lambda: fired(conn, "due"))
+    assert 0.4 <= time.time() - before < 2.0
+    await arm(conn, "due", 0.3)  # again, though the first is not yet taken
+
+    async def twice() -> bool:
+        return await fired(conn, "due") == 2
+
+    await eventually(twice)
+    assert await count(conn, streams.TIMER, subjects.FIRED_ALL) == 1
+
+
+async def test_timer_is_replaced_and_cancelled(dial: Dial, eventually: Eventually) -> None:
+    conn = await dial("moderator")
+    for sid, in_s in (("sooner", 60.0), ("sooner", 0.3), ("later", 0.3), ("later", 60.0), ("never", 0.3)):
+        await arm(conn, sid, in_s)
+    await conn.api("STREAM.PURGE.TIMER", {"filter": subjects.timer("never")})
+    await arm(conn, "after", 1.2)
+    await eventually(lambda: fired(conn, "after"))
+    assert [await fired(conn, sid) for sid in ("sooner", "later", "never")] == [1, 0, 0]
+
+
+async def test_timers_survive_the_server(bus: Bus, dial: Dial, eventually: Eventually) -> None:
+    conn = await dial("moderator")
+    back = asyncio.Event()
+    conn.on_reconnect.append(back.set)
+    await arm(conn, "meanwhile", 0.3)
+    await arm(conn, "afterwards", 1.5)
+    bus.server.kill()
+    bus.server.restart()
+    await asyncio.wait_for(back.wait(), 10)
+    for sid in ("meanwhile", "afterwards"):
+        await eventually(lambda sid=sid: fired(conn, sid))
+        assert await fired(conn, sid) == 1

@@ -1,0 +1,355 @@
+"""The shared machine: open turns, deadlines, retries, the timer, the stop, the result, the chain."""
+
+import dataclasses
+from typing import Any
+
+import msgspec
+import pytest
+
+from coordinator import machine
+from coordinator.commands import Finish, Stop
+from coordinator.machine import (
+    Answered,
+    BrokenTable,
+    Illegal,
+    Inadmissible,
+    Protocol,
+    begin,
+    digest,
+    record,
+    step,
+    to,
+)
+from schemas import log
+from schemas.consensus import Analysis
+from schemas.session import Budget
+from schemas.stops import STOPS
+from schemas.turn import Usage
+from schemas.wire import encode, raw
+from tests.coordinator.consensus_play import CONSENSUS, SECOND, START_NS, Play, says, workers
+
+
+def replied(play: Play, seat: str, body: object, **more: Any) -> log.Replied:
+    return log.Replied(turn=play.turn(seat).id, body=raw(body), **more)
+
+
+# ---------------------------------------------------------------- turns
+
+
+def test_turn_ids_are_places_in_the_log() -> None:
+    play = Play()
+    for id, turn in play.session.turns.items():
+        n, i = map(int, id.split("-"))
+        assert play.entries[n].commands[i] == turn.ask
+
+
+def test_a_turn_is_answered_once() -> None:
+    play = Play()
+    first = replied(play, "panelist_1", says("Vilnius"))
+    play.event(first)
+    before = play.session
+    with pytest.raises(Illegal, match="turn 0-0 is not open"):
+        play.event(first)
+    assert play.session is before
+
+
+def test_a_withdrawn_turn_is_not_open() -> None:
+    play = Play(budget=Budget(seconds=5))
+    late = replied(play, "panelist_1", says("Vilnius"))
+    play.round(95, "Vilnius", "Vilnius", "Vilnius")
+    with pytest.raises(Illegal, match="is not open"):
+        play.event(late)
+    synthesis = replied(play, "analyst", None)
+    play.cancel()
+    with pytest.raises(Illegal, match="the session is closed"):
+        play.event(synthesis)
+
+
+def test_a_late_reply_is_refused() -> None:
+    play = Play(timeout_s=10)
+    late = replied(play, "panelist_1", says("Vilnius"))
+    with pytest.raises(Illegal, match=r"its deadline passed 0\.500 s ago"):
+        step(CONSENSUS, play.session, late, START_NS + int(10.5 * SECOND))
+    on_time, _ = step(CONSENSUS, play.session, late, START_NS + 10 * SECOND)
+    assert len(on_time.turns) == 2
+
+
+def test_a_body_of_another_shape_is_a_bad_reply() -> None:
+    play = Play()
+    play.reply("panelist_1", {"answer": "Vilnius"})
+    again = play.turn("panelist_1")
+    assert again.ask.attempt == 2
+    assert "the reply is not what was asked" in again.ask.error
+    assert "reasoning" in again.ask.error
+    play.reply("panelist_1", {**msgspec.to_builtins(says("Vilnius")), "confidence": 1.5})
+    assert "panelist_1" not in play.turns()
+
+
+def test_a_retry_is_a_new_turn_with_the_error_and_a_new_deadline() -> None:
+    play = Play({"attempts": 3})
+    first = play.turn("panelist_2")
+    play.reply("panelist_2", None, error="e" * 5_000)
+    second = play.turn("panelist_2")
+    assert second.id == "1-0"
+    assert (second.ask.attempt, second.ask.error) == (2, "e" * 2_000)
+    assert second.ask.deadline_ns == first.ask.deadline_ns + SECOND // 10
+    assert second.ask.brief == first.ask.brief
+    play.reply("panelist_2", None, error="again")
+    assert play.turn("panelist_2").ask.attempt == 3
+    play.reply("panelist_2", None, error="again")
+    assert "panelist_2" not in play.turns()
+
+
+def test_redelivered_turns_are_unaccounted() -> None:
+    play = Play()
+    play.reply("panelist_1", says("Vilnius"), deliveries=3)
+    assert play.session.ledger.unaccounted_turns == 2
+    play.reply("panelist_2", says("Vilnius"), deliveries=10**15)
+    assert play.session.ledger.unaccounted_turns == 2 + 999
+
+
+def test_words_from_the_floor_have_no_place_here() -> None:
+    play = Play()
+    spoke = log.Spoke(author="panelist_1", channel="public", window="w", kind="claim", body=raw({}))
+    with pytest.raises(Illegal, match="Heard has no place in phase answering"):
+        play.event(spoke)
+
+
+def test_an_open_session_is_not_opened_again() -> None:
+    play = Play()
+    with pytest.raises(Illegal, match="open already"):
+        play.event(play.session.opened)
+
+
+# ---------------------------------------------------------------- timer
+
+
+def timers(entry: log.Entry) -> list[object]:
+    return [c for c in entry.commands if isinstance(c, log.SetTimer | log.ClearTimer)]
+
+
+def test_one_timer_that_is_armed_lazily() -> None:
+    play = Play(timeout_s=10)
+    first = START_NS + 10 * SECOND
+    assert timers(play.entries[0]) == [log.SetTimer(at_ns=first)]
+    play.answers("Vilnius", "Kaunas", "Riga")
+    play.score(50)
+    assert [t for e in play.entries[1:] for t in timers(e)] == []
+    assert play.session.timer_ns == first
+    early = play.expire()  # nothing is due: the turns that are out were asked later
+    due = min(t.deadline_ns for t in play.turns().values())
+    assert due > first
+    assert list(early.commands) == [log.SetTimer(at_ns=due)]
+
+
+def test_the_timer_is_cleared_at_the_end() -> None:
+    play = Play()
+    assert log.ClearTimer() in play.cancel().commands
+    assert play.session.timer_ns is None
+
+
+def test_deadlines_end_with_the_budget_of_seconds() -> None:
+    play = Play(timeout_s=10, budget=Budget(seconds=12))
+    end = START_NS + 12 * SECOND
+    play.now_ns += 5 * SECOND
+    play.answers("Vilnius", "Kaunas", "Riga")
+    assert play.turn("analyst").ask.deadline_ns == end
+    play.score(95)
+    assert play.turn("analyst").ask.deadline_ns == end
+
+
+def test_no_turn_is_asked_when_time_is_over() -> None:
+    play = Play(timeout_s=10, budget=Budget(seconds=10))
+    play.reply("panelist_1", says("Vilnius"))
+    play.reply("panelist_2", says("Vilnius"))
+    play.now_ns = START_NS + 10 * SECOND
+    play.event(replied(play, "panelist_3", says("Vilnius")), after_s=0)
+    assert play.session.closed
+    assert play.result.stop.reason == "budget"
+    assert play.result.stop.certificate["what"] == "budget.seconds: limit 10 s"
+    assert play.result.rounds[0]["source"] == "lexical_fallback"
+
+
+def test_no_retry_when_time_is_over() -> None:
+    play = Play(timeout_s=10, budget=Budget(seconds=10))
+    play.now_ns = START_NS + 10 * SECOND
+    play.event(replied(play, "panelist_3", None, error="down"), after_s=0)
+    assert "panelist_3" not in play.turns()
+
+
+def test_all_overdue_turns_miss_together() -> None:
+    play = Play()
+    play.reply("panelist_1", says("Vilnius"))
+    play.expire()
+    assert play.result.stop.certificate["missing"] == ["panelist_2", "panelist_3"]
+
+
+def test_a_clock_that_runs_behind_does_not_turn_time_back() -> None:
+    play = Play()
+    play.reply("panelist_1", says("Vilnius"))
+    at = play.session.at_ns
+    play.now_ns -= 5 * SECOND
+    assert play.reply("panelist_2", says("Vilnius")).at_ns == at
+
+
+# ---------------------------------------------------------------- posts, stop, result
+
+
+def test_posts_are_numbered_over_the_session_and_by_channel() -> None:
+    play = Play()
+    play.round(50, "Vilnius", "Kaunas", "Riga")
+    play.round(95, "Vilnius", "Kaunas", "Riga")
+    play.synthesize("Vilnius")
+    assert [p.n for p in play.session.posts] == list(range(len(play.session.posts)))
+    for channel in ("public", "control"):
+        assert [p.k for p in play.session.posts if p.channel == channel] == list(
+            range(sum(p.channel == channel for p in play.session.posts))
+        )
+    assert [p.kind for p in play.session.posts if p.channel == "control"] == ["stop", "closed"]
+
+
+def test_the_stop_is_told_and_withdraws_what_was_asked() -> None:
+    play = Play()
+    entry = play.cancel()
+    assert play.session.turns == {}
+    assert play.session.ledger.unaccounted_turns == 3
+    assert play.stop == {
+        "reason": "cancelled", "converged": False, "transition": entry.n,
+        "certificate": {"by": "client", "why": "enough"},
+    }  # fmt: skip
+    assert entry.commands[-2] == log.Close(status="cancelled", reason="cancelled")
+
+
+def test_the_result() -> None:
+    play = Play()
+    for seat in play.panel:
+        play.reply(seat, says("Vilnius"), usage=Usage(input_tokens=10, output_tokens=5, calls=1, cost_usd=0.01))
+    play.reply("analyst", Analysis(score=95), usage=Usage(input_tokens=7, calls=2, estimated=True))
+    play.synthesize("Vilnius")
+    got = play.result
+    assert (got.session, got.protocol, got.status) == ("s1", "consensus", "finished")
+    assert (got.usage.turns, got.usage.calls, got.usage.input_tokens, got.usage.output_tokens) == (5, 6, 37, 15)
+    assert got.usage.estimated
+    assert got.usage.cost_usd == pytest.approx(0.03)
+    assert got.usage.by_seat["analyst"].turns == 2
+    assert got.duration_s == pytest.approx(0.5)
+    assert STOPS[got.stop.reason].status == got.status
+
+
+def test_a_budget_that_holds_exactly_one_round_and_the_end() -> None:
+    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "max_rounds": 1}
+    there = workers(3, metered=True)
+    play = Play(caps, there=there, budget=Budget(tokens=8_000))
+    for seat in play.panel:
+        play.reply(seat, says("Vilnius"), usage=Usage(input_tokens=1_000, calls=1))
+    play.reply("analyst", Analysis(score=50), usage=Usage(input_tokens=1_000, calls=1))
+    assert play.stop["reason"] == "cap"
+    assert play.turn("analyst").ask.final
+    with pytest.raises(Inadmissible, match="the first turns do not fit: budget.tokens: limit 7999") as refused:
+        Play(caps, there=there, budget=Budget(tokens=7_999))
+    assert refused.value.field == "budget"
+
+
+def test_what_is_held_back_counts_once() -> None:
+    """While the final turn is out, its retry needs one reservation, not two."""
+    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "max_rounds": 1}
+    play = Play(caps, there=workers(3, metered=True), budget=Budget(tokens=8_000))
+    play.answers("Vilnius", "Vilnius", "Kaunas")
+    play.score(50)
+    play.reply("analyst", None, error="down", usage=Usage(input_tokens=2_000, calls=2))
+    assert play.turn("analyst").ask.attempt == 2
+
+
+# ---------------------------------------------------------------- broken protocols are ours
+
+
+def broken(handler: Any, *targets: Any) -> Protocol:
+    table = {**CONSENSUS.table, "answering": {Answered: to(handler, *targets)}}
+    return varied(CONSENSUS, table=table)
+
+
+def varied(protocol: Protocol, **more: Any) -> Protocol:
+    return dataclasses.replace(protocol, **more)
+
+
+def phase(inner: Any, name: str) -> Any:
+    return msgspec.structs.replace(inner, phase=type(inner.phase)(name))
+
+
+@pytest.mark.parametrize(
+    ("to_phase", "targets", "wishes", "text"),
+    [
+        ("scoring", ["answering"], (), "its cell names"),
+        ("done", ["done"], (), "closed: False"),
+        ("done", ["done"], (Finish(),), "finishes after its stop"),
+        ("answering", ["answering"], (Stop(reason="cap", certificate=raw({})), Finish()), "finishes after its stop"),
+        ("answering", ["answering"], (Stop(reason="cap", certificate=raw({})),), "turns out: 0"),
+        ("done", ["done"], (Stop(reason="cap", certificate=raw({})),) * 2, "stopped twice"),
+    ],
+)
+def test_a_broken_protocol_is_found_out(to_phase: str, targets: list[str], wishes: Any, text: str) -> None:
+    play = Play()
+
+    def handler(s: Any, e: Any, v: Any) -> Any:
+        return phase(s, to_phase), wishes
+
+    with pytest.raises(BrokenTable, match=text):
+        step(broken(handler, *targets), play.session, replied(play, "panelist_1", says("x")), play.now_ns)
+
+
+def test_a_step_that_fails_changes_nothing() -> None:
+    play = Play()
+    before = encode(play.session)
+
+    def handler(s: Any, e: Any, v: Any) -> Any:
+        raise RuntimeError("ours")
+
+    with pytest.raises(RuntimeError):
+        step(broken(handler), play.session, replied(play, "panelist_1", says("x")), play.now_ns)
+    assert encode(play.session) == before
+
+
+# ---------------------------------------------------------------- the chain
+
+
+def test_the_chain_covers_event_time_cause_commands_and_state() -> None:
+    play = Play()
+    entry = play.reply("panelist_1", says("Vilnius"))
+    first, s = play.entries[0].digest, play.session
+    base = digest(first, s, entry.event, entry.at_ns, entry.cause, entry.commands)
+    assert base == entry.digest
+    others = [
+        digest("", s, entry.event, entry.at_ns, entry.cause, entry.commands),
+        digest(first, s, log.TimerFired(), entry.at_ns, entry.cause, entry.commands),
+        digest(first, s, entry.event, entry.at_ns + 1, entry.cause, entry.commands),
+        digest(first, s, entry.event, entry.at_ns, "in:3", entry.commands),
+        digest(first, s, entry.event, entry.at_ns, entry.cause, (log.ClearTimer(),)),
+        digest(first, msgspec.structs.replace(s, turns={}), entry.event, entry.at_ns, entry.cause, entry.commands),
+        digest(first, msgspec.structs.replace(s, inner=None), entry.event, entry.at_ns, entry.cause, entry.commands),
+    ]
+    assert len({base, *others}) == len(others) + 1
+
+
+def test_a_chain_begins_with_its_session() -> None:
+    opened = Play().session.opened
+    one, _ = begin(CONSENSUS, "s1", opened, START_NS)
+    two, _ = begin(CONSENSUS, "s2", opened, START_NS)
+    assert digest("", one, opened, START_NS, "in:1", ()) != digest("", two, opened, START_NS, "in:1", ())
+
+
+def test_the_same_event_leads_to_the_same_entry() -> None:
+    play = Play()
+    event = replied(play, "panelist_1", says("Vilnius"))
+    entries = {
+        encode(record(CONSENSUS, play.session, play.entries[0].digest, event, play.now_ns, "c")[1]) for _ in range(3)
+    }
+    assert len(entries) == 1
+
+
+def test_public_surface() -> None:
+    assert set(machine.__all__) == {
+        "step", "begin", "digest", "record", "record_opening", "Session", "Stopped", "OpenTurn", "Protocol", "Role", "Table",
+        "Cell", "Step", "View", "to", "Answered", "Missed", "Unaffordable", "Heard", "Inner", "MachineError", "Illegal",
+        "Inadmissible", "BrokenTable",
+    }  # fmt: skip
+    assert all(hasattr(machine, name) for name in machine.__all__)
