@@ -13,13 +13,13 @@ from `bus.channels` (which group reads and writes which channel), so a team is a
 | operator | SYS | reload and monitor the server |
 
 The broker knows a group outside CORE as one account per user, `PANEL:panel_1`. The server checks what a user publishes
-on, but not where it wants the answer, and an answer enters the asker's account as if someone there had published it. In an
-account shared by two queues, a worker that names its colleague's pull subject as the place for its own turn draws that
-colleague's turns (tried: it works). In an account of its own it finds nothing there but its own rights.
+on, but not where it wants the answer, and an answer enters the asker's account as if someone there had published it.
+In an account shared by two queues, a worker that names its colleague's pull subject as the place for its own turn
+draws that colleague's turns (tried: it works). In an account of its own it finds nothing there but its own rights.
 
-Two fences stand one behind the other: the account's imports name channel and author, and so does the user's allow list.
-Live text goes from the speaker's account straight to those of the readers. Allow lists only, no deny lists. Answers come to
-one inbox prefix per user.
+Two fences stand one behind the other: the account's imports name channel and author, and so does the user's allow
+list. Live text goes from the speaker's account straight to those of the readers. Allow lists only, no deny lists.
+Answers come to one inbox prefix per user.
 
 Not exported: nats micro's `$SRV` subjects, whose listing names every service of CORE; moderators can use it among
 themselves.

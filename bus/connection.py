@@ -1,12 +1,13 @@
 """One connection to the bus: the nats-py client with the policy that Parley needs, and every foreign error mapped.
 
-What the plain client does and must not: it closes for good when payload and headers exceed the server's limit (so the sum
-is checked before the wire); it gives up after some reconnects (never, here); it shows a denied permission as a time-out
-(here it is `Denied` for whoever is waiting on that subject); it lets requests that were under way when the connection
-broke wait out their time (here they fail at once as `Disconnected`; it is not known whether they were carried out).
+What the plain client does and must not: it closes for good when payload and headers exceed the server's limit (so the
+sum is checked before the wire); it gives up after some reconnects (never, here, but at once when the credentials were
+revoked); it shows a denied permission as a time-out (here it is `Denied` for whoever is waiting on that subject); it
+lets requests that were under way when the connection broke wait out their time (here they fail at once as
+`Disconnected`; it is not known whether they were carried out).
 
-A request made while disconnected is kept by the client and goes out after the reconnect, also when its asker has given up
-by then. So everything stored has a message id or a compare-and-swap.
+A request made while disconnected is kept by the client and goes out after the reconnect, also when its asker has given
+up by then. So everything stored has a message id or a compare-and-swap.
 """
 
 import asyncio
@@ -47,6 +48,8 @@ CONFLICTS = (10071, 10164)
 """err_code of a lost compare-and-swap."""
 RECONNECT_WAIT_S = 0.25
 PING_INTERVAL_S = 15
+FLUSH_TIMEOUT_S = 2.0
+"""Without it, a large publish under way when the connection breaks waits for ever."""
 _VIOLATION = re.compile(
     r'permissions violation for (publish|subscription|publish with reply) (?:to|of) "([^"]*)"', re.IGNORECASE
 )
@@ -127,6 +130,7 @@ class Connection:
         self.denials: deque[Denied] = deque(maxlen=100)
         self._on_closed = on_closed
         self._closing = False
+        self._ending: asyncio.Task[None] | None = None
         self._opening = True
         self._retry_first = False
         self._pending: dict[str, _Pending] = {}
@@ -138,9 +142,6 @@ class Connection:
     async def _open(self, url: str, name: str, retry_first: bool) -> None:
         self._retry_first = retry_first
         try:
-            # The client leaves an address without host and port to chance.
-            if not urlsplit(url if "//" in url else f"nats://{url}").hostname:
-                raise Unreachable(self.url, "not an address")
             await self.nc.connect(
                 url,
                 name=name,
@@ -149,6 +150,7 @@ class Connection:
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=RECONNECT_WAIT_S,  # type: ignore[arg-type]
                 ping_interval=PING_INTERVAL_S,
+                flush_timeout=FLUSH_TIMEOUT_S,
                 error_cb=self._error,
                 closed_cb=self._closed,
                 disconnected_cb=self._disconnected,
@@ -158,9 +160,10 @@ class Connection:
             self.connected_at_ns = time.time_ns()
             self._inbox = self.nc.new_inbox()
             await self.nc.subscribe(f"{self._inbox}.*", cb=self._answered)
-        except (ValueError, OSError, nats.errors.Error) as error:
-            await self.close()
-            raise Unreachable(self.url, type(error).__name__) from None
+        except nats.errors.Error as error:
+            if not self._opening:
+                await self.close()  # before that, what the client raises itself is about the address: nothing is open
+            raise Unreachable(self.url, str(error).removeprefix("nats: ")) from None
         except BaseException:
             await self.close()
             raise
@@ -168,14 +171,20 @@ class Connection:
     async def close(self) -> None:
         """End the connection; closing twice is fine. What is under way fails with `Closed`."""
         self._closing = True
-        if not self.nc.is_closed and self._dialled:
-            try:
-                if self.nc.is_connected:
-                    await self.nc.flush(1)  # type: ignore[arg-type]
-            except nats.errors.Error:
-                _log.debug("closing without a last flush")
-            await self.nc.close()
-        self._fail_all(lambda subject: Closed())
+        if not self.nc.is_closed:
+            if self.nc.is_connected:
+                try:
+                    await self.nc.flush(1)
+                except nats.errors.Error as error:
+                    _log.info("bus: closed without a last flush: %s", error)
+            self._fail_all(lambda subject: Closed())
+            await self._end()
+
+    async def _end(self) -> None:
+        if not self.nc.is_connected:
+            # The client would write what it buffers to the broken transport, and stop half-way through closing.
+            self.nc._pending, self.nc._pending_data_size = [], 0
+        await self.nc.close()
 
     async def __aenter__(self) -> "Connection":
         return self
@@ -347,7 +356,7 @@ class Connection:
             raise PayloadTooLarge(size, self.max_size)
         try:
             await self.nc.publish(subject, payload, reply, dict(headers) if headers else None)
-        except nats.errors.Error as error:
+        except (nats.errors.Error, OSError) as error:
             raise self._mapped(error, subject) from None
 
     async def _flush(self, subject: str, timeout_s: int = 5) -> None:
@@ -366,7 +375,7 @@ class Connection:
             return PayloadTooLarge(self.nc.max_payload + 1, self.nc.max_payload)
         if isinstance(error, (nats.errors.ConnectionClosedError, nats.errors.ConnectionDrainingError)):
             return Closed()
-        if isinstance(error, (nats.errors.TimeoutError, nats.errors.StaleConnectionError)):
+        if isinstance(error, (OSError, nats.errors.TimeoutError, nats.errors.StaleConnectionError)):
             return Disconnected(subject)
         return BusError(f"{subject}: {error}")
 
@@ -402,9 +411,16 @@ class Connection:
     # -- what the client tells us
 
     async def _error(self, error: Exception) -> None:
-        if self._opening and "authorization" in str(error).lower():
-            raise WrongCredentials(self.url, self.credentials.user)
-        if self._opening and not self._retry_first:
+        opening = self._opening and not self._closing
+        if "authorization" in str(error).lower() and not self._closing:
+            refused = WrongCredentials(self.url, self.credentials.user)
+            if opening:
+                raise refused
+            if self._ending is None:  # revoked while connected: knocking again would not help
+                _log.error("bus: %s", refused)
+                self._ending = asyncio.create_task(self._end())
+            return
+        if opening and not self._retry_first:
             raise Unreachable(self.url, getattr(error, "strerror", None) or str(error) or type(error).__name__)
         found = _VIOLATION.search(str(error))
         if found is None:
@@ -420,6 +436,8 @@ class Connection:
         _log.warning("bus: %s", denied)
 
     async def _disconnected(self) -> None:
+        if self._closing:
+            return
         self._fail_all(Disconnected)
         for callback in self.on_disconnect:
             callback()
@@ -450,7 +468,8 @@ async def connect(
     name
         Shown in the server's monitoring.
     on_closed
-        Called if the connection closed for good without `close`: the process should end and be restarted.
+        Called if the connection closed for good without `close` (the credentials were revoked, or the client gave
+        up): the process should end and be restarted.
     retry_first
         Wait until the server is there, however long; otherwise the first failure is raised.
 

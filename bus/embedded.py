@@ -1,11 +1,12 @@
 """A nats-server as a child of this process, gone on every exit path.
 
-Two small shells stand between us and the server, so that no moment is left in which our death by SIGKILL leaves it behind:
+Two small shells stand between us and the server, so that no moment is left in which our death by SIGKILL leaves it
+behind:
 
 - the *guardian* reads a pipe whose write end only we hold. It is told the server's pid first; at end of file without a
   word of release (we died) it kills that pid.
-- the *launcher* reads one word from us and only then becomes the server (`exec`, same pid). We say it after the guardian
-  knows the pid; if we die before, the launcher reads end of file and exits.
+- the *launcher* reads one word from us and only then becomes the server (`exec`, same pid). We say it after the
+  guardian knows the pid; if we die before, the launcher reads end of file and exits.
 
 That needs nothing but `sh`, so it works wherever nats-server does. Both live in a session of their own: Ctrl-C in our
 terminal does not reach them, and who stops the server is decided here. (A process forked from us without `exec` would
@@ -21,7 +22,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -193,11 +193,12 @@ class EmbeddedServer:
         ServerFailed
             Not running, or the server refused the configuration (with the end of its log).
         """
+        pid = self.pid
         self._users = self._users if users is None else tuple(users)
         self._keys = self._keys if keys is None else dict(keys)
         self._write_config()
         log_from = self.log_path.stat().st_size
-        os.kill(self.pid, signal.SIGHUP)
+        os.kill(pid, signal.SIGHUP)
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             said = self._log(log_from)
@@ -267,22 +268,16 @@ class EmbeddedServer:
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 raise ServerFailed(f"exited with {self._process.returncode}", self._log(log_from)[-2_000:])
-            if not self.port:
-                self.port = self._picked_port()
-            if self.port and self._answers():
+            port = self._listens_on()
+            if port:
+                self.port = port
                 return
             time.sleep(_POLL_S)
         raise ServerFailed("was not ready in time", self._log(log_from)[-2_000:])
 
-    def _picked_port(self) -> int:
+    def _listens_on(self) -> int:
+        """The port in the file that the server writes once it listens, 0 before. Its pid stands in the file's name."""
         for file in self.folder.glob(f"*_{self.pid}.ports"):
             with contextlib.suppress(ValueError, KeyError, IndexError):  # half written
                 return int(json.loads(file.read_bytes())["nats"][0].rsplit(":", 1)[1])
         return 0
-
-    def _answers(self) -> bool:
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as line:
-                return line.recv(4) == b"INFO"
-        except OSError:
-            return False

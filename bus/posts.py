@@ -1,12 +1,13 @@
 """Reading channels: live posts over core NATS, history by asking a moderator.
 
-Live posts are lossy by nature. A post's number on its channel says what was dropped: doubles are passed over, a gap is asked
-for, and after a reconnect or a silence the reader asks anyway. What it yields is complete and in order, whatever the wire did.
+Live posts are lossy by nature. A post's number on its channel says what was dropped: doubles are passed over, a gap is
+asked for, and after a reconnect or a silence the reader asks anyway. What it yields is complete and in order, whatever
+the wire did.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
@@ -48,7 +49,7 @@ class Reader:
 
     async def follow(
         self, sid: str, channels: Sequence[str], from_k: int = 0, on_live: Callable[[Live], None] | None = None
-    ) -> AsyncIterator[Post]:
+    ) -> AsyncGenerator[Post, None]:
         """Posts of the channels, each channel in order from number `from_k`; ends after `closed` on `control`.
 
         Parameters
@@ -107,7 +108,9 @@ class Reader:
         on_live: Callable[[Live], None] | None,
     ) -> list[Subscription]:
         async def hear(msg: Msg) -> None:
-            with contextlib.suppress(Undecodable):  # what a moderator of another version says is asked for like a lost post
+            with contextlib.suppress(
+                Undecodable
+            ):  # what a moderator of another version says is asked for like a lost post
                 got.put_nowait(decode(msg.data, Post))
 
         async def hear_live(msg: Msg) -> None:
@@ -121,7 +124,7 @@ class Reader:
             subscriptions += [await subscribe(subjects.live_of(c, sid), hear_live) for c in channels]
         return subscriptions
 
-    async def _catch_up(self, sid: str, channels: Sequence[str], following: "_Following") -> AsyncIterator[Post]:
+    async def _catch_up(self, sid: str, channels: Sequence[str], following: "_Following") -> AsyncGenerator[Post, None]:
         """What history holds of these channels beyond what was yielded; `control` last, since it may end all."""
         for channel in sorted(channels, key=lambda c: c == CONTROL):
             more = True

@@ -13,6 +13,9 @@ from schemas.presence import Announcement
 from schemas.session import Document, OpenSession, Seat
 from schemas.wire import SchemaError, decode, encode
 
+MAX_EVIDENCE_BYTES = 6_000_000
+"""Of all documents as JSON: the first event is one message, and the bus carries at most 8 MB in one."""
+
 
 def admit(
     protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...], seed: int, author: str
@@ -73,6 +76,9 @@ def _verify(documents: tuple[Document, ...]) -> None:
         seen.add(d.name)
         if sha256(d.text.encode()).hexdigest() != d.id:
             raise Inadmissible("evidence", f"evidence {d.name}: its id is not the SHA-256 of its text")
+    size = len(encode(documents))
+    if size > MAX_EVIDENCE_BYTES:
+        raise Inadmissible("evidence", f"evidence: {size:,} bytes, allowed are at most {MAX_EVIDENCE_BYTES:,}")
 
 
 def build_settings(protocol: Protocol, given: Mapping[str, Any]) -> Any:

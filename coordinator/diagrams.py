@@ -12,7 +12,8 @@ from coordinator.table import Protocol
 
 
 def mermaid(protocol: Protocol) -> str:
-    """A Mermaid state diagram: an arrow for each phase and phase that its cells may lead to, labelled with the events."""
+    """A Mermaid state diagram: an arrow for each phase and phase that its cells may lead to, labelled with the
+    events."""
     first = next(iter(protocol.table))
     lines = ["stateDiagram-v2", f"    [*] --> {first}"]
     for phase, row in protocol.table.items():
@@ -30,8 +31,8 @@ def page(protocol: Protocol) -> str:
     lines = [
         f"# {protocol.name}",
         "",
-        "Drawn from the transition table by `python -m coordinator.diagrams docs/diagrams`. A pair of phase and event that is",
-        "absent is illegal. A cancel ends a session in any phase.",
+        "Drawn from the transition table by `python -m coordinator.diagrams docs/diagrams`. A pair of phase and event that",
+        "is absent is illegal. A cancel ends a session in any phase.",
         "",
         "```mermaid",
         mermaid(protocol),

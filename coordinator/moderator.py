@@ -1,8 +1,8 @@
 """The moderator: takes submissions, lets the sessions take their steps, answers. It owns nothing and calls no model.
 
 Any number run at once. Submissions to IN come by pulling; replies, words from the floor and questions are core
-requests, on this process's lane or on the one that all moderators share. Each author is served through a bounded queue and told
-`busy` beyond it. What cannot be decoded, or whose handling raises, is recorded and put aside.
+requests, on this process's lane or on the one that all moderators share. Each author is served through a bounded queue
+and told `busy` beyond it. What cannot be decoded, or whose handling raises, is recorded and put aside.
 """
 
 import asyncio

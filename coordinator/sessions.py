@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -32,6 +32,8 @@ from schemas.wire import decode, encode
 _LOGGER = logging.getLogger(__name__)
 _TRACER = trace.get_tracer(__name__)
 _TRIES = 50
+_CLOSED_KEPT = 200
+"""Closed sessions that stay folded: their readers come soon, or not."""
 
 
 class BrokenLog(MachineError):
@@ -91,6 +93,7 @@ class Sessions:
         self._most = most
         self._checkpoint = checkpoint
         self._held: OrderedDict[str, Held] = OrderedDict()
+        self._closed: deque[str] = deque()
 
     # -- looking
     async def look(self, sid: str, *, fresh: bool = False) -> Held:
@@ -263,7 +266,15 @@ class Sessions:
         await self._carry_out(sid, held, entry.n, entry.commands, sendings, reissued=False)
         if self._checkpoint is not None:
             self._checkpoint("effected", sid)
+        if session.closed:
+            self._forget_oldest(sid)
         return True
+
+    def _forget_oldest(self, sid: str) -> None:
+        self._closed.append(sid)
+        if len(self._closed) > _CLOSED_KEPT:
+            self._held.pop(self._closed.popleft(), None)
+        self._metrics.sessions_cached.set(len(self._held))
 
     @staticmethod
     def _closing_row(session: Session, entry: log.Entry) -> SessionRow | None:

@@ -1,11 +1,11 @@
 """Parley: several agents, each its own process, argue over a question on a NATS bus.
 
-    async with parley.local() as p:
-        result = await p.ask("Which of the two designs survives a power cut?", evidence="docs/")
+async with parley.local() as p:
+    result = await p.ask("Which of the two designs survives a power cut?", evidence="docs/")
 
-    async with parley.connect("nats://bus:4222", "owner.json") as p:
-        session = await p.start("...", protocol="consensus", settings={"threshold": 80})
-        async for post in session.posts(): ...
+async with parley.connect("nats://bus:4222", "owner.json") as p:
+    session = await p.start("...", protocol="consensus", settings={"threshold": 80})
+    async for post in session.posts(): ...
 """
 
 from typing import TYPE_CHECKING, Any

@@ -11,8 +11,8 @@ from bus.accounts import load_credentials
 from bus.connection import connect as connect_bus
 from bus.errors import BadKeyFile, BusError, WrongCredentials
 from bus.errors import Unreachable as BusUnreachable
-from coordinator.machine import Inadmissible, Protocol
 from coordinator.admission import build_settings
+from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import PROTOCOLS
 from parley import evidence as evidence_folder
 from parley.client import Client, new_sid

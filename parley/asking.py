@@ -1,4 +1,5 @@
-"""`parley ask`: one session from question to exit status, with a view, Ctrl-C and a stack of its own if none is named."""
+"""`parley ask`: one session from question to exit status, with a view, Ctrl-C and a stack of its own if none is
+named."""
 
 import asyncio
 import contextlib

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeVar
 
 from bus import subjects
@@ -79,11 +79,14 @@ class Client:
         await self._submit(sid, CancelSession(reason=reason))
 
     async def _submit(self, sid: str, submission: Submission) -> None:
-        """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one submission."""
+        """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one
+        submission."""
         data = encode(submission)
         limit = self._connection.max_size - 1_024
         if len(data) > limit:
-            raise BadInput("evidence", f"the session comes to {len(data) / 1e6:.1f} MB, one message holds {limit / 1e6:.1f} MB")
+            raise BadInput(
+                "evidence", f"the session comes to {len(data) / 1e6:.1f} MB, one message holds {limit / 1e6:.1f} MB"
+            )
         deadline = time.monotonic() + self._patience_s
         subject = subjects.inbox(CLIENT, self._user, sid)
         msg_id = secrets.token_hex(16)
@@ -100,7 +103,9 @@ class Client:
             await asyncio.sleep(_AGAIN_S)
 
     # -- reading
-    async def posts(self, sid: str, from_k: int = 0, on_live: Callable[[Live], None] | None = None) -> AsyncIterator[Post]:
+    async def posts(
+        self, sid: str, from_k: int = 0, on_live: Callable[[Live], None] | None = None
+    ) -> AsyncGenerator[Post, None]:
         """Posts of the session's channels as they come, until it is closed. Raises as bus.posts.Reader.follow."""
         async with contextlib.aclosing(self._reader.follow(sid, (PUBLIC, CONTROL), from_k, on_live)) as posts:
             async for post in posts:

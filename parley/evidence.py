@@ -1,8 +1,8 @@
 """The evidence folder: every text in it becomes a document of the session.
 
-A file below a folder named like a seat (`panelist_2`: a role and a number) is held by that seat alone; every other file is
-dealt by the moderator. Names that
-begin with a dot are passed over. Everything else must be readable text: what cannot be used is refused by name, not left out.
+A file below a folder named like a seat (`panelist_2`: a role and a number) is held by that seat alone; every other
+file is dealt by the moderator. Names that begin with a dot are passed over. Everything else must be readable text: what
+cannot be used is refused by name, not left out.
 """
 
 import hashlib
@@ -49,7 +49,9 @@ def read(folder: Path, roles: Collection[str] = ()) -> tuple[Document, ...]:
             continue
         total += len(text)
         if total > MAX_EVIDENCE:
-            raise BadInput(_FIELD, f"with {name} the documents come to {total:,} characters, allowed are {MAX_EVIDENCE:,}")
+            raise BadInput(
+                _FIELD, f"with {name} the documents come to {total:,} characters, allowed are {MAX_EVIDENCE:,}"
+            )
         first = name.split("/", 1)[0]
         holders = (first,) if "/" in name and seat.fullmatch(first) else ()
         digest = hashlib.sha256(text.encode()).hexdigest()

@@ -92,7 +92,8 @@ def _certificate(result: Result) -> Iterator[str]:
     score, threshold = certificate.get("score"), certificate.get("threshold")
     if score is not None and threshold is not None:
         relation = "reached" if score >= threshold else "is below"
-        yield f"The last score, {score:g} ({line(str(certificate.get('band')))}), {relation} the threshold of {threshold:g}."
+        band = line(str(certificate.get("band")))
+        yield f"The last score, {score:g} ({band}), {relation} the threshold of {threshold:g}."
     trend = certificate.get("trend") or []
     if trend:
         yield "Scores by round: " + " → ".join(f"{s:g}" for s in trend) + "."

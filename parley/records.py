@@ -1,6 +1,7 @@
 """Sessions that were recorded: exported, replayed, explained. A record is a session's id and its log entries, verbatim.
 
-The file: a first line `{"parley": "session", "session": "<sid>", "version": 1}`, then one log entry a line, exactly as stored.
+The file: a first line `{"parley": "session", "session": "<sid>", "version": 1}`, then one log entry a line, exactly as
+stored.
 """
 
 import json
@@ -95,7 +96,9 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
     protocol = opening(record).protocol
     for name in settings:
         if name != protocol:
-            raise BadInput("--set", f"{name}: the session ran {protocol}, wanted are settings such as {protocol}.threshold")
+            raise BadInput(
+                "--set", f"{name}: the session ran {protocol}, wanted are settings such as {protocol}.threshold"
+            )
     try:
         parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, settings.get(protocol, {}))
     except Inadmissible as error:
@@ -147,9 +150,17 @@ def posts_of(record: Record) -> list[Post]:
                 counts[c.channel] = k + 1
                 posts.append(
                     Post(
-                        session=record.sid, channel=c.channel, k=k, n=len(posts), transition=entry.n, at_ns=entry.at_ns,
-                        seat=c.seat, kind=c.kind, round=c.round, body=c.body,
-                    )  # fmt: skip
+                        session=record.sid,
+                        channel=c.channel,
+                        k=k,
+                        n=len(posts),
+                        transition=entry.n,
+                        at_ns=entry.at_ns,
+                        seat=c.seat,
+                        kind=c.kind,
+                        round=c.round,
+                        body=c.body,
+                    )
                 )
     return posts
 

@@ -144,7 +144,7 @@ def run(
     bus.errors.BusError
         The bus is not there, or does not take these credentials.
     """
-    setup_logging(log_level, json=json_logs, stream=log_stream)  # type: ignore[arg-type]  # write and flush is all it needs
+    setup_logging(log_level, json=json_logs, stream=log_stream)  # type: ignore[arg-type]  # it writes and flushes
     stop_tracing = setup_tracing(f"parley-{name}", instance=str(os.getpid()))
     main = _serve(name, make, url, credentials, (metrics_host, metrics_port), lifeline, report, wait_for_bus)
     try:

@@ -1,7 +1,8 @@
 """Settings of the front door: the command line over the environment over a file over defaults.
 
-The file is `parley.yaml` in the working folder, or the one that `--config` names. In the environment, `PARLEY__BUDGET__TOKENS=5000`
-is `budget.tokens`. A key that no layer knows is refused with the layer's name and the nearest key that there is.
+The file is `parley.yaml` in the working folder, or the one that `--config` names.
+In the environment, `PARLEY__BUDGET__TOKENS=5000` is `budget.tokens`. A key that no layer knows is refused with the
+layer's name and the nearest key that there is.
 """
 
 import difflib
@@ -65,7 +66,7 @@ class StackSection(Section):
 class Settings(BaseSettings):
     """Everything that a file, the environment or the command line may set."""
 
-    model_config = ConfigDict(extra="forbid")  # type: ignore[assignment]  # sources are given, no SettingsConfigDict needed
+    model_config = ConfigDict(extra="forbid")  # type: ignore[assignment]  # plain is enough: the sources are given
 
     protocol: str = "consensus"
     turn_timeout_s: float = Field(default=120.0, ge=0.25, le=86_400)

@@ -1,15 +1,16 @@
 """The embedded stack, seen from its users: described, started if nobody has, shared, and gone with its last user.
 
-A state directory holds one stack at most. Its supervisor (parley.supervisor) is a process of its own; those who use it hold a
-shared lock on `users.lock`, which the kernel takes back however they die. The supervisor ends when it can have that lock for
-itself. If the supervisor dies, its services and nats-server go with it, and the next user, or one still there, starts another;
-the sessions lie on disk and go on.
+A state directory holds one stack at most. Its supervisor (parley.supervisor) is a process of its own; those who use it
+hold a shared lock on `users.lock`, which the kernel takes back however they die. The supervisor ends when it can have
+that lock for itself. If the supervisor dies, its services and nats-server go with it, and the next user, or one still
+there, starts another; the sessions lie on disk and go on.
 
 | file | what |
 |---|---|
 | `users.lock` | shared by users; exclusive while a stack ends |
 | `stack.lock` | exclusive by the supervisor |
 | `stack.json` | url, credentials files, process ids (mode 600), while the supervisor lives |
+| `last-stack.json` | what ran here last |
 | `keys/` | one credentials file a user, and the moderators' key (mode 600) |
 | `bus/` | nats-server's configuration, log and store |
 | `logs/` | one file a service |
@@ -36,6 +37,9 @@ _POLL_S = 0.005
 _START_S = 30.0
 _WATCH_S = 0.2
 OWNER = "owner"
+REMEMBERED = "last-stack.json"
+OTHER = 75
+"""The supervisor's exit status when another has the directory."""
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +106,9 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     """Every service has said that it can take work."""
 
 
-def panel(size: int = 3, *, copies: int = 1, model: str = "", options: dict[str, Any] | None = None) -> tuple[AgentRow, ...]:
+def panel(
+    size: int = 3, *, copies: int = 1, model: str = "", options: dict[str, Any] | None = None
+) -> tuple[AgentRow, ...]:
     """Rows for a panel of so many seats and its analyst."""
     queues = [*(f"panelist_{i}" for i in range(1, size + 1)), "analyst"]
     return tuple(AgentRow(queue=q, copies=copies, model=model, options=options or {}) for q in queues)
@@ -128,10 +134,19 @@ def read_running(state: Path) -> Running | None:
     return running if _is_alive(running.supervisor) else None
 
 
+def remembered(state: Path) -> Stack | None:
+    """The stack that ran in a state directory last; None if none ever did."""
+    try:
+        return msgspec.json.decode((state / REMEMBERED).read_bytes(), type=Stack)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
 class Lease:
     """The use of a state directory's stack, started if need be: a context manager, or an async one.
 
-    The async one also watches: a supervisor that died is replaced, at the same address, so that what is under way goes on.
+    The async one also watches: a supervisor that died is replaced, at the same address, so that what is under way goes
+    on.
 
     Parameters
     ----------
@@ -294,9 +309,13 @@ class Lease:
                 self._fits(found)
                 self._url = found.url
                 return
-            if started is not None and started.poll() not in (None, 0):
+            if started is not None and started.poll() not in (None, 0, OTHER):
                 raise StackFailed(f"the stack did not start: {self._said()}")
-            if found is None and (started is None or started.poll() == 0) and not _is_locked(self.state / "stack.lock"):
+            if (
+                found is None
+                and (started is None or started.poll() is not None)
+                and not _is_locked(self.state / "stack.lock")
+            ):
                 started = self._spawn()
             if time.monotonic() > deadline:
                 raise StackFailed(f"the stack in {self.state} was not up within {_START_S:g} s: {self._said()}")
@@ -314,8 +333,8 @@ class Lease:
         }
         with (self.state / "logs" / "supervisor.log").open("ab") as log:
             child = subprocess.Popen(
-                [sys.executable, "-P", "-m", "parley.supervisor"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log,
-                env=environment, start_new_session=True,
+                [sys.executable, "-P", "-m", "parley.supervisor"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                stderr=log, env=environment, start_new_session=True,
             )  # fmt: skip
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):

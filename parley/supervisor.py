@@ -1,8 +1,8 @@
 """The supervisor of an embedded stack: one process that starts all others, and starts again what dies.
 
 It is synchronous and has no thread: it loads what the services need once, then forks each of them before any event loop
-exists, so that they share that memory and a restart takes milliseconds. What is forked closes every descriptor that is not
-meant for it, above all the pipe by which nats-server's guardian notices that this process is gone.
+exists, so that they share that memory and a restart takes milliseconds. What is forked closes every descriptor that is
+not meant for it, above all the pipe by which nats-server's guardian notices that this process is gone.
 
     python -m parley.supervisor < order.json
 """
@@ -20,6 +20,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,8 @@ import msgspec
 from bus import accounts
 from bus.embedded import EmbeddedServer
 from bus.errors import BusError, ServerFailed
-from parley.stack import OWNER, AgentRow, Order, Running, Service
+from parley import keys
+from parley.stack import OTHER, OWNER, REMEMBERED, AgentRow, Order, Running, Service
 
 if TYPE_CHECKING:
     from parley.services import Report
@@ -62,8 +64,9 @@ class _Child:
 class Supervisor:
     """One stack in one state directory."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, on_ready: Callable[[Running], None] | None = None) -> None:
         self.order = order
+        self._on_ready = on_ready
         self.state = Path(order.state)
         self._children: list[_Child] = []
         self._ending = False
@@ -72,11 +75,12 @@ class Supervisor:
         self._said = b""
 
     def run(self) -> int:
-        """Start everything, keep it running, end it; the exit status. 0 also when another stack has the directory."""
+        """Start everything, keep it running, end it; the exit status. OTHER: another stack has the directory."""
         if not self._lock():
-            return 0
+            return OTHER
         self._signals()
         try:
+            self._remember()
             self._start_bus()
             self._publish()
             self._load()
@@ -87,7 +91,9 @@ class Supervisor:
                 self._turn()
             return 0
         except (BusError, OSError, ValueError) as error:
-            print(f"{type(error).__name__}: {error}" if isinstance(error, OSError) else error, file=sys.stderr, flush=True)
+            print(
+                f"{type(error).__name__}: {error}" if isinstance(error, OSError) else error, file=sys.stderr, flush=True
+            )
             return 1
         finally:
             self._end()
@@ -104,6 +110,12 @@ class Supervisor:
                 return True
             time.sleep(0.01)
         return False
+
+    def _remember(self) -> None:
+        """What runs here, for those who later only look at its sessions. Its environment may hold secrets, and stays
+        out."""
+        stack = msgspec.structs.replace(self.order.stack, env={})
+        accounts.write_private(self.state / REMEMBERED, msgspec.json.encode(stack))
 
     def _port_before(self) -> int:
         """The port of the stack before, so that whoever still uses it finds this one; 0 if there was none."""
@@ -134,19 +146,19 @@ class Supervisor:
         roles = {a.queue: _role(a) for a in stack.agents}
         moderators = tuple(f"moderator-{i}" for i in range(1, stack.moderators + 1))
         users = accounts.table(roles, moderators=moderators, clients=stack.clients, owners=(OWNER,))
-        self._credentials = self._keys(users)
+        self._credentials, self._token_key = keys.ensure(self.state / "keys", users)
         folder = self.state / "bus"
         folder.mkdir(exist_ok=True, mode=0o700)
         port = self._port_before()
         self._await_free(port)
-        keys = accounts.publics(self._credentials)
-        self._server = EmbeddedServer(folder, users, keys, port=port)
+        public = accounts.publics(self._credentials)
+        self._server = EmbeddedServer(folder, users, public, port=port)
         try:
             self._server.start()
         except ServerFailed:
             if not port:
                 raise
-            self._server = EmbeddedServer(folder, users, keys)  # someone else has the port by now
+            self._server = EmbeddedServer(folder, users, public)  # someone else has the port by now
             self._server.start()
         (folder / "port").write_text(str(self._server.port))
 
@@ -160,24 +172,6 @@ class Supervisor:
             except OSError:
                 return
             time.sleep(0.01)
-
-    def _keys(self, users: tuple[accounts.User, ...]) -> dict[str, accounts.Credentials]:
-        """Credentials of every user: those on disk stay as they are, so that a client's go on to be good."""
-        folder = self.state / "keys"
-        folder.mkdir(exist_ok=True, mode=0o700)
-        found: dict[str, accounts.Credentials] = {}
-        for user in users:
-            path = folder / f"{user.name}.json"
-            if path.exists():
-                old = accounts.load_credentials(path)
-                if (old.user, old.kind, old.account, old.queue) == (user.name, user.kind, user.account, user.queue):
-                    found[user.name] = old
-        for name, new in accounts.mint(u for u in users if u.name not in found).items():
-            new.save(folder / f"{name}.json")
-            found[name] = new
-        path = folder / "token.key"
-        self._token_key = accounts.load_token_key(path) if path.exists() else accounts.new_token_key(path)
-        return found
 
     def _load(self) -> None:
         """Import what the services need, once, and describe them."""
@@ -194,7 +188,7 @@ class Supervisor:
                 token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
                 checkpoint=checkpoint,
             )  # fmt: skip
-            self._children.append(_Child(name, self._serve(services, name, name, lambda make=make: make)))
+            self._children.append(_Child(name, self._serve(services, name, name, partial(_same, make))))
         for row in stack.agents:
             try:
                 spec = services.with_overrides(load(row.spec or row.queue), row.queue, row.model, row.options, row.room)
@@ -326,19 +320,25 @@ class Supervisor:
 
     def _publish(self) -> None:
         services = {
-            c.name: Service(pid=c.pid, ready=c.ready, metrics=c.metrics, starts=c.starts) for c in self._children if c.pid
+            c.name: Service(pid=c.pid, ready=c.ready, metrics=c.metrics, starts=c.starts)
+            for c in self._children
+            if c.pid
         }
         services[NATS] = Service(pid=self._server.pid, ready=True, starts=self._nats_starts)
         running = Running(
             supervisor=os.getpid(),
             url=self._server.url,
-            credentials={name: str(self.state / "keys" / f"{name}.json") for name in self._credentials},
+            credentials={name: str(keys.file(self.state / "keys", name)) for name in self._credentials},
             services=services,
             queues=tuple(a.queue for a in self.order.stack.agents),
             permanent=self.order.permanent,
             ready=bool(self._children) and all(c.ready for c in self._children),
         )
-        accounts.write_private(self.state / "stack.json", msgspec.json.format(msgspec.json.encode(running), indent=2) + b"\n")
+        write_private = accounts.write_private
+        write_private(self.state / "stack.json", msgspec.json.format(msgspec.json.encode(running), indent=2) + b"\n")
+        if running.ready and self._on_ready is not None:
+            self._on_ready(running)
+            self._on_ready = None
 
     # -- ending
     def _end(self) -> None:
@@ -366,6 +366,10 @@ class Supervisor:
             if child.pid:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child.pid, number)
+
+
+def _same(made: Any) -> Any:
+    return made
 
 
 def _ignore(*_: object) -> None:

@@ -5,7 +5,8 @@ import unicodedata
 _KEPT = frozenset("\n\t\u200c\u200d")
 """Line feed and tab; the joiners, without which some scripts and emoji fall apart."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Controls (C0, C1), format characters (bidi overrides, zero width, tags), surrogates, private use, unassigned, separators."""
+"""Controls (C0, C1), format characters (bidi overrides, zero width, tags), surrogates, private use, unassigned,
+separators."""
 
 
 def _visible(char: str) -> str:
@@ -18,8 +19,8 @@ def _visible(char: str) -> str:
 def clean(text: str) -> str:
     r"""The text with every character that a terminal would obey, or hide, written out.
 
-    ESC becomes the four characters `\x1b`, a right-to-left override `\u202e`; line feeds and tabs stay, CR LF is a line feed.
-    Nothing is removed, so that what was tried can be seen. Markup is not touched: show it as plain text.
+    ESC becomes the four characters `\x1b`, a right-to-left override `\u202e`; line feeds and tabs stay, CR LF is a
+    line feed. Nothing is removed, so that what was tried can be seen. Markup is not touched: show it as plain text.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -40,7 +40,11 @@ def post_lines(post: Post, width: int = _WIDE) -> Iterator[Line]:
         yield "quiet", f"  {line(post.seat)} words the result: {line(str(body.get('answer', '')), width)}"
     else:
         who = f"{post.seat}: " if post.seat else ""
-        yield "", f"  [{line(post.channel)}] {line(who)}{line(post.kind)} {line(bytes(post.body).decode(errors='replace'), width)}"
+        said = line(bytes(post.body).decode(errors="replace"), width)
+        yield (
+            "",
+            f"  [{line(post.channel)}] {line(who)}{line(post.kind)} {said}",
+        )
 
 
 def result_lines(result: Result) -> Iterator[Line]:
@@ -56,7 +60,10 @@ def result_lines(result: Result) -> Iterator[Line]:
     facts = [f"confidence {float(outcome.get('confidence') or 0):.2f}", stop_words(result)]
     yield "stop" if result.stop.converged else "score", "; ".join(facts)
     for other in outcome.get("minority") or ():
-        yield "", f"Minority: {line(str(other['seat']))} holds {line(str(other['answer']), 300)} ({other['confidence']:.2f})"
+        yield (
+            "",
+            f"Minority: {line(str(other['seat']))} holds {line(str(other['answer']), 300)} ({other['confidence']:.2f})",
+        )
     first = outcome.get("first_round_majority")
     if first and first != answer:
         yield "quiet", f"First round's majority: {line(str(first), 300)}"
@@ -95,7 +102,10 @@ def _position(seat: str, body: Mapping[str, Any], width: int) -> Iterator[Line]:
         return
     change = body.get("change", "kept")
     moved = "" if change == "kept" else f" [{line(str(change))}: {line(str(body.get('change_reason', '')), width)}]"
-    yield "seat", f"  {line(seat)} ({float(body.get('confidence', 0)):.2f}): {line(str(body.get('answer', '')), width)}{moved}"
+    yield (
+        "seat",
+        f"  {line(seat)} ({float(body.get('confidence', 0)):.2f}): {line(str(body.get('answer', '')), width)}{moved}",
+    )
     if body.get("reasoning"):
         yield "quiet", f"      {line(str(body['reasoning']), width)}"
 

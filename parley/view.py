@@ -195,8 +195,8 @@ class LiveView(QuietView):
         self._scene = Scene()
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._live = RichLive(
-            console=self._console, transient=True, refresh_per_second=8, get_renderable=self._render, redirect_stdout=False,
-            redirect_stderr=False,
+            console=self._console, transient=True, refresh_per_second=8, get_renderable=self._render,
+            redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
         self._live.start()
 
@@ -260,7 +260,8 @@ class LiveView(QuietView):
 
 
 def choose(*, json: bool, quiet: bool, plain: bool) -> View:
-    """The view for this output: none for JSON, the answer alone, plain lines where there is no terminal, or the live one."""
+    """The view for this output: none for JSON, the answer alone, plain lines where there is no terminal, or the live
+    one."""
     import os
 
     if json:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from schemas.wire import InvalidValue, in_range
+from schemas.wire import InvalidValue, in_range, not_empty
 
 DIMENSIONS = ("facts", "approach", "priority")
 """Dimensions of agreement (seed, "Future Enhancements", 4)."""
@@ -58,12 +58,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
 
+def at_most(field: str, text: str, characters: int) -> None:
+    """Refuse a text that is too long: a whole round, and a panel's positions in one turn, must fit one message."""
+    if len(text) > characters:
+        raise InvalidValue(field, f"{len(text):,} characters", f"allowed are at most {characters:,}")
+
+
+def few(field: str, items: tuple[object, ...], most: int) -> None:
+    """Refuse a list that is too long."""
+    if len(items) > most:
+        raise InvalidValue(field, f"{len(items)} items", f"allowed are at most {most}")
+
+
 class Citation(msgspec.Struct, frozen=True, kw_only=True):
     """A verbatim span of a document."""
 
     document: str
     """The document's name."""
     quote: str
+
+    def __post_init__(self) -> None:
+        at_most("quote", self.quote, 1_000)
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,10 +105,11 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidValue("change", self.change, "allowed are " + ", ".join(CHANGES))
         if not self.abstains and not self.answer.strip():
             raise InvalidValue("answer", self.answer, "it must not be empty")
-        if len(self.answer) > 2_000:
-            raise InvalidValue("answer", f"{len(self.answer):,} characters", "allowed are at most 2,000")
-        if len(self.reasoning) > 40_000:
-            raise InvalidValue("reasoning", f"{len(self.reasoning):,} characters", "allowed are at most 40,000")
+        at_most("answer", self.answer, 2_000)
+        at_most("reasoning", self.reasoning, 40_000)
+        at_most("change_reason", self.change_reason, 4_000)
+        few("citations", self.citations, 20)
+        few("moved_by", self.moved_by, 20)
         if self.change != "kept" and not self.change_reason.strip():
             raise InvalidValue("change_reason", self.change_reason, f"a position that was {self.change} needs a reason")
 
@@ -158,6 +174,11 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
             in_range(f"dimensions.{name}", value, 0, 100)
         if self.convergence not in ("improving", "stable", "diverging"):
             raise InvalidValue("convergence", self.convergence, "allowed are improving, stable, diverging")
+        at_most("comment", self.comment, 4_000)
+        for name in ("agreements", "key_disagreements"):
+            few(name, getattr(self, name), 20)
+            for text in getattr(self, name):
+                at_most(name, text, 1_000)
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,8 +222,8 @@ class Synthesis(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         in_range("confidence", self.confidence, 0, 1)
-        if not self.answer.strip():
-            raise InvalidValue("answer", self.answer, "it must not be empty")
+        not_empty("answer", self.answer, 10_000)
+        at_most("reasoning", self.reasoning, 40_000)
 
 
 class MinorityReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,8 +34,8 @@ def make_model(name: str, options: Mapping[str, Any] | None = None) -> Model:
     Parameters
     ----------
     name
-        `extractive`; `recorded` (option `path`); or `module:attribute`, a callable that takes the options as one mapping.
-        It comes from the operator's configuration and never from the bus.
+        `extractive`; `recorded` (option `path`); or `module:attribute`, a callable that takes the options as one
+        mapping. It comes from the operator's configuration and never from the bus.
 
     Raises
     ------

@@ -90,7 +90,7 @@ def _counted(n: float, unit: str) -> str:
 
 
 def duration(number: float, unit: str) -> Found:
-    """(key, text) of a length of time, the same for 14 days and two weeks, 24 hours and one day, 12 months and a year."""
+    """(key, text) of a length of time, the same for 14 days and two weeks, 24 hours and a day, 12 months and a year."""
     unit = unit.lower()
     unit = unit if unit in ("s", "ms") else unit.rstrip("s")
     if unit in _MONTHS:

@@ -1,4 +1,4 @@
-"""A panelist without a language model: it weighs the sentences it holds and those others quote, and answers accordingly.
+"""A panelist without a language model: it weighs the sentences it holds and those that others quote.
 
 It keeps its answer unless evidence that is new to it turns the balance; that others hold another answer does not move
 it.
@@ -45,7 +45,7 @@ def position(shown: Shown, corpus: Corpus) -> tuple[Position, bool]:
 
 
 def gather(shown: Shown, corpus: Corpus) -> tuple[list[Evidence], bool]:
-    """All sentences that may count: the own ones, then what others quoted, in an order that does not depend on theirs."""
+    """All sentences that may count: the own ones, then what others quoted, in an order that does not rest on theirs."""
     texts = [(d.name, corpus.text(d)) for d in shown.documents]
     injected = False
     evidence = []

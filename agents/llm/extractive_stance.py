@@ -4,56 +4,60 @@ This is a word count and no understanding. It takes irony literally, and it know
 """
 
 import re
+from functools import lru_cache
 
-from agents.retrieval.corpus import Sentence, stem, words
+from agents.retrieval.corpus import Sentence, stem, word_set, words
 
+KEPT = 20_000
+"""Sentences whose reading is kept: a seat is asked about the same ones in every round."""
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(w) for w in words(text))
-
-
-GOOD = _stems(
-    """recommend recommended prefer preferred best better good works worked reliable safe safer safely cheap cheaper
-    fast faster quick quickly meets met satisfies fits suits suitable adequate enough sufficient suffices sufficed
-    succeeds succeeded success successful passes passed protects protected saves saved caught catches detected
-    recovered recovers restorable improved improves improvement benefit benefits advantage advantages ideal simple
-    simpler simplest easy easier stable robust secure comfortable comfortably affordable right correct well-suited
-    healthy complies compliant complied covers covered supports wins won pays worthwhile worth wise essential
-    valuable resilient proven confirms confirmed"""
+GOOD = word_set(
+    """recommend recommends recommended recommending prefer prefers preferred good better best works worked reliable
+    reliably safe safer safest safely cheap cheaper cheapest fast faster fastest quick quicker quickly meets met
+    satisfies satisfied fits suits suitable adequate enough sufficient suffices sufficed succeed succeeds succeeded
+    success successful successfully passes passed protects protected saves saved caught catches detects detected
+    recovered recovers restorable improves improved improvement benefit benefits advantage advantages ideal simple
+    simpler simplest easy easier easiest easily stable robust secure comfortable comfortably affordable correct
+    correctly healthy complies compliant complied supports wins won worthwhile worth wise essential valuable
+    resilient proven confirms confirmed liked likes popular helps helped effective efficient"""
 )
-BAD = _stems(
-    """bad worse worst fails failed failing lost loses losing loss lose risky danger dangerous expensive costly slow
-    slower delayed slowly breached cannot unable violates violated violation insufficient inadequate missed misses
-    broke broken breaks breaking wrong incorrect unsafe unreliable trouble troubled damage damaged damages corrupt
-    corrupted corruption overrun exceeded exceeds exceeding burden wasteful waste wasted fragile brittle vulnerable
-    impossible impractical unacceptable unsuitable disadvantage drawback drawbacks harm harmful harms penalty fine
-    fined disruption overload overloaded abandoned regret regretted irrecoverable unrecoverable gone downtime hard
-    difficult complex complexity overkill too shortfall"""
+BAD = word_set(
+    """bad worse worst badly fail fails failed failing lost loses losing loss losses lose risky riskier danger
+    dangerous expensive costly slow slower slowest delayed breached cannot unable violate violates violated
+    violation insufficient inadequate missed misses broke broken breaks breaking wrong wrongly incorrect unsafe
+    unreliable unstable trouble troubled damage damaged damages corrupt corrupted corruption overran overrun
+    exceeded exceeds exceeding burden wasteful waste wasted fragile brittle vulnerable impossible impractical
+    unacceptable unsuitable disadvantage disadvantages drawback drawbacks harm harmful harms penalty penalties
+    fined disruption disruptions overload overloaded abandoned regret regretted irrecoverable unrecoverable
+    downtime difficult complex complexity overkill too shortfall rejected refused hurts hurt suffers suffered"""
 )
-TOPICS = _stems(
-    """risk error incident delay failure fault outage breach complaint problem defect accident shortage threat issue"""
+TOPICS = word_set(
+    """risk risks error errors incident incidents delay delays failure failures fault faults outage outages breach
+    breaches complaint complaints problem problems defect defects accident accidents shortage shortages threat
+    threats issue issues"""
 )
 """Bad things as topics: a sentence may be about them without blaming anything, so they count half, and once."""
-_NEGATORS = _stems(
+_NEGATORS = word_set(
     """not no never nor neither without hardly cannot can't don't doesn't didn't isn't aren't wasn't weren't won't
     wouldn't shouldn't couldn't hasn't haven't nobody nothing none"""
 )
-_REDUCERS = _stems(
-    """reduce reduced reduces cut cuts prevent prevented prevents avoid avoided avoids fewer less lower lowered lowers
-    eliminate eliminated eliminates remove removed removes halve halved shrank drop dropped spare spared minimise
-    minimised minimize minimized limit limited limits contain contained"""
+_REDUCERS = word_set(
+    """reduce reduced reduces reducing cut cuts cutting prevent prevented prevents avoid avoided avoids fewer less
+    lower lowered lowers eliminate eliminated eliminates remove removed removes halve halved halves shrank drop
+    dropped spare spared minimise minimised minimize minimized limit limited limits contain contained contains
+    caught catches detects detected"""
 )
-_REVERSED = _stems(
+_REVERSED = word_set(
     """stop stopping drop dropping remove removing abandon abandoning ban banning avoid avoiding delay delaying retire
-    retiring disable disabling quit quitting cancel cancelling end ending leave leaving reject"""
+    retiring disable disabling quit quitting cancel cancelling end ending leave leaving reject rejecting"""
 )
-_NORMS = _stems("""must require required requires requirement mandatory obliged obligation statutory shall minimum""")
-_FIRM = _stems(
-    """measured measure measurement test tested tests audit audited auditor incident postmortem data showed shows
-    trial trials benchmark recorded observed proved verified statutory regulation law contract drill rehearsal
-    percent"""
+_NORMS = word_set("""must require requires required requirement mandatory obliged obligation statutory shall minimum""")
+_FIRM = word_set(
+    """measured measurement measurements test tests tested audit audited auditors auditor incident postmortem data
+    showed shows trial trials benchmark benchmarks recorded record records observed proved verified statutory
+    regulation law contract drill drills rehearsal percent"""
 )
-_HEDGES = _stems(
+_HEDGES = word_set(
     """might maybe perhaps possibly probably rumour rumor hearsay anecdotal anecdote guess guessed suppose supposedly
     allegedly seems feel feels felt believe believes think thinks opinion hope hopes likely unsure apparently"""
 )
@@ -84,6 +88,7 @@ _SOURCES = (
 )
 
 
+@lru_cache(maxsize=KEPT)
 def is_instruction(text: str) -> bool:
     """Whether a sentence talks to the reader as to a machine: such a sentence is no evidence of anything."""
     return bool(_INJECTION.search(text))
@@ -97,18 +102,20 @@ def source_weight(document: str) -> float:
     return 1.0
 
 
+@lru_cache(maxsize=KEPT)
 def firmness(sentence: Sentence) -> float:
     """How firmly a sentence speaks: 0.5 for a guess to 1.3 for what was measured or is prescribed."""
-    found = {stem(w) for w in sentence.words}
+    found = set(sentence.words)
     if found & _HEDGES:
         return 0.5
     firm = bool(found & _FIRM) or bool(found & _NORMS) or any(w[0].isdigit() for w in sentence.words)
     return 1.3 if firm else 1.0
 
 
-def polarity(text: str) -> float:
-    """Praise less blame in a clause, -1 to 1; 0 where it has neither."""
-    found = [stem(w) for w in words(text)]
+@lru_cache(maxsize=KEPT)
+def polarity(text: str, ignored: frozenset[str] = frozenset()) -> float:
+    """Praise less blame in a clause, -1 to 1; 0 where it has neither. Stems in `ignored` are neither."""
+    found = words(text)
     total = 0.0
     topics = 0
     for i, word in enumerate(found):
@@ -116,7 +123,7 @@ def polarity(text: str) -> float:
         if word in TOPICS:
             topics += 1
             value = -0.5 if topics == 1 else 0.0
-        if not value:
+        if not value or stem(word) in ignored:
             continue
         window = found[max(0, i - 4) : i]
         if value < 0 and any(w in _REDUCERS for w in window):
@@ -129,24 +136,25 @@ def polarity(text: str) -> float:
 
 def is_norm(sentence: Sentence) -> bool:
     """Whether the sentence prescribes something."""
-    return any(stem(w) in _NORMS for w in sentence.words)
+    return not _NORMS.isdisjoint(sentence.words)
 
 
 def is_negated(sentence: Sentence) -> bool:
     """Whether the sentence denies what it says."""
-    return any(stem(w) in _NEGATORS for w in sentence.words)
+    return not _NEGATORS.isdisjoint(sentence.words)
 
 
-def is_reversed(terms: tuple[str, ...]) -> bool:
+def is_reversed(question: str) -> bool:
     """Whether a question asks about ending something or about a fault, so that praise of its object is a no."""
-    return sum(1 for t in terms if t in _REVERSED or t in BAD or t in TOPICS) % 2 == 1
+    return sum(1 for w in set(words(question)) if w in _REVERSED or w in BAD or w in TOPICS) % 2 == 1
 
 
+@lru_cache(maxsize=KEPT)
 def about(text: str, marks: frozenset[str], rivals: frozenset[str]) -> tuple[float, float]:
     """(how far a sentence names something, 0 to 1; how it speaks of it, -1 to 1).
 
-    A clause counts when it names the thing. What stands behind "than", "instead of" and the like is judged the other way
-    round; a clause that names a rival too, without such a word, says little about either.
+    A clause counts when it names the thing. What stands behind "than", "instead of" and the like is judged the other
+    way round; a clause that names a rival too, without such a word, says little about either.
     """
     named, total = 0.0, 0.0
     for clause in _clauses(text):

@@ -88,7 +88,7 @@ def _relevances(question: Question, evidence: Sequence[Evidence]) -> list[float]
 
 
 def beliefs(question: Question, found: Sequence[Candidate]) -> dict[str, float]:
-    """Share of belief of each candidate; where the question does not list the answers, some is kept for none of them."""
+    """Share of belief of each candidate; where the question lists no answers, some is kept for none of them."""
     temperature = SHARP if question.kind in (FIGURE, NAME) else TEMPERATURE
     most = max(c.score for c in found)
     raised = [math.exp((c.score - most) / temperature) for c in found]
@@ -125,7 +125,7 @@ def _yes_no(
     question: Question, evidence: Sequence[Evidence], relevances: Sequence[float], weights: Sequence[float]
 ) -> list[Candidate]:
     sides: dict[str, list[Weighed]] = {"Yes": [], "No": []}
-    turned = -1.0 if stance.is_reversed(question.terms) else 1.0
+    turned = -1.0 if stance.is_reversed(question.text) else 1.0
     terms = set(question.terms)
     for e, rel, weight in zip(evidence, relevances, weights, strict=True):
         covered = len(terms & set(e.sentence.stems)) / max(1, len(terms))
@@ -149,7 +149,7 @@ def _figures(
         offered = dict(figures.find(question, e.sentence))
         if rel <= 0 or not offered:
             continue
-        value = stance.polarity(e.sentence.text)
+        value = stance.polarity(e.sentence.text, frozenset(question.terms))
         if stance.is_norm(e.sentence):
             value = max(value, 0.0) + 0.6
         value = value if value < 0 else 1.0 + 0.5 * min(value, 1.0)

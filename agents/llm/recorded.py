@@ -1,7 +1,7 @@
 """Replies from a file, and how such a file is made.
 
-One JSON text a line: `{"key": ["consensus", "revise", "panelist_1", 2, 1], "body": {...}, "usage": {...}, "flags": []}`,
-the key being protocol, kind, seat, round and attempt. A later line for the same key replaces an earlier one.
+One JSON text a line: `{"key": ["consensus", "answer", "panelist_1", 1, 1], "body": {...}, "usage": {}, "flags": []}`;
+its key is protocol, kind, seat, round and attempt. A later line for the same key replaces an earlier one.
 """
 
 from collections.abc import Mapping

@@ -34,7 +34,7 @@ STOP = word_set(
 )
 """Words that say nothing about the subject of a question."""
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|approx|Dr|Mr|Mrs|Ms|St|No|Fig|Inc|Ltd|etc)|\b[A-Z])\.$")
 _MARKER = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s+")
@@ -77,7 +77,7 @@ def stem(word: str) -> str:
 
 def words(text: str) -> tuple[str, ...]:
     """Words and numbers, lower case, in order."""
-    return tuple(m.replace("’", "'") for m in _WORD.findall(text.lower()))
+    return tuple(_WORD.findall(text.lower().replace("’", "'")))
 
 
 def stems(text: str) -> tuple[str, ...]:

@@ -9,15 +9,20 @@ from coordinator.table import View
 from schemas.consensus import Assessment, Citation, MinorityReport, Outcome, Position, Synthesis
 from schemas.wire import decode
 
+_FULL_BYTES = 1_000_000
+"""Positions of all rounds together; above it the result names their posts in place of repeating them: it is one
+message."""
+
 
 def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
     """(Outcome as builtins, one object a round).
 
     The prevailing answer is the weighted plurality's. Its confidence is the weighted mean confidence of the seats that
-    hold it times their share of the voters' weight: 1 only where everybody is certain of the same. """
+    hold it times their share of the voters' weight: 1 only where everybody is certain of the same."""
     votes = voters(view, state.held)
     found = groups(votes, weights(view))
-    rounds = tuple(_round(r, view) for r in state.rounds)
+    size = sum(len(bytes(view.posts[n].body)) for r in state.rounds for n in r.posts.values())
+    rounds = tuple(_round(r, view, size <= _FULL_BYTES) for r in state.rounds)
     flips = sum(len(r.bare_flips) for r in state.rounds)
     if not found:
         nothing = Outcome(
@@ -68,22 +73,26 @@ def _evidence(g: Group, votes: dict[str, Position]) -> tuple[Citation, ...]:
     return tuple({(c.document, c.quote): c for seat in g.seats for c in votes[seat].citations}.values())
 
 
-def _round(r: Round, view: View) -> dict[str, Any]:
+def _round(r: Round, view: View, full: bool) -> dict[str, Any]:
     assessed = None if r.assessment is None else decode(view.posts[r.assessment].body, Assessment)
     positions: dict[str, Any] = {}
     for seat, post in r.posts.items():
         p = position(view, post)
         positions[seat] = {
-            "answer": p.answer,
+            "answer": p.answer if full else p.answer[:200],
             "confidence": p.confidence,
             "change": p.change,
-            "change_reason": p.change_reason,
-            "reasoning": p.reasoning,
-            "citations": _builtins(p.citations),
-            "moved_by": _builtins(p.moved_by),
             "abstains": p.abstains,
             "flip_without_evidence": seat in r.bare_flips,
+            "post": post,
         }
+        if full:
+            positions[seat] |= {
+                "change_reason": p.change_reason,
+                "reasoning": p.reasoning,
+                "citations": _builtins(p.citations),
+                "moved_by": _builtins(p.moved_by),
+            }
     return {
         "round": r.number,
         "score": r.score,

@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import TypeVar
 
 from schemas.consensus import Position
-from schemas.text import normalise, squeeze, tokens
+from schemas.text import normalise, same, squeeze, tokens
 
 T = TypeVar("T")
 
@@ -60,9 +60,9 @@ def cosine(one: Mapping[str, int], other: Mapping[str, int]) -> float:
 
 def answers_alike(one: str, other: str) -> float:
     """1.0 for the same answer (schemas.text.normalise), else the share of words that both have."""
-    if normalise(one) == normalise(other):
+    if same(one, other):
         return 1.0
-    return jaccard(frozenset(tokens(one)), frozenset(tokens(other)))
+    return jaccard(frozenset(normalise(one).split()), frozenset(normalise(other).split()))
 
 
 def dimensions(positions: Sequence[Position], weights: Sequence[float]) -> dict[str, float]:

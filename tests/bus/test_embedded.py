@@ -128,7 +128,7 @@ PARENT = """
     server = EmbeddedServer(Path(sys.argv[1]), users, accounts.publics(accounts.mint(users))).start()
     print(server.pid, server._guardian.pid, server.port, flush=True)
     sys.stdin.readline()
-    {end}
+    END
 """
 
 ENDS = {
@@ -142,20 +142,20 @@ ENDS = {
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
 async def test_gone_when_its_parent_ends(tmp_path: Path, eventually: Eventually, end: str) -> None:
-    parent = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(PARENT.format(end=end)), str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+    pipe = asyncio.subprocess.PIPE
+    code = textwrap.dedent(PARENT.replace("END", end))
+    parent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", code, str(tmp_path)),
+        stdin=pipe,
+        stdout=pipe,
+        stderr=asyncio.subprocess.DEVNULL,
         cwd=Path(__file__).parents[2],
-        text=True,
     )
-    assert parent.stdin is not None and parent.stdout is not None
-    pid, guardian, port = map(int, (await asyncio.to_thread(parent.stdout.readline)).split())
+    assert parent.stdout is not None
+    pid, guardian, port = map(int, (await parent.stdout.readline()).split())
     assert listens(port) and not gone(pid) and not gone(guardian)
-    parent.communicate("end\n", timeout=10)
+    await asyncio.wait_for(parent.communicate(b"end\n"), 10)
     await eventually(lambda: gone(pid) and gone(guardian) and not listens(port))
-    assert parent.returncode is not None
 
 
 async def test_reload_adds_and_revokes_users(server: EmbeddedServer, eventually: Eventually) -> None:

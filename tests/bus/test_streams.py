@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from nats.aio.msg import Msg
 
 from bus import accounts, streams, subjects
 from bus.connection import Connection, PubAck
@@ -99,17 +100,23 @@ async def test_in_refuses_a_flood_on_one_subject_only(dial: Dial) -> None:
     assert (await client.store(subjects.inbox("client", "client", "calm"), b"fine")).stream == streams.IN
 
 
-async def test_turns_are_stored_once_and_handed_out_again(dial: Dial) -> None:
+async def test_turns_are_stored_once_and_handed_out_again(dial: Dial, eventually: Eventually) -> None:
     moderator, agent = await dial("moderator"), await dial("panel_2")
     subject = subjects.work("panel_2", "again", "1")
     for duplicate in (False, True):
         assert (await moderator.store(subject, b"turn", msg_id="again-1")).duplicate is duplicate
-    ask = b'{"batch":1,"expires":5000000000}'
-    first = await agent.request(accounts.next_subject("panel_2"), ask, 6.0)
-    second = await agent.request(accounts.next_subject("panel_2"), ask, 6.0)  # after ack_wait
-    assert first.data == second.data == b"turn"
-    assert first.reply != second.reply
-    await agent.request(second.reply, b"+ACK", 5.0)
+    heard: list[Msg] = []
+
+    async def keep(msg: Msg) -> None:
+        heard.append(msg)
+
+    inbox = agent.nc.new_inbox()
+    await agent.subscribe(inbox, keep)
+    await agent.publish(accounts.next_subject("panel_2"), b'{"batch":2,"expires":8000000000}', reply=inbox)
+    await eventually(lambda: len(heard) == 2)  # the second after ack_wait
+    assert [m.data for m in heard] == [b"turn", b"turn"]
+    assert heard[0].reply != heard[1].reply
+    await agent.request(heard[1].reply, b"+ACK", 5.0)
     assert await count(moderator, streams.WORK, subject) == 0
 
 
@@ -155,6 +162,6 @@ async def test_timers_survive_the_server(bus: Bus, dial: Dial, eventually: Event
     bus.server.kill()
     bus.server.restart()
     await asyncio.wait_for(back.wait(), 10)
-    for sid in ("meanwhile", "afterwards"):
-        await eventually(lambda sid=sid: fired(conn, sid))
-        assert await fired(conn, sid) == 1
+    await eventually(lambda: fired(conn, "afterwards"))
+    await eventually(lambda: fired(conn, "meanwhile"))
+    assert [await fired(conn, sid) for sid in ("meanwhile", "afterwards")] == [1, 1]

@@ -8,7 +8,7 @@ from coordinator.budget import Ledger, Reservation, reservation, shortfall, tota
 from coordinator.machine import Inadmissible
 from schemas.session import Budget, Seat
 from schemas.turn import Caps, Usage
-from tests.coordinator.consensus_play import Play, says, workers
+from tests.coordinator.consensus_play import SECOND, Play, says, workers
 
 PAID = Seat(seat="s", role="r", queue="q", metered=True, usd_per_million_input=2.0, usd_per_million_output=10.0)
 FREE = Seat(seat="s", role="r", queue="q")
@@ -16,7 +16,7 @@ FREE = Seat(seat="s", role="r", queue="q")
 
 def test_a_turn_reserves_its_caps_times_its_calls() -> None:
     caps = Caps(input_tokens=1_000, output_tokens=100, calls=2)
-    assert reservation(PAID, caps) == Reservation(2_200, 2, pytest.approx(2 * (1_000 * 2 + 100 * 10) / 1e6))
+    assert reservation(PAID, caps) == Reservation(2_200, 2, 2 * (1_000 * 2 + 100 * 10) / 1e6)
     assert reservation(FREE, caps) == Reservation(0, 2, 0.0)
 
 
@@ -50,7 +50,9 @@ def test_who_uses_nothing_is_not_stopped_by_a_used_up_budget() -> None:
 
 def test_report() -> None:
     ledger = Ledger().add("b", Usage(input_tokens=1, output_tokens=2, calls=1, cost_usd=0.5), answered=True)
-    ledger = ledger.add("a", Usage(input_tokens=10, calls=2, estimated=True), answered=False).lose(Reservation(7, 1, 0), 2)
+    ledger = ledger.add("a", Usage(input_tokens=10, calls=2, estimated=True), answered=False).lose(
+        Reservation(7, 1, 0), 2
+    )
     got = ledger.report()
     assert (got.turns, got.calls, got.input_tokens, got.output_tokens, got.cost_usd) == (1, 3, 11, 2, 0.5)
     assert (got.unaccounted_turns, got.unaccounted_tokens, got.estimated) == (2, 14, True)
@@ -75,8 +77,8 @@ moves = st.lists(
 def test_no_run_passes_its_budget(
     moves: list[tuple[int, str, int]], tokens: int | None, calls: int | None, cents: float | None
 ) -> None:
-    """Whatever the turns in flight come to, up to their caps: used, unaccounted and in flight stay within every limit; of a
-    turn that was handed out more than once only the first time was asked for, so that those come on top."""
+    """Whatever the turns in flight come to, up to their caps: used, unaccounted and in flight stay within every limit;
+    of a turn that was handed out more than once only the first time was asked for, so that those come on top."""
     there = workers(3, metered=True, usd_per_million_input=3.0, usd_per_million_output=9.0)
     budget = Budget(tokens=tokens, calls=calls, cost_usd=None if cents is None else cents / 100)
     try:
@@ -96,7 +98,7 @@ def test_no_run_passes_its_budget(
         )  # fmt: skip
         body: dict[str, object] = {"score": share} if ask.kind == "score" else {"answer": f"a{share % 2}"}
         body |= {} if ask.kind == "score" else {"reasoning": "r", "confidence": 0.5}
-        if move == "expire":
+        if move == "expire" or ask.deadline_ns <= play.now_ns + SECOND:
             play.expire()
         else:
             deliveries = 2 if move == "redeliver" else 1

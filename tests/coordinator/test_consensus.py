@@ -1,4 +1,4 @@
-"""consensus beyond its seed: anonymity, honesty of changes, minority, weights, what happens when somebody is missing."""
+"""consensus beyond its seed: anonymity, honest changes, the minority, weights, and who is missing."""
 
 from typing import Any
 
@@ -31,7 +31,9 @@ def test_order_of_peers_differs_by_seat_and_round() -> None:
         seats = {seat: [play.session.posts[n].seat for n in ask.sees] for seat, ask in play.turns().items()}
         orders.append(seats)
     assert len({tuple(o["panelist_1"]) for o in orders}) == 3
-    without = {seat: tuple(s for s in order if s not in ("panelist_1", "panelist_2")) for seat, order in orders[0].items()}
+    without = {
+        seat: tuple(s for s in order if s not in ("panelist_1", "panelist_2")) for seat, order in orders[0].items()
+    }
     assert without["panelist_1"] != without["panelist_2"]
 
 
@@ -115,7 +117,7 @@ def revising() -> Play:
         (says("Kaunas", **ADOPTS), "the answer is still 'Kaunas'"),
         (says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "since 1323"),)), ""),
         (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Latvia."),)), ""),
-        (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Poland."),)), "moved_by: this does not stand in b.md"),
+        (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Poland."),)), "moved_by: this does not stand in"),
         (says("Riga", **ADOPTS, moved_by=(cite("a.md", "Kaunas was the temporary capital"),)), "not new to you"),
         (says("", abstains=True), ""),
     ],
@@ -230,6 +232,36 @@ def test_what_is_not_converged_is_never_called_consensus(scores: tuple[float, ..
     assert b"consensus" not in encode(play.result.outcome) + encode(play.result.stop)
 
 
+def test_a_long_session_still_has_a_result_of_one_message() -> None:
+    play = Play({"max_rounds": 6, "stuck_rounds": 9}, panel=6)
+    for _ in range(6):
+        play.round(10, *(says(f"{i} " + "x" * 500, reasoning="r" * 39_000) for i in range(6)))
+    play.cancel()
+    assert len(play.log[-1]) < 300_000
+    last = play.result.rounds[5]["positions"]["panelist_2"]
+    assert "reasoning" not in last
+    assert len(last["answer"]) == 200
+    assert play.session.posts[last["post"]].seat == "panelist_2"
+    assert len(play.result.outcome["reasoning"]) == 39_000
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"reasoning": "r" * 40_001},
+        {"answer": "a" * 2_001},
+        {"change_reason": "c" * 4_001},
+        {"citations": [{"document": "a.md", "quote": "q"}] * 21},
+        {"citations": [{"document": "a.md", "quote": "q" * 1_001}]},
+        {"moved_by": [{"document": "a.md", "quote": "q"}] * 21},
+    ],
+)
+def test_positions_are_bounded(more: dict[str, Any]) -> None:
+    play = Play()
+    play.reply("panelist_1", {"answer": "a", "reasoning": "r", "confidence": 0.5, **more})
+    assert "allowed are at most" in play.turn("panelist_1").ask.error
+
+
 # ---------------------------------------------------------------- weights
 
 
@@ -331,7 +363,10 @@ def test_unaffordable_round_stops_and_still_synthesizes() -> None:
         play.reply(seat, says(seat), usage=_tokens(1_500))
     play.reply("analyst", Analysis(score=50), usage=_tokens(200))
     assert play.stop["reason"] == "budget"
-    assert "budget.tokens: limit 10000, used or reserved 6700, the next turns may take 6000" in play.stop["certificate"]["what"]
+    assert (
+        "budget.tokens: limit 10000, used or reserved 6700, the next turns may take 6000"
+        in play.stop["certificate"]["what"]
+    )
     assert play.turn("analyst").ask.kind == "synthesize"
     play.synthesize("because")
     assert ended(play)["source"] == "synthesis"

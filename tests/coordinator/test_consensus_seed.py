@@ -1,4 +1,4 @@
-"""One test a sentence of seeds/iterative-debate.md, "Key Improvements" to "MCP Integration"; the docstrings quote it."""
+"""One test a sentence of seeds/iterative-debate.md, "Key Improvements" to "MCP Integration", quoted."""
 
 import pytest
 
@@ -20,7 +20,9 @@ def brief(play: Play, seat: str) -> PanelBrief:
 def test_round_1_is_independent() -> None:
     """Round 1: All models give independent answers."""
     play = Play()
-    assert {(t.kind, t.round, t.sees, t.own, t.stream) for t in play.turns().values()} == {("answer", 1, (), None, False)}
+    assert {(t.kind, t.round, t.sees, t.own, t.stream) for t in play.turns().values()} == {
+        ("answer", 1, (), None, False)
+    }
     assert list(play.turns()) == ["panelist_1", "panelist_2", "panelist_3"]
 
 
@@ -156,7 +158,8 @@ def test_stuck_looks_at_the_last_rounds_only() -> None:
 
 @pytest.mark.parametrize(
     ("score", "band"),
-    [(100, "strong"), (90, "strong"), (89.9, "moderate"), (70, "moderate"), (69.9, "weak"), (50, "weak"), (49.9, "none"), (0, "none")],
+    [(100, "strong"), (90, "strong"), (89.9, "moderate"), (70, "moderate"),
+     (69.9, "weak"), (50, "weak"), (49.9, "none"), (0, "none")],
 )  # fmt: skip
 def test_bands(score: float, band: str) -> None:
     """90-100%: Strong consensus; 70-89%: Moderate consensus; 50-69%: Weak consensus; 0-49%: No consensus."""
@@ -302,8 +305,8 @@ def test_full_visibility() -> None:
     ("change", "answer"), [("kept", "Kaunas"), ("partly", "Kaunas until 1940, then Vilnius"), ("adopted", "Vilnius")]
 )
 def test_position_update(change: str, answer: str) -> None:
-    """Maintain position with additional justification; partially agree and modify stance; fully adopt different position
-    if convinced."""
+    """Maintain position with additional justification; partially agree and modify stance; fully adopt different
+    position if convinced."""
     play = Play()
     play.round(45, "Vilnius", "Kaunas", "Vilnius")
     reason = "" if change == "kept" else "history"
@@ -312,7 +315,8 @@ def test_position_update(change: str, answer: str) -> None:
 
 
 def test_decision_point() -> None:
-    """Decision Point: Continue iteration or proceed to synthesis - the moderator decides, whatever the analyst thinks."""
+    """Decision Point: Continue iteration or proceed to synthesis - the moderator decides, whatever the analyst
+    thinks."""
     play = Play()
     play.answers("Vilnius", "Kaunas", "Riga")
     play.score(45, should_continue=False, convergence="diverging")
@@ -427,7 +431,7 @@ def test_the_analyst_is_told_the_disagreements_of_the_round_before() -> None:
     ],
 )
 def test_overrides_are_checked(given: dict[str, object], text: str) -> None:
-    """maxIterations (optional): Override max iterations; consensusThreshold (optional): Override consensus threshold."""
+    """maxIterations (optional): Override max iterations; consensusThreshold (optional): the threshold."""
     with pytest.raises(Inadmissible) as refused:
         Play(given)
     assert text in str(refused.value)

@@ -245,7 +245,7 @@ def test_a_budget_that_holds_exactly_one_round_and_the_end() -> None:
     play.reply("analyst", Analysis(score=50), usage=Usage(input_tokens=1_000, calls=1))
     assert play.stop["reason"] == "cap"
     assert play.turn("analyst").ask.final
-    with pytest.raises(Inadmissible, match="the first turns do not fit: budget.tokens: limit 7999") as refused:
+    with pytest.raises(Inadmissible, match=r"the first turns do not fit: budget\.tokens: limit 7999") as refused:
         Play(caps, there=there, budget=Budget(tokens=7_999))
     assert refused.value.field == "budget"
 
@@ -264,7 +264,7 @@ def test_what_is_held_back_counts_once() -> None:
 
 
 def broken(handler: Any, *targets: Any) -> Protocol:
-    table = {**CONSENSUS.table, "answering": {Answered: to(handler, *targets)}}
+    table: dict[Any, Any] = {**CONSENSUS.table, "answering": {Answered: to(handler, *targets)}}
     return varied(CONSENSUS, table=table)
 
 
@@ -348,7 +348,8 @@ def test_the_same_event_leads_to_the_same_entry() -> None:
 
 def test_public_surface() -> None:
     assert set(machine.__all__) == {
-        "step", "begin", "digest", "record", "record_opening", "Session", "Stopped", "OpenTurn", "Protocol", "Role", "Table",
+        "step", "begin", "digest", "record", "record_opening", "Session", "Stopped", "OpenTurn", "Protocol", "Role",
+        "Table",
         "Cell", "Step", "View", "to", "Answered", "Missed", "Unaffordable", "Heard", "Inner", "MachineError", "Illegal",
         "Inadmissible", "BrokenTable",
     }  # fmt: skip

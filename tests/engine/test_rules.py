@@ -202,11 +202,12 @@ async def test_no_model_is_paid_for_a_turn_that_is_answered(bare: Engine, tmp_pa
     if sign == "decided while away":
         fresh["decided_ns"] = now
     copy = decode(encode({**json.loads(encode(work)), **fresh}), Work)
+    await connection.publish(ack, b"+ACK")
+    await moderator.store(subjects.work("panelist_1", "s1", "again"), encode(copy))
     if sign == "delivered before":
+        await asked(bare, "panelist_1")
+        connection, ack = work_subject["s1", work.turns[0].id]
         await connection.publish(ack, b"-NAK")  # the server counts this delivery
-    else:
-        await connection.publish(ack, b"+ACK")
-        await moderator.store(subjects.work("panelist_1", "s1", "again"), encode(copy))
     if sign == "old":
 
         async def aged() -> bool:
@@ -273,6 +274,7 @@ async def test_a_redelivery_of_a_running_turn_only_replaces_its_ack(bare: Engine
         return bool(job.delivery.delivered > 1)
 
     await until(again)
+    assert f".{job.delivery.delivered}." in job.delivery.ack_subject
     await bare.closed("s1")
     assert len(journal(calls)) == 1
     moderator = await bare.connect("moderator")
@@ -424,6 +426,7 @@ async def test_a_flood_of_one_author_is_told_busy(bare: Engine) -> None:
 
 async def test_the_worker_cancels_what_was_closed_while_it_was_away(bare: Engine, tmp_path: Path) -> None:
     """After a reconnect a worker asks after its running turns: posts on `control` can be missed."""
+    bare.ack_wait_s = 30.0  # so that the question does not come from the heartbeat
     await bare.moderator()
     calls = tmp_path / "journal"
     worker = await bare.worker("panelist_1", {"journal": str(calls), "latency_s": 60})

@@ -88,6 +88,7 @@ async def test_unknown_settings_are_refused_by_name(stack: Engine) -> None:
 
 async def test_a_client_cancels(bare: Engine) -> None:
     """A stop decision is posted on `control`, and the model calls then running for it are cancelled."""
+    bare.ack_wait_s = 30.0  # so that they do not find out by asking
     await bare.moderator()
     workers = await bare.workers({"latency_s": 30})
     await bare.open("s1")

@@ -125,12 +125,16 @@ class Runner:
         return True
 
     def _judge(self, what: str, answer: str) -> None:
-        verdict = json.loads(answer) if answer else {"failed": True, "passed": 0}  # no answer: it died, or hung
+        verdict = (
+            json.loads(answer) if answer else {"failed": True, "passed": 0, "why": ""}
+        )  # no answer: it died, or hung
         if "error" in verdict:
             self.weak.append(f"{what}: {verdict['error']}")
         elif what.endswith(": nothing"):
             if verdict["failed"] or not verdict["passed"]:
-                self.weak.append(f"{what} stubbed out, and its tests do not pass")
+                self.weak.append(
+                    f"{what} stubbed out, and its tests do not pass: {verdict['why'] or 'none ran to its end'}"
+                )
         elif not verdict["failed"]:
             self.weak.append(f"{what} stubbed out, and its tests still pass ({verdict['passed']} passed)")
 
@@ -171,9 +175,10 @@ def run_stubbed(items: list[pytest.Item], module: str, symbol: str) -> dict[str,
         stub(module, symbol)
     for item in items:
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-        if any(r.failed for r in reports):
-            return {"failed": True, "passed": 0}
-    return {"failed": False, "passed": sum(r.passed and r.when == "call" for r in reports)}
+        for r in reports:
+            if r.failed:
+                return {"failed": True, "passed": 0, "why": f"{r.nodeid} ({r.when}): {r.longreprtext[-400:]}"}
+    return {"failed": False, "why": "", "passed": sum(r.passed and r.when == "call" for r in reports)}
 
 
 def matches(nodeid: str, test: str) -> bool:

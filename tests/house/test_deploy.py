@@ -46,6 +46,17 @@ def test_each_service_gets_its_own_key_and_no_other() -> None:
         assert f"--creds=/run/secrets/{user}" in words
 
 
+@pytest.mark.parametrize("name", [n for n, s in COMPOSE["services"].items() if s.get("image") == "parley"])
+def test_the_command_line_takes_each_services_words(name: str) -> None:
+    service = COMPOSE["services"][name]
+    words = service["command"] if name != "ask" else service["entrypoint"][1:]
+    command = [sys.executable, "-m", "parley", *words]
+    done = subprocess.run([*command, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([*command, "--bogus", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2  # so the first would have shown an option that is not there
+
+
 def test_every_agent_of_the_panel_is_one_that_there_is() -> None:
     agents = {n for n, s in COMPOSE["services"].items() if (s.get("command") or [""])[0] == "agent"}
     assert agents == set(keys.QUEUES)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,32 @@ def test_no_protocol_imports_another() -> None:
         assert {o.partition("_")[0] for o in others} <= {protocol}, path
     (contract,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == "protocols"]
     assert {f"{package}{protocol}" for protocol in seen} == set(contract["modules"])
+
+
+def distributions(names: set[str]) -> set[str]:
+    """Who brings these modules, standard library and ours aside; a name that nobody brings stands for itself."""
+    known = packages_distributions()
+    foreign = names - sys.stdlib_module_names - {*PACKAGES, "benchmarks", "deploy", "tests"}
+    return {known.get(n, [n])[0].lower().replace("_", "-") for n in foreign}
+
+
+@pytest.mark.parametrize("folders", [PACKAGES, (*PACKAGES, "benchmarks", "deploy", "tests")], ids=["use", "work"])
+def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
+    project = CONFIG["project"]
+    extras = ["uvloop"] if folders == PACKAGES else ["uvloop", "dev"]
+    wanted = project["dependencies"] + [d for e in extras for d in project["optional-dependencies"][e]]
+    declared = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
+    used = {n.partition(".")[0] for _, tree in sources(*folders) for n in imported(tree)}
+    through = {
+        "click",
+        "nkeys",
+        "opentelemetry-proto",
+        "packaging",
+        "referencing",
+    }  # brought by typer, nats-py and so on
+    assert distributions(used) - declared <= through
+    never = declared - distributions(used) - {"hatchling", "check-jsonschema", "import-linter", "mypy", "ruff"}
+    assert not {n for n in never if not n.startswith(("types-", "pytest-"))} or folders == PACKAGES
 
 
 def test_only_the_set_up_knows_the_telemetry_sdk() -> None:

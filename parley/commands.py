@@ -1,0 +1,275 @@
+"""What the command line calls, one function a command: each takes plain values and returns what is to be printed."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bus import accounts
+from bus.errors import BadKeyFile, BadTable, BusError
+from bus.posts import UnknownSession
+from parley import asking, keys, records
+from parley.api import Parley
+from parley.errors import BadInput, Unreachable
+from parley.records import Record
+from parley.settings import Settings
+from parley.stack import OTHER, Lease, Order, Running, Stack, default_state, panel, remembered
+from parley.view import choose
+from schemas.post import SessionRow
+from schemas.result import Result
+
+
+class NoSession(BadInput):
+    """There is no such session."""
+
+    def __init__(self, sid: str, where: str) -> None:
+        super().__init__("session", f"there is no session {sid} in {where}")
+
+
+@asynccontextmanager
+async def _looking(settings: Settings) -> AsyncIterator[Parley | None]:
+    """The named bus, or the state directory's stack as it last ran; None where none ever ran."""
+    if settings.nats.url:
+        async with asking.front(settings) as parley:
+            yield parley
+        return
+    state = settings.state or default_state()
+    stack = remembered(state)
+    if stack is None:
+        yield None
+        return
+    from parley.api import connected
+    from parley.stack import OWNER
+
+    async with Lease(stack, state) as lease, connected(lease.url, lease.credentials(OWNER), 30.0) as client:
+        yield Parley(client, lease)
+
+
+def _where(settings: Settings) -> str:
+    return settings.nats.url or str(settings.state or default_state())
+
+
+def list_sessions(settings: Settings, limit: int) -> list[SessionRow]:
+    """The newest sessions."""
+
+    async def main() -> list[SessionRow]:
+        async with _looking(settings) as parley:
+            return [] if parley is None else await parley.client.sessions(limit)
+
+    return asking.run(main())
+
+
+def record(settings: Settings, name: str) -> Record:
+    """A session's record, from a file or by its id. Raises BadInput if there is neither."""
+    path = Path(name)
+    if path.is_file():
+        return records.read(path)
+    if path.suffix or "/" in name:
+        raise BadInput("file", f"{name} does not exist")
+
+    async def main() -> Record:
+        async with _looking(settings) as parley:
+            if parley is None:
+                raise NoSession(name, _where(settings))
+            entries = await parley.client.log(name)
+            if not entries:
+                raise await _absent(parley, settings, name)
+            return Record(sid=name, entries=tuple(entries))
+
+    return asking.run(main())
+
+
+async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
+    for row in await parley.client.sessions():
+        if row.session == sid:
+            return BadInput("session", f"session {sid} was refused: {row.reason}")
+    return NoSession(sid, _where(settings))
+
+
+def cancel(settings: Settings, sid: str, reason: str) -> None:
+    """End a session. Raises Refusal where it is not open."""
+
+    async def main() -> None:
+        async with _looking(settings) as parley:
+            if parley is None:
+                raise NoSession(sid, _where(settings))
+            await parley.client.cancel(sid, reason)
+
+    asking.run(main())
+
+
+def watch(settings: Settings, sid: str, *, json: bool, plain: bool) -> Result | None:
+    """Follow a session to its end; None when the user stopped watching."""
+
+    async def main() -> Result:
+        async with _looking(settings) as parley:
+            if parley is None:
+                raise NoSession(sid, _where(settings))
+            view = choose(json=json, quiet=False, plain=plain)
+            try:
+                return await asking.follow(parley, sid, view, can_leave=True, owns=False)
+            except UnknownSession:
+                raise NoSession(sid, _where(settings)) from None
+            finally:
+                view.close()
+
+    try:
+        return asking.run(main())
+    except (asking.Ended, KeyboardInterrupt):
+        return None
+
+
+def up(settings: Settings, *, moderators: int, size: int, copies: int, clients: tuple[str, ...], json: bool) -> int:
+    """The stack in the foreground, until SIGTERM or SIGINT; the exit status."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from parley.supervisor import Supervisor
+
+    state = (settings.state or default_state()).absolute()
+    try:
+        (state / "logs").mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise BadInput("state", f"cannot use {state}: {error.strerror}") from error
+    base = asking.stack_of(settings)
+    rows = base.agents if settings.stack.agents else panel(size, copies=copies)
+    stack = Stack(agents=rows, moderators=moderators, ack_wait_s=base.ack_wait_s, clients=clients)
+    order = Order(stack=stack, state=str(state.resolve()), permanent=True)
+    code = Supervisor(order, lambda running: print(_addresses(running, state, json=json), flush=True)).run()
+    if code == OTHER:
+        raise BadInput("state", f"a stack runs in {state} already; end it, or name another folder with --state")
+    return code
+
+
+def _addresses(running: Running, state: Path, *, json: bool) -> str:
+    if json:
+        return msgspec.json.encode(running).decode()
+    lines = [f"bus          {running.url}", f"state        {state}"]
+    lines += [f"credentials  {user:12} {path}" for user, path in running.credentials.items()]
+    lines += [f"service      {name:16} pid {s.pid}  {s.metrics}" for name, s in running.services.items()]
+    lines.append(f'ask          parley ask --nats {running.url} --creds {running.credentials["owner"]} "..."')
+    return "\n".join(lines)
+
+
+def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_level: str) -> int:
+    """One moderator in this process, until SIGTERM; the exit status."""
+    from parley import services
+
+    url, credentials = _bus(settings)
+    try:
+        key = accounts.load_token_key(token_key)
+    except BadKeyFile as error:
+        raise BadInput("token-key", str(error)) from error
+    make = services.moderator(token_key=key, ack_wait_s=settings.stack.ack_wait_s)
+    return _serve(credentials.user, make, url, credentials, host, port, log_level)
+
+
+def agent(settings: Settings, spec: str, *, host: str, port: int, log_level: str) -> int:
+    """One worker in this process, until SIGTERM; the exit status."""
+    from agents.llm import ModelMisconfigured
+    from agents.specs import SpecError, load
+    from parley import services
+
+    try:
+        found = load(spec)
+        make = services.agent(found, ack_wait_s=settings.stack.ack_wait_s)
+    except (SpecError, ModelMisconfigured) as error:
+        raise BadInput("spec", str(error)) from error
+    url, credentials = _bus(settings)
+    if credentials.queue != found.queue:
+        raise BadInput("creds", f"they are for queue {credentials.queue!r}, the agent serves {found.queue!r}")
+    return _serve(found.queue, make, url, credentials, host, port, log_level)
+
+
+def _bus(settings: Settings) -> tuple[str, accounts.Credentials]:
+    if not settings.nats.url or settings.nats.creds is None:
+        raise BadInput("nats", "a service needs the bus's address and its credentials: --nats URL --creds FILE")
+    try:
+        return settings.nats.url, accounts.load_credentials(settings.nats.creds)
+    except BadKeyFile as error:
+        raise BadInput("creds", str(error)) from error
+
+
+def _serve(
+    name: str, make: Any, url: str, credentials: accounts.Credentials, host: str, port: int, log_level: str
+) -> int:
+    from parley import services
+
+    try:
+        return services.run(
+            name, make, url=url, credentials=credentials, metrics_host=host, metrics_port=port, log_level=log_level,
+            json_logs=not sys.stderr.isatty(),
+        )  # fmt: skip
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+    except OSError as error:
+        raise BadInput("metrics-port", f"{host}:{port}: {error.strerror}") from error
+    except ValueError as error:
+        raise BadInput("log-level", str(error)) from error
+
+
+def bus_config(
+    folder: Path, *, size: int, moderators: int, clients: tuple[str, ...], host: str, port: int, store: str
+) -> dict[str, str]:
+    """Write a server configuration and everybody's credentials; what was written, name -> path.
+
+    Keys that are there already stay as they are, so that running it again adds users without changing the others.
+    """
+    queues = {row.queue: _role(row.queue) for row in panel(size)}
+    names = tuple(f"moderator-{i}" for i in range(1, moderators + 1))
+    try:
+        users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",))
+        credentials, _ = keys.ensure(folder, users)
+        text = accounts.render(users, accounts.publics(credentials), store_dir=store, host=host, port=port)
+        accounts.write_private(folder / "nats-server.conf", text.encode())
+    except (BadTable, BadKeyFile) as error:
+        raise BadInput("bus", str(error)) from error
+    except OSError as error:
+        raise BadInput("dir", f"cannot write to {folder}: {error.strerror}") from error
+    written = {"server": str(folder / "nats-server.conf"), "token-key": str(folder / keys.TOKEN_KEY)}
+    return {**written, **{name: str(keys.file(folder, name)) for name in credentials}}
+
+
+def _role(queue: str) -> str:
+    from agents.specs import load
+
+    return load(queue).roles[0]
+
+
+def export(found: Record, form: str) -> Iterator[str]:
+    """A record as lines: `jsonl` (entries verbatim), `json` or `markdown`."""
+    if form == "jsonl":
+        return records.write(found)
+    if form == "json":
+        return iter([msgspec.json.format(msgspec.json.encode(records.document(found)), indent=2).decode()])
+    if form == "markdown":
+        return records.markdown(found)
+    raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown")
+
+
+def write_lines(lines: Iterator[str], output: Path | None) -> None:
+    """To a file, or to standard output."""
+    if output is None:
+        for text in lines:
+            print(text)
+        return
+    try:
+        with output.open("w", encoding="utf-8") as file:
+            file.writelines(f"{text}\n" for text in lines)
+    except OSError as error:
+        raise BadInput("output", f"cannot write {output}: {error.strerror}") from error
+
+
+def schema(name: str | None) -> Mapping[str, Any]:
+    """JSON Schemas of all messages, or of one module's."""
+    from schemas.export import modules, schema_of
+
+    found = {m.__name__.rpartition(".")[2]: m for m in modules()}
+    if name is None:
+        return {key: schema_of(module) for key, module in found.items()}
+    if name not in found:
+        raise BadInput("schema", f"got {name!r}, known are {', '.join(sorted(found))}")
+    return schema_of(found[name])

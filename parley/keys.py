@@ -1,0 +1,37 @@
+"""The keys of a table of users on disk: one credentials file a user, the moderators' key, all of mode 600."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from bus import accounts, subjects
+
+TOKEN_KEY = "token.key"
+
+
+def ensure(folder: Path, users: Iterable[accounts.User]) -> tuple[dict[str, accounts.Credentials], bytes]:
+    """(credentials by user, the moderators' key): those on disk stay as they are, what is missing is made.
+
+    Raises
+    ------
+    bus.errors.BadKeyFile
+        A file that is there cannot be used.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    wanted = tuple(users)
+    found: dict[str, accounts.Credentials] = {}
+    for user in wanted:
+        path = file(folder, user.name)
+        if path.exists():
+            old = accounts.load_credentials(path)
+            if (old.user, old.kind, old.account, old.queue) == (user.name, user.kind, user.account, user.queue):
+                found[user.name] = old
+    for name, new in accounts.mint(u for u in wanted if u.name not in found).items():
+        new.save(file(folder, name))
+        found[name] = new
+    path = folder / TOKEN_KEY
+    return found, accounts.load_token_key(path) if path.exists() else accounts.new_token_key(path)
+
+
+def file(folder: Path, user: str) -> Path:
+    """Where a user's credentials lie."""
+    return folder / f"{subjects.escape(user)}.json"

@@ -1,0 +1,57 @@
+"""Small corpora of other kinds than the examples: nothing in the extractive model may be made for one of them."""
+
+from schemas.session import Document
+from tests.agents.simulate import document
+
+RETENTION = "How long should we keep the nightly database backups?"
+RETENTION_DOCUMENTS: list[Document] = [
+    document(
+        "policy.md",
+        "# Backup retention\n\nNightly database backups must be kept for 35 days. Weekly copies go elsewhere.\n",
+        "panelist_1",
+    ),
+    document(
+        "restore-log.md",
+        "# Restores of last year\n\nThe tests of restored database backups took four hours. Two of nine requests asked "
+        "for nightly database backups that were 20 days old. Keeping nightly database backups for 14 days was "
+        "insufficient.\n",
+        "panelist_2",
+    ),
+    document(
+        "contract.md",
+        "# Contract\n\nThe contract requires that nightly database backups are kept five weeks. Payment is due in "
+        "30 days.\n",
+        "panelist_3",
+    ),
+]
+
+MONOLITH = "Should we start with a monolith or microservices for the shop?"
+MONOLITH_DOCUMENTS: list[Document] = [
+    document(
+        "team.txt",
+        "The team has four engineers. A monolith is simple to deploy and easy to test for such a team. "
+        "Microservices need a platform team, which is expensive.",
+        "panelist_1",
+    ),
+    document(
+        "growth.txt",
+        "Microservices scale well for the search of the shop, and the search team prefers microservices. "
+        "With microservices a fault in one service is contained, which is safer than a monolith.",
+        "panelist_2",
+    ),
+    document(
+        "operations.txt",
+        "Operations measured the shop for a month. The monolith was stable and met its limits. "
+        "Three microservices failed at once in the trial, and the network between the microservices was unreliable.",
+        "panelist_3",
+    ),
+]
+
+CAPITAL = "What is the capital of Lithuania?"
+CAPITAL_DOCUMENTS: list[Document] = [
+    document("a.md", "Vilnius is the capital of Lithuania. It lies where two rivers meet.", "panelist_1"),
+    document(
+        "b.md", "Kaunas was the seat of government between the wars. The capital of Lithuania is Vilnius.", "panelist_2"
+    ),
+    document("c.md", "The parliament of Lithuania sits in Vilnius, the capital. Trakai has a castle.", "panelist_3"),
+]

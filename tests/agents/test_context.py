@@ -1,0 +1,101 @@
+"""What a model is shown."""
+
+import pytest
+
+from agents.context import MissingDocument, MissingPost, label, show
+from agents.roles import KINDS, Kind, UnknownKind, kind_of, register, reply_schema
+from schemas.consensus import PanelBrief, Position
+from schemas.turn import Caps, DocumentRef, Seen, Turn, Work
+from schemas.wire import Undecodable, encode, raw
+from tests.agents.simulate import document
+
+DOCUMENT = document("kept/secret-name.md", "Text.", "panelist_1", "panelist_2")
+
+
+def work(**changes: object) -> Work:
+    """A message with one turn that shows two posts and an own one."""
+    posts = tuple(
+        Seen(
+            n=n, channel="public", kind="position", round=1,
+            body=raw(Position(answer=f"answer {n}", reasoning="r", confidence=0.5)),
+        )
+        for n in (3, 4, 5)
+    )  # fmt: skip
+    turn = {
+        "id": "1-0", "token": "t", "seat": "panelist_1", "role": "panelist", "kind": "revise",
+        "brief": raw(PanelBrief(iteration=2)), "sees": (5, 3), "own": 4,
+        "documents": (DocumentRef(id=DOCUMENT.id, name="turn/name.md"),), "deadline_ns": 9, "caps": Caps(),
+    }  # fmt: skip
+    return Work(
+        session="s", protocol="consensus", question="Which?", round=2, channel="public", lane="any", decided_ns=1,
+        posts=posts, turns=(Turn(**{**turn, **changes}),),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def test_others_come_in_the_turns_order_without_names() -> None:
+    w = work()
+    shown = show(w, w.turns[0], [DOCUMENT])
+    assert [(o.label, o.post, o.body.answer) for o in shown.others] == [
+        ("Model A", 5, "answer 5"),
+        ("Model B", 3, "answer 3"),
+    ]
+    assert shown.own.answer == "answer 4"
+    assert shown.brief == PanelBrief(iteration=2) and shown.reply is Position
+    assert not {"panelist_2", "panelist_3"} & set(repr(shown.others).split("'"))
+
+
+def test_documents_come_under_the_turns_names_and_without_holders() -> None:
+    w = work()
+    (shown,) = show(w, w.turns[0], [document("x", "other"), DOCUMENT]).documents
+    assert (shown.name, shown.text, shown.holders) == ("turn/name.md", "Text.", ())
+
+
+def test_two_copies_show_the_same() -> None:
+    w = work()
+    assert encode(_plain(w)) == encode(_plain(work()))
+
+
+def _plain(w: Work) -> object:
+    shown = show(w, w.turns[0], [DOCUMENT])
+    return [shown.question, shown.brief, [[o.label, o.body] for o in shown.others], shown.own, shown.documents]
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(MissingDocument, match=r"turn/name\.md"):
+        show(work(), work().turns[0], [])
+    with pytest.raises(MissingPost, match="post 77"):
+        show(work(), work(sees=(77,)).turns[0], [DOCUMENT])
+    with pytest.raises(UnknownKind, match=r"'juggle'.*answer, revise"):
+        show(work(), work(kind="juggle").turns[0], [DOCUMENT])
+    with pytest.raises(Undecodable, match="PanelBrief"):
+        show(work(), work(brief=raw({"iteration": "two"})).turns[0], [DOCUMENT])
+
+
+def test_labels_go_on_after_z() -> None:
+    assert [label(i) for i in (0, 25, 26, 51, 52)] == ["Model A", "Model Z", "Model AA", "Model AZ", "Model BA"]
+
+
+def test_a_protocol_from_outside_is_registered_and_its_posts_are_plain_json() -> None:
+    register("trial", {"say": Kind(brief=dict, reply=dict)})
+    try:
+        w = Work(
+            session="s", protocol="trial", question="q", round=1, channel="public", lane="any", decided_ns=1,
+            posts=(Seen(n=0, channel="public", kind="said", round=1, body=raw({"a": 1})),),
+            turns=(
+                Turn(
+                    id="1-0", token="t", seat="x", role="x", kind="say", brief=raw({}), sees=(0,), deadline_ns=1,
+                    caps=Caps(),
+                ),
+            ),
+        )  # fmt: skip
+        assert show(w, w.turns[0]).others[0].body == {"a": 1}
+    finally:
+        del KINDS["trial", "say"]
+    with pytest.raises(UnknownKind):
+        kind_of("trial", "say")
+
+
+def test_every_kind_has_a_schema_of_its_reply() -> None:
+    assert {k for p, k in KINDS if p == "consensus"} == {"answer", "revise", "score", "synthesize"}
+    for protocol, kind in KINDS:
+        assert "$ref" in reply_schema(protocol, kind) or "properties" in reply_schema(protocol, kind)

@@ -1,0 +1,107 @@
+"""Faults: processes of a stack killed and frozen by their pids, and what their metrics said before."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import urllib.request
+from collections import Counter
+from random import Random
+
+import psutil
+
+from parley.errors import StackFailed
+from parley.stack import Lease, Service
+from tests.chaos.harness import pause
+
+NATS, SUPERVISOR, MODERATOR, PANELIST, ANALYST = "nats", "supervisor", "moderator", "panelist", "analyst"
+KINDS = (MODERATOR, PANELIST, ANALYST, NATS, SUPERVISOR)
+
+
+def kind_of(service: str) -> str:
+    """`panelist_2-1` -> `panelist`."""
+    return next(k for k in KINDS if service.startswith(k))
+
+
+class Faults:
+    """Kills and freezes, drawn from a seeded generator and counted by kind."""
+
+    def __init__(self, lease: Lease, rng: Random) -> None:
+        self.lease = lease
+        self.rng = rng
+        self.kills: Counter[str] = Counter()
+        self.freezes: Counter[str] = Counter()
+        self._frozen: set[str] = set()
+        self._seen: dict[tuple[str, int], dict[str, float]] = {}
+
+    def alive(self, kind: str) -> list[tuple[str, int]]:
+        """Services of this kind that run just now: name, pid. Only what is a child of the stack's supervisor."""
+        try:
+            running = self.lease.running()
+        except StackFailed:
+            return []
+        if kind == SUPERVISOR:  # once it is up: who starts it takes its death before that for a failed start
+            return [(SUPERVISOR, running.supervisor)] if running.ready and _runs(running.supervisor, None) else []
+        return [
+            (name, s.pid)
+            for name, s in running.services.items()
+            if kind_of(name) == kind and name not in self._frozen and _runs(s.pid, running.supervisor)
+        ]
+
+    async def kill(self, kind: str) -> bool:
+        """SIGKILL one process of this kind; False if none runs just now."""
+        await self.scrape()
+        found = self.alive(kind)
+        if not found:
+            return False
+        name, pid = self.rng.choice(found)
+        os.kill(pid, signal.SIGKILL)
+        self.kills[kind_of(name)] += 1
+        return True
+
+    async def freeze(self, kind: str, seconds: float) -> bool:
+        """SIGSTOP one process of this kind, and wake it after so long; False if none runs just now."""
+        found = self.alive(kind)
+        if not found:
+            return False
+        name, pid = self.rng.choice(found)
+        self._frozen.add(name)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            self.freezes[kind_of(name)] += 1
+            await pause(seconds)
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # the stack may have ended under it
+                os.kill(pid, signal.SIGCONT)
+            self._frozen.discard(name)
+        return True
+
+    async def scrape(self) -> None:
+        """Read every service's metrics: what a killed process counted is gone with it."""
+        with contextlib.suppress(StackFailed):
+            services = self.lease.running().services
+            await asyncio.gather(*(self._read(n, s) for n, s in services.items() if s.metrics and n not in self._frozen))
+
+    async def _read(self, name: str, service: Service) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._seen[name, service.pid] = await asyncio.to_thread(read_metrics, service.metrics)
+
+    def total(self, series: str) -> int:
+        """A counter over all processes that were seen: what was counted between the last look and a death is missing."""
+        return int(sum(found.get(series, 0.0) for found in self._seen.values()))
+
+
+def read_metrics(url: str) -> dict[str, float]:
+    """Series, with its labels as written -> value. Raises OSError."""
+    with urllib.request.urlopen(f"{url}/metrics", timeout=1.0) as answer:
+        text: str = answer.read().decode()
+    lines = (line.rpartition(" ") for line in text.splitlines() if line and not line.startswith("#"))
+    return {name: float(value) for name, _, value in lines}
+
+
+def _runs(pid: int, parent: int | None) -> bool:
+    try:
+        process = psutil.Process(pid)
+        return process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD) and parent in (None, process.ppid())
+    except psutil.NoSuchProcess:
+        return False

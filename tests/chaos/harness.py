@@ -1,0 +1,229 @@
+"""The real embedded stack, sessions played on it with a live follower each, and what was gathered of them."""
+
+import asyncio
+import base64
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+from bus import streams, subjects
+from bus.accounts import load_credentials
+from bus.connection import Connection, connect
+from bus.errors import ApiError, BusError
+from parley.client import Client
+from parley.stack import OWNER, AgentRow, Lease, Stack
+from schemas.post import Post
+from schemas.session import OpenSession, Seat
+from tests.chaos.verify import CHANNELS, Evidence, Findings, Stored, Text, check, transcript
+from tests.support.crash import CRASH, CRASH_DIR
+from tests.support.model import Call, read_journal
+
+MODEL = "tests.support.model:make"
+SCORES = (40.0, 60.0, 95.0)
+TURNS = 13
+"""Three rounds of three positions and a score, and the synthesis."""
+PANEL = ("panelist_1", "panelist_2", "panelist_3")
+SEEDS = 8
+TURN_TIMEOUT_S = 40.0
+"""Beyond all that a few restarts can cost a turn: no turn of these runs may be missed."""
+
+
+async def pause(seconds: float) -> None:
+    """Let time pass: between the faults that are injected, never to wait for what they lead to."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.Event().wait(), seconds)
+
+
+async def until(what: Callable[[], Awaitable[Any]], timeout_s: float, why: str) -> Any:
+    """Ask until the answer is true; the answer."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        found = await what()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"{why}: not within {timeout_s:g} s"
+        await pause(0.02)
+
+
+def make_stack(
+    folder: Path,
+    *,
+    moderators: int = 1,
+    copies: int = 1,
+    latency_s: float = 0.02,
+    crash: str = "",
+    ack_wait_s: float = 1.0,
+    agents: tuple[AgentRow, ...] = (),
+    options: dict[str, Any] | None = None,
+) -> Stack:
+    """A panel of three and an analyst with the stub model, which keeps its journal in `folder`."""
+    crashes = folder / "crashes"
+    crashes.mkdir(parents=True, exist_ok=True)
+    given = {"journal": str(folder / "journal"), "latency_s": latency_s, "scores": SCORES, "agree_from": 3, "fingerprint": True}
+    given |= options or {}
+    rows = agents or tuple(AgentRow(queue=q, copies=copies, room=16) for q in (*PANEL, "analyst"))
+    return Stack(
+        agents=tuple(
+            AgentRow(queue=r.queue, copies=r.copies, room=r.room, model=MODEL, options={**given, **r.options}) for r in rows
+        ),
+        moderators=moderators,
+        ack_wait_s=ack_wait_s,
+        checkpoint="tests.support.crash:checkpoint",
+        env={CRASH: crash, CRASH_DIR: str(crashes)},
+    )
+
+
+class Rig:
+    """A stack with a client on it; plays sessions, and gathers what became of them.
+
+    An async context manager. `folder` keeps journal, state and logs.
+    """
+
+    def __init__(self, folder: Path, stack: Stack) -> None:
+        self.folder = folder
+        self.crashes = folder / "crashes"
+        self.journal = folder / "journal"
+        self.lease = Lease(stack, folder / "state", wait_ready=True)
+        self.followed: dict[str, tuple[Post, ...]] = {}
+        self.seed_of: dict[str, int] = {}
+        self.expected: dict[int, list[Text]] = {}
+        self.turns = TURNS
+        self._exit = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as opening:
+            await opening.enter_async_context(self.lease)
+            owner = await self._connect(OWNER, opening)
+            self.client = Client(owner, OWNER, patience_s=60.0)
+            self.bus = await self._connect("moderator-1", opening)
+            self._exit = opening.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._exit.aclose()
+
+    async def _connect(self, user: str, exits: AsyncExitStack) -> Connection:
+        credentials = load_credentials(self.lease.credentials(user))
+        return await exits.enter_async_context(await connect(self.lease.url, credentials, name=f"chaos-{user}"))
+
+    # -- playing
+    async def play(self, sid: str, seed: int, seats: tuple[Seat, ...] = (), settings: dict[str, Any] | None = None) -> None:
+        """One session from its opening to its last post, followed live."""
+        self.seed_of[sid] = seed
+        request = OpenSession(
+            question="What is the answer?", protocol="consensus", seed=seed, seats=seats, settings=settings or {},
+            turn_timeout_s=TURN_TIMEOUT_S,
+        )  # fmt: skip
+        await self.client.open(request, sid)
+        self.followed[sid] = tuple([post async for post in self.client.posts(sid)])
+
+    async def play_all(self, sids: Iterable[str], at_once: int, **more: Any) -> None:
+        """Sessions with the seeds 0, 1, ... in turn."""
+        room = asyncio.Semaphore(at_once)
+
+        async def one(i: int, sid: str) -> None:
+            async with room:
+                await self.play(sid, i % SEEDS, **more)
+
+        async with asyncio.TaskGroup() as group:
+            for i, sid in enumerate(sids):
+                group.create_task(one(i, sid))
+
+    async def learn(self, **more: Any) -> None:
+        """What undisturbed runs say, one a seed."""
+        async with asyncio.TaskGroup() as group:
+            for seed in range(SEEDS):
+                group.create_task(self.play(f"calm{seed}", seed, **more))
+        for seed in range(SEEDS):
+            self.expected[seed] = transcript(await self.history(f"calm{seed}"))
+
+    # -- gathering
+    async def quiet(self, timeout_s: float = 20.0) -> dict[str, int]:
+        """Wait until WORK and IN are empty and no timer is left; what was there at the first look.
+
+        A timer may outlive its session where a moderator died or slept at the wrong moment; it fires into nothing.
+        """
+        first: dict[str, int] = {}
+
+        async def empty() -> bool:
+            try:
+                left = await self.left()
+            except BusError:
+                return False
+            first.update({k: v for k, v in left.items() if k not in first})
+            return not any(left.values())
+
+        await until(empty, timeout_s, "WORK, IN and timers empty")
+        return first
+
+    async def left(self) -> dict[str, int]:
+        """Messages in WORK and IN, and armed timers."""
+        found = {s: (await self._info(s))["state"]["messages"] for s in (streams.WORK, streams.IN)}
+        timers = await self._info(streams.TIMER, {"subjects_filter": subjects.TIMER_ALL})
+        return {**found, "timers": len(timers["state"].get("subjects") or {})}
+
+    async def _info(self, stream: str, body: object = None) -> dict[str, Any]:
+        return await self.bus.api(f"STREAM.INFO.{stream}", body)
+
+    async def stored(self, sid: str) -> tuple[Stored, ...]:
+        """The session's transitions with the server's times."""
+        found: list[Stored] = []
+        seq = 0
+        while True:
+            ask = {"seq": seq + 1, "next_by_subj": subjects.log_of(sid)}
+            try:
+                message = (await self.bus.api(f"STREAM.MSG.GET.{streams.LOG}", ask))["message"]
+            except ApiError as error:
+                if error.err_code == 10037:  # no message found
+                    return tuple(found)
+                raise
+            seq = message["seq"]
+            if subjects.parse_log(message["subject"])[1] != subjects.REFUSED:
+                found.append(Stored(base64.b64decode(message["data"]), _unix_ns(message["time"])))
+
+    async def history(self, sid: str) -> dict[str, tuple[Post, ...]]:
+        """Channel -> posts, asked for."""
+        reader = self.client._reader
+        return {c: await reader.history(sid, c) for c in CHANNELS}
+
+    async def evidence(self, sid: str) -> Evidence:
+        """All that there is of one session."""
+        return Evidence(
+            sid=sid, stored=await self.stored(sid), asked=tuple(await self.client.log(sid)),
+            history=await self.history(sid), followed=self.followed.get(sid, ()),
+        )  # fmt: skip
+
+    async def findings(self) -> Findings:
+        """Every session that was played, checked."""
+        await self.quiet()
+        calls: dict[str, list[Call]] = {}
+        for call in read_journal(self.journal):
+            calls.setdefault(call.session, []).append(call)
+        found = Findings()
+        for sid, seed in self.seed_of.items():
+            check(found, await self.evidence(sid), calls.get(sid, ()), self.expected[seed], self.turns)
+        return found
+
+    async def pending_turns(self) -> int:
+        """Turns that wait or are in hand."""
+        return int((await self._info(streams.WORK))["state"]["messages"])
+
+
+def _unix_ns(text: str) -> int:
+    """RFC 3339 in UTC with up to nine decimals, as the server writes it."""
+    whole, _, fraction = text.rstrip("Z").partition(".")
+    seconds = int(datetime.fromisoformat(whole + "+00:00").timestamp())
+    return seconds * 1_000_000_000 + int(fraction.ljust(9, "0") or 0)
+
+
+def shown(found: Findings, **more: object) -> str:
+    """One line of figures for a test's output."""
+    figures = {
+        "sessions": found.sessions, "turns": found.turns, "calls": found.calls, "extra": found.extra_calls,
+        "late": found.late_calls, "latest_ms": round(found.latest_ms, 1), "redelivered": found.redelivered_turns, **more,
+    }  # fmt: skip
+    return " ".join(f"{k}={v}" for k, v in figures.items())

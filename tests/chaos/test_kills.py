@@ -1,0 +1,92 @@
+"""Kill any process at any moment: the session goes on, nothing accepted is lost, nothing happens twice."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.chaos.faults import KINDS, MODERATOR, NATS, Faults
+from tests.chaos.harness import Rig, make_stack, pause, shown, until
+from tests.support import crash
+
+pytestmark = [pytest.mark.serial, pytest.mark.timeout(90)]
+SEED = 20_260
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_killed_at_random_moments(kind: str, tmp_path: Path) -> None:
+    """Three kills of one kind while 24 sessions run."""
+    rng = Random(f"{SEED} {kind}")
+    async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.06)) as rig:
+        await rig.learn()
+        faults = Faults(rig.lease, rng)
+        sessions = asyncio.create_task(rig.play_all([f"s{i}" for i in range(24)], at_once=6))
+        while faults.kills[kind] < 3 and not sessions.done():
+            await pause(rng.uniform(0.1, 0.5))
+            await faults.kill(kind)
+        await sessions
+        found = await rig.findings()
+        print(f"{kind}: seed={SEED} kills={faults.kills[kind]} {shown(found)}")
+        assert found.violations == []
+        assert faults.kills[kind] == 3, "the sessions were over before the kills"
+        assert found.sessions == 32 and found.turns == 32 * rig.turns
+
+
+@pytest.mark.parametrize("point", crash.POINTS)
+async def test_killed_at_a_named_point(point: str, tmp_path: Path) -> None:
+    """After the model before the submission; after the append before the effects; after the effects before the answer."""
+    rng = Random(f"{SEED} {point}")
+    calm = 8 * 13 if point == "replied" else 8 * 14  # the undisturbed sessions come first
+    deeds = sorted(calm + n for n in rng.sample(range(1, 100), 3))
+    async with Rig(tmp_path, make_stack(tmp_path, crash=" ".join(f"{point}:{n}" for n in deeds))) as rig:
+        await rig.learn()
+        assert crash.done(rig.crashes) == {}
+        await rig.play_all([f"s{i}" for i in range(12)], at_once=6)
+        found = await rig.findings()
+        print(f"{point}: seed={SEED} arrivals={deeds} {shown(found)}")
+        assert found.violations == []
+        assert len(crash.done(rig.crashes)) == 3, "every deed was done"
+        if point == "replied":
+            assert found.extra_calls >= 3, "the reply that was lost with its process was paid for again"
+
+
+async def test_no_moderator_for_a_while(tmp_path: Path) -> None:
+    """Workers hold their replies; when a moderator is there again, everything goes on."""
+    async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.1)) as rig:
+        await rig.learn()
+        sessions = asyncio.create_task(rig.play_all([f"s{i}" for i in range(8)], at_once=8))
+        await until(rig.pending_turns, 5.0, "turns under way")
+        faults = Faults(rig.lease, Random(SEED))
+        supervisor = rig.lease.kill("supervisor", signal.SIGSTOP)  # it would start another at once
+        try:
+            assert await faults.kill(MODERATOR)
+            await pause(3.0)
+            held = await rig.pending_turns()
+            assert held and not sessions.done()
+        finally:
+            os.kill(supervisor, signal.SIGCONT)
+        await sessions
+        found = await rig.findings()
+        print(f"no moderator for 3 s: held={held} {shown(found)}")
+        assert found.violations == []
+
+
+async def test_the_server_dies_under_twenty_sessions(tmp_path: Path) -> None:
+    async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.1)) as rig:
+        await rig.learn()
+        faults = Faults(rig.lease, Random(SEED))
+        sessions = asyncio.create_task(rig.play_all([f"s{i}" for i in range(20)], at_once=20))
+        await until(lambda: _many(rig, 30), 5.0, "turns of twenty sessions under way")
+        assert await faults.kill(NATS)
+        await sessions
+        found = await rig.findings()
+        print(f"20 sessions and one server: {shown(found)}")
+        assert found.violations == []
+        assert found.sessions == 28
+
+
+async def _many(rig: Rig, turns: int) -> bool:
+    return await rig.pending_turns() >= turns

@@ -1,0 +1,176 @@
+"""What must hold of every session, however many processes died under it.
+
+`check` takes what was gathered of a run and says what is wrong, in three heaps: lost (something accepted is not there),
+doubled (something happened twice), wrong (anything else that an undisturbed run would not show).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from coordinator.protocols import PROTOCOLS
+from coordinator.replay import Diverged, replay
+from schemas import log
+from schemas.post import Post
+from schemas.wire import decode
+from tests.support.model import Call
+
+LATE_NS = 50_000_000
+"""A call begun so long after its turn's reply was stored may be the race of two copies; later never."""
+CHANNELS = ("public", "control")
+
+Text = tuple[str, str, str, int, str]
+"""channel, seat, kind, round, body"""
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """One entry of a session's log, and when the server stored it."""
+
+    data: bytes
+    at_ns: int
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What was gathered of one session once all was quiet."""
+
+    sid: str
+    stored: tuple[Stored, ...]
+    asked: tuple[str, ...]
+    """The log as an owner is given it."""
+    history: Mapping[str, tuple[Post, ...]]
+    """Channel -> posts, as asked for."""
+    followed: tuple[Post, ...]
+    """What a live follower saw, in its order."""
+
+
+class Findings(msgspec.Struct, kw_only=True):
+    """Counts and violations, over all sessions checked."""
+
+    sessions: int = 0
+    turns: int = 0
+    calls: int = 0
+    late_calls: int = 0
+    """Begun up to 50 ms after the turn's reply was stored: two copies racing."""
+    latest_ms: float = 0.0
+    extra_calls: int = 0
+    """Beyond one a turn: lost with a killed process, reported as unaccounted."""
+    redelivered_turns: int = 0
+    """Accepted replies whose worker had been handed the turn more than once."""
+    lost: list[str] = msgspec.field(default_factory=list)
+    doubled: list[str] = msgspec.field(default_factory=list)
+    wrong: list[str] = msgspec.field(default_factory=list)
+
+    @property
+    def violations(self) -> list[str]:
+        return [f"{kind}: {text}" for kind in ("lost", "doubled", "wrong") for text in getattr(self, kind)]
+
+
+def check(found: Findings, e: Evidence, calls: Sequence[Call], expected: Sequence[Text], turns: int) -> None:
+    """Check one session into `found`.
+
+    Parameters
+    ----------
+    calls
+        The model calls begun for this session.
+    expected
+        What an undisturbed run of the same seed says, in its order; `turns` is how many turns it takes.
+    """
+    found.sessions += 1
+    _check_log(found, e, turns)
+    _check_posts(found, e)
+    texts = transcript(e.history)
+    if texts != list(expected):
+        missing = Counter(expected) - Counter(texts)
+        twice = Counter(texts) - Counter(expected)
+        what = f"not said {list(missing)[:2]}, said instead {list(twice)[:2]}" if missing or twice else "in another order"
+        found.wrong.append(f"{e.sid}: not what an undisturbed run says: {what}")
+    _check_calls(found, e, calls)
+
+
+def _check_log(found: Findings, e: Evidence, turns: int) -> None:
+    raw = [s.data for s in e.stored]
+    entries = [decode(data, log.Entry) for data in raw]
+    if [data.decode() for data in raw] != list(e.asked):
+        found.wrong.append(f"{e.sid}: the log as a moderator gives it is not the one that is stored")
+    if [x.n for x in entries] != list(range(len(entries))):
+        found.wrong.append(f"{e.sid}: entries are numbered {[x.n for x in entries]}")
+    for cause, times in Counter(x.cause for x in entries).items():
+        if times > 1:
+            found.doubled.append(f"{e.sid}: cause {cause} taken {times} times")
+    try:
+        if not replay(PROTOCOLS.get, e.sid, raw).session.closed:
+            found.lost.append(f"{e.sid}: not closed after {len(entries)} entries")
+    except Diverged as error:
+        found.wrong.append(f"{e.sid}: does not replay: {error}")
+    replies = [x.event for x in entries if isinstance(x.event, log.Replied)]
+    found.turns += len(replies)
+    found.redelivered_turns += sum(r.deliveries > 1 for r in replies)
+    if len(replies) != turns:
+        (found.lost if len(replies) < turns else found.doubled).append(f"{e.sid}: {len(replies)} replies, expected {turns}")
+    found.wrong.extend(f"{e.sid}: turn {r.turn} failed: {r.error}" for r in replies if r.error)
+
+
+def _check_posts(found: Findings, e: Evidence) -> None:
+    for channel in CHANNELS:
+        posts = e.history[channel]
+        numbers = [p.k for p in posts]
+        if numbers != list(range(len(posts))):
+            heap = found.doubled if len(set(numbers)) < len(numbers) else found.lost
+            heap.append(f"{e.sid}: posts on {channel} are numbered {numbers}")
+        seen = [p for p in e.followed if p.channel == channel]
+        if seen != list(posts):
+            heap = found.lost if len(seen) < len(posts) else found.doubled if len(seen) > len(posts) else found.wrong
+            heap.append(f"{e.sid}: a follower of {channel} saw {[p.k for p in seen]} of {numbers}")
+    numbers = sorted(p.n for c in CHANNELS for p in e.history[c])
+    if numbers != list(range(len(numbers))):
+        found.wrong.append(f"{e.sid}: posts of the session are numbered {numbers}")
+
+
+def _check_calls(found: Findings, e: Evidence, calls: Sequence[Call]) -> None:
+    stored_ns = reply_times(e.stored)
+    begun = Counter((c.turn, c.attempt) for c in calls)
+    found.calls += len(calls)
+    found.extra_calls += sum(begun.values()) - len(begun)
+    for key in stored_ns.keys() - begun.keys():
+        found.wrong.append(f"{e.sid}: turn {key[0]} was answered and no model was called")
+    for call in calls:
+        at_ns = stored_ns.get((call.turn, call.attempt))
+        if at_ns is None:
+            found.lost.append(f"{e.sid}: turn {call.turn} was given to a model and never answered")
+        elif call.at_ns > at_ns:
+            late_ns = call.at_ns - at_ns
+            found.latest_ms = max(found.latest_ms, late_ns / 1e6)
+            if late_ns > LATE_NS:
+                found.wrong.append(f"{e.sid}: a call for {call.turn} was begun {late_ns / 1e6:.1f} ms after its reply was stored")
+            else:
+                found.late_calls += 1
+
+
+def reply_times(stored: Sequence[Stored]) -> dict[tuple[str, int], int]:
+    """(`<seat>/<kind>/<round>`, attempt) -> Unix ns at which the server stored the reply."""
+    asks: dict[str, log.Ask] = {}
+    times: dict[tuple[str, int], int] = {}
+    for s in stored:
+        entry = decode(s.data, log.Entry)
+        if isinstance(entry.event, log.Replied):
+            ask = asks[entry.event.turn]
+            times[f"{ask.seat}/{ask.kind}/{ask.round}", ask.attempt] = s.at_ns
+        asks |= {f"{entry.n}-{i}": c for i, c in enumerate(entry.commands) if isinstance(c, log.Ask)}
+    return times
+
+
+def transcript(history: Mapping[str, Sequence[Post]]) -> list[Text]:
+    """What was said, in order, without what differs from run to run: times, and what lost calls cost."""
+    return [(p.channel, p.seat, p.kind, p.round, _body(p)) for c in CHANNELS for p in history[c]]
+
+
+def _body(post: Post) -> str:
+    body: dict[str, Any] = msgspec.json.decode(post.body)
+    if post.kind == "stop":
+        body.pop("transition")  # a timer that fires early is a transition too
+    if post.kind == "closed":
+        for field in ("session", "usage", "duration_s"):
+            body.pop(field)
+    return msgspec.json.encode(body, order="sorted").decode()

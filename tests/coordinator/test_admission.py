@@ -1,0 +1,120 @@
+"""Admission: from a request to a complete first event, or the reason why not."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from coordinator.admission import admit, build_settings
+from coordinator.machine import Inadmissible
+from coordinator.protocols import PROTOCOLS, register
+from schemas.log import Opened
+from schemas.session import Document, OpenSession, Seat
+from schemas.wire import encode
+from tests.coordinator.consensus_play import CONSENSUS, document, worker, workers
+
+
+def opened(there: Any = None, **more: Any) -> Opened:
+    request = OpenSession(**{"question": "Which?", "protocol": "consensus", **more})
+    return admit(CONSENSUS, request, workers(3) if there is None else there, 7, "client")
+
+
+def test_complete() -> None:
+    got = opened(settings={"threshold": 0.8})
+    assert (got.protocol, got.version, got.seed, got.author) == ("consensus", 1, 7, "client")
+    assert got.settings["threshold"] == 80
+    assert got.settings["max_rounds"] == 5
+
+
+def test_the_order_of_announcements_does_not_matter() -> None:
+    there = (*workers(3), worker("panelist_1", room=4))
+    assert encode(opened(there)) != encode(opened(workers(3)))
+    assert encode(opened(workers(3)[::-1])) == encode(opened(workers(3)))
+
+
+def test_models_and_prices_are_those_announced() -> None:
+    there = (
+        worker("panelist_1", metered=True, usd_per_million_input=1.0, usd_per_million_output=9.0),
+        worker("panelist_1", metered=False, usd_per_million_input=3.0),
+        worker("panelist_2"), worker("analyst", "analyst"),
+    )  # fmt: skip
+    lies = Seat(seat="x", role="panelist", queue="panelist_1", model="gratis", metered=False)
+    honest = Seat(seat="y", role="panelist", queue="panelist_2", model="gold", metered=True, usd_per_million_input=7)
+    seats = opened(there, seats=(lies, honest)).seats
+    x, y = seats[:2]
+    assert (x.model, x.family, x.metered, x.usd_per_million_input, x.usd_per_million_output) == (
+        "stub",
+        "stub",
+        True,
+        3,
+        9,
+    )
+    assert (y.model, y.metered, y.usd_per_million_input) == ("stub", False, 0)
+
+
+def test_a_named_seat_without_a_worker() -> None:
+    seats = tuple(Seat(seat=q, role="panelist", queue=q) for q in ("panelist_1", "elsewhere"))
+    with pytest.raises(
+        Inadmissible, match="no worker is alive for role panelist on queue elsewhere; start one"
+    ) as refused:
+        opened(seats=seats)
+    assert refused.value.field == "seats.elsewhere"
+
+
+def test_too_few_named_seats() -> None:
+    with pytest.raises(Inadmissible) as refused:
+        opened(seats=(Seat(seat="a", role="panelist", queue="panelist_1"),))
+    assert refused.value.field == "consensus.quorum"
+
+
+def test_documents_are_dealt_in_turn() -> None:
+    documents = tuple(document(f"{i}.md", f"text {i}") for i in range(4))
+    dealt = opened(documents=(*documents, document("own.md", "mine", "panelist_3"))).documents
+    assert [d.holders for d in dealt] == [
+        ("panelist_1",), ("panelist_2",), ("panelist_3",), ("panelist_1",), ("panelist_3",),
+    ]  # fmt: skip
+
+
+def test_few_documents_go_to_everybody() -> None:
+    panel = ("panelist_1", "panelist_2", "panelist_3")
+    dealt = opened(documents=(document("a.md", "a"), document("b.md", "b"))).documents
+    assert [d.holders for d in dealt] == [panel, panel]
+
+
+@pytest.mark.parametrize(
+    ("documents", "text"),
+    [
+        ((document("a.md", "a", "nobody"),), "evidence a.md: no seat nobody; seats are analyst, panelist_1"),
+        ((document("a.md", "a"), document("a.md", "b")), "evidence a.md: two documents have this name"),
+        (tuple(document(f"{i}.md", f"{i}" + "€" * 999_999) for i in range(3)), "bytes, allowed are at most 6,000,000"),
+        ((Document(id="0" * 64, name="a.md", text="a"),), "evidence a.md: its id is not the SHA-256 of its text"),
+    ],
+)
+def test_documents_refused(documents: tuple[Document, ...], text: str) -> None:
+    with pytest.raises(Inadmissible) as refused:
+        opened(documents=documents)
+    assert text in str(refused.value)
+    assert refused.value.field == "evidence"
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "text"),
+    [
+        ({"panel": 1}, "consensus.panel", "consensus.panel: got 1, allowed is 2 to 16"),
+        ({"zzz": 1}, "consensus.zzz", "known are approach, attempts"),
+        ({"quorun": 1}, "consensus.quorun", "did you mean consensus.quorum?"),
+        ({"max_rounds": 2.5}, "consensus.max_rounds", "(got 2.5)"),
+    ],
+)
+def test_settings_refused(given: dict[str, Any], field: str, text: str) -> None:
+    with pytest.raises(Inadmissible) as refused:
+        build_settings(CONSENSUS, given)
+    assert refused.value.field == field
+    assert text in str(refused.value)
+
+
+def test_registry() -> None:
+    assert PROTOCOLS["consensus"] is CONSENSUS
+    assert register(CONSENSUS) is CONSENSUS
+    with pytest.raises(ValueError, match="two protocols are named consensus"):
+        register(dataclasses.replace(CONSENSUS, version=2))

@@ -1,0 +1,176 @@
+"""Replay: recomputed from the events alone, and the same events under other settings."""
+
+from typing import Any
+
+import hypothesis.strategies as st
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from coordinator.machine import Inadmissible
+from coordinator.protocols import PROTOCOLS
+from coordinator.replay import Diverged, Parting, replay, what_if
+from schemas import log
+from schemas.wire import decode, encode
+from tests.coordinator.consensus_play import Play, cite, document, says
+
+ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
+
+
+def recorded() -> Play:
+    """Two rounds with a retry, a missing seat and a moved one; converged."""
+    play = Play({"threshold": 90}, documents=[document("a.md", "Vilnius has been the capital since 1323.")])
+    play.reply("panelist_1", says("Vilnius"))
+    play.reply("panelist_2", None, error="down")
+    play.reply("panelist_2", says("Kaunas"))
+    play.reply("panelist_3", says("Vilnius"))
+    play.score(72, "the city")
+    play.reply("panelist_1", says("Vilnius"))
+    play.reply("panelist_2", says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "since 1323"),)))
+    play.expire()  # early
+    play.expire()
+    play.score(95)
+    play.synthesize("Vilnius")
+    return play
+
+
+LOG = recorded().log
+
+
+def test_a_log_recomputes_to_itself() -> None:
+    again = replay(PROTOCOLS.get, "s1", LOG)
+    assert [encode(e) for e in again.entries] == LOG
+    assert again.session.closed
+    assert again.result is not None
+    assert again.result.stop.reason == "threshold"
+    assert replay(PROTOCOLS.get, "s1", [e.decode() for e in LOG]).result == again.result
+
+
+def test_an_open_session_replays_as_far_as_it_goes() -> None:
+    again = replay(PROTOCOLS.get, "s1", LOG[:5])
+    assert again.result is None
+    assert again.session.n == 5
+
+
+def altered(n: int, at: int, flip: int) -> list[bytes]:
+    entry = bytearray(LOG[n])
+    entry[at] ^= flip
+    return [*LOG[:n], bytes(entry), *LOG[n + 1 :]]
+
+
+@pytest.mark.parametrize("n", range(len(LOG)))
+def test_any_altered_byte_fails(n: int) -> None:
+    """A bit of every eleventh byte, each entry from another offset on."""
+    for at in range(n % 11, len(LOG[n]), 11):
+        with pytest.raises(Diverged) as found:
+            replay(PROTOCOLS.get, "s1", altered(n, at, 1))
+        assert found.value.n >= 0
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_any_altered_byte_fails_at_random(data: st.DataObject) -> None:
+    n = data.draw(st.integers(0, len(LOG) - 1))
+    at = data.draw(st.integers(0, len(LOG[n]) - 1))
+    with pytest.raises(Diverged):
+        replay(PROTOCOLS.get, "s1", altered(n, at, data.draw(st.integers(1, 255))))
+
+
+def test_the_first_altered_transition_is_named() -> None:
+    text = LOG[3].replace(b'"Kaunas"', b'"Klaipe"')
+    assert text != LOG[3]
+    with pytest.raises(Diverged, match="transition 3: digest is not what the event leads to") as found:
+        replay(PROTOCOLS.get, "s1", [*LOG[:3], text, *LOG[4:]])
+    assert found.value.n == 3
+
+
+@pytest.mark.parametrize(
+    ("entries", "text"),
+    [
+        ([], "transition 0: the record is empty"),
+        (LOG[1:], "begins with Replied"),
+        ([*LOG[:2], *LOG[3:]], "transition 2"),
+        ([LOG[0], LOG[0]], "transition 1: the event cannot be taken: Illegal: the session is open already"),
+        ([*LOG, LOG[-1]], "the session is closed"),
+        ([*LOG[:2], b"{"], "transition 2: it cannot be read"),
+    ],
+)
+def test_a_record_that_is_not_one(entries: list[bytes], text: str) -> None:
+    with pytest.raises(Diverged, match=text):
+        replay(PROTOCOLS.get, "s1", entries)
+
+
+def test_another_sessions_log_does_not_pass_for_this_one() -> None:
+    with pytest.raises(Diverged, match="transition 0: digest"):
+        replay(PROTOCOLS.get, "s2", LOG)
+
+
+def test_another_version_or_protocol_is_told() -> None:
+    first = decode(LOG[0], log.Entry)
+    assert isinstance(first.event, log.Opened)
+    for field, value, text in (("version", 99, "written by version 99"), ("protocol", "none", "no protocol is named")):
+        event = msgspec.structs.replace(first.event, **{field: value})
+        with pytest.raises(Diverged, match=text):
+            replay(PROTOCOLS.get, "s1", [encode(msgspec.structs.replace(first, event=event))])
+
+
+# ---------------------------------------------------------------- what if
+
+
+def what(**overrides: Any) -> Parting:
+    return what_if(PROTOCOLS.get, "s1", LOG, overrides)
+
+
+def test_a_lower_threshold_stops_earlier() -> None:
+    got = what(threshold=0.7)
+    assert got.n == 5
+    assert got.how == (
+        "after round 1 (score 72): recorded run asks round 2 (revise), this one stops: threshold and asks round 1 "
+        "(synthesize); the wording of its result was not recorded: the record carries it no further"
+    )
+    assert (got.stop, got.result, got.carried) == ("threshold", None, 6)
+    assert "stops: threshold" in got.this
+    assert "asks round 2 (revise)" in got.recorded
+
+
+def test_a_higher_threshold_goes_on() -> None:
+    got = what(threshold=99)
+    assert "after round 2 (score 95): recorded run stops: threshold" in got.how
+    assert "this one asks round 3 (revise); the answer to what it asks from here on was not recorded" in got.how
+    assert got.stop is None
+
+
+def test_settings_that_change_nothing() -> None:
+    got = what(threshold=80, stream=False, max_rounds=9)
+    assert (got.n, got.how, got.stop) == (None, "both runs take the same course", "threshold")
+    assert got.result is not None
+    assert got.result.stop.certificate["threshold"] == 80
+    open_yet = what_if(PROTOCOLS.get, "s1", LOG[:4], {"threshold": 80})
+    assert open_yet.how == "both runs take the same course, as far as the record goes"
+    assert open_yet.result is None
+
+
+def test_what_is_shown_may_differ_where_what_is_done_does_not() -> None:
+    got = what(facts=0.5, approach=0.35)
+    assert got.how.startswith(
+        "both runs posts position on public and asks round 1 (score), but do not show or say the same"
+    )
+
+
+def test_a_run_that_ends_within_the_record_has_its_result() -> None:
+    play = Play()
+    play.answers("Vilnius", "Vilnius", None)
+    got = what_if(PROTOCOLS.get, "s1", play.log, {"quorum": 3})
+    assert got.stop == "quorum"
+    assert got.result is not None
+    assert got.how.endswith("this run ends here, and its result is complete")
+
+
+def test_unknown_settings_are_refused() -> None:
+    with pytest.raises(Inadmissible, match="no such setting"):
+        what(treshold=1)
+
+
+def test_an_altered_record_has_no_other_course() -> None:
+    with pytest.raises(Diverged):
+        what_if(PROTOCOLS.get, "s1", altered(2, 40, 1), {"threshold": 80})

@@ -1,0 +1,104 @@
+"""What tests of the front door share: the command line as a process, and what it leaves behind."""
+
+import contextlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+MARK = "PARLEY_TEST_MARK"
+QUESTION = "What is the capital of Lithuania?"
+TEXTS = {
+    "a.md": "Vilnius is the capital of Lithuania. Kaunas is the second city.",
+    "b.md": "The capital city of Lithuania is Vilnius, on the Neris.",
+    "c.md": "Lithuania's government sits in Vilnius, its capital.",
+}
+
+
+class Front:
+    """Runs commands with a state directory and a mark in the environment that all their descendants carry."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state = folder / "state"
+        self.folder = folder
+        self.mark = secrets.token_hex(8)
+        self.evidence = folder / "evidence"
+        self.evidence.mkdir(exist_ok=True)
+        for name, text in TEXTS.items():
+            (self.evidence / name).write_text(text)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("PARLEY")}
+        return {**kept, MARK: self.mark, "PARLEY_STATE": str(self.state), "PYTHONPATH": str(ROOT)}
+
+    def start(self, *arguments: str, env: Mapping[str, str] | None = None, **given: Any) -> subprocess.Popen[str]:
+        """A command in a process group of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "parley", *arguments], cwd=self.folder, env={**self.environment, **(env or {})},
+            stdin=given.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True, **given,
+        )  # fmt: skip
+
+    def run(
+        self, *arguments: str, said: str | None = None, env: Mapping[str, str] | None = None
+    ) -> tuple[int, str, str]:
+        """(exit status, stdout, stderr) of a command that ends."""
+        child = self.start(*arguments, env=env, stdin=subprocess.DEVNULL if said is None else subprocess.PIPE)
+        try:
+            out, err = child.communicate(said, timeout=40)
+        finally:
+            child.kill()
+        return child.returncode, out, err
+
+    def json(self, *arguments: str) -> Any:
+        """The one document of a command that succeeds."""
+        code, out, err = self.run(*arguments)
+        assert code == 0, err
+        return json.loads(out)
+
+    def left(self) -> list[str]:
+        """Processes that carry the mark."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(f"{process.pid} {' '.join(process.cmdline())}")
+        return found
+
+    def assert_nothing_left(self) -> None:
+        """All processes are gone, or go within ten seconds."""
+        until(lambda: not self.left(), lambda: f"still there: {self.left()}")
+
+    def slow_agents(self, latency_s: float) -> Path:
+        """A settings file with a panel whose model takes so long."""
+        rows = []
+        for queue in ("panelist_1", "panelist_2", "panelist_3", "analyst"):
+            role = queue.split("_")[0]
+            spec = self.folder / f"{queue}.yaml"
+            spec.write_text(
+                f"queue: {queue}\nroles: [{role}]\nmodel: tests.support.model:make\noptions: {{latency_s: {latency_s}}}\n"
+            )
+            rows.append(f"    - {{queue: {queue}, spec: {spec}}}\n")
+        path = self.folder / "slow.yaml"
+        path.write_text("stack:\n  agents:\n" + "".join(rows))
+        return path
+
+
+def until(check: Callable[[], Any], why: Callable[[], str] | str, timeout_s: float = 10.0) -> Any:
+    """Wait until the answer is true; the answer."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        found = check()
+        if found:
+            return found
+        assert time.monotonic() < deadline, why if isinstance(why, str) else why()
+        time.sleep(0.02)

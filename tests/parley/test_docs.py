@@ -1,0 +1,51 @@
+"""What the documents say is what the code does."""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from schemas.stops import STOPS
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_table_of_stops_equals_the_code() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (\w+) \| (\d+) \| (.*) \|$", (ROOT / "docs/stops.md").read_text(), re.M)
+    assert [(r, c == "yes", s, int(e), w) for r, c, s, e, w in rows] == [
+        (s.reason, s.converged, s.status, s.exit_code, s.words) for s in STOPS.values()
+    ]
+
+
+def help_of(*command: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "parley", *command, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_every_command_is_documented_and_gives_an_example() -> None:
+    text = (ROOT / "docs/cli.md").read_text()
+    commands = [
+        *(("ask",), ("up",), ("moderator",), ("agent",), ("replay",), ("explain",), ("schema",), ("bus", "config")),
+        *(("sessions", name) for name in ("list", "show", "watch", "cancel", "export")),
+    ]
+    listed = help_of()
+    for command in commands:
+        assert command[0] in listed
+        assert f"## parley {' '.join(command)}" in text
+        shown = help_of(*command)
+        assert "Example" in shown
+        assert f"  parley {' '.join(command)}" in shown
+        for option in re.findall(r"^  (?:-\w, )?(--[a-z-]+)", shown, re.M):
+            if option != "--help":
+                assert f"`{option}" in text, f"{option} of {command}"
+
+
+def test_help_comes_at_once() -> None:
+    times = []
+    for _ in range(3):
+        started = time.monotonic()
+        help_of()
+        times.append(time.monotonic() - started)
+    assert min(times) < 0.3

@@ -1,0 +1,98 @@
+"""Layers of settings, and what is said about a key that none knows."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parley.errors import BadInput
+from parley.settings import load, merge, parse_sets, read_environment
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    yield
+
+
+def test_the_command_line_is_over_the_environment_over_the_file_over_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "parley.yaml"
+    path.write_text("budget: {tokens: 1, calls: 1, seconds: 1}\nconsensus: {threshold: 80, panel: 4}\n")
+    monkeypatch.setenv("PARLEY__BUDGET__CALLS", "2")
+    monkeypatch.setenv("PARLEY__BUDGET__SECONDS", "2.5")
+    monkeypatch.setenv("PARLEY__CONSENSUS__THRESHOLD", "0.9")
+    found = load(None, {"budget": {"seconds": 3.0}})
+    assert (found.budget.tokens, found.budget.calls, found.budget.seconds, found.budget.cost_usd) == (1, 2, 3.0, None)
+    assert found.consensus == {"threshold": 0.9, "panel": 4}
+    assert found.protocol == "consensus"
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "near"),
+    [
+        ("protocl: consensus", "protocl", "did you mean protocol?"),
+        ("budget: {token: 5}", "budget.token", "did you mean tokens?"),
+        ("consensus: {treshold: 80}", "consensus.treshold", "did you mean threshold?"),
+        ("zzz: 1", "zzz", "known are"),
+    ],
+)
+def test_a_misspelt_key_is_named_with_its_file_and_the_nearest(tmp_path: Path, text: str, key: str, near: str) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(text)
+    with pytest.raises(BadInput) as caught:
+        load(path)
+    assert caught.value.field == key
+    assert str(caught.value).startswith(f"{key} in {path} is no setting")
+    assert near in str(caught.value)
+
+
+def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARLEY__BUDGET__TOKEN", "5")
+    with pytest.raises(BadInput, match=r"budget\.token in the environment is no setting; did you mean tokens"):
+        load()
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1\n- 2", "\xff"])
+def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(BadInput, match=r"my\.yaml"):
+        load(path)
+
+
+def test_a_missing_file_is_refused_only_if_it_was_named(tmp_path: Path) -> None:
+    assert load().seed is None
+    with pytest.raises(BadInput, match="cannot read"):
+        load(tmp_path / "absent.yaml")
+
+
+def test_a_value_out_of_range_is_named() -> None:
+    with pytest.raises(BadInput, match=r"budget\.tokens: .*greater than 0.*got 0"):
+        load(None, {"budget": {"tokens": 0}})
+
+
+def test_pairs_are_read_as_yaml_scalars() -> None:
+    assert parse_sets(["consensus.threshold=0.7", "consensus.stream=false", "consensus.x=a=b"]) == {
+        "consensus": {"threshold": 0.7, "stream": False, "x": "a=b"}
+    }
+
+
+@pytest.mark.parametrize("pair", ["threshold", "=1", ""])
+def test_a_pair_without_key_or_value_is_refused(pair: str) -> None:
+    with pytest.raises(BadInput, match="wanted is key=value"):
+        parse_sets([pair])
+
+
+def test_a_key_cannot_be_value_and_section_at_once() -> None:
+    with pytest.raises(BadInput, match="as a value and as a section"):
+        parse_sets(["consensus=1", "consensus.threshold=2"])
+
+
+def test_variables_without_the_prefix_are_others_business() -> None:
+    assert read_environment({"PARLEY_STATE": "/x", "HOME": "/y", "PARLEY__SEED": "7"}) == {"seed": 7}
+
+
+def test_merging_goes_section_by_section() -> None:
+    assert merge({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 9}, "e": 4}) == {"a": {"b": 9, "c": 2}, "d": 3, "e": 4}

@@ -1,0 +1,54 @@
+"""Text from outside is shown, never obeyed."""
+
+import io
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from parley.text import clean, line
+
+HOSTILE = [
+    ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+    ("\x1b]8;;http://evil\x1b\\click\x1b]8;;\x1b\\", "\\x1b]8;;http://evil\\x1b\\click\\x1b]8;;\\x1b\\"),
+    ("a\x9b2Jb", "a\\x9b2Jb"),
+    ("safe\u202etxt.exe", "safe\\u202etxt.exe"),
+    ("a\u2066b\u2069", "a\\u2066b\\u2069"),
+    ("over\rwritten", "over\\x0dwritten"),
+    ("bell\x07 back\x08 null\x00 del\x7f", "bell\\x07 back\\x08 null\\x00 del\\x7f"),
+    ("a\u2028b\u2029c", "a\\u2028b\\u2029c"),
+    ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
+    ("tag\U000e0041", "tag\\U000e0041"),
+    ("half\ud800", "half\\ud800"),
+]
+
+
+@pytest.mark.parametrize(("text", "shown"), HOSTILE)
+def test_what_a_terminal_would_obey_or_hide_is_written_out(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "two\nlines\tand a tab", "ąčęėį šų 中文 العربية 👩‍👩‍👧", "no\u00a0break", "[bold]x[/]"]
+)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert clean(text) == text
+
+
+def test_windows_line_ends_are_line_ends() -> None:
+    assert clean("a\r\nb") == "a\nb"
+
+
+def test_a_line_is_one_line_of_at_most_so_many_characters() -> None:
+    assert line("a\n  b\tc") == "a b c"
+    assert line("abcdef", 4) == "abc…"
+    assert line("abcd", 4) == "abcd"
+
+
+def test_markup_is_not_interpreted_and_no_escape_reaches_the_terminal() -> None:
+    out = io.StringIO()
+    console = Console(
+        file=out, force_terminal=True, color_system="truecolor", markup=False, emoji=False, highlight=False
+    )
+    console.print(Text(clean("[bold red]x[/] :skull: \x1b[2J \x9b1m")), soft_wrap=True)
+    assert out.getvalue() == "[bold red]x[/] :skull: \\x1b[2J \\x9b1m\n"
