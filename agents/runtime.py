@@ -140,7 +140,7 @@ class Worker:
             await asyncio.wait(running, timeout=self._drain_s)
         for job in list(self._jobs.values()):
             for task in job.tasks.values():
-                task.cancel("handed back")
+                _cancel(task, "handed back")
         left = [t for job in self._jobs.values() for t in job.tasks.values()]
         if left:
             await asyncio.wait(left, timeout=2.0)
@@ -441,7 +441,7 @@ class Worker:
         for key in tuple(self._of_session.get(sid, ())):
             for turn, task in tuple(self._jobs[key].tasks.items()):
                 if int(turn.split("-")[0]) < post.transition:
-                    task.cancel("stopped")
+                    _cancel(task, "stopped")
 
     async def _on_post(self, msg: Msg) -> None:
         self._spawn(self._react(decode(msg.data, Post)))
@@ -475,7 +475,7 @@ class Worker:
                     continue
                 with contextlib.suppress(BusError, SchemaError):
                     if not (await self._check(job.work, turn)).open:
-                        task.cancel("closed")
+                        _cancel(task, "closed")
 
     async def _heartbeat(self) -> None:
         """Every third of ack_wait: tell the server of what runs; every ack_wait: ask whether it is still wanted."""
@@ -490,3 +490,9 @@ class Worker:
                 await self._settle(job.delivery, b"+WPI")
             if count % 3 == 0 and any(now - j.touched >= self._ack_wait_s for j in old):
                 await self._look_again()
+
+
+def _cancel(task: asyncio.Task[None], why: str) -> None:
+    """Cancel a turn, after its task's first step at the earliest: one that is cancelled before never enters its coroutine,
+    and so would never settle its message and give its room back."""
+    asyncio.get_running_loop().call_soon(task.cancel, why)

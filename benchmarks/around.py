@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.debates import Bench, Case, bench, stack
-from benchmarks.processes import Memory, memory
+from benchmarks.processes import Memory
 from bus.accounts import load_credentials
 from bus.connection import connect
 from parley.client import Client
@@ -122,9 +122,9 @@ async def open_sessions(count: int = OPEN) -> Open:
     case = Case(debaters=3, rounds=3, at_once=1, total=1, latency_s=3_600.0)
     async with bench(stack(case.latency_s, turns_per_message=3)) as running:
         await _open(running, case, 100)  # what is allocated once
-        before = _memories(running)
+        before = running.memory()
         await _open(running, case, count)
-        return Open(at_rest=before, with_sessions=_memories(running), sessions=count)
+        return Open(at_rest=before, with_sessions=running.memory(), sessions=count)
 
 
 async def _open(running: Bench, case: Case, count: int) -> None:
@@ -136,7 +136,3 @@ async def _open(running: Bench, case: Case, count: int) -> None:
     async with asyncio.timeout(_ASK_S):
         while len(await client.sessions()) < wanted:
             await asyncio.sleep(0.1)
-
-
-def _memories(running: Bench) -> dict[str, Memory]:
-    return {name: memory(pid) for name, pid in running.pids().items() if name != "client"}

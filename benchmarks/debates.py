@@ -1,7 +1,6 @@
 """debate-N-R over the real engine: an embedded stack with accounts on, and a client that keeps so many sessions under way."""
 
 import asyncio
-import contextlib
 import os
 import secrets
 import time
@@ -11,7 +10,7 @@ from contextlib import asynccontextmanager
 import msgspec
 from nats.aio.msg import Msg
 
-from benchmarks.processes import cpu_between, cpu_s
+from benchmarks.processes import Memory, cpu_between, cpu_s, memory
 from benchmarks.protocol import DEBATERS_QUEUE, JUDGE_QUEUE, NAME
 from bus import subjects
 from bus.accounts import load_credentials
@@ -129,6 +128,10 @@ class Bench:
     def pids(self) -> dict[str, int]:
         """Process -> id, the client's own included; the supervisor only sleeps, and is there too."""
         return {**self.lease.pids(), "client": os.getpid()}
+
+    def memory(self) -> dict[str, Memory]:
+        """Memory of each process of the stack."""
+        return {name: memory(pid) for name, pid in self.lease.pids().items()}
 
     def client(self) -> Client:
         """The owner's client."""

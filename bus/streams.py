@@ -9,10 +9,11 @@
 | ASIDE | the last `ASIDE_MESSAGES` | what could not be handled |
 
 A timer is a message on `subjects.timer(sid)` with the headers `Nats-Schedule: @at <RFC 3339>` and
-`Nats-Schedule-Target: subjects.fired(sid)`. Publishing again replaces it, purging its subject cancels it. When it is due the server stores a
-message on the target, in TIMER; IN sources those and renames them on the way (`subjects.FIRED_TO_IN`), so a fired timer
-arrives like any submission. Nobody but the moderators can publish on TIMER's subjects, and IN, which others write to,
-takes no rollup, no schedule and no time to live: a writer's headers can reach nothing but its own message.
+`Nats-Schedule-Target: subjects.fired(sid)`. Publishing again replaces it, purging its subject cancels it. When it is
+due the server stores a message on the target, in TIMER; IN sources those and renames them on the way
+(`subjects.FIRED_TO_IN`), so a fired timer arrives like any submission. Nobody but the moderators can publish on TIMER's
+subjects, and IN, which others write to, takes no rollup, no schedule and no time to live: a writer's headers can reach
+nothing but its own message.
 
 Requests are spelt out in JSON: the client's configuration classes do not know every field.
 """

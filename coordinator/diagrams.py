@@ -31,8 +31,8 @@ def page(protocol: Protocol) -> str:
     lines = [
         f"# {protocol.name}",
         "",
-        "Drawn from the transition table by `python -m coordinator.diagrams docs/diagrams`. A pair of phase and event that",
-        "is absent is illegal. A cancel ends a session in any phase.",
+        "Drawn from the transition table by `python -m coordinator.diagrams docs/diagrams`. A pair of phase and event",
+        "that is absent is illegal; a cancel ends a session in any phase.",
         "",
         "```mermaid",
         mermaid(protocol),

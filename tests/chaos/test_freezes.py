@@ -30,15 +30,20 @@ def metric(rig: Rig, service: str, series: str) -> float:
 
 async def test_the_log_refuses_a_moderator_that_slept(tmp_path: Path) -> None:
     """One of two moderators; the other takes its sessions on, and what it writes on waking is refused."""
-    async with Rig(tmp_path, make_stack(tmp_path, moderators=2, latency_s=0.15)) as rig:
+    async with Rig(tmp_path, make_stack(tmp_path, moderators=2, latency_s=0.4)) as rig:
         await rig.learn()
-        sessions = asyncio.create_task(rig.play_all([f"s{i}" for i in range(12)], at_once=12))
-        await until(rig.pending_turns, 5.0, "turns under way")
+        sids = [f"s{i}" for i in range(12)]
+        sessions = asyncio.create_task(rig.play_all(sids, at_once=12))
+
+        async def all_under_way() -> bool:
+            return await rig.pending_turns() >= 3 * len(sids)
+
+        await until(all_under_way, 5.0, "first turns of all sessions under way")
         conflicts = metric(rig, "moderator-1", "parley_append_conflicts_total")
         pid = rig.lease.kill("moderator-1", signal.SIGSTOP)
         try:
             await pause(PAST_TIMEOUTS_S)
-            await sessions  # without it
+            moved = [sid for sid in sids if len(await rig.stored(sid)) > 4]
         finally:
             os.kill(pid, signal.SIGCONT)
 
@@ -46,9 +51,11 @@ async def test_the_log_refuses_a_moderator_that_slept(tmp_path: Path) -> None:
             return metric(rig, "moderator-1", "parley_append_conflicts_total") - conflicts
 
         late = await until(refused, 10.0, "a late append that is refused")
+        await sessions
         found = await rig.findings()
         print(f"moderator frozen: refused={late:g} {shown(found)}")
         assert found.violations == []
+        assert moved, "sessions went on without it"
         assert rig.lease.pids()["moderator-1"] == pid, "it is the same process"
 
 

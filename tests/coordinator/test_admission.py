@@ -61,6 +61,13 @@ def test_a_named_seat_without_a_worker() -> None:
     assert refused.value.field == "seats.elsewhere"
 
 
+def test_a_named_seat_whose_worker_is_leaving() -> None:
+    seats = tuple(Seat(seat=q, role="panelist", queue=q) for q in ("panelist_1", "panelist_2"))
+    there = (*workers(1), worker("panelist_2", draining=True))
+    with pytest.raises(Inadmissible, match="no worker is alive for role panelist on queue panelist_2"):
+        opened(there, seats=seats)
+
+
 def test_too_few_named_seats() -> None:
     with pytest.raises(Inadmissible) as refused:
         opened(seats=(Seat(seat="a", role="panelist", queue="panelist_1"),))

@@ -128,6 +128,13 @@ def test_a_change_is_honest(p: Position, error: str) -> None:
     assert bool(error) == bool(got)
 
 
+def test_evidence_from_a_document_of_others_may_move_again() -> None:
+    play = with_documents()
+    shown = cite("b.md", "Riga is in Latvia.")
+    play.round(40, says("Kaunas", citations=(shown,)), "Riga", "Vilnius")
+    assert not fault(play, "panelist_1", says("Riga", **ADOPTS, moved_by=(shown,)))
+
+
 def test_the_first_round_changes_nothing() -> None:
     assert "you have no earlier position" in fault(Play(), "panelist_1", says("Vilnius", **ADOPTS))
     moved = says("Vilnius", moved_by=(cite("a.md", "since 1323"),))

@@ -7,13 +7,14 @@ import msgspec
 import pytest
 
 from coordinator import machine
-from coordinator.commands import Finish, Stop
+from coordinator.commands import AskSeat, Finish, Stop
 from coordinator.machine import (
     Answered,
     BrokenTable,
     Illegal,
     Inadmissible,
     Protocol,
+    Unaffordable,
     begin,
     digest,
     record,
@@ -24,7 +25,7 @@ from schemas import log
 from schemas.consensus import Analysis
 from schemas.session import Budget
 from schemas.stops import STOPS
-from schemas.turn import Usage
+from schemas.turn import Caps, Usage
 from schemas.wire import encode, raw
 from tests.coordinator.consensus_play import CONSENSUS, SECOND, START_NS, Play, says, workers
 
@@ -224,7 +225,8 @@ def test_the_result() -> None:
     play = Play()
     for seat in play.panel:
         play.reply(seat, says("Vilnius"), usage=Usage(input_tokens=10, output_tokens=5, calls=1, cost_usd=0.01))
-    play.reply("analyst", Analysis(score=95), usage=Usage(input_tokens=7, calls=2, estimated=True))
+    play.reply("analyst", None, error="down", usage=Usage(input_tokens=3))
+    play.reply("analyst", Analysis(score=95), usage=Usage(input_tokens=4, calls=2, estimated=True))
     play.synthesize("Vilnius")
     got = play.result
     assert (got.session, got.protocol, got.status) == ("s1", "consensus", "finished")
@@ -232,7 +234,7 @@ def test_the_result() -> None:
     assert got.usage.estimated
     assert got.usage.cost_usd == pytest.approx(0.03)
     assert got.usage.by_seat["analyst"].turns == 2
-    assert got.duration_s == pytest.approx(0.5)
+    assert got.duration_s == pytest.approx(0.6)
     assert STOPS[got.stop.reason].status == got.status
 
 
@@ -274,6 +276,21 @@ def varied(protocol: Protocol, **more: Any) -> Protocol:
 
 def phase(inner: Any, name: str) -> Any:
     return msgspec.structs.replace(inner, phase=type(inner.phase)(name))
+
+
+def test_what_cannot_be_paid_is_not_asked() -> None:
+    """A protocol that goes on without the turns that it could not have."""
+    play = Play(budget=Budget(calls=8))
+    ask = AskSeat(seat="panelist_1", kind="answer", round=1, brief=raw({}), caps=Caps(calls=9))
+    row = {
+        Answered: to(lambda s, e, v: (s, (ask,)), play.session.inner.phase),
+        Unaffordable: to(lambda s, e, v: (s, ()), play.session.inner.phase),
+    }
+    table: dict[Any, Any] = {**CONSENSUS.table, "answering": row}
+    event = replied(play, "panelist_1", says("x"))
+    after, commands = step(varied(CONSENSUS, table=table), play.session, event, play.now_ns)
+    assert not any(isinstance(c, log.Ask) for c in commands)
+    assert len(after.turns) == 2
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import secrets
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,6 +30,7 @@ class Front:
     def __init__(self, folder: Path) -> None:
         self.state = folder / "state"
         self.folder = folder
+        self.journal = folder / "journal"
         self.mark = secrets.token_hex(8)
         self.evidence = folder / "evidence"
         self.evidence.mkdir(exist_ok=True)
@@ -85,11 +87,12 @@ class Front:
             role = queue.split("_")[0]
             spec = self.folder / f"{queue}.yaml"
             spec.write_text(
-                f"queue: {queue}\nroles: [{role}]\nmodel: tests.support.model:make\noptions: {{latency_s: {latency_s}}}\n"
+                f"queue: {queue}\nroles: [{role}]\nmodel: tests.support.model:make\n"
+                f"options: {{latency_s: {latency_s}, journal: {self.journal}}}\n"
             )
             rows.append(f"    - {{queue: {queue}, spec: {spec}}}\n")
         path = self.folder / "slow.yaml"
-        path.write_text("stack:\n  agents:\n" + "".join(rows))
+        path.write_text("stack:\n  ack_wait_s: 1\n  agents:\n" + "".join(rows))
         return path
 
 
@@ -101,4 +104,4 @@ def until(check: Callable[[], Any], why: Callable[[], str] | str, timeout_s: flo
         if found:
             return found
         assert time.monotonic() < deadline, why if isinstance(why, str) else why()
-        time.sleep(0.02)
+        threading.Event().wait(0.02)

@@ -1,0 +1,106 @@
+"""The bench: `python -m benchmarks [--quick] [--json FILE] [PART ...]`; parts are floors, debates, start, memory.
+
+Every figure is printed beside a floor that was taken in the same run, since ratios hold from machine to machine and rates
+do not. A target that was missed is marked, and does not fail the run.
+"""
+
+import argparse
+import asyncio
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmarks import around, bare, report
+from benchmarks.bare_worker import loop_factory
+from benchmarks.debates import Case, Run, bench, stack
+from benchmarks.report import Figures
+
+PARTS = ("floors", "debates", "start", "memory")
+LATENCY_S = 0.05
+
+
+def cases(quick: bool, latency_s: float, at_once: tuple[int, ...] = (1, 100)) -> list[Case]:
+    """N3R3 and N8R5 at this latency; the more sessions at once, the more are played."""
+    total = {1: (5, 2) if latency_s else (40, 12), 100: (300, 300) if latency_s else (600, 200)}
+    found = []
+    for size, (debaters, rounds) in enumerate(((3, 3), (8, 5))):
+        for many in at_once:
+            sessions = max(many, total[many][size] // (3 if quick else 1))
+            found.append(Case(debaters=debaters, rounds=rounds, at_once=many, total=sessions, latency_s=latency_s))
+    return found
+
+
+async def _each(runs: Callable[[Case], Awaitable[Run]], wanted: list[Case]) -> list[Run]:
+    """Every case once; what comes first (imports, caches, the first files of a stream) is played and thrown away."""
+    await runs(msgspec.structs.replace(wanted[0], at_once=20, total=40))
+    return [await runs(case) for case in wanted]
+
+
+async def floors(quick: bool, figures: Figures) -> None:
+    """Bare asyncio, the bare durable loop, single operations."""
+    for latency_s in (0.0, LATENCY_S):
+        wanted = cases(quick, latency_s, (100,))
+        figures.asyncio += [await bare.in_process(msgspec.structs.replace(c, total=2 * c.total)) for c in wanted]
+        with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
+            async with bare.durable(Path(folder), latency_s) as loop:
+                figures.durable += await _each(loop.run, cases(quick, latency_s))
+                if not latency_s:
+                    count = 500 if quick else 2_000
+                    figures.request_s = await loop.requests(count)
+                    figures.publish_s = report.median((await loop.publishes(count, 1))[1])
+                    figures.publish_100_us = (await loop.publishes(4 * count, 100))[0]
+
+
+async def debates(quick: bool, figures: Figures) -> None:
+    """The same debates over the real engine."""
+    for latency_s, together in ((0.0, 8), (LATENCY_S, 8), (0.0, 1)):
+        async with bench(stack(latency_s, together)) as running:
+            runs = await _each(running.run, cases(quick, latency_s, (1, 100) if together > 1 else (100,)))
+            figures.memory = {**running.memory(), **figures.memory}
+        (figures.engine if together > 1 else figures.engine_single).extend(runs)
+
+
+async def start(quick: bool, figures: Figures) -> None:
+    """Cold start and help."""
+    for name, measure in (("help_s", around.help_s), ("first_turn", around.first_turn)):
+        try:
+            setattr(figures, name, await asyncio.to_thread(measure, 3 if quick else 7))
+        except (around.NotMeasured, subprocess.TimeoutExpired) as why:
+            figures.missing[name] = str(why)
+
+
+async def memory(quick: bool, figures: Figures) -> None:
+    """Open sessions."""
+    figures.open = await around.open_sessions(around.OPEN // 2 if quick else around.OPEN)
+
+
+def main() -> int:
+    """Run what was asked for; 0 unless something broke."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all of them if none is named")
+    parser.add_argument("--quick", action="store_true", help="fewer sessions: under a minute, and noisier")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there as well")
+    given = parser.parse_args()
+    for part in given.parts:
+        if part not in PARTS:
+            parser.error(f"no part {part}; parts are {', '.join(PARTS)}")
+    figures = Figures(machine=report.machine())
+    print(report.machine_text(figures.machine), flush=True)
+    run: dict[str, Any] = {"floors": floors, "debates": debates, "start": start, "memory": memory}
+    for part in given.parts or PARTS:
+        print(f"... {part}", file=sys.stderr, flush=True)
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(run[part](given.quick, figures))
+    print(report.text(figures))
+    if given.json:
+        given.json.write_bytes(msgspec.json.format(report.as_json(figures), indent=2) + b"\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""The pull loop: no more than there is room for, nothing lost over a restart, inboxes that do not pile up."""
+
+import asyncio
+from pathlib import Path
+
+from bus import streams, subjects, work
+from bus.work import Delivery, Pull
+from tests.support.engine import Engine, engine
+
+
+async def _queue(bare: Engine) -> None:
+    moderator = await bare.connect("moderator")
+    await streams.ensure_streams(moderator, ack_wait_s=1.0)
+    await streams.ensure_queue(moderator, "panelist_1", ack_wait_s=1.0)
+
+
+async def _store(bare: Engine, count: int, first: int = 0) -> None:
+    moderator = await bare.connect("moderator")
+    for i in range(first, first + count):
+        await moderator.store(subjects.work("panelist_1", "s", str(i)), b"x", msg_id=f"m{i}")
+
+
+class Taker:
+    """Takes deliveries through one Pull."""
+
+    def __init__(self) -> None:
+        self.got: list[Delivery] = []
+        self.came = asyncio.Event()
+        self.pull: Pull
+
+    def take(self, delivery: Delivery) -> None:
+        self.got.append(delivery)
+        self.came.set()
+
+    async def wait(self, count: int, timeout_s: float = 10.0) -> None:
+        async with asyncio.timeout(timeout_s):
+            while len(self.got) < count:
+                self.came.clear()
+                await self.came.wait()
+
+
+async def _taker(bare: Engine, room: int) -> Taker:
+    taker = Taker()
+    connection = await bare.connect("panelist_1")
+    taker.pull = Pull(connection, "WORK", subjects.consumer("panelist_1"), room=room, on_message=taker.take)
+    await taker.pull.start()
+    return taker
+
+
+async def test_a_pull_takes_no_more_than_it_has_room_for(tmp_path: Path) -> None:
+    async with engine(tmp_path) as bare:
+        await _queue(bare)
+        await _store(bare, 5)
+        taker = await _taker(bare, room=2)
+        await taker.wait(2)
+        second = await _taker(bare, room=8)
+        await second.wait(3)
+        assert len(taker.got) == 2, "the rest is for whoever has room"
+        assert {d.subject for d in taker.got + second.got} == {
+            subjects.work("panelist_1", "s", str(i)) for i in range(5)
+        }
+        for d in taker.got:
+            await taker.pull.settle(d)
+            taker.pull.release()
+        await _store(bare, 1, first=5)
+        await asyncio.wait([asyncio.create_task(taker.wait(3)), asyncio.create_task(second.wait(4))], timeout=5,
+                           return_when=asyncio.FIRST_COMPLETED)  # fmt: skip
+        assert len(taker.got) + len(second.got) >= 6
+        await taker.pull.stop()
+        await second.pull.stop()
+
+
+async def test_a_pull_goes_on_after_the_server_was_killed(tmp_path: Path) -> None:
+    async with engine(tmp_path) as bare:
+        await _queue(bare)
+        taker = await _taker(bare, room=4)
+        await _store(bare, 1)
+        await taker.wait(1)
+        await taker.pull.settle(taker.got[0])
+        taker.pull.release()
+        bare.server.kill()
+        bare.server.restart()
+        await _store(bare, 1, first=1)
+        await taker.wait(2, 15.0)
+        assert taker.got[-1].subject == subjects.work("panelist_1", "s", "1")
+        await taker.pull.stop()
+
+
+async def test_a_pull_changes_its_inbox(tmp_path: Path) -> None:
+    """Across accounts the server remembers every pull of an inbox: a long-lived loop must not keep one for ever."""
+    kept, work._PULLS_AN_INBOX, age, work._INBOX_S = work._PULLS_AN_INBOX, 5, work._INBOX_S, 0.0
+    try:
+        async with engine(tmp_path) as bare:
+            await _queue(bare)
+            taker = await _taker(bare, room=1)
+            first = taker.pull._inbox
+            for i in range(20):
+                await _store(bare, 1, first=i)
+                await taker.wait(i + 1)
+                await taker.pull.settle(taker.got[-1])
+                taker.pull.release()
+            assert taker.pull._inbox != first
+            assert len(taker.pull._subs) == 2
+            await taker.pull.stop()
+    finally:
+        work._PULLS_AN_INBOX, work._INBOX_S = kept, age
+
+
+async def test_what_a_stopped_pull_was_owed_goes_to_others(tmp_path: Path) -> None:
+    async with engine(tmp_path) as bare:
+        await _queue(bare)
+        gone = await _taker(bare, room=4)
+        await gone.pull.stop()
+        taker = await _taker(bare, room=4)
+        await _store(bare, 3)
+        await taker.wait(3)
+        assert gone.got == []
+        await taker.pull.stop()

@@ -1,0 +1,359 @@
+"""The command line as a process: one document, exit statuses, errors by name, and nothing left behind."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parley.stack import read_running
+from tests.parley.support import MARK, QUESTION, Front, until
+
+pytestmark = [pytest.mark.slow]
+
+FRAME = {"session", "protocol", "status", "outcome", "stop", "rounds", "usage", "duration_s"}
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
+    return Front(tmp_path_factory.mktemp("cli"))
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Front:
+    return Front(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def asked(front: Front) -> dict[str, Any]:
+    """One session, asked with --json."""
+    code, out, err = front.run("ask", QUESTION, "--evidence", str(front.evidence), "--json", "--seed", "7")
+    assert code == 0, err
+    assert err == ""
+    assert len(out.splitlines()) == 1
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_ask_prints_the_frame_and_nothing_else(front: Front, asked: dict[str, Any]) -> None:
+    assert set(asked) == FRAME
+    assert asked["protocol"] == "consensus"
+    assert asked["status"] == "finished"
+    assert asked["outcome"]["answer"] == "Vilnius"
+    assert {"answer", "confidence", "minority", "first_round_majority"} <= set(asked["outcome"])
+    assert asked["stop"]["reason"] == "threshold"
+    assert asked["stop"]["converged"] is True
+    assert asked["stop"]["certificate"]["trend"] == [r["score"] for r in asked["rounds"]]
+    assert {"turns", "input_tokens", "output_tokens", "estimated", "cost_usd", "by_seat"} <= set(asked["usage"])
+    assert set(asked["usage"]["by_seat"]) == {"panelist_1", "panelist_2", "panelist_3", "analyst"}
+    front.assert_nothing_left()
+
+
+@pytest.fixture(scope="module")
+def exported(front: Front, asked: dict[str, Any]) -> Path:
+    """That session's log as a file."""
+    file = front.folder / "s.jsonl"
+    code, _, err = front.run("sessions", "export", asked["session"], "-o", str(file))
+    assert code == 0, err
+    return file
+
+
+def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
+    front: Front, asked: dict[str, Any], exported: Path
+) -> None:
+    sid = asked["session"]
+    rows = front.json("sessions", "list", "--json")["sessions"]
+    assert [(r["session"], r["status"], r["reason"]) for r in rows] == [(sid, "finished", "threshold")]
+    file = exported
+    head, *entries = file.read_text().splitlines()
+    assert json.loads(head) == {"parley": "session", "session": sid, "version": 1}
+    assert [json.loads(e)["n"] for e in entries] == list(range(len(entries)))
+    replayed = front.json("replay", str(file), "--json")
+    assert (replayed["recomputed"], replayed["transitions"], replayed["result"]) == (True, len(entries), asked)
+    assert front.json("sessions", "show", str(file), "--json")["result"] == asked
+    code, out, _ = front.run("sessions", "show", str(file))
+    assert code == 0
+    assert "Answer: Vilnius" in out
+    why = front.json("explain", sid, "--json")
+    assert (why["stop"], why["words"]) == (asked["stop"], "the agreement score reached its threshold")
+    code, out, _ = front.run("explain", str(file))
+    assert code == 0
+    assert "threshold of 90" in out
+    parted = front.json("replay", str(file), "--set", "consensus.threshold=0.05", "--json")
+    assert parted["n"] is not None
+    assert parted["stop"] == "threshold"
+    code, out, _ = front.run("sessions", "export", str(file), "--format", "markdown")
+    assert code == 0
+    assert out.startswith(f"# Session {sid}")
+    assert json.loads(front.run("sessions", "export", str(file), "--format", "json")[1])["result"] == asked
+    front.assert_nothing_left()
+
+
+def test_one_altered_byte_fails_the_replay(front: Front, exported: Path) -> None:
+    text = exported.read_text()
+    file = front.folder / "altered.jsonl"
+    file.write_text(text.replace('"Vilnius', '"Vilnjus', 1))
+    code, out, err = front.run("replay", str(file), "--json")
+    assert code == 1
+    assert "does not recompute" in err
+    assert "does not recompute" in json.loads(out)["error"]["message"]
+
+
+def test_plain_lines_where_there_is_no_terminal(fresh: Front) -> None:
+    code, out, err = fresh.run("ask", "-", "--evidence", str(fresh.evidence), "--ephemeral", said=QUESTION + "\n")
+    assert (code, err) == (0, "")
+    assert "\x1b" not in out
+    assert re.search(r"^  panelist_1 \(0\.\d\d\): Vilnius$", out, re.M)
+    assert re.search(r"^  round 1: score \d+", out, re.M)
+    assert "stop: threshold" in out
+    assert "Answer: Vilnius" in out
+    assert not fresh.state.exists()
+    fresh.assert_nothing_left()
+
+
+def test_quiet_prints_the_answer_alone(fresh: Front) -> None:
+    code, out, err = fresh.run("ask", QUESTION, "--evidence", str(fresh.evidence), "--ephemeral", "--quiet")
+    assert (code, out, err) == (0, "Vilnius\n", "")
+
+
+def test_hostile_text_in_documents_and_questions_stays_text(fresh: Front) -> None:
+    hostile = "The capital of Lithuania is Vil\x1b[31mnius\x9b2J [bold]x[/]\u202e."
+    for name in ("a.md", "b.md", "c.md"):
+        (fresh.evidence / name).write_text(hostile)
+    code, out, _ = fresh.run("ask", QUESTION + "\x1b[2J", "--evidence", str(fresh.evidence), "--ephemeral")
+    assert code in (0, 1, 3)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out)
+    assert "\\x1b[2J" in out
+
+
+BAD = [
+    (("ask", ""), "question: got '', it must not be empty"),
+    (("ask", "x" * 20_001), "question: got '20,001 characters', allowed are at most 20,000"),
+    (("ask", "q", "--protocol", "consensu"), "protocol: 'consensu' is no protocol; did you mean consensus?"),
+    (("ask", "q", "--threshold", "101"), "consensus.threshold: got 101.0, allowed is above 0 to 100"),
+    (
+        ("ask", "q", "--set", "consensus.treshold=9"),
+        "consensus.treshold in the command line is no setting; did you mean",
+    ),
+    (("ask", "q", "--set", "threshold"), "--set: got 'threshold', wanted is key=value"),
+    (("ask", "q", "--max-rounds", "0"), "consensus.max_rounds: got 0, allowed is 1 to 50"),
+    (("ask", "q", "--panel", "17"), "consensus.panel: got 17, allowed is 2 to 16"),
+    (("ask", "q", "--budget-tokens", "-5"), "budget.tokens: Input should be greater than 0 (got -5)"),
+    (("ask", "q", "--turn-timeout", "0"), "turn_timeout_s: Input should be greater than or equal to 0.25"),
+    (("ask", "q", "--config", "misspelt.yaml"), "protocl in misspelt.yaml is no setting; did you mean protocol?"),
+    (("ask", "q", "--evidence", "nowhere"), "evidence: folder nowhere does not exist"),
+    (("ask", "q", "--evidence", "empty"), "evidence: folder empty holds no readable document"),
+    (("ask", "q", "--evidence", "binary"), "evidence: x.bin is binary"),
+    (("ask", "q", "--evidence", "large"), "evidence: large.txt is 50.0 MB, allowed are 1,000,000 characters"),
+    (("ask", "q", "--nats", "nats://127.0.0.1:1", "--creds", "c.json"), "creds: c.json: No such file"),
+    (("ask", "q", "--nats", "nats://127.0.0.1:1"), "nats.creds: a bus at --nats needs a credentials file"),
+    (("sessions", "show", "nope"), "session: there is no session nope"),
+    (("replay", "nope.jsonl"), "file: nope.jsonl does not exist"),
+    (("explain", "misspelt.yaml"), "file: misspelt.yaml is no exported session"),
+    (("agent", "nope"), "spec: nope: no such file, and no built-in agent"),
+    (("agent", "analyst"), "nats: a service needs the bus's address and its credentials"),
+]
+
+
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory: pytest.TempPathFactory) -> Front:
+    front = Front(tmp_path_factory.mktemp("bad"))
+    for name in ("empty", "binary", "large"):
+        (front.folder / name).mkdir()
+    (front.folder / "binary" / "x.bin").write_bytes(b"\x7fELF\0\0")
+    with (front.folder / "large" / "large.txt").open("wb") as file:
+        file.truncate(50_000_000)
+    (front.folder / "misspelt.yaml").write_text("protocl: consensus\n")
+    return front
+
+
+@pytest.mark.parametrize(("command", "why"), BAD, ids=[" ".join(c)[:40] for c, _ in BAD])
+def test_bad_input_is_named_and_nothing_is_started(bad: Front, command: tuple[str, ...], why: str) -> None:
+    code, out, err = bad.run(*command)
+    assert (code, out) == (2, "")
+    assert err.startswith("parley: " + why), err
+    assert len(err.splitlines()) == 1
+    assert not bad.state.exists()
+    assert bad.left() == []
+
+
+def test_an_error_with_json_is_one_document(bad: Front) -> None:
+    code, out, err = bad.run("ask", "", "--json")
+    assert code == 2
+    assert err
+    found = json.loads(out)
+    assert (found["error"]["field"], found["exit_code"]) == ("question", 2)
+
+
+def test_a_bus_that_is_not_there_and_wrong_credentials_each_say_so(fresh: Front, tmp_path: Path) -> None:
+    code, out, err = fresh.run("bus", "config", "--dir", "other", "--json")
+    assert code == 0, err
+    written = json.loads(out)
+    assert {oct(Path(fresh.folder / p).stat().st_mode & 0o777) for p in written.values()} == {"0o600"}
+    code, _, err = fresh.run("ask", "q", "--nats", "nats://127.0.0.1:1", "--creds", written["owner"])
+    assert code == 2
+    assert err.startswith("parley: no NATS server answers at nats://127.0.0.1:1")
+    up = fresh.start("up", "--panel", "2", "--json")
+    try:
+        assert up.stdout is not None
+        running = json.loads(up.stdout.readline())
+        code, _, err = fresh.run("ask", "q", "--nats", running["url"], "--creds", written["owner"])
+        assert code == 2
+        assert err.startswith(f"parley: the server at {running['url']} does not accept the credentials of 'owner'")
+        given = ("--nats", running["url"], "--creds", running["credentials"]["owner"])
+        found = json.loads(
+            fresh.run("ask", QUESTION, "--evidence", str(fresh.evidence), "--panel", "2", *given, "--json")[1]
+        )
+        assert set(found) == FRAME
+        client = ("--nats", running["url"], "--creds", running["credentials"]["client"])
+        assert fresh.run("sessions", "list", *client)[0] == 2
+        code, _, err = fresh.run("ask", QUESTION, "--panel", "3", *given)
+        assert code == 2
+        assert "role panelist: 3 needed, 2 alive; start one more: parley agent panelist_3" in err
+        code, _, err = fresh.run("up", "--panel", "2")
+        assert code == 2
+        assert "a stack runs in" in err
+        up.send_signal(signal.SIGHUP)
+        assert len(fresh.json("sessions", "list", "--json")["sessions"]) == 2
+        assert up.poll() is None
+        up.send_signal(signal.SIGTERM)
+        assert up.wait(15) == 0
+    finally:
+        up.kill()
+        up.communicate()
+    fresh.assert_nothing_left()
+
+
+def ask_slowly(front: Front, latency_s: float = 30.0, **given: Any) -> Any:
+    """An ask under way, with a model call begun."""
+    config = str(front.slow_agents(latency_s))
+    child = front.start("ask", QUESTION, "--config", config, "--plain", **given)
+    until(front.journal.exists, "no model call was begun")
+    return child
+
+
+@pytest.mark.serial
+def test_nothing_is_left_when_ask_is_killed(fresh: Front) -> None:
+    child = ask_slowly(fresh)
+    assert any("nats-server" in p for p in fresh.left())
+    child.kill()
+    child.communicate()
+    fresh.assert_nothing_left()
+
+
+@pytest.mark.serial
+def test_two_interrupts_cancel_and_end(fresh: Front) -> None:
+    child = ask_slowly(fresh)
+    child.send_signal(signal.SIGINT)
+    assert child.stderr is not None
+    asked = ""
+    while "Ctrl-C again" not in asked:
+        asked += child.stderr.readline()
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert "Traceback" not in out + err
+    fresh.assert_nothing_left()
+    rows = fresh.json("sessions", "list", "--json")["sessions"]
+    assert [(r["status"], r["reason"]) for r in rows] == [("cancelled", "cancelled")]
+
+
+@pytest.mark.serial
+def test_an_unfinished_session_goes_on_in_the_next_stack(fresh: Front) -> None:
+    child = ask_slowly(fresh, 0.7)
+    child.kill()
+    child.communicate()
+    fresh.assert_nothing_left()
+    row = fresh.json("sessions", "list", "--json")["sessions"][0]
+    assert row["status"] == "open"
+    code, out, err = fresh.run("sessions", "watch", row["session"], "--json")
+    assert code == 0, err
+    result = json.loads(out)
+    assert (result["session"], result["stop"]["reason"], len(result["rounds"])) == (row["session"], "threshold", 2)
+    fresh.assert_nothing_left()
+
+
+@pytest.mark.serial
+def test_a_killed_supervisor_is_replaced_and_the_session_goes_on(fresh: Front) -> None:
+    config = str(fresh.slow_agents(0.5))
+    child = fresh.start("ask", QUESTION, "--config", config, "--json")
+    until(fresh.journal.exists, "no model call was begun")
+    running = read_running(fresh.state)
+    assert running is not None
+    os.kill(running.supervisor, signal.SIGKILL)
+    out, err = child.communicate(timeout=40)
+    assert child.returncode == 0, err
+    assert json.loads(out)["stop"]["reason"] == "threshold"
+    fresh.assert_nothing_left()
+
+
+@pytest.mark.serial
+def test_two_asks_share_a_stack_and_the_first_to_end_leaves_it(fresh: Front) -> None:
+    slow = ask_slowly(fresh, 0.5)
+    first = read_running(fresh.state)
+    code, out, err = fresh.run("ask", "another", "--config", str(fresh.folder / "slow.yaml"), "--json")
+    assert code == 0, err
+    second = read_running(fresh.state)
+    _, err = slow.communicate(timeout=40)
+    assert slow.returncode == 0, err
+    assert first is not None
+    assert second is None or second.supervisor == first.supervisor
+    assert len(fresh.json("sessions", "list", "--json")["sessions"]) == 2
+    fresh.assert_nothing_left()
+
+
+def test_a_stack_that_lacks_a_queue_says_so(fresh: Front) -> None:
+    slow = ask_slowly(fresh)
+    try:
+        code, _, err = fresh.run("ask", "another", "--panel", "4")
+        assert code == 2
+        assert "not panelist_4; wait for it to end, or name another folder with --state" in err
+    finally:
+        slow.kill()
+        slow.communicate()
+    fresh.assert_nothing_left()
+
+
+def test_the_live_view_on_a_terminal(fresh: Front) -> None:
+    """Colours and cursor movements are ours; what documents say is not obeyed."""
+    (fresh.evidence / "a.md").write_text("Vilnius is the capital of Lithuania.\x1b]0;owned\x07")
+    leader, follower = pty.openpty()
+    environment = {**fresh.environment, "TERM": "xterm-256color", MARK: fresh.mark}
+    environment.pop("NO_COLOR", None)
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "parley", "ask", QUESTION, "--evidence", str(fresh.evidence)]
+    child = subprocess.Popen(
+        command,
+        cwd=fresh.folder,
+        env=environment,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        start_new_session=True,
+    )
+    os.close(follower)
+    shown = b""
+    while True:
+        ready, _, _ = select.select([leader], [], [], 30)
+        assert ready, "the terminal fell silent"
+        try:
+            piece = os.read(leader, 65_536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    assert child.wait(20) == 0, shown.decode(errors="replace")
+    text = shown.decode(errors="replace")
+    assert "\x1b]0;owned" not in text
+    assert "\x1b[" in text
+    assert "Answer: Vilnius" in text
+    assert "tokens" in text
+    fresh.assert_nothing_left()

@@ -1,0 +1,223 @@
+"""The library on a real stack of its own, and the stack's hooks."""
+
+import asyncio
+import os
+import signal
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import parley
+from bus import subjects
+from bus.accounts import load_credentials
+from bus.channels import CONTROL, PUBLIC
+from bus.connection import connect
+from bus.posts import Reader, UnknownSession
+from parley.stack import OWNER, Lease, Stack, panel, read_running
+from schemas.post import Live, Post
+from schemas.result import Result
+from schemas.wire import decode, encode
+from tests.parley.support import QUESTION, TEXTS, until
+
+MODEL = "tests.support.model:make"
+
+
+@pytest.fixture(scope="module")
+def lease(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lease]:
+    """A stack with the stub model."""
+    stack = Stack(agents=panel(3, model=MODEL), ack_wait_s=1.0)
+    with Lease(stack, tmp_path_factory.mktemp("state"), wait_ready=True) as found:
+        yield found
+
+
+@pytest.fixture
+async def front(lease: Lease) -> AsyncIterator[parley.Parley]:
+    async with parley.connect(lease.url, lease.credentials(OWNER)) as found:
+        yield found
+
+
+async def test_ask_on_a_stack_of_ones_own(tmp_path: Path) -> None:
+    for name, text in TEXTS.items():
+        (tmp_path / name).write_text(text)
+    async with parley.local() as p:
+        result = await p.ask(QUESTION, protocol="consensus", evidence=tmp_path, settings={"threshold": 60})
+        assert p.lease is not None
+        folder, pids = p.lease.state, p.lease.pids()
+    assert (result.outcome["answer"], result.stop.reason) == ("Vilnius", "threshold")
+    assert not folder.exists()
+    assert not [name for name, pid in pids.items() if psutil.pid_exists(pid) and _lives(pid)]
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+async def test_a_session_is_followed_and_its_result_is_the_last_post(front: parley.Parley) -> None:
+    session = await front.start("q")
+    live: list[Live] = []
+    posts = [post async for post in session.posts(live.append)]
+    assert [p.k for p in posts if p.channel == PUBLIC] == list(range(sum(p.channel == PUBLIC for p in posts)))
+    assert [p.kind for p in posts if p.channel == CONTROL] == ["stop", "closed"]
+    assert posts[-1].kind == "closed"
+    result = await session.result()
+    assert decode(posts[-1].body, Result) == result
+    assert await front.client.finished(session.sid) == result
+
+
+async def test_a_session_is_cancelled_and_then_refuses_to_be(front: parley.Parley) -> None:
+    session = await front.start("q", settings={"max_rounds": 50, "threshold": 100, "stuck_rounds": 50})
+    await session.cancel("enough")
+    result = await session.result()
+    assert (result.status, result.stop.reason) == ("cancelled", "cancelled")
+    assert result.stop.certificate["why"] == "enough"
+    with pytest.raises(parley.Refusal, match="closed"):
+        await session.cancel()
+
+
+async def test_a_moderator_refuses_what_cannot_run(front: parley.Parley) -> None:
+    with pytest.raises(
+        parley.Refusal, match="role panelist: 5 needed, 3 alive; start one more: parley agent panelist_4"
+    ):
+        await front.start("q", settings={"panel": 5})
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"protocol": "x"}, "protocol"),
+        ({"settings": {"threshold": 0}}, "consensus.threshold"),
+        ({"budget": {"tokens": 0}}, "budget.tokens"),
+        ({"budget": {"euros": 1}}, "budget"),
+        ({"turn_timeout_s": 0.0}, "turn_timeout_s"),
+    ],
+)
+async def test_bad_input_names_its_field(front: parley.Parley, given: dict[str, object], field: str) -> None:
+    with pytest.raises(parley.BadInput) as caught:
+        await front.start("q", **given)
+    assert caught.value.field == field
+
+
+async def test_no_moderator_is_said_with_the_address(lease: Lease) -> None:
+    async with parley.connect(lease.url, lease.credentials(OWNER), patience_s=0.5) as p:
+        pid = lease.kill("moderator-1", signal.SIGSTOP)
+        try:
+            with pytest.raises(parley.Unreachable, match=rf"no moderator .* within 0\.5 s at {lease.url}"):
+                await p.start("q")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+async def test_the_reader_drops_doubles_and_asks_for_gaps(front: parley.Parley, lease: Lease) -> None:
+    """A moderator's connection says a post twice, and one with a number ahead: the reader's list is as the log has it."""
+    session = await front.start("q")
+    await session.result()
+    reader = front.client._reader
+    wanted = await reader.history(session.sid, PUBLIC)
+    assert len(wanted) > 4
+    following = reader.follow(session.sid, [PUBLIC])
+    seen = [await anext(following) for _ in range(len(wanted))]
+    credentials = load_credentials(lease.credentials("moderator-1"))
+    async with await connect(lease.url, credentials, name="echo") as moderator:
+        subject = subjects.channel(session.sid, PUBLIC)
+        for post in (wanted[0], wanted[-1]):
+            await moderator.publish(subject, encode(post), confirm=True)
+        await moderator.publish(subject, encode(_next(wanted[-1])), confirm=True)
+        seen.append(await asyncio.wait_for(anext(following), 10))
+    await following.aclose()
+    assert [p.k for p in seen] == [*range(len(wanted)), len(wanted)]
+    assert seen[:-1] == list(wanted)
+
+
+def _next(post: Post) -> Post:
+    import msgspec
+
+    return msgspec.structs.replace(post, k=post.k + 1)
+
+
+async def test_a_gap_is_filled_from_history(front: parley.Parley, lease: Lease) -> None:
+    """Only the last post is heard live; the ones before it come from a moderator, in order."""
+    session = await front.start("q")
+    await session.result()
+    wanted = await front.client._reader.history(session.sid, PUBLIC)
+    reader = Reader(front.client._connection, quiet_s=60)
+    following = reader.follow(session.sid, [PUBLIC], from_k=2)
+    assert [await anext(following) for _ in range(len(wanted) - 2)] == list(wanted[2:])
+    await following.aclose()
+
+
+async def test_an_unknown_session_is_said(front: parley.Parley) -> None:
+    with pytest.raises(UnknownSession):
+        await front.client.result("nope")
+
+
+async def test_sessions_and_logs_are_the_owners(front: parley.Parley, lease: Lease) -> None:
+    session = await front.start("mine")
+    await session.result()
+    assert (await front.client.sessions(1))[0].session == session.sid
+    entries = await front.client.log(session.sid)
+    assert await front.client.log(session.sid, 3) == entries[3:]
+    async with parley.connect(lease.url, lease.credentials("client"), patience_s=5) as p:
+        assert (await p.ask("theirs")).status == "finished"
+        with pytest.raises(parley.Refusal, match="does not allow"):
+            await p.client.log(session.sid)
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize("service", ["moderator-1", "panelist_2-1", "analyst-1", "nats"])
+def test_what_dies_is_started_again(lease: Lease, service: str) -> None:
+    before = lease.running().services[service]
+    lease.kill(service)
+
+    def back() -> bool:
+        found = read_running(lease.state)
+        return bool(found and found.ready and service in found.services and found.services[service].pid != before.pid)
+
+    until(back, f"{service} did not come back")
+    assert lease.running().url == lease.url
+
+
+def test_every_service_has_a_page_of_metrics_and_one_of_readiness(lease: Lease) -> None:
+    until(lambda: lease.running().ready, "not ready")
+    for name, service in lease.running().services.items():
+        if name == "nats":
+            continue
+        with urllib.request.urlopen(f"{service.metrics}/metrics", timeout=5) as page:
+            assert b"parley_" in page.read()
+
+        def ready(address: str = service.metrics) -> bool:
+            try:
+                with urllib.request.urlopen(f"{address}/readyz", timeout=5) as page:
+                    return bool(page.status == 200)
+            except OSError:
+                return False
+
+        until(ready, f"{name} is not ready")
+
+
+def test_secrets_are_for_their_owner_alone(lease: Lease) -> None:
+    private = [lease.state / "stack.json", *(lease.state / "keys").iterdir(), lease.state / "bus" / "server.conf"]
+    assert {oct(p.stat().st_mode & 0o777) for p in private} == {"0o600"}
+    assert lease.state.stat().st_mode & 0o077 == 0 or lease.state.parent.stat().st_mode & 0o077 == 0
+
+
+def test_two_leases_share_one_stack(lease: Lease) -> None:
+    before = lease.pids()
+    with Lease(Stack(agents=panel(2)), lease.state) as other:
+        assert other.url == lease.url
+        assert other.pids()["supervisor"] == before["supervisor"]
+    assert lease.pids()["supervisor"] == before["supervisor"]
+    with pytest.raises(parley.BadInput, match="not panelist_4"):
+        Lease(Stack(agents=panel(4)), lease.state).__enter__()
+    assert lease.pids()["supervisor"] == before["supervisor"]
+
+
+def test_a_stack_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with pytest.raises(parley.StackFailed, match="no such file, and no built-in agent"):
+        Lease(Stack(agents=(parley.AgentRow(queue="nobody"),)), tmp_path).__enter__()
+    assert read_running(tmp_path) is None
