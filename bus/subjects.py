@@ -58,6 +58,8 @@ def unescape(token: str) -> str:
     BadSubject
         The token is not the escaped form of any id.
     """
+    if _PLAIN.match(token):
+        return token
     if token == "=":
         return ""
     try:

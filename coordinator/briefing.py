@@ -4,7 +4,6 @@ The machine names posts by number; here they are looked up and checked against t
 show a seat what its channels do not hold is stopped (`Leak`) before anything is appended.
 """
 
-import hashlib
 import hmac
 from itertools import islice
 
@@ -13,6 +12,7 @@ import msgspec
 from bus.channels import ACCOUNT_OF_ROLE, may_read, speaks_on
 from coordinator.machine import MachineError, Session
 from schemas import log
+from schemas.session import Seat
 from schemas.turn import DocumentRef, Seen, Turn, Work
 
 
@@ -35,7 +35,7 @@ class Sending(msgspec.Struct, frozen=True):
 
 def token(key: bytes, sid: str, turn: str) -> str:
     """A turn's token: keyed hash of session and turn, by a key that only moderators hold; never stored."""
-    return hmac.new(key, f"{sid}\0{turn}".encode(), hashlib.sha256).hexdigest()[:32]
+    return hmac.digest(key, f"{sid}\0{turn}".encode(), "sha256").hex()[:32]
 
 
 def turn_id(n: int, index: int) -> str:
@@ -74,11 +74,15 @@ def build(
     Leak
         A seat would see what its channels do not hold.
     """
-    groups: dict[tuple[str, int], list[tuple[int, log.Ask]]] = {}
+    open_asks = [
+        (i, c) for i, c in enumerate(commands) if isinstance(c, log.Ask) and turn_id(n, i) in session.turns
+    ]
+    if not open_asks:
+        return []
     seats = {s.seat: s for s in session.opened.seats}
-    for index, command in enumerate(commands):
-        if isinstance(command, log.Ask) and turn_id(n, index) in session.turns:
-            groups.setdefault((seats[command.seat].queue, command.round), []).append((index, command))
+    groups: dict[tuple[str, int], list[tuple[int, log.Ask]]] = {}
+    for index, ask in open_asks:
+        groups.setdefault((seats[ask.seat].queue, ask.round), []).append((index, ask))
     sendings = []
     for (queue, round_), asks in groups.items():
         rest = iter(asks)
@@ -93,16 +97,15 @@ def build(
                 lane=lane,
                 decided_ns=decided_ns,
                 reissued=reissued,
-                posts=_posts(session, [a for _, a in part]),
-                turns=tuple(_turn(session, turn_id(n, i), a, key) for i, a in part),
+                posts=_posts(session, seats, [a for _, a in part]),
+                turns=tuple(_turn(session, seats[a.seat], turn_id(n, i), a, key) for i, a in part),
             )
             sendings.append(Sending(queue, turn_id(n, part[0][0]), work))
     return sendings
 
 
-def _posts(session: Session, asks: list[log.Ask]) -> tuple[Seen, ...]:
+def _posts(session: Session, seats: dict[str, Seat], asks: list[log.Ask]) -> tuple[Seen, ...]:
     """Every post that these turns show, once; each checked against the table."""
-    seats = {s.seat: s for s in session.opened.seats}
     wanted: dict[int, None] = {}
     for ask in asks:
         account = ACCOUNT_OF_ROLE[seats[ask.seat].role]
@@ -117,8 +120,7 @@ def _posts(session: Session, asks: list[log.Ask]) -> tuple[Seen, ...]:
     )
 
 
-def _turn(session: Session, turn: str, ask: log.Ask, key: bytes) -> Turn:
-    seat = next(s for s in session.opened.seats if s.seat == ask.seat)
+def _turn(session: Session, seat: Seat, turn: str, ask: log.Ask, key: bytes) -> Turn:
     return Turn(
         id=turn,
         token=token(key, session.sid, turn),

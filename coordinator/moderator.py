@@ -212,7 +212,7 @@ class Moderator:
         message: Say = decode(msg.data, Say)  # type: ignore[arg-type]
         if not may_submit(channel, message):
             return Answer(verdict="refused", why=f"channel {channel} takes no {type(message).__name__.lower()}")
-        with logs.session(sid), tracing.process("say", msg.subject, headers=dict(msg.headers or {}), session=sid):
+        with logs.session(sid), tracing.process("say", msg.subject, headers=msg.headers, session=sid):
             if isinstance(message, Reply):
                 taken = await self._reply(channel, author, sid, message)
             else:

@@ -278,6 +278,8 @@ class Sessions:
 
     @staticmethod
     def _closing_row(session: Session, entry: log.Entry) -> SessionRow | None:
+        if not session.closed:
+            return None
         for command in entry.commands:
             if isinstance(command, log.Close):
                 return SessionRow(

@@ -28,7 +28,7 @@ _NOTHING: AbstractContextManager[Span] = nullcontext(trace.INVALID_SPAN)
 
 def enabled() -> bool:
     """Whether this process has set up an SDK."""
-    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+    return trace._TRACER_PROVIDER is not None  # `get_tracer_provider` reads the environment each time
 
 
 def ids() -> tuple[str, str] | None:

@@ -70,7 +70,17 @@ def decode(data: bytes | bytearray | memoryview | msgspec.Raw, as_type: type[T])
 
 
 def compact(value: Json) -> Json:
-    """The same JSON value without insignificant white space, so that it fits on one line."""
+    """The same JSON value without insignificant white space, so that it fits on one line.
+
+    Raises
+    ------
+    Undecodable
+        A text in it is not UTF-8: a value carried verbatim is not looked into when its message is decoded.
+    """
+    try:
+        bytes(value).decode()
+    except UnicodeDecodeError as error:
+        raise Undecodable("JSON value", str(error)) from error
     return msgspec.Raw(msgspec.json.format(bytes(value), indent=-1))
 
 

@@ -6,6 +6,8 @@ import pty
 import re
 import select
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -296,7 +298,7 @@ def test_a_killed_supervisor_is_replaced_and_the_session_goes_on(fresh: Front) -
 def test_two_asks_share_a_stack_and_the_first_to_end_leaves_it(fresh: Front) -> None:
     slow = ask_slowly(fresh, 0.5)
     first = read_running(fresh.state)
-    code, out, err = fresh.run("ask", "another", "--config", str(fresh.folder / "slow.yaml"), "--json")
+    code, _, err = fresh.run("ask", "another", "--config", str(fresh.folder / "slow.yaml"), "--json")
     assert code == 0, err
     second = read_running(fresh.state)
     _, err = slow.communicate(timeout=40)
@@ -325,9 +327,6 @@ def test_the_live_view_on_a_terminal(fresh: Front) -> None:
     leader, follower = pty.openpty()
     environment = {**fresh.environment, "TERM": "xterm-256color", MARK: fresh.mark}
     environment.pop("NO_COLOR", None)
-    import subprocess
-    import sys
-
     command = [sys.executable, "-m", "parley", "ask", QUESTION, "--evidence", str(fresh.evidence)]
     child = subprocess.Popen(
         command,

@@ -4,17 +4,20 @@ import asyncio
 import os
 import signal
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
+import msgspec
 import psutil
 import pytest
+from nats.aio.msg import Msg
 
 import parley
 from bus import subjects
 from bus.accounts import load_credentials
 from bus.channels import CONTROL, PUBLIC
-from bus.connection import connect
+from bus.connection import Connection, connect
 from bus.posts import Reader, UnknownSession
 from parley.stack import OWNER, Lease, Stack, panel, read_running
 from schemas.post import Live, Post
@@ -28,7 +31,7 @@ MODEL = "tests.support.model:make"
 @pytest.fixture(scope="module")
 def lease(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lease]:
     """A stack with the stub model."""
-    stack = Stack(agents=panel(3, model=MODEL), ack_wait_s=1.0)
+    stack = Stack(agents=panel(3, model=MODEL, options={"latency_s": 0.05}), ack_wait_s=1.0)
     with Lease(stack, tmp_path_factory.mktemp("state"), wait_ready=True) as found:
         yield found
 
@@ -113,8 +116,8 @@ async def test_no_moderator_is_said_with_the_address(lease: Lease) -> None:
             os.kill(pid, signal.SIGCONT)
 
 
-async def test_the_reader_drops_doubles_and_asks_for_gaps(front: parley.Parley, lease: Lease) -> None:
-    """A moderator's connection says a post twice, and one with a number ahead: the reader's list is as the log has it."""
+async def test_the_reader_drops_doubles(front: parley.Parley, lease: Lease) -> None:
+    """Posts are said again, and then one that is next: only that is new."""
     session = await front.start("q")
     await session.result()
     reader = front.client._reader
@@ -135,20 +138,51 @@ async def test_the_reader_drops_doubles_and_asks_for_gaps(front: parley.Parley, 
 
 
 def _next(post: Post) -> Post:
-    import msgspec
-
     return msgspec.structs.replace(post, k=post.k + 1)
 
 
-async def test_a_gap_is_filled_from_history(front: parley.Parley, lease: Lease) -> None:
-    """Only the last post is heard live; the ones before it come from a moderator, in order."""
-    session = await front.start("q")
-    await session.result()
-    wanted = await front.client._reader.history(session.sid, PUBLIC)
-    reader = Reader(front.client._connection, quiet_s=60)
-    following = reader.follow(session.sid, [PUBLIC], from_k=2)
-    assert [await anext(following) for _ in range(len(wanted) - 2)] == list(wanted[2:])
-    await following.aclose()
+class Lossy:
+    """A connection that loses live posts: those for which `loses` is true. Everything else is the real one."""
+
+    def __init__(self, connection: Connection, loses: Callable[[Post], bool]) -> None:
+        self._connection = connection
+        self._loses = loses
+        self.lost: list[Post] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    async def subscribe(self, subject: str, cb: Any, queue: str = "") -> Any:
+        async def hear(msg: Msg) -> None:
+            post = decode(msg.data, Post)
+            if self._loses(post):
+                self.lost.append(post)
+            else:
+                await cb(msg)
+
+        return await self._connection.subscribe(subject, hear, queue)
+
+
+@pytest.mark.parametrize(
+    ("loses", "quiet_s"),
+    [
+        pytest.param(lambda p: p.kind == "position", 60.0, id="a gap is asked for"),
+        pytest.param(lambda p: p.channel == PUBLIC, 60.0, id="the end is complete"),
+        pytest.param(lambda p: True, 0.3, id="silence is asked about"),
+    ],
+)
+async def test_lost_posts_come_from_history(
+    front: parley.Parley, loses: Callable[[Post], bool], quiet_s: float
+) -> None:
+    session = await front.start("q", settings={"threshold": 100, "max_rounds": 3, "stuck_rounds": 9})
+    lossy = Lossy(front.client._connection, loses)
+    reader = Reader(cast(Connection, lossy), quiet_s=quiet_s)
+    async with asyncio.timeout(20):
+        posts = [post async for post in reader.follow(session.sid, [PUBLIC, CONTROL])]
+    assert lossy.lost
+    for channel in (PUBLIC, CONTROL):
+        assert [p for p in posts if p.channel == channel] == list(await reader.history(session.sid, channel))
+    assert posts[-1].kind == "closed"
 
 
 async def test_an_unknown_session_is_said(front: parley.Parley) -> None:
