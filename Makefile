@@ -49,7 +49,7 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
 chaos: $(STAMP)
-	$(BIN)/python -m benchmarks.chaos
+	$(BIN)/python -m tests.chaos
 
 diagrams: $(STAMP)
 	mkdir -p docs/diagrams

@@ -46,12 +46,15 @@ Hear = Callable[[Post], Speak | None]
 class _Job:
     """One WORK message in hand."""
 
-    __slots__ = ("delivery", "open", "tasks", "touched", "work")
+    __slots__ = ("delivery", "open", "submitting", "tasks", "touched", "work")
 
     def __init__(self, delivery: Delivery, work: Work) -> None:
         self.delivery = delivery
         self.work = work
         self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.submitting: set[str] = set()
+        """Turns whose model is done. They are not cancelled: the stop may be what the reply led to, and whoever took
+        it may have died before the rest of its effects; only the submission's repeat brings them out."""
         self.open = len(work.turns)
         self.touched = time.monotonic()
 
@@ -290,6 +293,7 @@ class Worker:
             await self._live(work, turn, "failed", error)
         if self._checkpoint is not None:
             self._checkpoint("replied", work.session)
+        job.submitting.add(turn.id)
         answer = await self._submit(work, turn, reply)
         if answer.verdict != "accepted":
             _LOGGER.info("turn %s: %s", turn.id, answer.why)
@@ -439,8 +443,9 @@ class Worker:
         if post.kind not in ("stop", "closed"):
             return
         for key in tuple(self._of_session.get(sid, ())):
-            for turn, task in tuple(self._jobs[key].tasks.items()):
-                if int(turn.split("-")[0]) < post.transition:
+            job = self._jobs[key]
+            for turn, task in tuple(job.tasks.items()):
+                if turn not in job.submitting and int(turn.split("-")[0]) < post.transition:
                     _cancel(task, "stopped")
 
     async def _on_post(self, msg: Msg) -> None:
@@ -471,7 +476,7 @@ class Worker:
         for job in list(self._jobs.values()):
             for turn in job.work.turns:
                 task = job.tasks.get(turn.id)
-                if task is None:
+                if task is None or turn.id in job.submitting:
                     continue
                 with contextlib.suppress(BusError, SchemaError):
                     if not (await self._check(job.work, turn)).open:
@@ -493,6 +498,6 @@ class Worker:
 
 
 def _cancel(task: asyncio.Task[None], why: str) -> None:
-    """Cancel a turn, after its task's first step at the earliest: one that is cancelled before never enters its coroutine,
-    and so would never settle its message and give its room back."""
+    """Cancel a turn, after its task's first step at the earliest: one that is cancelled before never enters its
+    coroutine, and so would never settle its message and give its room back."""
     asyncio.get_running_loop().call_soon(task.cancel, why)

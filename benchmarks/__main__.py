@@ -1,7 +1,7 @@
 """The bench: `python -m benchmarks [--quick] [--json FILE] [PART ...]`; parts are floors, debates, start, memory.
 
-Every figure is printed beside a floor that was taken in the same run, since ratios hold from machine to machine and rates
-do not. A target that was missed is marked, and does not fail the run.
+Every figure is printed beside a floor that was taken in the same run, since ratios hold from machine to machine and
+rates do not. A target that was missed is marked, and does not fail the run.
 """
 
 import argparse
@@ -81,7 +81,9 @@ async def memory(quick: bool, figures: Figures) -> None:
 
 def main() -> int:
     """Run what was asked for; 0 unless something broke."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__.splitlines()[0] if __doc__ else None
+    )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all of them if none is named")
     parser.add_argument("--quick", action="store_true", help="fewer sessions: under a minute, and noisier")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there as well")

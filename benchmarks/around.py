@@ -43,7 +43,7 @@ class FirstTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 def _command() -> list[str]:
     script = Path(sys.executable).with_name("parley")
-    return [str(script)] if script.exists() else [sys.executable, "-m", "parley.cli"]
+    return [str(script)] if script.exists() else [sys.executable, "-m", "parley"]
 
 
 def help_s(times: int) -> float:
@@ -134,5 +134,5 @@ async def _open(running: Bench, case: Case, count: int) -> None:
     for start in range(0, count, 50):
         await asyncio.gather(*(running.open(case) for _ in range(start, min(count, start + 50))))
     async with asyncio.timeout(_ASK_S):
-        while len(await client.sessions()) < wanted:
+        while len(await client.sessions()) < wanted:  # noqa: ASYNC110  what is waited for is another process
             await asyncio.sleep(0.1)

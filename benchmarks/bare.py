@@ -1,9 +1,9 @@
 """What is compared with: the same debate with nothing around it, and single operations of the bus.
 
 - `in_process`: tasks and queues in one process, nothing stored.
-- `Durable`: plain nats-py on the server that the engine has too (accounts on, file storage). A round is one stored WORK message;
-  each answer is a core request, stored in LOG before it is answered; then the WORK message is acknowledged. Nothing is
-  folded, checked, posted, counted or traced.
+- `Durable`: plain nats-py on the server that the engine has too (accounts on, file storage). A round is one stored WORK
+  message; each answer is a core request, stored in LOG before it is answered; then the WORK message is acknowledged.
+  Nothing is folded, checked, posted, counted or traced.
 """
 
 import asyncio
@@ -209,7 +209,7 @@ async def durable(folder: Path, latency_s: float = 0.0) -> AsyncIterator[Durable
             await ensure_queue(connection, DEBATERS_QUEUE)
         path = folder / "worker.json"
         keys[DEBATERS_QUEUE].save(path)
-        worker = subprocess.Popen(
+        worker = subprocess.Popen(  # noqa: ASYNC220  nothing else is under way
             [sys.executable, "-m", "benchmarks.bare_worker", server.url, str(path), str(latency_s)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""debate-N-R over the real engine: an embedded stack with accounts on, and a client that keeps so many sessions under way."""
+"""debate-N-R over the real engine: an embedded stack with accounts on, and a client that keeps sessions under way."""
 
 import asyncio
 import os
@@ -157,7 +157,9 @@ class Bench:
         del self._closed[sid]
         result = decode(post.body, Result)
         if result.usage.turns != case.calls:
-            raise RuntimeError(f"session {sid} ended by {result.stop.reason} after {result.usage.turns} of {case.calls} turns")
+            raise RuntimeError(
+                f"session {sid} ended by {result.stop.reason} after {result.usage.turns} of {case.calls} turns"
+            )
         return sid
 
     async def run(self, case: Case) -> Run:

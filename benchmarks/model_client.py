@@ -102,14 +102,10 @@ async def _make(way: str, stack: AsyncExitStack, url: str) -> Call:
     import httpx2
     import openai
 
-    from agents.llm.transport import http_client
-
     limits = httpx2.Limits(max_connections=CALLERS, max_keepalive_connections=CALLERS)
     endpoint = f"{url}/chat/completions"
     if way == "aiohttp alone":
-        session = await stack.enter_async_context(
-            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CALLERS))
-        )
+        session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CALLERS)))
 
         async def by_aiohttp() -> object:
             async with session.post(endpoint, data=msgspec.json.encode(BODY)) as response:
@@ -127,7 +123,6 @@ async def _make(way: str, stack: AsyncExitStack, url: str) -> Call:
     clients: dict[str, Callable[[], Any]] = {
         "openai": lambda: openai.DefaultAsyncHttpxClient(limits=limits),
         "openai on its aiohttp": lambda: openai.DefaultAioHttpClient(limits=limits),
-        "openai on ours": lambda: http_client(CALLERS),
     }
     return await _openai(stack, url, clients[name](), how)
 
@@ -138,8 +133,6 @@ WAYS = (
     "openai, post",
     "openai on its aiohttp, typed",
     "openai on its aiohttp, post",
-    "openai on ours, typed",
-    "openai on ours, post",
     "httpx2 alone",
     "aiohttp alone",
 )

@@ -8,7 +8,7 @@ import psutil
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """Memory of one process in bytes. `pss` shares pages out among those who map them; None where /proc does not say."""
+    """Memory of one process, bytes. `pss` shares pages out among those who map them; None where /proc does not say."""
 
     rss: int
     pss: int | None = None

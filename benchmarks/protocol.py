@@ -6,8 +6,8 @@ Calls: R(N+1)+1. Every answer has 1,024 characters.
 
     DEBATING -> JUDGING -> (DEBATING -> JUDGING)* -> CONCLUDING -> DONE
 
-Loading this module registers the protocol; an embedded stack does so by `Stack.imports`. Debaters are panelists of one queue,
-the judge is an analyst: the accounts that are there.
+Loading this module registers the protocol; an embedded stack does so by `Stack.imports`. Debaters are panelists of one
+queue, the judge is an analyst: the accounts that are there.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from agents.roles import Kind
 from agents.roles import register as register_kinds
 from coordinator import protocols
 from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
-from coordinator.table import Answered, Missed, OpenTurn, Protocol, Role, Step, Unaffordable, View, to
+from coordinator.table import Answered, Cell, Missed, OpenTurn, Protocol, Role, Step, Unaffordable, View, to
 from schemas.presence import Announcement
 from schemas.session import OpenSession, Seat
 from schemas.turn import Caps, Usage
@@ -160,7 +160,7 @@ def _attempts(_settings: Any) -> int:
     return 1
 
 
-_LOST = {Missed: to(_on_lost, Phase.DONE), Unaffordable: to(_on_lost, Phase.DONE)}
+_LOST: dict[type, Cell] = {Missed: to(_on_lost, Phase.DONE), Unaffordable: to(_on_lost, Phase.DONE)}
 
 DEBATE = protocols.register(
     Protocol(

@@ -4,6 +4,7 @@ import os
 import platform
 import statistics
 from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +55,13 @@ def machine() -> dict[str, str]:
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        names = [
+            line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+        ]
         model = names[0] if names else model
     try:
-        import uvloop
-
-        loop = f"uvloop {uvloop.__version__}"
-    except ImportError:
+        loop = f"uvloop {version('uvloop')}"
+    except PackageNotFoundError:
         loop = "asyncio"
     return {
         "cpu": model,
@@ -74,7 +75,8 @@ def machine() -> dict[str, str]:
 
 def machine_text(row: dict[str, str]) -> str:
     """One line."""
-    return f"{row['cpu']}, {row['cores']} cores, {row['system']}, {row['python']}, nats-server {row['nats_server']}, {row['loop']}"
+    what = f"{row['cpu']}, {row['cores']} cores, {row['system']}, {row['python']}"
+    return f"{what}, nats-server {row['nats_server']}, {row['loop']}"
 
 
 def _same(runs: list[Run], case: Case) -> Run | None:
@@ -93,15 +95,13 @@ def _ratio(value: float, floor: float | None) -> str:
 def _run_lines(title: str, runs: list[Run], floor: list[Run]) -> list[str]:
     if not runs:
         return []
-    lines = [
-        "",
-        f"{title:<28} {'CPU us/call':>11} {'':>6} {'sessions/s':>10} {'':>6} {'overhead p50':>12} {'':>6} {'p99 ms':>8} {'of ideal':>8}",
-    ]
+    head = f"{title:<28} {'CPU us/call':>11} {'':>6} {'sessions/s':>10} {'':>6} {'overhead p50':>12} {'':>6}"
+    lines = ["", f"{head} {'p99 ms':>8} {'of ideal':>8}"]
     for run in runs:
         bare = _same(floor, run.case)
-        cpu = bare.cpu_us if bare else None
-        rate = bare.sessions_per_s if bare else None
-        line = f"{run.case.name:<28} {run.cpu_us:>11.0f} {_ratio(run.cpu_us, cpu)} {run.sessions_per_s:>10.1f} {_ratio(run.sessions_per_s, rate)}"
+        cpu, rate = (bare.cpu_us, bare.sessions_per_s) if bare else (None, None)
+        line = f"{run.case.name:<28} {run.cpu_us:>11.0f} {_ratio(run.cpu_us, cpu)}"
+        line += f" {run.sessions_per_s:>10.1f} {_ratio(run.sessions_per_s, rate)}"
         if run.overheads_s:
             p50 = median(run.overheads_s)
             bare_p50 = median(bare.overheads_s) if bare and bare.overheads_s else None
@@ -195,11 +195,15 @@ def text(f: Figures) -> str:
     lines += _memory_lines(f)
     if f.first_turn:
         t = f.first_turn
-        lines += ["", f"parley ask, cold: first turn asked after {t.asked_s:.2f} s, first model call {t.called_s:.2f} s, over after {t.ended_s:.2f} s"]
+        when = f"first turn asked after {t.asked_s:.2f} s, first model call {t.called_s:.2f} s"
+        lines += ["", f"parley ask, cold: {when}, over after {t.ended_s:.2f} s"]
     if f.help_s is not None:
         lines += ["", f"parley --help: {f.help_s:.3f} s"]
     if f.open and f.open.bytes_a_session is not None:
-        lines += ["", f"{f.open.sessions:,} open sessions take {f.open.bytes_a_session / 1e3:.1f} kB each in the moderator"]
+        lines += [
+            "",
+            f"{f.open.sessions:,} open sessions take {f.open.bytes_a_session / 1e3:.1f} kB each in the moderator",
+        ]
     lines += [f"not measured: {name}: {why}" for name, why in f.missing.items()]
     rows = targets(f)
     lines += ["", "targets"] if rows else []
@@ -222,7 +226,9 @@ def _run_json(run: Run) -> dict[str, Any]:
 
 def as_json(f: Figures) -> bytes:
     """Everything, for programs."""
-    plain = {k: v for k, v in msgspec.to_builtins(f).items() if k not in ("asyncio", "durable", "engine", "engine_single")}
+    plain = {
+        k: v for k, v in msgspec.to_builtins(f).items() if k not in ("asyncio", "durable", "engine", "engine_single")
+    }
     for name in ("asyncio", "durable", "engine", "engine_single"):
         plain[name] = [_run_json(run) for run in getattr(f, name)]
     if f.open:

@@ -1,7 +1,7 @@
 """Who reads and who writes which channel, and which submission may come from where: one table each.
 
-A channel's readers and writers are accounts, because that is what the broker separates. A protocol that needs a new channel
-adds a row here; the server configuration and the builder of turns both follow it.
+A channel's readers and writers are accounts, because that is what the broker separates. A protocol that needs a new
+channel adds a row here; the server configuration and the builder of turns both follow it.
 """
 
 import msgspec
@@ -51,6 +51,10 @@ MAY_SUBMIT: dict[str, tuple[type, ...]] = {
 ACCOUNT_OF_ROLE: dict[str, str] = {
     "panelist": PANEL,
     "analyst": HELPERS,
+    "answerer": PANEL,
+    "critic": PANEL,
+    "judge": HELPERS,
+    "helper": HELPERS,
 }
 """The account that a role's workers live in."""
 

@@ -339,10 +339,10 @@ class Connection:
         try:
             found = await self.nc.subscribe(subject, queue, cb)
             await self._flush(subject)
-            if pending.future.done():
+            if pending.future.done() and not isinstance(pending.future.exception(), Disconnected):
                 await found.unsubscribe()
                 pending.future.result()
-            return found
+            return found  # where the connection broke, it goes out with the reconnect
         except nats.errors.Error as error:
             raise self._mapped(error, subject) from None
         finally:

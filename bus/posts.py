@@ -127,16 +127,26 @@ class Reader:
     async def _catch_up(self, sid: str, channels: Sequence[str], following: "_Following") -> AsyncGenerator[Post, None]:
         """What history holds of these channels beyond what was yielded; `control` last, since it may end all."""
         for channel in sorted(channels, key=lambda c: c == CONTROL):
-            more = True
-            while more:
-                page = await self._page(sid, channel, following.next_k[channel])
-                if not page.known:
-                    raise UnknownSession(sid)
-                for post in page.posts:
-                    if following.is_next(post):
-                        following.took(post)
-                        yield post
-                more = page.more and bool(page.posts)
+            async for post in self._beyond(sid, channel, following):
+                if post.kind == CLOSED and channel == CONTROL:
+                    for other in following.next_k.keys() - {CONTROL}:  # said since they were asked for
+                        async for last in self._beyond(sid, other, following):
+                            following.took(last)
+                            yield last
+                following.took(post)
+                yield post
+
+    async def _beyond(self, sid: str, channel: str, following: "_Following") -> AsyncGenerator[Post, None]:
+        """What history holds of one channel beyond what was yielded."""
+        more = True
+        while more:
+            page = await self._page(sid, channel, following.next_k[channel])
+            if not page.known:
+                raise UnknownSession(sid)
+            for post in page.posts:
+                if following.is_next(post):
+                    yield post
+            more = page.more and bool(page.posts)
 
     async def _page(self, sid: str, channel: str, k: int) -> Posts:
         loop = asyncio.get_running_loop()

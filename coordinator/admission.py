@@ -106,8 +106,8 @@ def build_settings(protocol: Protocol, given: Mapping[str, Any]) -> Any:
 
 
 def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat, ...]) -> tuple[Document, ...]:
-    """Documents with their holders: those that name none go to the seats of the first role in turn, or to all of them
-    where there are fewer documents than seats.
+    """Documents with their holders: those that name none go to all seats of the protocol's readers; where it has none,
+    to the seats of the first role in turn, or to all of them where there are fewer documents than seats.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
         A document names a seat that is not there.
     """
     names = {s.seat for s in seats}
-    takers = [s.seat for s in seats if s.role == protocol.roles[0].name]
+    takers = [s.seat for s in seats if s.role in (protocol.readers or (protocol.roles[0].name,))]
     for d in documents:
         for holder in d.holders:
             if holder not in names:
@@ -126,8 +126,8 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
     i = 0
     for d in documents:
         if not d.holders:
-            few = len(undealt) < len(takers)
-            d = msgspec.structs.replace(d, holders=tuple(takers) if few else (takers[i % len(takers)],))
+            every = bool(protocol.readers) or len(undealt) < len(takers)
+            d = msgspec.structs.replace(d, holders=tuple(takers) if every else (takers[i % len(takers)],))
             i += 1
         out.append(d)
     return tuple(out)

@@ -4,7 +4,7 @@ The machine names posts by number; here they are looked up and checked against t
 show a seat what its channels do not hold is stopped (`Leak`) before anything is appended.
 """
 
-import hmac
+import hashlib
 from itertools import islice
 
 import msgspec
@@ -35,7 +35,7 @@ class Sending(msgspec.Struct, frozen=True):
 
 def token(key: bytes, sid: str, turn: str) -> str:
     """A turn's token: keyed hash of session and turn, by a key that only moderators hold; never stored."""
-    return hmac.digest(key, f"{sid}\0{turn}".encode(), "sha256").hex()[:32]
+    return hashlib.blake2b(f"{sid}\0{turn}".encode(), key=key, digest_size=16).hexdigest()
 
 
 def turn_id(n: int, index: int) -> str:
@@ -74,9 +74,7 @@ def build(
     Leak
         A seat would see what its channels do not hold.
     """
-    open_asks = [
-        (i, c) for i, c in enumerate(commands) if isinstance(c, log.Ask) and turn_id(n, i) in session.turns
-    ]
+    open_asks = [(i, c) for i, c in enumerate(commands) if isinstance(c, log.Ask) and turn_id(n, i) in session.turns]
     if not open_asks:
         return []
     seats = {s.seat: s for s in session.opened.seats}
@@ -91,7 +89,7 @@ def build(
             work = Work(
                 session=session.sid,
                 protocol=session.opened.protocol,
-                question=session.opened.question,
+                question=session.question or session.opened.question,
                 round=round_,
                 channel=speaks_on(ACCOUNT_OF_ROLE[role]),
                 lane=lane,

@@ -40,8 +40,15 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     """An object: the figures that the decision rests on."""
 
 
+class Rephrase(msgspec.Struct, frozen=True, kw_only=True):
+    """From the next turn on every seat is shown this question, and never again the one that the session was opened
+    with."""
+
+    question: str
+
+
 class Finish(msgspec.Struct, frozen=True, kw_only=True):
     """The session is over (after Stop); its result is taken from the protocol's `outcome`."""
 
 
-Wish = AskSeat | SayOn | Stop | Finish
+Wish = AskSeat | SayOn | Rephrase | Stop | Finish

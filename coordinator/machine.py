@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from coordinator.budget import Ledger, Reservation, reservation, shortfall, total
-from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from coordinator.commands import AskSeat, Finish, Rephrase, SayOn, Stop, Wish
 from coordinator.table import (
     Answered,
     BrokenTable,
@@ -71,6 +71,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     opened: log.Opened
     settings: Any = None
     """`opened.settings`, typed: decoded once, not hashed."""
+    question: str = ""
+    """What seats are shown in place of `opened.question`, once the protocol rephrased it; not hashed: a post has it."""
     n: int
     """Transitions taken."""
     opened_ns: int
@@ -202,6 +204,7 @@ class _Draft:
         self.opened = session.opened
         self.at_ns = at_ns
         self.inner = session.inner
+        self.question = session.question
         self.turns = dict(session.turns)
         self.posts = list(session.posts)
         self.ledger = session.ledger
@@ -243,9 +246,12 @@ class _Draft:
             return None
         if self.time_is_over():
             return self.out_of_time()
+        budget = self.opened.budget
+        if budget.tokens is None and budget.calls is None and budget.cost_usd is None:
+            return None
         more = total(reservation(self.seat(a.seat), a.caps) for a in self.asks)
         final = any(a.final for a in self.asks)
-        what = shortfall(self.opened.budget, self.ledger, self.reserved(final), more)
+        what = shortfall(budget, self.ledger, self.reserved(final), more)
         return Unaffordable(what=what) if what else None
 
     # -- doing
@@ -274,6 +280,8 @@ class _Draft:
                     self.asks.append(w)
                 case SayOn():
                     self.say(w.channel, w.kind, w.round, w.body, w.seat)
+                case Rephrase():
+                    self.question = w.question
                 case Stop():
                     self.stop(w)
                 case Finish():
@@ -367,9 +375,10 @@ class _Draft:
             raise BrokenTable(f"phase {self.inner.phase}, closed: {self.closed}, turns out: {len(self.turns)}")
         self.arm()
         session = Session(
-            sid=self.session.sid, opened=self.opened, settings=self.session.settings, n=self.session.n + 1,
-            opened_ns=self.session.opened_ns, at_ns=self.at_ns, turns=self.turns, posts=tuple(self.posts),
-            ledger=self.ledger, timer_ns=self.timer_ns, stopped=self.stopped, closed=self.closed, inner=self.inner,
+            sid=self.session.sid, opened=self.opened, settings=self.session.settings, question=self.question,
+            n=self.session.n + 1, opened_ns=self.session.opened_ns, at_ns=self.at_ns, turns=self.turns,
+            posts=tuple(self.posts), ledger=self.ledger, timer_ns=self.timer_ns, stopped=self.stopped,
+            closed=self.closed, inner=self.inner,
         )  # fmt: skip
         return session, tuple(self.commands)
 
@@ -395,14 +404,14 @@ def digest(
 ) -> str:
     """Chains a transition to the one before: event, cause, commands, and the state after (128 bits, hex).
 
-    Posts and the opening are not hashed again: the commands and the first event of the chain hold them. `before` is
-    empty for the first transition, whose chain begins with the session's id."""
+    Posts, asks and the opening are not hashed again: the commands and the first event of the chain hold them. `before`
+    is empty for the first transition, whose chain begins with the session's id."""
     h = hashlib.blake2b((before or session.sid).encode(), digest_size=16)
     h.update(encode([event, at_ns, cause, commands]))
     h.update(
         encode(
-            [session.n, session.at_ns, session.turns, session.ledger, session.timer_ns, session.stopped, session.closed,
-             session.inner, len(session.posts)]
+            [session.n, session.at_ns, list(session.turns), session.ledger, session.timer_ns, session.stopped,
+             session.closed, session.inner, len(session.posts)]
         )
     )  # fmt: skip
     return h.hexdigest()

@@ -10,7 +10,8 @@ import contextlib
 import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
 import msgspec
 from opentelemetry import trace
@@ -172,7 +173,7 @@ class Sessions:
     # -- one transition
     async def open(self, sid: str, cause: str, opened: log.Opened) -> Taken:
         """The first transition. Raises Inadmissible where the machine refuses it."""
-        held = await self.look(sid, fresh=True)
+        held = self._get(sid)  # as its caller has just looked; an append to a log that moved since is refused
         async with held.lock:
             for _ in range(_TRIES):
                 if cause in held.causes:
@@ -335,17 +336,22 @@ class Sessions:
                 post = session.posts[number]
                 number += 1
                 await self._connection.publish(subjects.channel(sid, post.channel), encode(post))
+        effects: list[Coroutine[Any, Any, Any]] = [
+            self._connection.store(at, data, msg_id=id_, headers=headers) for at, data, id_, headers in stores
+        ]
         for i, command in enumerate(commands):
             if isinstance(command, log.SetTimer) and not session.closed and session.timer_ns == command.at_ns:
-                await self._timers.arm(sid, command.at_ns, f"{sid}-{n}-{i}{'-again' if reissued else ''}")
+                effects.append(self._timers.arm(sid, command.at_ns, f"{sid}-{n}-{i}{'-again' if reissued else ''}"))
             elif isinstance(command, log.ClearTimer):
-                with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
-                    await self._timers.clear(sid)
-        sends = [self._connection.store(at, data, msg_id=id_, headers=headers) for at, data, id_, headers in stores]
-        if len(sends) == 1:
-            await sends[0]
-        elif sends:
-            await asyncio.gather(*sends)
+                effects.append(self._clear_timer(sid))
+        if len(effects) == 1:
+            await effects[0]
+        elif effects:
+            await asyncio.gather(*effects)
+
+    async def _clear_timer(self, sid: str) -> None:
+        with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
+            await self._timers.clear(sid)
 
     @staticmethod
     def _first_post(session: Session, n: int) -> int:

@@ -165,3 +165,6 @@ class Protocol:
     outcome: Callable[[State, View], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
     """(outcome, rounds) of the result frame."""
     attempts: Callable[[Any], int]
+    readers: tuple[str, ...] = ()
+    """Roles whose seats all hold every document dealt to nobody; none: the seats of the first role take them in
+    turn."""

@@ -5,17 +5,13 @@ import difflib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bus.accounts import load_credentials
-from bus.connection import connect as connect_bus
-from bus.errors import BadKeyFile, BusError, WrongCredentials
-from bus.errors import Unreachable as BusUnreachable
+from bus.errors import BadKeyFile, BusError
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import PROTOCOLS
 from parley import evidence as evidence_folder
-from parley.client import Client, new_sid
 from parley.errors import BadInput, Unreachable
 from parley.stack import OWNER, Lease, Stack, panel
 from schemas.post import Live, Post
@@ -23,13 +19,16 @@ from schemas.result import Result
 from schemas.session import Budget, OpenSession
 from schemas.wire import InvalidValue
 
+if TYPE_CHECKING:
+    from parley.client import Client
+
 CONNECT_S = 3.0
 
 
 class Session:
     """A session that was opened."""
 
-    def __init__(self, client: Client, sid: str) -> None:
+    def __init__(self, client: "Client", sid: str) -> None:
         self._client = client
         self.sid = sid
 
@@ -49,7 +48,7 @@ class Session:
 class Parley:
     """A connected front door. Made by `local` or `connect`."""
 
-    def __init__(self, client: Client, lease: Lease | None = None) -> None:
+    def __init__(self, client: "Client", lease: Lease | None = None) -> None:
         self.client = client
         self.lease = lease
         """The embedded stack, if this is one."""
@@ -66,9 +65,7 @@ class Parley:
         Unreachable
             No moderator answered.
         """
-        sid = new_sid()
-        await self.client.open(request(question, **given), sid)
-        return Session(self.client, sid)
+        return Session(self.client, await self.client.open(request(question, **given)))
 
     async def ask(self, question: str, **given: Any) -> Result:
         """Open a session, wait until it is closed; what it came to. Raises as `start`."""
@@ -190,8 +187,12 @@ async def local(
 
 
 @asynccontextmanager
-async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator[Client]:
+async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["Client"]:
     """A client over a connection of its own. Raises as `connect`."""
+    from bus.accounts import load_credentials
+    from bus.connection import connect as connect_bus
+    from parley.client import Client
+
     try:
         credentials = load_credentials(creds)
     except BadKeyFile as error:
@@ -201,8 +202,6 @@ async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator[C
             connection = await connect_bus(url, credentials, name="parley")
     except TimeoutError:
         raise Unreachable(f"no NATS server answers at {url} within {CONNECT_S:g} s") from None
-    except (BusUnreachable, WrongCredentials) as error:
-        raise Unreachable(str(error)) from error
     except BusError as error:
         raise Unreachable(str(error)) from error
     async with connection:

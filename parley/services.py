@@ -193,6 +193,7 @@ async def _serve(
         async with HealthServer(metrics.registry, lambda: service.ready, *address) as health:
             gc.collect()
             gc.freeze()
+            gc.set_threshold(50_000, 20, 100)  # cyclic garbage is rare here, and young collections cost 6 % of a call
             _LOGGER.info("serving", extra={"service": name, "metrics": health.url})
             if report is not None:
                 report(Report(service=name, pid=os.getpid(), metrics=health.url))

@@ -19,6 +19,7 @@ there, starts another; the sessions lie on disk and go on.
 import asyncio
 import contextlib
 import fcntl
+import importlib
 import os
 import shutil
 import signal
@@ -223,6 +224,8 @@ class Lease:
 
     async def __aenter__(self) -> Self:
         entering = asyncio.ensure_future(asyncio.to_thread(self.__enter__))
+        await asyncio.sleep(0)
+        importlib.import_module("parley.client")  # what is needed next is loaded while the stack starts
         try:
             await asyncio.shield(entering)
         except asyncio.CancelledError:
@@ -326,7 +329,7 @@ class Lease:
         # Same modules as here, and nothing from the working folder; no threads before the forks.
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+            "PYTHONPATH": os.pathsep.join([*(p for p in sys.path if p), str(Path(__file__).parents[1])]),
             "OPENBLAS_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
             **self._stack.env,
@@ -365,7 +368,10 @@ class Lease:
             await asyncio.sleep(_WATCH_S)
             self._reap()
             if not _is_locked(self.state / "stack.lock"):
-                await asyncio.to_thread(self._ensure)
+                with contextlib.suppress(
+                    StackFailed
+                ):  # it is tried again; whoever waits on the bus has a limit of his own
+                    await asyncio.to_thread(self._ensure)
 
 
 def _try(lock: int, how: int) -> bool:

@@ -14,6 +14,7 @@ Line = tuple[str, str]
 """(style, text): heading, seat, score, quiet, stop, answer, or empty for plain."""
 
 _WIDE = 160
+_QUOTES = 5
 
 
 def opening(sid: str, protocol: str, question: str) -> Iterator[Line]:
@@ -55,8 +56,11 @@ def result_lines(result: Result) -> Iterator[Line]:
     reasoning = str(outcome.get("reasoning") or "")
     if reasoning:
         yield "", f"  {clean(reasoning)}"
-    for citation in outcome.get("citations") or ():
+    citations = outcome.get("citations") or ()
+    for citation in citations[:_QUOTES]:
         yield "quiet", f"  {line(str(citation['document']))}: “{line(str(citation['quote']), 300)}”"
+    if len(citations) > _QUOTES:
+        yield "quiet", f"  and {len(citations) - _QUOTES} more quotations"
     facts = [f"confidence {float(outcome.get('confidence') or 0):.2f}", stop_words(result)]
     yield "stop" if result.stop.converged else "score", "; ".join(facts)
     for other in outcome.get("minority") or ():
@@ -82,12 +86,16 @@ def usage_words(result: Result) -> str:
     u = result.usage
     about = "about " if u.estimated else ""
     parts = [
-        f"{len(result.rounds)} rounds", f"{u.turns} turns", f"{u.calls} calls",
+        _count(len(result.rounds), "round"), _count(u.turns, "turn"), _count(u.calls, "call"),
         f"{about}{u.input_tokens + u.output_tokens:,} tokens", f"{u.cost_usd:.4f} USD", f"{result.duration_s:.1f} s",
     ]  # fmt: skip
     if u.unaccounted_turns:
         parts.append(f"{u.unaccounted_turns} turns unaccounted (at most {u.unaccounted_tokens:,} tokens)")
     return " · ".join(parts)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _stop(body: Mapping[str, Any]) -> Iterator[Line]:

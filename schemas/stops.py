@@ -19,14 +19,67 @@ STOPS: dict[str, StopRow] = {
     r.reason: r
     for r in (
         StopRow(
-            reason="threshold", converged=True, status="finished", exit_code=0, words="the agreement score reached its threshold"
+            reason="threshold",
+            converged=True,
+            status="finished",
+            exit_code=0,
+            words="the agreement score reached its threshold",
         ),
         StopRow(
-            reason="stuck", converged=False, status="finished", exit_code=0, words="the score made no progress; no consensus"
+            reason="stuck",
+            converged=False,
+            status="finished",
+            exit_code=0,
+            words="the score made no progress; no consensus",
         ),
-        StopRow(reason="cap", converged=False, status="finished", exit_code=3, words="the last round allowed was played; no consensus"),
-        StopRow(reason="budget", converged=False, status="finished", exit_code=3, words="the next turns did not fit the budget; no consensus"),
-        StopRow(reason="quorum", converged=False, status="failed", exit_code=1, words="too few seats gave a position to go on"),
-        StopRow(reason="cancelled", converged=False, status="cancelled", exit_code=130, words="a client cancelled the session"),
+        StopRow(
+            reason="cap",
+            converged=False,
+            status="finished",
+            exit_code=3,
+            words="the last round allowed was played; no consensus",
+        ),
+        StopRow(
+            reason="objections_exhausted",
+            converged=True,
+            status="finished",
+            exit_code=0,
+            words="the critic has no new objection",
+        ),
+        StopRow(
+            reason="confidence",
+            converged=True,
+            status="finished",
+            exit_code=0,
+            words="the judge's confidence reached its threshold",
+        ),
+        StopRow(
+            reason="round_limit",
+            converged=False,
+            status="finished",
+            exit_code=3,
+            words="the last round allowed was played; objections may be left",
+        ),
+        StopRow(
+            reason="budget",
+            converged=False,
+            status="finished",
+            exit_code=3,
+            words="the next turns did not fit the budget; no consensus",
+        ),
+        StopRow(
+            reason="quorum",
+            converged=False,
+            status="failed",
+            exit_code=1,
+            words="too few seats gave a position to go on",
+        ),
+        StopRow(
+            reason="cancelled",
+            converged=False,
+            status="cancelled",
+            exit_code=130,
+            words="a client cancelled the session",
+        ),
     )
 }

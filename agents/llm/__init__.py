@@ -1,4 +1,4 @@
-"""Models by name: `extractive`, `recorded`, or `module:attribute`, an import path of a factory `options -> Model`."""
+"""Models by name: `extractive`, `openai`, `recorded`, or `module:attribute`, a path of a factory `options -> Model`."""
 
 import importlib
 from collections.abc import Mapping
@@ -34,8 +34,9 @@ def make_model(name: str, options: Mapping[str, Any] | None = None) -> Model:
     Parameters
     ----------
     name
-        `extractive`; `recorded` (option `path`); or `module:attribute`, a callable that takes the options as one
-        mapping. It comes from the operator's configuration and never from the bus.
+        `extractive`; `openai` (any compatible server; docs/models.md); `recorded` (option `path`); or
+        `module:attribute`, a callable that takes the options as one mapping. It comes from the operator's configuration
+        and never from the bus.
 
     Raises
     ------
@@ -47,12 +48,16 @@ def make_model(name: str, options: Mapping[str, Any] | None = None) -> Model:
         from agents.llm import extractive
 
         return extractive.make(given)
+    if name == "openai":
+        from agents.llm import openai
+
+        return openai.make(given)
     if name == "recorded":
         from agents.llm import recorded
 
         return recorded.make(given)
     if ":" not in name:
-        raise ModelMisconfigured(f"model: got {name!r}, allowed are extractive, recorded and module:attribute")
+        raise ModelMisconfigured(f"model: got {name!r}, allowed are extractive, openai, recorded and module:attribute")
     module, _, attribute = name.partition(":")
     try:
         factory = getattr(importlib.import_module(module), attribute)

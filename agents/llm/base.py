@@ -19,7 +19,15 @@ from schemas.turn import Usage
 from schemas.wire import Json, raw
 
 Emit = Callable[[str], None]
-"""Takes live text. The runtime passes one that drops it in rounds that nobody may read yet."""
+"""Takes live text. The runtime passes one that drops it in rounds that nobody may read yet. One that has an attribute
+`retrying`, a function of one text, is told there why a call is made again: a state, shown in blind rounds too."""
+
+
+def tell_retrying(emit: Emit, why: str) -> None:
+    """Tell whoever watches that the call is made again, if they want to know. `why` holds no key and no address."""
+    told = getattr(emit, "retrying", None)
+    if told is not None:
+        told(why)
 
 
 class ModelError(Exception):
@@ -54,7 +62,9 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """A message of the type that `Shown.reply` names, or raw JSON (the moderator checks it either way)."""
     usage: Usage = Usage()
     flags: tuple[str, ...] = ()
-    """What the transcript shows beside it: `repaired`, `estimated`, `injection`."""
+    """What the transcript shows beside it: `repaired`, `extracted`, `estimated`, `unpriced`, `cut`, `injection`."""
+    first_token_s: float | None = None
+    """Seconds until the first text came; None: it did not come in pieces."""
 
     def json(self) -> Json:
         """The body as it goes into `Reply.body`."""

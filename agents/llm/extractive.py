@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.context import Shown
-from agents.llm import extractive_analyst, extractive_panel
+from agents.llm import extractive_analyst, extractive_critic, extractive_critic_judge, extractive_panel
 from agents.llm.base import Completion, Emit, ModelMisconfigured, ModelRefused
 from agents.retrieval.corpus import Corpus
-from schemas.consensus import Analysis, Position, Synthesis
+from schemas.consensus import Analysis
+from schemas.critic import Critique, Judgement, Rewritten, Similarities
 from schemas.turn import Usage
 
 LARGE = 200_000
@@ -47,7 +48,7 @@ class Extractive:
         emit(_spoken(body))
         return Completion(body=body, usage=Usage(calls=1), flags=flags)
 
-    def _answer(self, shown: Shown) -> tuple[Position | Analysis | Synthesis, tuple[str, ...]]:
+    def _answer(self, shown: Shown) -> tuple[Any, tuple[str, ...]]:
         kind = (shown.protocol, shown.kind)
         if kind in (("consensus", "answer"), ("consensus", "revise")):
             position, injected = extractive_panel.position(shown, self._corpus)
@@ -56,15 +57,45 @@ class Extractive:
             return extractive_analyst.score(shown), ()
         if kind == ("consensus", "synthesize"):
             return extractive_analyst.synthesize(shown), ()
-        raise ModelRefused(
-            f"the extractive model has no method for {shown.kind!r} turns of protocol {shown.protocol!r}"
-        )
+        if shown.protocol == "critic":
+            found, injected = self._criticised(shown)
+            return found, ("injection",) if injected else ()
+        raise _unknown(shown)
+
+    def _criticised(self, shown: Shown) -> tuple[Any, bool]:
+        """A turn of the critic protocol: (the body, whether something that was read talks as to a machine)."""
+        match shown.kind:
+            case "rewrite":
+                return extractive_critic_judge.rewrite(shown), False
+            case "answer":
+                return extractive_critic.answer(shown, self._corpus)
+            case "critique" | "press":
+                return extractive_critic.critique(shown, self._corpus)
+            case "compare":
+                return extractive_critic_judge.compare(shown), False
+            case "judge":
+                return extractive_critic_judge.judge(shown)
+            case "verdict":
+                return extractive_critic_judge.verdict(shown), False
+        raise _unknown(shown)
 
 
-def _spoken(body: Position | Analysis | Synthesis) -> str:
-    if isinstance(body, Analysis):
-        return f"{body.score:g}: {body.comment}"
-    return f"{body.answer}\n{body.reasoning}" if body.answer else body.reasoning
+def _unknown(shown: Shown) -> ModelRefused:
+    return ModelRefused(f"the extractive model has no method for {shown.kind!r} turns of protocol {shown.protocol!r}")
+
+
+def _spoken(body: Any) -> str:
+    match body:
+        case Analysis() | Judgement():
+            return f"{body.score:g}: {body.comment}"
+        case Rewritten():
+            return body.question
+        case Critique():
+            return body.objection
+        case Similarities():
+            return ", ".join(f"{v:g}" for v in body.values)
+    answer, reasoning = str(body.answer), str(body.reasoning)
+    return f"{answer}\n{reasoning}" if answer else reasoning
 
 
 def make(options: Mapping[str, Any]) -> Extractive:

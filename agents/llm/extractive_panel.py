@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from agents.context import Shown
 from agents.llm import extractive_question
-from agents.llm.extractive_stance import is_instruction
 from agents.llm.extractive_weigh import Candidate, Evidence, Weighed, beliefs, candidates, clean
+from agents.llm.injection import is_instruction
 from agents.retrieval.corpus import Corpus, Text, collapse, sentence
 from schemas.consensus import Citation, Position
 from schemas.text import same

@@ -67,15 +67,6 @@ _CLAUSE = re.compile(
 )
 _CONTRAST = re.compile(r"\b(?:than|instead of|rather than|unlike|compared (?:with|to)|versus|in place of|over)\b", re.I)
 
-_INJECTION = re.compile(
-    r"\b(?:ignore|disregard|forget)\b[^.]{0,40}\b(?:previous|prior|above|earlier|all|any|your|these)\b[^.]{0,40}"
-    r"\b(?:instructions?|prompts?|rules?|messages?|evidence|documents?)\b"
-    r"|\byou are (?:now )?(?:an?|the) (?:\w+ )?(?:assistant|model|ai|panelist|agent|moderator|analyst)\b"
-    r"|^\W*(?:system|assistant|user)\s*(?:prompt|message)?\s*:|<\|?/?(?:system|assistant|user|im_start|im_end)\b"
-    r"|\b(?:answer|reply|respond|output|vote|say|set)\b[^.]{0,30}\b(?:confidence|score)\b[^.]{0,20}\b(?:to|of|=|with)\b",
-    re.I,
-)
-
 _SOURCES = (
     (
         1.25,
@@ -86,12 +77,6 @@ _SOURCES = (
     ),
     (0.75, re.compile(r"opinion|blog|rumou?r|chat|vendor|marketing|brochure|anecdote|memo", re.I)),
 )
-
-
-@lru_cache(maxsize=KEPT)
-def is_instruction(text: str) -> bool:
-    """Whether a sentence talks to the reader as to a machine: such a sentence is no evidence of anything."""
-    return bool(_INJECTION.search(text))
 
 
 def source_weight(document: str) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from agents.roles import consensus
+from agents.roles import consensus, critic
 from agents.roles.kind import Kind
 
 
@@ -19,7 +19,11 @@ class UnknownKind(Exception):
         super().__init__(f"protocol {protocol}: no kind of turn {kind!r} is known here; known are {known}")
 
 
-KINDS: dict[tuple[str, str], Kind] = {("consensus", name): kind for name, kind in consensus.KINDS.items()}
+KINDS: dict[tuple[str, str], Kind] = {
+    (protocol, name): kind
+    for protocol, kinds in (("consensus", consensus.KINDS), ("critic", critic.KINDS))
+    for name, kind in kinds.items()
+}
 
 
 def register(protocol: str, kinds: Mapping[str, Kind]) -> None:

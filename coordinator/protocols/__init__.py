@@ -1,6 +1,7 @@
 """The protocols, by name. None imports another."""
 
 from coordinator.protocols.consensus import CONSENSUS
+from coordinator.protocols.critic import CRITIC_PROTOCOL
 from coordinator.table import Protocol
 
 __all__ = ["PROTOCOLS", "register"]
@@ -22,3 +23,4 @@ def register(protocol: Protocol) -> Protocol:
 
 
 register(CONSENSUS)
+register(CRITIC_PROTOCOL)

@@ -80,7 +80,9 @@ class Faults:
         """Read every service's metrics: what a killed process counted is gone with it."""
         with contextlib.suppress(StackFailed):
             services = self.lease.running().services
-            await asyncio.gather(*(self._read(n, s) for n, s in services.items() if s.metrics and n not in self._frozen))
+            await asyncio.gather(
+                *(self._read(n, s) for n, s in services.items() if s.metrics and n not in self._frozen)
+            )
 
     async def _read(self, name: str, service: Service) -> None:
         with contextlib.suppress(OSError, ValueError):

@@ -63,12 +63,19 @@ def make_stack(
     """A panel of three and an analyst with the stub model, which keeps its journal in `folder`."""
     crashes = folder / "crashes"
     crashes.mkdir(parents=True, exist_ok=True)
-    given = {"journal": str(folder / "journal"), "latency_s": latency_s, "scores": SCORES, "agree_from": 3, "fingerprint": True}
+    given = {
+        "journal": str(folder / "journal"),
+        "latency_s": latency_s,
+        "scores": SCORES,
+        "agree_from": 3,
+        "fingerprint": True,
+    }
     given |= options or {}
     rows = agents or tuple(AgentRow(queue=q, copies=copies, room=16) for q in (*PANEL, "analyst"))
     return Stack(
         agents=tuple(
-            AgentRow(queue=r.queue, copies=r.copies, room=r.room, model=MODEL, options={**given, **r.options}) for r in rows
+            AgentRow(queue=r.queue, copies=r.copies, room=r.room, model=MODEL, options={**given, **r.options})
+            for r in rows
         ),
         moderators=moderators,
         ack_wait_s=ack_wait_s,
@@ -111,7 +118,9 @@ class Rig:
         return await exits.enter_async_context(await connect(self.lease.url, credentials, name=f"chaos-{user}"))
 
     # -- playing
-    async def play(self, sid: str, seed: int, seats: tuple[Seat, ...] = (), settings: dict[str, Any] | None = None) -> None:
+    async def play(
+        self, sid: str, seed: int, seats: tuple[Seat, ...] = (), settings: dict[str, Any] | None = None
+    ) -> None:
         """One session from its opening to its last post, followed live."""
         self.seed_of[sid] = seed
         request = OpenSession(
@@ -142,23 +151,22 @@ class Rig:
             self.expected[seed] = transcript(await self.history(f"calm{seed}"))
 
     # -- gathering
-    async def quiet(self, timeout_s: float = 20.0) -> dict[str, int]:
-        """Wait until WORK and IN are empty and no timer is left; what was there at the first look.
-
-        A timer may outlive its session where a moderator died or slept at the wrong moment; it fires into nothing.
-        """
-        first: dict[str, int] = {}
-
-        async def empty() -> bool:
-            try:
+    async def quiet(self, timeout_s: float = 30.0, timers_s: float = 3.0) -> int:
+        """Wait until WORK and IN are empty and no timer is left; timers that outlived their sessions by `timers_s`."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            with contextlib.suppress(BusError):
                 left = await self.left()
-            except BusError:
-                return False
-            first.update({k: v for k, v in left.items() if k not in first})
-            return not any(left.values())
-
-        await until(empty, timeout_s, "WORK, IN and timers empty")
-        return first
+                if not left[streams.WORK] and not left[streams.IN]:
+                    break
+            assert time.monotonic() < deadline, "WORK and IN are not empty"
+            await pause(0.02)
+        deadline = time.monotonic() + timers_s
+        while left["timers"] and time.monotonic() < deadline:
+            await pause(0.05)
+            with contextlib.suppress(BusError):
+                left = await self.left()
+        return left["timers"]
 
     async def left(self) -> dict[str, int]:
         """Messages in WORK and IN, and armed timers."""
@@ -199,11 +207,11 @@ class Rig:
 
     async def findings(self) -> Findings:
         """Every session that was played, checked."""
-        await self.quiet()
+        late_timers = await self.quiet()
         calls: dict[str, list[Call]] = {}
         for call in read_journal(self.journal):
             calls.setdefault(call.session, []).append(call)
-        found = Findings()
+        found = Findings(late_timers=late_timers)
         for sid, seed in self.seed_of.items():
             check(found, await self.evidence(sid), calls.get(sid, ()), self.expected[seed], self.turns)
         return found
@@ -224,6 +232,7 @@ def shown(found: Findings, **more: object) -> str:
     """One line of figures for a test's output."""
     figures = {
         "sessions": found.sessions, "turns": found.turns, "calls": found.calls, "extra": found.extra_calls,
-        "late": found.late_calls, "latest_ms": round(found.latest_ms, 1), "redelivered": found.redelivered_turns, **more,
+        "late": found.late_calls, "latest_ms": round(found.latest_ms, 1), "redelivered": found.redelivered_turns,
+        "late_timers": found.late_timers, **more,
     }  # fmt: skip
     return " ".join(f"{k}={v}" for k, v in figures.items())

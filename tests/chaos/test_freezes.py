@@ -98,7 +98,9 @@ async def test_a_copy_that_slept_with_a_reply_in_hand(tmp_path: Path) -> None:
         await until(answered, 10.0, "its late reply is answered")
         found = await rig.findings()
         taken = [s.at_ns for s in (await rig.stored(sid))[1:4]]
-        print(f"copy frozen with a reply: woken {(woken_ns - max(taken)) / 1e6:.0f} ms after another's was stored, {shown(found)}")
+        print(
+            f"copy frozen with a reply: woken {(woken_ns - max(taken)) / 1e6:.0f} ms after another's was stored, {shown(found)}"
+        )
         assert found.violations == [], "not taken twice"
         assert max(taken) < woken_ns, "the reply in the log is the other's"
         assert found.redelivered_turns >= 1 and found.extra_calls >= 1

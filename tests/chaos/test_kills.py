@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from tests.chaos.faults import KINDS, MODERATOR, NATS, Faults
+from tests.chaos.faults import KINDS, MODERATOR, NATS, SUPERVISOR, Faults
 from tests.chaos.harness import Rig, make_stack, pause, shown, until
 from tests.support import crash
 
@@ -31,6 +31,7 @@ async def test_killed_at_random_moments(kind: str, tmp_path: Path) -> None:
         found = await rig.findings()
         print(f"{kind}: seed={SEED} kills={faults.kills[kind]} {shown(found)}")
         assert found.violations == []
+        assert not found.late_timers or kind in (NATS, SUPERVISOR)
         assert faults.kills[kind] == 3, "the sessions were over before the kills"
         assert found.sessions == 32 and found.turns == 32 * rig.turns
 
@@ -48,6 +49,7 @@ async def test_killed_at_a_named_point(point: str, tmp_path: Path) -> None:
         found = await rig.findings()
         print(f"{point}: seed={SEED} arrivals={deeds} {shown(found)}")
         assert found.violations == []
+        assert not found.late_timers
         assert len(crash.done(rig.crashes)) == 3, "every deed was done"
         if point == "replied":
             assert found.extra_calls >= 3, "the reply that was lost with its process was paid for again"

@@ -58,6 +58,8 @@ class Findings(msgspec.Struct, kw_only=True):
     """Beyond one a turn: lost with a killed process, reported as unaccounted."""
     redelivered_turns: int = 0
     """Accepted replies whose worker had been handed the turn more than once."""
+    late_timers: int = 0
+    """Timers that outlived their sessions: they lead to nothing."""
     lost: list[str] = msgspec.field(default_factory=list)
     doubled: list[str] = msgspec.field(default_factory=list)
     wrong: list[str] = msgspec.field(default_factory=list)
@@ -84,7 +86,9 @@ def check(found: Findings, e: Evidence, calls: Sequence[Call], expected: Sequenc
     if texts != list(expected):
         missing = Counter(expected) - Counter(texts)
         twice = Counter(texts) - Counter(expected)
-        what = f"not said {list(missing)[:2]}, said instead {list(twice)[:2]}" if missing or twice else "in another order"
+        what = (
+            f"not said {list(missing)[:2]}, said instead {list(twice)[:2]}" if missing or twice else "in another order"
+        )
         found.wrong.append(f"{e.sid}: not what an undisturbed run says: {what}")
     _check_calls(found, e, calls)
 
@@ -108,7 +112,9 @@ def _check_log(found: Findings, e: Evidence, turns: int) -> None:
     found.turns += len(replies)
     found.redelivered_turns += sum(r.deliveries > 1 for r in replies)
     if len(replies) != turns:
-        (found.lost if len(replies) < turns else found.doubled).append(f"{e.sid}: {len(replies)} replies, expected {turns}")
+        (found.lost if len(replies) < turns else found.doubled).append(
+            f"{e.sid}: {len(replies)} replies, expected {turns}"
+        )
     found.wrong.extend(f"{e.sid}: turn {r.turn} failed: {r.error}" for r in replies if r.error)
 
 
@@ -143,7 +149,9 @@ def _check_calls(found: Findings, e: Evidence, calls: Sequence[Call]) -> None:
             late_ns = call.at_ns - at_ns
             found.latest_ms = max(found.latest_ms, late_ns / 1e6)
             if late_ns > LATE_NS:
-                found.wrong.append(f"{e.sid}: a call for {call.turn} was begun {late_ns / 1e6:.1f} ms after its reply was stored")
+                found.wrong.append(
+                    f"{e.sid}: a call for {call.turn} was begun {late_ns / 1e6:.1f} ms after its reply was stored"
+                )
             else:
                 found.late_calls += 1
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from parley.stack import read_running
-from tests.parley.support import MARK, QUESTION, Front, until
+from tests.parley.support import QUESTION, Front, until
 
 pytestmark = [pytest.mark.slow]
 
@@ -240,12 +240,31 @@ def ask_slowly(front: Front, latency_s: float = 30.0, **given: Any) -> Any:
 
 
 @pytest.mark.serial
-def test_nothing_is_left_when_ask_is_killed(fresh: Front) -> None:
+@pytest.mark.parametrize("supervisor_too", [False, True])
+def test_nothing_is_left_when_ask_is_killed(fresh: Front, supervisor_too: bool) -> None:
     child = ask_slowly(fresh)
+    running = read_running(fresh.state)
+    assert running is not None
     assert any("nats-server" in p for p in fresh.left())
+    child.kill()
+    if supervisor_too:
+        os.kill(running.supervisor, signal.SIGKILL)
+    child.communicate()
+    fresh.assert_nothing_left()
+
+
+@pytest.mark.serial
+def test_an_ephemeral_stack_leaves_no_file_when_ask_is_killed(fresh: Front) -> None:
+    temporary = fresh.folder / "tmp"
+    temporary.mkdir()
+    config = str(fresh.slow_agents(30.0))
+    child = fresh.start("ask", QUESTION, "--config", config, "--ephemeral", env={"TMPDIR": str(temporary)})
+    until(fresh.journal.exists, "no model call was begun")
+    assert list(temporary.iterdir())
     child.kill()
     child.communicate()
     fresh.assert_nothing_left()
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.serial
@@ -321,38 +340,81 @@ def test_a_stack_that_lacks_a_queue_says_so(fresh: Front) -> None:
     fresh.assert_nothing_left()
 
 
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, front: Front, *arguments: str) -> None:
+        self._leader, follower = pty.openpty()
+        environment = {**front.environment, "TERM": "xterm-256color"}
+        environment.pop("NO_COLOR", None)
+        self.child = subprocess.Popen(
+            [sys.executable, "-m", "parley", *arguments], cwd=front.folder, env=environment, stdin=follower,
+            stdout=follower, stderr=follower, start_new_session=True,
+        )  # fmt: skip
+        os.close(follower)
+        self.shown = ""
+
+    def read_until(self, text: str | None) -> str:
+        """All that was shown up to this text; None: to the end."""
+        while text is None or text not in self.shown:
+            ready, _, _ = select.select([self._leader], [], [], 30)
+            assert ready, f"the terminal fell silent after {self.shown}"
+            try:
+                piece = os.read(self._leader, 65_536)
+            except OSError:  # the other end is closed
+                piece = b""
+            if not piece:
+                assert text is None, self.shown
+                break
+            self.shown += piece.decode(errors="replace")
+        return self.shown
+
+    def type(self, text: str) -> None:
+        os.write(self._leader, text.encode())
+
+
 def test_the_live_view_on_a_terminal(fresh: Front) -> None:
     """Colours and cursor movements are ours; what documents say is not obeyed."""
     (fresh.evidence / "a.md").write_text("Vilnius is the capital of Lithuania.\x1b]0;owned\x07")
-    leader, follower = pty.openpty()
-    environment = {**fresh.environment, "TERM": "xterm-256color", MARK: fresh.mark}
-    environment.pop("NO_COLOR", None)
-    command = [sys.executable, "-m", "parley", "ask", QUESTION, "--evidence", str(fresh.evidence)]
-    child = subprocess.Popen(
-        command,
-        cwd=fresh.folder,
-        env=environment,
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-        start_new_session=True,
-    )
-    os.close(follower)
-    shown = b""
-    while True:
-        ready, _, _ = select.select([leader], [], [], 30)
-        assert ready, "the terminal fell silent"
-        try:
-            piece = os.read(leader, 65_536)
-        except OSError:
-            break
-        if not piece:
-            break
-        shown += piece
-    assert child.wait(20) == 0, shown.decode(errors="replace")
-    text = shown.decode(errors="replace")
+    terminal = Terminal(fresh, "ask", QUESTION, "--evidence", str(fresh.evidence))
+    text = terminal.read_until(None)
+    assert terminal.child.wait(20) == 0, text
     assert "\x1b]0;owned" not in text
     assert "\x1b[" in text
     assert "Answer: Vilnius" in text
     assert "tokens" in text
+    fresh.assert_nothing_left()
+
+
+@pytest.mark.serial
+def test_an_interrupt_asks_and_the_session_may_be_left_running(fresh: Front) -> None:
+    config = str(fresh.slow_agents(0.6))
+    up = fresh.start("up", "--config", config, "--json")
+    try:
+        assert up.stdout is not None
+        up.stdout.readline()
+        terminal = Terminal(fresh, "ask", QUESTION, "--config", config)
+        terminal.read_until("thinking")
+        terminal.child.send_signal(signal.SIGINT)
+        asked = terminal.read_until("Ctrl-C again")
+        assert "c cancels it, l leaves it running, Enter goes on" in asked
+        terminal.type("l\n")
+        text = terminal.read_until(None)
+        assert terminal.child.wait(20) == 0, text
+        sid = re.search(r"parley sessions watch (\w+)", text)
+        assert sid is not None
+        code, out, err = fresh.run("sessions", "watch", sid[1], "--json")
+        assert code == 0, err
+        assert json.loads(out)["stop"]["reason"] == "threshold"
+        second = Terminal(fresh, "ask", QUESTION, "--config", config)
+        second.read_until("thinking")
+        second.child.send_signal(signal.SIGINT)
+        second.read_until("Ctrl-C again")
+        second.type("c\n")
+        text = second.read_until(None)
+        assert second.child.wait(20) == 130, text
+        assert "Traceback" not in text
+    finally:
+        up.terminate()
+        up.communicate(timeout=20)
     fresh.assert_nothing_left()

@@ -166,7 +166,6 @@ class Lossy:
 @pytest.mark.parametrize(
     ("loses", "quiet_s"),
     [
-        pytest.param(lambda p: p.kind == "position", 60.0, id="a gap is asked for"),
         pytest.param(lambda p: p.channel == PUBLIC, 60.0, id="the end is complete"),
         pytest.param(lambda p: True, 0.3, id="silence is asked about"),
     ],
@@ -183,6 +182,17 @@ async def test_lost_posts_come_from_history(
     for channel in (PUBLIC, CONTROL):
         assert [p for p in posts if p.channel == channel] == list(await reader.history(session.sid, channel))
     assert posts[-1].kind == "closed"
+
+
+async def test_a_gap_is_asked_for_as_soon_as_it_shows(front: parley.Parley) -> None:
+    session = await front.start("q", settings={"threshold": 100, "max_rounds": 3, "stuck_rounds": 9})
+    lossy = Lossy(front.client._connection, lambda p: p.kind == "position")
+    reader = Reader(cast(Connection, lossy), quiet_s=60)
+    async with asyncio.timeout(20):
+        posts = [post async for post in reader.follow(session.sid, [PUBLIC, CONTROL])]
+    assert {p.round for p in lossy.lost} == {1, 2, 3}
+    order = [(p.kind, p.round) for p in posts]
+    assert order.index(("position", 2)) < order.index(("stop", 0))
 
 
 async def test_an_unknown_session_is_said(front: parley.Parley) -> None:

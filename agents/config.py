@@ -1,0 +1,189 @@
+"""Which model an agent uses: variables of its seat over those of its role over global ones over its file.
+
+    LLM_PROVIDER=zhipu               for everybody
+    PANELIST_LLM_MODEL=glm-4.6       for every panelist
+    PANELIST_2_LLM_PROVIDER=deepseek for the seat (the queue) panelist_2
+
+The prefix is a name in capitals: of the seat (`PANELIST_2_`, `PRO_1_`, `EXPERT_SRE_`), of the seat without its number
+(`PANELIST_`, `PRO_`), of the role (`DEBATER_`). A file `.env` in the working folder is read below the environment.
+`LLM_API_KEY_FILE` and the like name a file that holds the secret.
+
+A key and an address belong to a provider: where a nearer level names another provider, or another address, the key of a
+farther level is not taken over, and so never sent to a host that it is not for.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dotenv import dotenv_values
+
+from agents.llm.base import ModelMisconfigured
+from agents.llm.presets import PRESETS, provider
+from agents.llm.secrets import Secret, key_from, variable
+from agents.specs import AgentSpec
+
+WITHOUT_A_SERVER = ("extractive",)
+"""What `LLM_PROVIDER` may name beside providers."""
+
+_TEXTS = {"LLM_STRUCTURED": "structured", "LLM_PRICES": "prices", "LLM_STATE": "state", "LLM_FAMILY": "family"}
+_NUMBERS = {
+    "LLM_TEMPERATURE": "temperature",
+    "LLM_CONCURRENCY": "concurrency",
+    "LLM_SILENCE_S": "silence_s",
+    "LLM_USD_PER_MILLION_INPUT": "usd_per_million_input",
+    "LLM_USD_PER_MILLION_OUTPUT": "usd_per_million_output",
+}
+VARIABLES = ("LLM_PROVIDER", "LLM_MODEL", "LLM_API_KEY", "LLM_API_KEY_FILE", "LLM_BASE_URL", *_TEXTS, *_NUMBERS)
+"""Every variable, without a prefix."""
+
+
+def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment over the file `.env` in a folder.
+
+    Raises
+    ------
+    ModelMisconfigured
+        The file cannot be read.
+    """
+    path = folder / ".env"
+    own = os.environ if environ is None else environ
+    if not path.is_file():
+        return dict(own)
+    try:
+        found = dotenv_values(path, interpolate=False, encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelMisconfigured(f".env cannot be read: {type(error).__name__}") from None
+    return {**{k: v for k, v in found.items() if v is not None}, **own}
+
+
+def prefixes(queue: str, roles: tuple[str, ...]) -> tuple[str, ...]:
+    """Prefixes of variables for an agent, the nearest first; the last is empty, for everybody.
+
+    >>> prefixes("pro_2", ("debater",))
+    ('PRO_2_', 'PRO_', 'DEBATER_', '')
+    """
+    names = (queue, re.sub(r"_\d+\Z", "", queue), *roles)
+    found = (re.sub(r"\W", "_", name).upper() + "_" for name in names)
+    return (*dict.fromkeys(found), "")
+
+
+def resolve(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
+    """The spec with the model that the environment and the spec itself give together.
+
+    A spec that names no model takes what the environment names, else `extractive`. One that names `openai` is completed
+    and overridden. One that names another model keeps it, unless a variable of its seat or role says otherwise. A key
+    in the result is a Secret.
+
+    Raises
+    ------
+    ModelMisconfigured
+        Names the variable: a provider that nobody knows, a number that is none, a missing key or address, two settings
+        that contradict each other.
+    """
+    levels = tuple(reversed(prefixes(spec.queue, spec.roles)))
+    names_one = "model" in spec.model_fields_set
+    if names_one and spec.model != "openai":
+        levels = tuple(level for level in levels if level)
+    if not any(environ.get(f"{level}{name}", "").strip() for level in levels for name in _CHOOSING) and not (
+        names_one and spec.model == "openai"
+    ):
+        return spec
+    chosen = _Chosen(spec.options if spec.model == "openai" else {})
+    for level in levels:
+        chosen.take(level, environ)
+    if chosen.provider in WITHOUT_A_SERVER:
+        return spec.model_copy(update={"model": chosen.provider, "options": {}})
+    return spec.model_copy(update={"model": "openai", "options": chosen.options(environ)})
+
+
+_CHOOSING = ("LLM_PROVIDER", "LLM_MODEL", "LLM_BASE_URL")
+
+
+class _Chosen:
+    """What the levels taken so far come to."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = dict(options)
+        if self._options:
+            self._options.setdefault("provider", "openai_compatible" if options.get("base_url") else "openai")
+            self._options["provider"] = provider(self.provider)
+
+    @property
+    def provider(self) -> str:
+        """The provider's name; empty: none was named."""
+        return str(self._options.get("provider", ""))
+
+    def take(self, level: str, environ: Mapping[str, str]) -> None:
+        """Put one level over those before."""
+
+        def get(name: str) -> str:
+            return environ.get(level + name, "").strip()
+
+        new_provider, new_url = get("LLM_PROVIDER"), get("LLM_BASE_URL").rstrip("/")
+        if new_provider:
+            self._set_provider(f"{level}LLM_PROVIDER", new_provider)
+        if new_url and new_url != self._options.get("base_url"):
+            self._drop("api_key", "key_variable")
+            self._options["base_url"] = new_url
+            if not new_provider and (self.provider not in PRESETS or not PRESETS[self.provider].local):
+                self._options["provider"] = "openai_compatible"  # whose key would it be, else?
+        if model := get("LLM_MODEL"):
+            self._options["model"] = model
+        if key := variable(f"{level}LLM_API_KEY", environ):
+            self._drop("key_variable")
+            self._options["api_key"] = Secret(key)
+        for name, option in _TEXTS.items():
+            if value := get(name):
+                self._options[option] = value
+        for name, option in _NUMBERS.items():
+            if value := get(name):
+                self._options[option] = _number(f"{level}{name}", value)
+
+    def _set_provider(self, name: str, wanted: str) -> None:
+        try:
+            found = wanted if wanted in WITHOUT_A_SERVER else provider(wanted)
+        except ModelMisconfigured as error:
+            raise ModelMisconfigured(f"{name}: {error.why}") from error
+        if found != self.provider:
+            # What belongs to the other provider is not for this one.
+            self._drop("base_url", "api_key", "key_variable", "model", "family", "extra", "structured")
+            self._drop("usd_per_million_input", "usd_per_million_output")
+        self._options["provider"] = found
+
+    def _drop(self, *names: str) -> None:
+        for name in names:
+            self._options.pop(name, None)
+
+    def options(self, environ: Mapping[str, str]) -> dict[str, Any]:
+        """Options for the model `openai`, the key among them."""
+        self._options.setdefault("provider", "openai_compatible" if self._options.get("base_url") else "openai")
+        name = self.provider
+        preset = PRESETS[provider(name)]
+        if not self._options.get("model"):
+            raise ModelMisconfigured(f"provider {name} is set, but no model: set LLM_MODEL, or with the same prefix")
+        if name == "openai_compatible" and not self._options.get("base_url"):
+            raise ModelMisconfigured("provider openai_compatible needs an address: set LLM_BASE_URL")
+        if "api_key" not in self._options:
+            named = self._options.get("key_variable")
+            key = key_from((named,) if named else preset.keys, environ)
+            if key is None and (named or preset.keys):
+                wanted = str(named) if named else f"{preset.keys[0]} or LLM_API_KEY"
+                raise ModelMisconfigured(
+                    f"provider {name} needs a key: set {wanted} (or the same with _FILE and the name of a file)"
+                )
+            if key is not None:
+                self._options["api_key"] = key
+        return self._options
+
+
+def _number(name: str, text: str) -> float | int:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ModelMisconfigured(f"{name}: got {text!r}, a number is wanted") from None
+    if name.endswith(("USD_PER_MILLION_INPUT", "USD_PER_MILLION_OUTPUT")) and value < 0:
+        raise ModelMisconfigured(f"{name}: got {value:g}, a price is not negative")
+    return int(value) if value == int(value) and abs(value) < 1e15 else value

@@ -1,0 +1,115 @@
+"""Model `openai`: any server that speaks OpenAI's chat completions.
+
+How one turn is answered, and what counts as a call, is in agents/llm/descent.py; what an endpoint may do instead of
+answering, in agents/llm/endpoint.py.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from agents.context import Shown
+from agents.llm import prompting
+from agents.llm.base import Completion, Emit, ModelUnavailable
+from agents.llm.descent import Descent
+from agents.llm.endpoint import Endpoint
+from agents.llm.limits import Gate, gate
+from agents.llm.options import Options, parse
+from agents.llm.presets import family_of
+from agents.llm.probe import Memory
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class OpenAIModel:
+    """One model at one endpoint. Safe for several turns at once on one event loop.
+
+    Parameters
+    ----------
+    seed
+        Makes boundaries and pauses repeatable, for tests; None: fresh ones.
+    """
+
+    metered = True
+
+    def __init__(self, options: Options, seed: int | None = None) -> None:
+        self._options = options
+        self.name = options.model
+        self.family = options.family or family_of(options.model, options.provider)
+        self.price_known = options.price is not None
+        price = options.effective_price
+        self.usd_per_million_input = price.input
+        self.usd_per_million_output = price.output
+        self.memory = Memory(options.base_url, options.model, options.state)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._endpoint: Endpoint | None = None
+        self._gate: Gate | None = None
+        dice = random.Random(seed)
+        self.dice: Callable[[], float] = dice.random
+        self.boundary: Callable[[], str] = (
+            prompting.fresh_boundary if seed is None else lambda: f"{dice.getrandbits(64):016x}"
+        )
+        if not self.price_known and not options.preset.local:
+            _LOGGER.warning("model %s: no price is known, its calls count as free of charge", options.model)
+
+    def __repr__(self) -> str:
+        return f"OpenAIModel({self._options.provider}, {self.name})"
+
+    @property
+    def options(self) -> Options:
+        """What it was made with; the key in it shows itself to nobody."""
+        return self._options
+
+    def open(self) -> tuple[Endpoint, Gate]:
+        """Connections and gate, made on first use on the event loop that uses them."""
+        loop = asyncio.get_running_loop()
+        if self._endpoint is None or self._gate is None or self._loop is not loop:
+            o = self._options
+            self._loop, self._gate = loop, gate(o.base_url, o.concurrency)
+            self._endpoint = Endpoint(o.base_url, o.api_key, connections=o.concurrency, silence_s=o.silence_s)
+        return self._endpoint, self._gate
+
+    async def aclose(self) -> None:
+        """Close the connections. The model can be used again."""
+        endpoint, self._endpoint = self._endpoint, None
+        if endpoint is not None:
+            await endpoint.close()
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """Answer one turn within its caps and its deadline.
+
+        Raises
+        ------
+        ModelUnavailable
+            The server is not there, is overloaded, or was too slow for the turn's deadline.
+        ModelRefused
+            No usable reply after the repair, or the model declined.
+        ModelMisconfigured
+            The key, the model's name or a setting is refused, or the prompt cannot be cut to its cap.
+        """
+        turn = Descent(self, shown, emit)
+        if not shown.deadline_ns:
+            return await turn.run()
+        left_s = (shown.deadline_ns - time.time_ns()) / 1e9
+        try:
+            # A little before the deadline, so that what was used is still booked.
+            async with asyncio.timeout(max(0.0, left_s - min(1.0, left_s * 0.05))):
+                return await turn.run()
+        except TimeoutError:
+            turn.lost()
+            raise ModelUnavailable(f"{self.name}: no reply before the turn's deadline", turn.usage) from None
+
+
+def make(options: dict[str, Any]) -> OpenAIModel:
+    """The model; options as in docs/models.md.
+
+    Raises
+    ------
+    ModelMisconfigured
+        An option that is unknown, out of range or missing, no key for a provider that needs one, a price table that
+        cannot be used.
+    """
+    return OpenAIModel(parse(options))

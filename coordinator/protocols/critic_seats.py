@@ -1,0 +1,35 @@
+"""critic: who sits down. One seat a role."""
+
+from coordinator.protocols.critic_state import ANSWERER, CRITIC, HELPER, JUDGE
+from coordinator.table import Inadmissible, Role
+from schemas.critic import Settings
+from schemas.presence import Announcement
+from schemas.session import OpenSession, Seat
+
+ROLES = (Role(ANSWERER, 1), Role(CRITIC, 1), Role(JUDGE, 1), Role(HELPER, 1))
+
+
+def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
+    """Answerer, critic, judge and helper: those that the request names, else the first queue alive for each role.
+
+    Raises
+    ------
+    Inadmissible
+        A role without a living queue, with two seats, or none of this protocol's.
+    """
+    names = [role.name for role in ROLES]
+    for s in request.seats:
+        if s.role not in names:
+            raise Inadmissible(f"seats.{s.seat}", f"seat {s.seat}: no role {s.role}; roles are {', '.join(names)}")
+    return tuple(_one(name, [s for s in request.seats if s.role == name], workers) for name in names)
+
+
+def _one(role: str, named: list[Seat], workers: tuple[Announcement, ...]) -> Seat:
+    if len(named) > 1:
+        raise Inadmissible("seats", f"role {role}: got {len(named)}, allowed is 1")
+    if named:
+        return named[0]
+    queues = sorted(w.queue for w in workers if role in w.roles and not w.draining)
+    if not queues:
+        raise Inadmissible("seats", f"role {role}: 1 needed, 0 alive; start one: parley agent {role}")
+    return Seat(seat=role, role=role, queue=queues[0])

@@ -1,0 +1,70 @@
+"""`make chaos`: the kill tests for longer. Prints the counts as a table; exit status 1 on any violation."""
+
+import asyncio
+import secrets
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tests.chaos.storm import Aim, Report, Storm
+
+
+def run(
+    sessions: Annotated[int, typer.Option(min=1, help="Sessions to play, at least.")] = 300,
+    kills: Annotated[int, typer.Option(min=0, help="Processes to kill, at least.")] = 50,
+    seconds: Annotated[float, typer.Option(min=1, help="Limit; a run that needs longer has failed.")] = 240.0,
+    seed: Annotated[int | None, typer.Option(help="Of the faults; drawn and printed if absent.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Kill and freeze every kind of process while sessions run, and check each of them."""
+    aim = Aim(sessions=sessions, kills=kills, seconds=seconds, seed=secrets.randbits(32) if seed is None else seed)
+    told = Console(stderr=True)
+    told.print(f"chaos: seed {aim.seed}")
+    with tempfile.TemporaryDirectory(prefix="parley-chaos-") as folder:
+        storm = Storm(Path(folder), aim, lambda text: told.print(escape(text)))
+        report = asyncio.run(storm.run())
+    if as_json:
+        print(msgspec.json.encode(report).decode())
+    else:
+        show(report, Console())
+    sys.exit(0 if report.passed else 1)
+
+
+def show(report: Report, console: Console) -> None:
+    """The table."""
+    table = Table("what", "count", title=f"{report.seconds:g} s, seed {report.seed}", title_justify="left")
+    rows: list[tuple[str, object]] = [("sessions", report.sessions), ("turns", report.turns)]
+    rows += [("kills", sum(report.kills.values()))]
+    rows += [(f"  {kind}", n) for kind, n in report.kills.items()]
+    rows += [("freezes", sum(report.freezes.values()))]
+    rows += [(f"  {kind}", n) for kind, n in report.freezes.items()]
+    rows += [
+        ("redeliveries (at least)", report.redeliveries),
+        ("conflicts (at least)", report.conflicts),
+        ("effects carried out again (at least)", report.reissued),
+        ("model calls", report.calls),
+        ("  unaccounted", report.extra_calls),
+        ("  begun up to 50 ms after their reply was stored", f"{report.late_calls} (latest {report.latest_ms:g} ms)"),
+        ("timers that outlived their sessions", report.late_timers),
+        ("lost", report.lost),
+        ("doubled", report.doubled),
+        ("wrong", report.wrong),
+    ]
+    for name, count in rows:
+        table.add_row(name, str(count))
+    console.print(table)
+    for violation in report.violations[:20]:
+        console.print(f"violation: {escape(violation)}")
+
+
+if __name__ == "__main__":
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(run)
+    app()

@@ -1,0 +1,15 @@
+"""What these tests share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from agents.llm import probe
+
+
+@pytest.fixture(autouse=True)
+def nothing_learned() -> Iterator[None]:
+    """Each test begins without lessons about any endpoint (ports come again)."""
+    probe.forget()
+    yield
+    probe.forget()

@@ -1,0 +1,359 @@
+"""The model `openai` against a real server of our own: the ladder, what counts, retries, deadlines, streams."""
+
+import asyncio
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.context import Shown
+from agents.llm import Completion, ModelMisconfigured, ModelRefused, ModelUnavailable, probe
+from agents.llm.openai import OpenAIModel
+from agents.llm.secrets import Secret
+from schemas.consensus import Analysis, Position
+from schemas.turn import Caps, Usage
+from tests.llm.server import (
+    ModelServer,
+    Step,
+    breaks_off,
+    fails,
+    goes_silent,
+    hangs_up,
+    model_server,
+    raw,
+    says,
+)
+from tests.llm.support import FULL, POSITION, PROSE, Heard, asked, model, silent
+
+REFUSED = fails(400, "response_format of type json_schema is not supported")
+KEY = "sk-very-secret-0123456789"
+
+
+async def once(*steps: Step, shown: Shown | None = None, **options: Any) -> tuple[Completion, ModelServer]:
+    """One turn on a script, and the server."""
+    async with model_server(*steps) as server, model(server.url, **options) as made:
+        return await made.reply(shown or asked(), silent), server
+
+
+async def fault(*steps: Step, shown: Shown | None = None, **options: Any) -> tuple[Any, ModelServer]:
+    """The error of one turn on a script, and the server."""
+    async with model_server(*steps) as server, model(server.url, **options) as made:
+        with pytest.raises((ModelUnavailable, ModelRefused, ModelMisconfigured)) as found:
+            await made.reply(shown or asked(), silent)
+        return found.value, server
+
+
+# -- the ladder
+async def test_rung_1_a_schema_that_the_server_takes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    completion, server = await once(says(FULL))
+    assert completion.body == Position(**POSITION)  # type: ignore[arg-type]
+    assert completion.usage == Usage(input_tokens=100, output_tokens=20, calls=1)
+    assert completion.flags == ("unpriced",)
+    (request,) = server.requests
+    wanted = request.body["response_format"]["json_schema"]
+    assert wanted["strict"] and set(wanted["schema"]["required"]) == set(Position.__struct_fields__)
+    assert request.path == "/v1/chat/completions" and request.body["max_tokens"] == Caps().output_tokens
+    assert request.headers["content-type"] == "application/json"
+    assert "additionalProperties" not in request.prompt
+    assert "asking with json_schema" in caplog.text
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+async def test_rung_2_json_with_the_schema_in_the_prompt_where_a_schema_is_refused(
+    status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with (
+        model_server(fails(status, "json_schema: no such response_format"), says(FULL)) as server,
+        model(server.url) as made,
+    ):
+        first = await made.reply(asked(), silent)
+        await made.reply(asked(), silent)
+    assert [r.format for r in server.requests] == ["json_schema", "json_object", "json_object"]
+    assert '"additionalProperties":false' in server.requests[1].prompt
+    assert first.usage.calls == 1, "a refused request is not paid"
+    assert "json_schema is refused" in caplog.text and "asking with json_object" in caplog.text
+
+
+async def test_rung_3_the_reply_is_extracted_where_json_is_refused_too(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    fenced = f"Here you are:\n```json\n{json.dumps(FULL)}\n```\nRegards"
+    completion, server = await once(REFUSED, fails(400, "response_format is not supported"), says(fenced))
+    assert [r.format for r in server.requests] == ["json_schema", "json_object", "text"]
+    assert completion.body.answer == "A4" and "extracted" in completion.flags
+    assert "the reply was extracted" in caplog.text
+
+
+async def test_a_server_that_ignores_the_format_with_status_200_is_found_out_once() -> None:
+    async with model_server(says(f"Well: {json.dumps(FULL)}")) as server, model(server.url) as made:
+        for _ in range(2):
+            assert (await made.reply(asked(), silent)).body.answer == "A4"
+    assert [r.format for r in server.requests] == ["json_schema", "text"]
+
+
+async def test_rung_4_one_repair_with_the_error(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    completion, server = await once(says({**FULL, "confidence": 7}), says(FULL))
+    assert completion.body.confidence == 0.75 and "repaired" in completion.flags
+    assert completion.usage == Usage(input_tokens=200, output_tokens=40, calls=2)
+    assert (
+        "allowed is 0 to 1" in server.requests[1].prompt and '"additionalProperties":false' in server.requests[1].prompt
+    )
+    assert "repair, because" in caplog.text
+    assert server.requests[1].format == "json_schema", "a value out of range is no sign of a server that ignores"
+
+
+async def test_a_server_that_knows_json_but_not_the_schema_is_told_it_in_the_prompt() -> None:
+    _, server = await once(says({"reply": "A4"}), says(FULL))
+    assert [r.format for r in server.requests] == ["json_schema", "json_object"]
+
+
+async def test_rung_5_a_model_that_answers_prose_for_ever_fails_after_one_repair(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    error, server = await fault(says(PROSE))
+    assert isinstance(error, ModelRefused) and "no JSON object" in error.why and "after a repair" in error.why
+    assert len(server.requests) == 2 and error.usage == Usage(input_tokens=200, output_tokens=40, calls=2)
+    assert "failed" in caplog.text
+
+
+async def test_no_repair_beyond_the_calls_that_the_turn_may_make() -> None:
+    error, server = await fault(says(PROSE), shown=asked(caps=Caps(calls=1)))
+    assert len(server.requests) == 1 and error.usage.calls == 1 and "no call is left" in error.why
+
+
+async def test_a_reply_that_was_cut_off_is_repaired_and_nothing_is_learned_from_it() -> None:
+    _, server = await once(says('{"answer": "A4", "reas', finish="length"), says(FULL))
+    assert "much shorter" in server.requests[1].prompt and server.requests[1].format == "json_schema"
+
+
+async def test_two_different_replies_in_one_text_are_not_chosen_from() -> None:
+    quoted = json.dumps({**POSITION, "answer": "letter"})
+    completion, server = await once(says(f"Somebody wrote {quoted}. I say {json.dumps(POSITION)}"), says(FULL))
+    assert "2 different JSON objects" in server.requests[1].prompt and completion.body.answer == "A4"
+
+
+async def test_a_refusal_is_not_repaired() -> None:
+    error, server = await fault(says("", refusal="I cannot help with that"))
+    assert isinstance(error, ModelRefused) and "cannot help" in error.why and len(server.requests) == 1
+
+
+async def test_maps_come_as_pairs_in_strict_mode() -> None:
+    pairs = [{"key": "facts", "value": 80}, {"key": "priority", "value": 60.5}]
+    lists = {"dimensions": pairs, "agreements": [], "key_disagreements": []}
+    full = {"score": 70, "comment": "", "convergence": "stable", "should_continue": True, **lists}
+    brief = {"iteration": 1, "positions": [], "shares": {}}
+    completion, server = await once(says(full), shown=asked(kind="score", brief=brief))
+    assert completion.body == Analysis(score=70.0, dimensions={"facts": 80.0, "priority": 60.5})
+    schema = server.requests[0].body["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["dimensions"]["items"]["required"] == ["key", "value"]
+
+
+# -- learning
+async def test_lessons_outlive_the_process(tmp_path: Path) -> None:
+    async with model_server(REFUSED, says(FULL)) as server:
+        async with model(server.url, state=str(tmp_path)) as made:
+            await made.reply(asked(), silent)
+        probe.forget()
+        async with model(server.url, state=str(tmp_path)) as made:
+            await made.reply(asked(), silent)
+    assert [r.format for r in server.requests] == ["json_schema", "json_object", "json_object"]
+    assert KEY.encode() not in b"".join(f.read_bytes() for f in tmp_path.iterdir())
+
+
+async def test_a_model_that_wants_the_other_token_field_and_no_temperature_gets_it() -> None:
+    wanted = (
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    )
+    _, server = await once(
+        fails(400, wanted),
+        fails(400, "Unsupported value: 'temperature' does not support 0.3"),
+        says(FULL),
+        temperature=0.3,
+    )
+    last = server.requests[-1].body
+    assert "max_tokens" not in last and last["max_completion_tokens"] and "temperature" not in last
+
+
+# -- retries
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
+async def test_a_request_that_is_turned_away_is_made_again_and_not_paid(status: int) -> None:
+    heard = Heard()
+    async with model_server(fails(status, retry_after="0.01"), says(FULL)) as server, model(server.url) as made:
+        completion = await made.reply(asked(), heard)
+    assert completion.usage.calls == 1 and len(server.requests) == 2
+    assert len(heard.states) == 1 and f"HTTP {status}" in heard.states[0]
+
+
+async def test_retry_after_is_honoured() -> None:
+    started = time.monotonic()
+    await once(fails(429, retry_after="0.4"), says(FULL))
+    assert 0.4 <= time.monotonic() - started < 3
+
+
+async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
+    started = time.monotonic()
+    error, server = await fault(fails(429, "slow down", retry_after="30"), shown=asked(seconds=5))
+    assert isinstance(error, ModelUnavailable) and "HTTP 429" in error.why and "slow down" in error.why
+    assert time.monotonic() - started < 2 and len(server.requests) == 1 and error.usage == Usage()
+
+
+async def test_others_at_the_endpoint_wait_too_when_it_asks_for_it() -> None:
+    async with model_server(fails(429, retry_after="0.3"), says(FULL)) as server, model(server.url) as made:
+        first = asyncio.create_task(made.reply(asked(), silent))
+        await server.arrived.wait()
+        await asyncio.wait([first], timeout=0.1)
+        started = time.monotonic()
+        await made.reply(asked(), silent)
+        assert time.monotonic() - started > 0.1
+        await first
+
+
+async def test_an_account_without_credit_is_not_asked_again() -> None:
+    error, server = await fault(fails(429, "You exceeded your current quota", code="insufficient_quota"))
+    assert "no credit" in error.why and len(server.requests) == 1
+
+
+async def test_nobody_there() -> None:
+    async with model_server(says(FULL)) as server:
+        url = server.url
+    async with model(url) as made:
+        with pytest.raises(ModelUnavailable, match="no connection") as found:
+            await made.reply(asked(seconds=1), silent)
+    assert found.value.usage == Usage() and url.split("/")[2] not in found.value.why
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [hangs_up(), breaks_off('{"answer": "A4'), raw(b"<html>"), raw(b"{}"), raw(b"[]"), raw(b'{"choices": [null]}')],
+    ids=["hangs up", "mid-stream", "html", "empty", "list", "null choice"],
+)
+async def test_a_request_that_broke_is_counted_as_paid_and_marked_as_an_estimate(broken: Step) -> None:
+    completion, server = await once(broken, says(FULL), shown=asked(stream=True))
+    assert len(server.requests) == 2 and completion.usage.calls == 2 and completion.usage.estimated
+    assert completion.usage.input_tokens > 100 and "estimated" in completion.flags
+
+
+async def test_the_calls_of_a_turn_hold_also_for_requests_that_break() -> None:
+    error, server = await fault(breaks_off("x"), shown=asked(stream=True))
+    assert isinstance(error, ModelUnavailable) and "closed the connection" in error.why
+    assert len(server.requests) == Caps().calls == error.usage.calls
+
+
+async def test_a_server_that_falls_silent_is_left() -> None:
+    completion, server = await once(goes_silent("{"), says(FULL), shown=asked(stream=True), silence_s=0.2)
+    assert completion.usage.calls == 2 and len(server.requests) == 2
+
+
+async def test_the_deadline_ends_a_call_and_what_it_used_is_told() -> None:
+    async with model_server(goes_silent('{"answer": "A4 and')) as server, model(server.url) as made:
+        with pytest.raises(ModelUnavailable, match="deadline") as found:
+            await made.reply(asked(seconds=0.5, stream=True), silent)
+        await asyncio.wait_for(server.gone.wait(), 5)
+    usage = found.value.usage
+    assert usage.calls == 1 and usage.estimated and usage.input_tokens > 0 and usage.output_tokens > 0
+
+
+@pytest.mark.parametrize("text", ["", '{"answer": "A'], ids=["before the first byte", "in mid-stream"])
+async def test_cancelling_closes_the_connection(text: str) -> None:
+    async with model_server(goes_silent(text)) as server, model(server.url) as made:
+        running = asyncio.create_task(made.reply(asked(stream=True), silent))
+        await server.arrived.wait()
+        await asyncio.wait([running], timeout=0.05)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await asyncio.wait_for(server.gone.wait(), 5)
+    assert server.gone.is_set()
+
+
+async def test_so_many_requests_at_once_and_no_more() -> None:
+    def gathered(of: int) -> Step:
+        async def step(server: ModelServer, request: Any, writer: asyncio.StreamWriter) -> None:
+            await server.crowd(of, 0.2)
+            await says(FULL)(server, request, writer)
+
+        return step
+
+    async with (
+        model_server(gathered(4)) as server,
+        model(server.url, concurrency=3) as one,
+        model(server.url, concurrency=3) as other,
+    ):
+        await asyncio.gather(*(m.reply(asked(), silent) for m in (one, other) for _ in range(4)))
+    assert server.most_at_once == 3, "the limit is the endpoint's, not the model's"
+
+
+# -- live text
+async def test_text_comes_live_where_the_turn_streams() -> None:
+    heard, long = (
+        Heard(),
+        {**FULL, "reasoning": 'It is "measured".\nTwice. ' * 20, "citations": [{"document": "d", "quote": "hidden"}]},
+    )
+    async with model_server(says(long)) as server, model(server.url) as made:
+        completion = await made.reply(asked(stream=True), heard)
+    text = "".join(heard.pieces)
+    assert text.startswith('A4\nIt is "measured".\nTwice.') and "hidden" not in text and "{" not in text
+    assert len(heard.pieces) > 3 and completion.first_token_s is not None
+    assert completion.usage == Usage(input_tokens=100, output_tokens=20, calls=1)
+    assert server.requests[0].body["stream_options"] == {"include_usage": True}
+
+
+async def test_nothing_is_streamed_in_a_blind_round() -> None:
+    heard = Heard()
+    async with model_server(says(FULL)) as server, model(server.url) as made:
+        await made.reply(asked(), heard)
+    assert heard.pieces == [] and "stream" not in server.requests[0].body
+
+
+async def test_usage_is_estimated_and_marked_where_the_server_does_not_count() -> None:
+    completion, _ = await once(says(FULL, usage=None))
+    assert completion.usage.estimated and completion.usage.input_tokens > 100 and completion.usage.output_tokens > 20
+    assert "estimated" in completion.flags
+
+
+# -- money
+async def test_calls_cost_what_the_table_says(tmp_path: Path) -> None:
+    table = tmp_path / "prices.yaml"
+    table.write_text("- {model: 'm*', input: 2, output: 10}\n")
+    completion, _ = await once(says(FULL), prices=str(table))
+    assert completion.usage.cost_usd == pytest.approx((100 * 2 + 20 * 10) / 1e6) and completion.flags == ()
+
+
+# -- keys
+@pytest.mark.parametrize(
+    "status, said", [(401, f"Incorrect API key provided: {KEY}"), (400, f"see http://u:{KEY}@host/x, Bearer {KEY}")]
+)
+async def test_a_key_is_in_no_error_log_or_repr(status: int, said: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    error, server = await fault(fails(status, said), api_key=Secret(KEY), temperature=0.5)
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert isinstance(error, ModelMisconfigured) and f"HTTP {status}" in error.why
+    async with model(server.url, api_key=Secret(KEY)) as made:
+        shown = [error.why, repr(made), repr(made.options), repr(vars(made)), caplog.text]
+    assert KEY not in "".join(shown) and "http://" not in error.why
+
+
+async def test_no_key_is_sent_where_there_is_none() -> None:
+    _, server = await once(says(FULL))
+    assert "authorization" not in server.requests[0].headers
+
+
+async def test_a_missing_model_is_named() -> None:
+    error, _ = await fault(fails(404, "The model `m` does not exist", code="model_not_found"))
+    assert isinstance(error, ModelMisconfigured) and "no such model" in error.why
+
+
+async def test_a_copy_shows_its_model_the_same_prompt_but_for_the_boundary() -> None:
+    async with model_server(says(FULL)) as server:
+        for seed in (1, 1, None):
+            async with model(server.url, seed) as made:
+                assert isinstance(made, OpenAIModel)
+                await made.reply(asked(), silent)
+    one, same, other = (r.prompt for r in server.requests)
+    assert one == same != other
