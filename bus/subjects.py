@@ -9,8 +9,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.log.<sid>.<kind>` | moderators | LOG: one message a transition; kind is opened, step, closed or refused |
 | `parley.in.<channel>.<author>.<sid>` | clients, timers, humans | IN: submissions that no worker stands behind |
 | `parley.work.<queue>.<sid>.<n>` | moderators | WORK: turns |
-| `parley.timer.<sid>`, `parley.fired.<sid>` | moderators, the server | TIMER: the schedule of a session, and what it
-makes |
+| `parley.timer.<sid>`, `parley.fired.<sid>` | moderators, the server | TIMER: a session's schedule, what it makes |
 | `parley.aside.<sid>` | moderators | ASIDE: what could not be handled |
 | `parley.ch.<sid>.<channel>` | moderators | live posts, core |
 | `parley.live.<channel>.<author>.<sid>` | workers | seat states and text as it comes, core |

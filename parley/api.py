@@ -13,7 +13,7 @@ from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import PROTOCOLS
 from parley import evidence as evidence_folder
 from parley.errors import BadInput, Unreachable
-from parley.stack import OWNER, Lease, Stack, panel
+from parley.stack import OWNER, Lease, Stack, rows_of
 from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.session import Budget, OpenSession
@@ -160,6 +160,7 @@ async def local(
     state: Path | str | None = None,
     model: str = "",
     options: Mapping[str, Any] | None = None,
+    protocol: str = "consensus",
     patience_s: float = 30.0,
 ) -> AsyncIterator[Parley]:
     """A stack of one's own on this machine: bus, moderator, a panel and its analyst, each a process; gone at the end.
@@ -174,13 +175,15 @@ async def local(
         Folder that keeps the sessions; None: a temporary one.
     model, options
         In place of the extractive model, as agents.llm.make_model takes it.
+    protocol
+        Whose seats are there: another has other queues.
 
     Raises
     ------
     StackFailed
         It did not come up.
     """
-    rows = panel(panel_size, model=model, options=dict(options or {}))
+    rows = rows_of(protocol, panel_size, model=model, options=dict(options or {}))
     async with Lease(stack or Stack(agents=rows), Path(state) if state is not None else None) as lease:
         async with connected(lease.url, lease.credentials(OWNER), patience_s) as client:
             yield Parley(client, lease)

@@ -17,7 +17,7 @@ from bus.errors import BusError
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request
 from parley.errors import BadInput, ParleyError
 from parley.settings import Settings
-from parley.stack import OWNER, AgentRow, Lease, Stack, default_state, panel
+from parley.stack import OWNER, AgentRow, Lease, Stack, default_state, rows_of
 from parley.view import View, choose
 from schemas.post import Post
 from schemas.result import Result
@@ -63,7 +63,7 @@ def stack_of(settings: Settings) -> Stack:
         rows = tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
     else:
         size = getattr(settings, settings.protocol, {}).get("panel", 3)
-        rows = panel(size, copies=section.copies)
+        rows = rows_of(settings.protocol, size, copies=section.copies)
     return Stack(agents=rows, moderators=section.moderators, ack_wait_s=section.ack_wait_s)
 
 

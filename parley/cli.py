@@ -147,6 +147,7 @@ def ask(
 
 @app.command()
 def up(
+    protocol: Annotated[str | None, typer.Option(help="Whose seats are served (default: consensus).")] = None,
     panel: Annotated[int, typer.Option(help="Panelists.", min=2, max=16)] = 3,
     moderators: Annotated[int, typer.Option(help="Moderators.", min=1, max=16)] = 1,
     copies: Annotated[int, typer.Option(help="Copies of each agent.", min=1, max=64)] = 1,
@@ -165,7 +166,7 @@ def up(
       parley up --panel 5 --moderators 2 --copies 2 --state ./stack
     """
     with _errors(json):
-        settings = _settings(config, state=state)
+        settings = _settings(config, protocol=protocol, state=state)
         from parley import commands
 
         code = commands.up(

@@ -17,7 +17,7 @@ from parley.api import Parley
 from parley.errors import BadInput, Unreachable
 from parley.records import Record
 from parley.settings import Settings
-from parley.stack import OTHER, Lease, Order, Running, Stack, default_state, panel, remembered
+from parley.stack import OTHER, Lease, Order, Running, Stack, default_state, panel, remembered, rows_of
 from parley.view import choose
 from schemas.post import SessionRow
 from schemas.result import Result
@@ -135,7 +135,7 @@ def up(settings: Settings, *, moderators: int, size: int, copies: int, clients: 
     except OSError as error:
         raise BadInput("state", f"cannot use {state}: {error.strerror}") from error
     base = asking.stack_of(settings)
-    rows = base.agents if settings.stack.agents else panel(size, copies=copies)
+    rows = base.agents if settings.stack.agents else rows_of(settings.protocol, size, copies=copies)
     stack = Stack(agents=rows, moderators=moderators, ack_wait_s=base.ack_wait_s, clients=clients)
     order = Order(stack=stack, state=str(state.resolve()), permanent=True)
     code = Supervisor(order, lambda running: print(_addresses(running, state, json=json), flush=True)).run()

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from parley import records, transcript
+from parley import records, transcript, transcript_critic
 from parley.records import Record
 from parley.text import clean, line
 from schemas import log
@@ -31,7 +31,7 @@ def figures(record: Record) -> dict[str, Any]:
         "words": row.words if row else "",
         "status": result.status if result else "open",
         "outcome": result.outcome if result else None,
-        "rounds": [_round(r) for r in result.rounds] if result else [],
+        "rounds": [r if "raised" in r else _round(r) for r in result.rounds] if result else [],
         "failures": [f for e in entries for f in _failures(e)],
         "usage": msgspec.to_builtins(result.usage) if result else None,
         "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
@@ -72,15 +72,18 @@ def words(record: Record) -> Iterator[str]:
     yield f"Converged: {'yes' if result.stop.converged else 'no'}."
     yield from _certificate(result)
     for r in found["rounds"]:
-        yield from _round_words(r)
+        yield from transcript_critic.round_words(r) if "raised" in r else _round_words(r)
     for failure in found["failures"]:
         yield f"Transition {failure['transition']}: {line(failure['why'], 300)}."
     answer = str(result.outcome.get("answer") or "")
     yield f"Answer: {clean(answer)}" if answer else "There is no answer."
     for other in result.outcome.get("minority") or ():
         yield f"Minority: {line(other['seat'])} held {line(other['answer'], 300)}."
-    first = result.outcome.get("first_round_majority")
-    yield f"First round's plain majority: {line(first, 300)}." if first else "The first round had no majority."
+    if "first_round_majority" in result.outcome:
+        first = result.outcome["first_round_majority"]
+        yield f"First round's plain majority: {line(first, 300)}." if first else "The first round had no majority."
+    for _, text in transcript_critic.outcome_lines(result.outcome) if "objections" in result.outcome else ():
+        yield text
     yield f"Used: {transcript.usage_words(result)}."
     for seat, used in result.usage.by_seat.items():
         tokens = used.input_tokens + used.output_tokens

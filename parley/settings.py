@@ -78,6 +78,8 @@ class Settings(BaseSettings):
     stack: StackSection = StackSection()
     consensus: dict[str, Any] = {}
     """Settings of the consensus protocol."""
+    critic: dict[str, Any] = {}
+    """Settings of the critic protocol."""
 
     @classmethod
     def settings_customise_sources(

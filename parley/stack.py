@@ -27,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,6 +40,7 @@ _START_S = 30.0
 _WATCH_S = 0.2
 OWNER = "owner"
 REMEMBERED = "last-stack.json"
+CRITIC_QUEUES = ("answerer", "critic", "judge", "helper")
 OTHER = 75
 """The supervisor's exit status when another has the directory."""
 
@@ -112,6 +114,17 @@ def panel(
 ) -> tuple[AgentRow, ...]:
     """Rows for a panel of so many seats and its analyst."""
     queues = [*(f"panelist_{i}" for i in range(1, size + 1)), "analyst"]
+    return _rows(queues, copies=copies, model=model, options=options)
+
+
+def rows_of(protocol: str, size: int = 3, **given: Any) -> tuple[AgentRow, ...]:
+    """Rows for what a protocol seats; `size` and `given` as `panel` takes them."""
+    return _rows(CRITIC_QUEUES, **given) if protocol == "critic" else panel(size, **given)
+
+
+def _rows(
+    queues: Sequence[str], *, copies: int = 1, model: str = "", options: dict[str, Any] | None = None
+) -> tuple[AgentRow, ...]:
     return tuple(AgentRow(queue=q, copies=copies, model=model, options=options or {}) for q in queues)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from parley import transcript_critic
 from parley.text import clean, line
 from schemas.post import Post
 from schemas.result import Result
@@ -39,6 +40,8 @@ def post_lines(post: Post, width: int = _WIDE) -> Iterator[Line]:
             yield "quiet", f"  {line(post.seat)}: {line(str(body['comment']), width)}"
     elif post.kind == "synthesis":
         yield "quiet", f"  {line(post.seat)} words the result: {line(str(body.get('answer', '')), width)}"
+    elif post.kind in transcript_critic.POSTS:
+        yield from transcript_critic.POSTS[post.kind](post.seat, post.round, body, width)
     else:
         who = f"{post.seat}: " if post.seat else ""
         said = line(bytes(post.body).decode(errors="replace"), width)
@@ -63,6 +66,8 @@ def result_lines(result: Result) -> Iterator[Line]:
         yield "quiet", f"  and {len(citations) - _QUOTES} more quotations"
     facts = [f"confidence {float(outcome.get('confidence') or 0):.2f}", stop_words(result)]
     yield "stop" if result.stop.converged else "score", "; ".join(facts)
+    if "objections" in outcome:
+        yield from transcript_critic.outcome_lines(outcome)
     for other in outcome.get("minority") or ():
         yield (
             "",
@@ -78,7 +83,8 @@ def stop_words(result: Result) -> str:
     """Why it ended, on one line."""
     row = STOPS.get(result.stop.reason)
     words = row.words if row else result.stop.reason
-    return f"{'consensus: ' if result.stop.converged else ''}{line(words)} ({line(result.stop.reason)})"
+    agreed = result.stop.converged and result.protocol == "consensus"
+    return f"{'consensus: ' if agreed else ''}{line(words)} ({line(result.stop.reason)})"
 
 
 def usage_words(result: Result) -> str:

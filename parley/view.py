@@ -82,10 +82,10 @@ class Scene:
         if post.seat:
             self.seat(post.seat).text = ""
             self.seat(post.seat).set("answered")
-        if post.kind == "assessment":
+        if post.kind in ("assessment", "tally"):
             body: dict[str, Any] = msgspec.json.decode(post.body)
             self.trend = tuple(body.get("trend") or ())
-            self.band, self.direction = str(body.get("band", "")), str(body.get("direction", ""))
+            self.band, self.direction = str(body.get("band") or body.get("label", "")), str(body.get("direction", ""))
 
     def live(self, live: Live) -> None:
         """Fold one sign of life."""

@@ -66,7 +66,7 @@ async def test_the_log_refuses_a_moderator_that_slept(tmp_path: Path) -> None:
 
 
 async def test_a_copy_that_slept_with_a_reply_in_hand(tmp_path: Path) -> None:
-    """One of four copies, frozen between its model and the submission: another does the turn, its own reply is not taken."""
+    """One of four copies, frozen between model and submission: another does the turn, its own reply is not taken."""
     arrival = 8 * 13 + 2  # in the first round of what comes after the calm sessions: a panelist's
     stack = make_stack(tmp_path, agents=FOUR_COPIES, latency_s=0.4, crash=f"replied:{arrival}:stop")
     async with Rig(tmp_path, stack) as rig:
@@ -92,15 +92,13 @@ async def test_a_copy_that_slept_with_a_reply_in_hand(tmp_path: Path) -> None:
 
         async def answered() -> bool:
             """Every reply of this process has its answer."""
-            return turns_ended(rig, service) == sum(c.pid == pid for c in read_journal(rig.journal))
+            return bool(turns_ended(rig, service) == sum(c.pid == pid for c in read_journal(rig.journal)))
 
         await sessions
         await until(answered, 10.0, "its late reply is answered")
         found = await rig.findings()
         taken = [s.at_ns for s in (await rig.stored(sid))[1:4]]
-        print(
-            f"copy frozen with a reply: woken {(woken_ns - max(taken)) / 1e6:.0f} ms after another's was stored, {shown(found)}"
-        )
+        print(f"copy frozen with a reply: woken_ms_after={(woken_ns - max(taken)) / 1e6:.0f} {shown(found)}")
         assert found.violations == [], "not taken twice"
         assert max(taken) < woken_ns, "the reply in the log is the other's"
         assert found.redelivered_turns >= 1 and found.extra_calls >= 1

@@ -38,7 +38,7 @@ async def test_killed_at_random_moments(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("point", crash.POINTS)
 async def test_killed_at_a_named_point(point: str, tmp_path: Path) -> None:
-    """After the model before the submission; after the append before the effects; after the effects before the answer."""
+    """After the model before submitting; after the append before the effects; after the effects before the answer."""
     rng = Random(f"{SEED} {point}")
     calm = 8 * 13 if point == "replied" else 8 * 14  # the undisturbed sessions come first
     deeds = sorted(calm + n for n in rng.sample(range(1, 100), 3))

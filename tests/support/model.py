@@ -66,7 +66,8 @@ class StubModel:
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The fixed answer, after the latency."""
         if self.journal:
-            line = f"{time.time_ns()} {os.getpid()} {shown.session} {shown.seat}/{shown.kind}/{shown.round} {shown.attempt}\n"
+            turn = f"{shown.seat}/{shown.kind}/{shown.round} {shown.attempt}"
+            line = f"{time.time_ns()} {os.getpid()} {shown.session} {turn}\n"
             fd = os.open(self.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             os.write(fd, line.encode())
             os.close(fd)
