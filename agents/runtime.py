@@ -172,15 +172,17 @@ class Worker:
         )  # fmt: skip
         await self._connection.publish(subjects.here(self._spec.queue), encode(announcement))
 
+    async def _say_here(self) -> None:
+        with contextlib.suppress(BusError):
+            await self._announce()
+
     async def _announcing(self) -> None:
         while True:
             await asyncio.sleep(ANNOUNCE_S)
-            with contextlib.suppress(BusError):
-                await self._announce()
+            await self._say_here()
 
-    async def _on_call(self, _msg: Msg) -> None:
-        with contextlib.suppress(BusError):
-            await self._announce()
+    def _on_call(self, _msg: Msg) -> None:
+        self._spawn(self._say_here())
 
     # -- taking work
     def _on_work(self, delivery: Delivery) -> None:
@@ -434,7 +436,7 @@ class Worker:
             await self._connection.publish(subjects.live(work.channel, self._spec.queue, work.session), encode(live))
 
     # -- hearing
-    async def _on_control(self, msg: Msg) -> None:
+    def _on_control(self, msg: Msg) -> None:
         """A stop decision: what runs for that session and was asked before it is cancelled."""
         sid, _ = subjects.parse_channel(msg.subject)
         if sid not in self._of_session:
@@ -448,7 +450,7 @@ class Worker:
                 if turn not in job.submitting and int(turn.split("-")[0]) < post.transition:
                     _cancel(task, "stopped")
 
-    async def _on_post(self, msg: Msg) -> None:
+    def _on_post(self, msg: Msg) -> None:
         self._spawn(self._react(decode(msg.data, Post)))
 
     async def _react(self, post: Post) -> None:
@@ -468,7 +470,7 @@ class Worker:
 
     # -- while it works
     def _on_reconnect(self) -> None:
-        self._spawn(self._announce())
+        self._spawn(self._say_here())
         self._spawn(self._look_again())
 
     async def _look_again(self) -> None:

@@ -11,21 +11,23 @@ up by then. So everything stored has a message id or a compare-and-swap.
 """
 
 import asyncio
+import contextlib
+import inspect
 import logging
 import re
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
 import nats.errors
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from bus.accounts import Credentials
+from bus.client import Client
 from bus.errors import (
     ApiError,
     BusError,
@@ -57,7 +59,7 @@ _OPERATIONS = {"publish": "publish", "subscription": "subscribe", "publish with 
 _log = logging.getLogger(__name__)
 
 Headers = Mapping[str, str]
-Handler = Callable[[Msg], Awaitable[None]]
+Handler = Callable[[Msg], Awaitable[None]] | Callable[[Msg], None]
 
 
 class PubAck(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +161,7 @@ class Connection:
             self._opening = False
             self.connected_at_ns = time.time_ns()
             self._inbox = self.nc.new_inbox()
-            await self.nc.subscribe(f"{self._inbox}.*", cb=self._answered)
+            await self.nc.hear(f"{self._inbox}.*", "", self._answered)
         except nats.errors.Error as error:
             if not self._opening:
                 await self.close()  # before that, what the client raises itself is about the address: nothing is open
@@ -328,7 +330,8 @@ class Connection:
         return found
 
     async def subscribe(self, subject: str, cb: Handler, queue: str = "") -> Subscription:
-        """Hear a subject. Callbacks of one subscription run one after another: hand over what takes time.
+        """Hear a subject. A plain function is called at once for each message and must not block; calls of a coroutine
+        function run one after another: hand over what takes time.
 
         Raises
         ------
@@ -337,12 +340,16 @@ class Connection:
         """
         token, pending = self._register(subject)
         try:
-            found = await self.nc.subscribe(subject, queue, cb)
-            await self._flush(subject)
+            if inspect.iscoroutinefunction(cb):
+                found = await self.nc.subscribe(subject, queue, cb)
+            else:
+                found = await self.nc.hear(subject, queue, cast("Callable[[Msg], None]", cb))
+            with contextlib.suppress(Disconnected):  # it goes out with the reconnect then
+                await self._flush(subject)
             if pending.future.done() and not isinstance(pending.future.exception(), Disconnected):
                 await found.unsubscribe()
                 pending.future.result()
-            return found  # where the connection broke, it goes out with the reconnect
+            return found
         except nats.errors.Error as error:
             raise self._mapped(error, subject) from None
         finally:
@@ -402,7 +409,7 @@ class Connection:
             if not pending.future.done():
                 pending.future.set_exception(make(pending.subject))
 
-    async def _answered(self, msg: Msg) -> None:
+    def _answered(self, msg: Msg) -> None:
         inbox, _, token = msg.subject.rpartition(".")
         pending = self._pending.get(token) if inbox == self._inbox else None
         if pending is not None and not pending.future.done():

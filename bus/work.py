@@ -96,11 +96,7 @@ class Pull:
     async def _new_inbox(self) -> None:
         """Pull through a new inbox; the one before the last is owed nothing any more."""
         self._inbox = self._connection.nc.new_inbox()
-        self._subs.append(
-            await self._connection.nc.subscribe(
-                self._inbox, cb=self._receive, pending_msgs_limit=-1, pending_bytes_limit=-1
-            )
-        )
+        self._subs.append(await self._connection.nc.hear(self._inbox, "", self._receive))
         self._pulls = 0
         self._inbox_since = time.monotonic()
         if len(self._subs) > 2:
@@ -150,7 +146,7 @@ class Pull:
             if time.monotonic() - self._asked_at > _EXPIRES_S + _GRACE_S:
                 self._owed = 0
 
-    async def _receive(self, msg: Msg) -> None:
+    def _receive(self, msg: Msg) -> None:
         if not msg.reply:
             self._status(msg)
             return

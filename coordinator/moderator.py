@@ -149,21 +149,21 @@ class Moderator:
     # -- requests
     def _serve(
         self, parse: Callable[[str], tuple[str, ...]], handler: Callable[..., Awaitable[object]], read: str = ""
-    ) -> Callable[[Msg], Awaitable[None]]:
+    ) -> Callable[[Msg], None]:
         """A handler of requests: bounded for each author, each in a task of its own, answered whatever happens."""
 
-        async def receive(msg: Msg) -> None:
+        def receive(msg: Msg) -> None:
             try:
                 parts = parse(msg.subject)
             except subjects.BadSubject as error:
-                await self._answer(msg, Answer(verdict="refused", why=str(error)))
+                self._spawn(self._answer(msg, Answer(verdict="refused", why=str(error))))
                 return
             # The author where the subject names one; else the channel, which is as far as the broker tells readers
             # apart.
             who = ".".join(parts[1:-1]) or parts[0]
             if self._serving[who] >= _PER_AUTHOR or len(self._tasks) >= _ALL:
                 self._metrics.submissions.labels(kind="request", verdict="busy").inc()
-                await self._answer(msg, Answer(verdict="busy"))
+                self._spawn(self._answer(msg, Answer(verdict="busy")))
                 return
             self._serving[who] += 1
             self._spawn(handle(msg, parts, who))
@@ -266,7 +266,7 @@ class Moderator:
             await self.sessions.reissue_last(sid)
         return Checked(open=False, why=fault or f"turn {check.turn} is not open")
 
-    async def _on_here(self, msg: Msg) -> None:
+    def _on_here(self, msg: Msg) -> None:
         try:
             queue = subjects.parse_here(msg.subject)
             announcement = decode(msg.data, Announcement)

@@ -89,7 +89,7 @@ class Faults:
             self._seen[name, service.pid] = await asyncio.to_thread(read_metrics, service.metrics)
 
     def total(self, series: str) -> int:
-        """A counter over all processes that were seen: what was counted between the last look and a death is missing."""
+        """A counter over all processes seen; what was counted after the last look at one that died is missing."""
         return int(sum(found.get(series, 0.0) for found in self._seen.values()))
 
 

@@ -1,0 +1,119 @@
+"""The nats-py client with its two hot paths shortened; everything else (reconnect, pings, errors, limits) is nats-py's.
+
+* Receiving: a subscription made by `hear` has its function called as the message is parsed, without a queue and a task
+  between. Such a function must not block, and what it raises is logged.
+* Sending: a small publish is appended to what is pending, and one write joins all of a loop turn.
+
+Both touch private parts of nats-py, which is pinned for that reason. `PARLEY_PLAIN_CLIENT=1` goes the library's own way
+everywhere, and the same tests pass with it.
+"""
+
+import asyncio
+import logging
+import os
+import re
+from collections.abc import Callable
+
+from nats.aio import client as library
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+_LOGGER = logging.getLogger(__name__)
+_SMALL = 65_536
+"""Bytes; a larger publish goes the library's way, which waits for the socket."""
+_MOST_PENDING = 1_048_576
+_ODD = re.compile(r"\s")
+"""What would end a subject early: the library refuses it by name."""
+_PLAIN_HEADERS = b"NATS/1.0\r\n"
+
+
+class Client(library.Client):
+    """A client of one connection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._direct = not os.environ.get("PARLEY_PLAIN_CLIENT")
+        self._now: dict[int, Callable[[Msg], None]] = {}
+        self._write_due = False
+
+    async def hear(self, subject: str, queue: str, now: Callable[[Msg], None]) -> Subscription:
+        """Subscribe with a plain function, called for each message in the order in which they come."""
+
+        async def later(msg: Msg) -> None:
+            now(msg)
+
+        found = await self.subscribe(subject, queue, later, pending_msgs_limit=-1, pending_bytes_limit=-1)
+        if self._direct:
+            self._now[found._id] = now
+        return found
+
+    def _remove_sub(self, sid: int, max_msgs: int = 0) -> None:
+        self._now.pop(sid, None)
+        super()._remove_sub(sid, max_msgs)
+
+    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
+        now = self._now.get(sid)
+        if now is None:
+            await super()._process_msg(sid, subject, reply, data, headers)
+            return
+        self.stats["in_msgs"] += 1
+        self.stats["in_bytes"] += len(data)
+        found: dict[str, str] | None = None
+        if headers and headers.startswith(_PLAIN_HEADERS):
+            found = {}
+            for line in headers[10:-4].decode().split("\r\n"):
+                key, _, value = line.partition(":")
+                found[key] = value.strip()
+        elif headers:
+            found = await self._process_headers(headers)
+        try:
+            now(Msg(_client=self, subject=subject.decode(), reply=reply.decode(), data=data, headers=found, _sid=sid))
+        except Exception:
+            _LOGGER.exception("a message was not handled", extra={"subject": subject.decode(errors="replace")})
+
+    async def publish(
+        self, subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None
+    ) -> None:
+        if (
+            not self._direct
+            or len(payload) > _SMALL
+            or not self.is_connected
+            or self.is_draining_pubs
+            or self._pending_data_size > _MOST_PENDING
+            or not subject
+            or _ODD.search(subject)
+            or _ODD.search(reply)
+        ):
+            await super().publish(subject, payload, reply, headers)
+            return
+        if headers:
+            lines = "".join([f"{key}: {_one_line(value)}\r\n" for key, value in headers.items()])
+            block = f"NATS/1.0\r\n{lines}\r\n".encode()
+            size = len(block)
+            command = b"".join(
+                (f"HPUB {subject} {reply} {size} {size + len(payload)}\r\n".encode(), block, payload, b"\r\n")
+            )
+        else:
+            command = b"".join((f"PUB {subject} {reply} {len(payload)}\r\n".encode(), payload, b"\r\n"))
+        self.stats["out_msgs"] += 1
+        self.stats["out_bytes"] += len(payload)
+        self._pending.append(command)
+        self._pending_data_size += len(command)
+        if not self._write_due:
+            self._write_due = True
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def _write(self) -> None:
+        """What is pending, in one write; what the library's flusher took meanwhile is gone from there."""
+        self._write_due = False
+        if not self._pending or not self.is_connected or self._transport is None:
+            return  # it stays pending: a reconnect sends it
+        commands, self._pending, self._pending_data_size = self._pending, [], 0
+        try:
+            self._transport.write(b"".join(commands))
+        except (OSError, RuntimeError, AttributeError) as error:
+            _LOGGER.info("the connection broke under a write: %s", error)
+
+
+def _one_line(value: str) -> str:
+    return value if "\n" not in value and "\r" not in value else " ".join(value.split())
