@@ -28,6 +28,8 @@ from agents.specs import AgentSpec
 WITHOUT_A_SERVER = ("extractive",)
 """What `LLM_PROVIDER` may name beside providers."""
 
+_SPEAKS_FOR_NOBODY = frozenset({"helper"})
+"""Roles that compute what all go by: a model for everybody is not for them."""
 _TEXTS = {"LLM_STRUCTURED": "structured", "LLM_PRICES": "prices", "LLM_STATE": "state", "LLM_FAMILY": "family"}
 _NUMBERS = {
     "LLM_TEMPERATURE": "temperature",
@@ -74,8 +76,8 @@ def resolve(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     """The spec with the model that the environment and the spec itself give together.
 
     A spec that names no model takes what the environment names, else `extractive`. One that names `openai` is completed
-    and overridden. One that names another model keeps it, unless a variable of its seat or role says otherwise. A key
-    in the result is a Secret.
+    and overridden. One that names another model keeps it, unless a variable of its seat or role says otherwise; so does
+    the trusted helper. A key in the result is a Secret.
 
     Raises
     ------
@@ -85,7 +87,7 @@ def resolve(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     """
     levels = tuple(reversed(prefixes(spec.queue, spec.roles)))
     names_one = "model" in spec.model_fields_set
-    if names_one and spec.model != "openai":
+    if (names_one and spec.model != "openai") or not _SPEAKS_FOR_NOBODY.isdisjoint(spec.roles):
         levels = tuple(level for level in levels if level)
     if not any(environ.get(f"{level}{name}", "").strip() for level in levels for name in _CHOOSING) and not (
         names_one and spec.model == "openai"

@@ -2,11 +2,9 @@
 
 from collections import OrderedDict
 
-from bus import subjects
-from bus.connection import Connection
+from agents.line import Line
 from schemas.session import Document
-from schemas.turn import Documents, FetchDocuments, Turn, Work
-from schemas.wire import decode, encode
+from schemas.turn import Turn, Work
 
 _MOST_CHARACTERS = 32_000_000
 
@@ -14,8 +12,8 @@ _MOST_CHARACTERS = 32_000_000
 class DocumentCache:
     """The least recently used go first, beyond 32 million characters."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, line: Line) -> None:
+        self._line = line
         self._held: OrderedDict[str, Document] = OrderedDict()
         self._size = 0
 
@@ -29,7 +27,7 @@ class DocumentCache:
         """
         while True:
             missing = tuple(d.id for d in turn.documents if d.id not in self._held)
-            if not missing or not await self._fetch(work, missing):
+            if not missing or not await self._fetch(work, turn, missing):
                 break
         found = []
         for ref in turn.documents:
@@ -39,11 +37,9 @@ class DocumentCache:
         self._shrink()
         return found
 
-    async def _fetch(self, work: Work, ids: tuple[str, ...]) -> bool:
+    async def _fetch(self, work: Work, turn: Turn, ids: tuple[str, ...]) -> bool:
         """Ask once; whether anything came."""
-        subject = subjects.doc(work.channel, work.session)
-        msg = await self._connection.request(subject, encode(FetchDocuments(ids=ids)), 5.0)
-        got = decode(msg.data, Documents).documents
+        got = (await self._line.documents(work, turn, ids)).documents
         for document in got:
             if document.id not in self._held:
                 self._held[document.id] = document

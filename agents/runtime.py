@@ -19,6 +19,7 @@ from nats.aio.subscription import Subscription
 
 from agents.context import show
 from agents.documents import DocumentCache
+from agents.line import Line
 from agents.llm.base import Completion, Model, ModelError
 from agents.specs import AgentSpec
 from bus import subjects
@@ -30,15 +31,13 @@ from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas.post import Live, Post
 from schemas.presence import Announcement
-from schemas.turn import Answer, Check, Checked, Reply, Speak, Turn, Work
+from schemas.turn import Answer, Reply, Speak, Turn, Work
 from schemas.wire import SchemaError, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 ANNOUNCE_S = 5.0
 _AFTER_RECONNECT_S = 2.0
 _SECOND_LOOK_S = 0.4
-_PATIENCE_S = 60.0
-"""So long after its deadline a reply is still offered, for its usage to be booked."""
 Hear = Callable[[Post], Speak | None]
 """What a process does about a post that it hears: speak up, or nothing. Never a model call."""
 
@@ -83,13 +82,13 @@ class Worker:
         self._hear = hear
         self._checkpoint = checkpoint
         self._instance = secrets.token_hex(6)
-        self._documents = DocumentCache(connection)
+        self._line = Line(connection, spec.queue, metrics)
+        self._documents = DocumentCache(self._line)
         self._account = ACCOUNT_OF_ROLE[spec.roles[0]]
         self._jobs: dict[tuple[str, str], _Job] = {}
         self._of_session: dict[str, set[tuple[str, str]]] = {}
         self._room = asyncio.Semaphore(spec.room)
         self._busy = 0
-        self._dead_lanes: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._subs: list[Subscription] = []
         self._draining = False
@@ -296,7 +295,7 @@ class Worker:
         if self._checkpoint is not None:
             self._checkpoint("replied", work.session)
         job.submitting.add(turn.id)
-        answer = await self._submit(work, turn, reply)
+        answer = await self._line.submit(work, turn, reply)
         if answer.verdict != "accepted":
             _LOGGER.info("turn %s: %s", turn.id, answer.why)
         return answer.verdict
@@ -339,7 +338,7 @@ class Worker:
             return True
         while True:
             asked = time.monotonic()
-            checked = await self._check(job.work, turn)
+            checked = await self._line.check(job.work, turn)
             if time.monotonic() - asked > self._ack_wait_s / 4:
                 continue
             if not checked.open:
@@ -349,7 +348,7 @@ class Worker:
                 return True
             await asyncio.sleep(_SECOND_LOOK_S)
             asked = time.monotonic()
-            checked = await self._check(job.work, turn)
+            checked = await self._line.check(job.work, turn)
             if not checked.open:
                 return False
             if time.monotonic() - asked <= self._ack_wait_s / 4:
@@ -365,62 +364,7 @@ class Worker:
             and bool(self._connection.nc.is_connected)
         )
 
-    async def _check(self, work: Work, turn: Turn) -> Checked:
-        data = encode(Check(turn=turn.id, token=turn.token))
-        msg = await self._to_moderators(
-            lambda lane: subjects.check(lane, work.channel, self._spec.queue, work.session),
-            work,
-            data,
-            turn.deadline_ns,
-        )
-        return decode(msg.data, Checked)
-
-    # -- speaking
-    async def _submit(self, work: Work, turn: Turn, reply: Reply) -> Answer:
-        data = encode(reply)
-        wait = 0.05
-        while True:
-            msg = await self._to_moderators(
-                lambda lane: subjects.say(lane, work.channel, self._spec.queue, work.session), work, data,
-                turn.deadline_ns + int(_PATIENCE_S * 1e9),
-            )  # fmt: skip
-            answer = decode(msg.data, Answer)
-            if answer.verdict != "busy":
-                return answer
-            await asyncio.sleep(wait)
-            wait = min(1.0, wait * 2)
-
-    async def _to_moderators(self, subject: Callable[[str], str], work: Work, data: bytes, until_ns: int) -> Msg:
-        """A request on the lane whose cache is warm, else on any; silence is retried, until the turn has no point.
-
-        Raises
-        ------
-        BusError
-            Nobody answered until then, or the broker refused.
-        """
-        wait = 0.05
-        while True:
-            for lane in (work.lane, subjects.ANY):
-                if self._dead_lanes.get(lane, 0.0) > time.monotonic():
-                    continue
-                try:
-                    headers: dict[str, str] = {}
-                    tracing.inject(headers)
-                    msg = await self._connection.request(subject(lane), data, 2.0, headers or None)
-                    self._metrics.lane.labels(outcome="miss" if lane == subjects.ANY else "hit").inc()
-                    return msg
-                except Denied:
-                    raise
-                except BusError as error:
-                    if lane != subjects.ANY and isinstance(error, NoModerator):
-                        self._dead_lanes[lane] = time.monotonic() + 5.0
-                    elif time.time_ns() > until_ns:
-                        raise
-            await asyncio.sleep(wait)
-            wait = min(0.5, wait * 2)
-            if len(self._dead_lanes) > 1_000:
-                self._dead_lanes.clear()
-
+    # -- showing
     def _emitter(self, work: Work, turn: Turn) -> Callable[[str], None]:
         """Where live text goes: nowhere in a blind round."""
         if not turn.stream:
@@ -481,7 +425,7 @@ class Worker:
                 if task is None or turn.id in job.submitting:
                     continue
                 with contextlib.suppress(BusError, SchemaError):
-                    if not (await self._check(job.work, turn)).open:
+                    if not (await self._line.check(job.work, turn)).open:
                         _cancel(task, "closed")
 
     async def _heartbeat(self) -> None:

@@ -1,7 +1,7 @@
 """What one model call costs in the client: ways to use the openai client, against httpx2 and aiohttp on the same stub.
 
-The stub answers every request with the same completion of 1,024 characters, in a process of its own. Quoted is CPU time
-of the calling process per call, which contention disturbs least, and calls a second with `callers` at once.
+The stub answers every request with the same completion of about 1,000 characters, in a process of its own. Quoted is
+CPU time of the calling process per call, which contention disturbs least, and calls a second with `callers` at once.
 
     python -m benchmarks.model_client
 """
@@ -21,9 +21,14 @@ import msgspec
 CALLERS = 100
 CALLS = 2_000
 PROMPT = "x" * 4_096
+REPLY = {
+    "answer": "yes", "reasoning": "y" * 830, "confidence": 0.5, "citations": [], "change": "kept", "change_reason": "",
+    "moved_by": [], "abstains": False,
+}  # fmt: skip
+CONTENT = msgspec.json.encode(REPLY).decode()
 ANSWER = {
     "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "stub",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "y" * 1_024}}],
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": CONTENT}}],
     "usage": {"prompt_tokens": 1_000, "completion_tokens": 250, "total_tokens": 1_250},
 }  # fmt: skip
 BODY: dict[str, Any] = {"model": "stub", "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 300}
@@ -97,6 +102,26 @@ async def _openai(stack: AsyncExitStack, url: str, http_client: Any, how: str) -
     return {"typed": typed, "raw": raw, "post": post}[how]
 
 
+async def _turn(stack: AsyncExitStack, url: str) -> Call:
+    """What an agent does: prompt, request, checked reply, usage."""
+    from agents.context import Shown
+    from agents.llm import openai
+    from schemas.consensus import PanelBrief, Position
+
+    model = openai.make({"base_url": url, "model": "stub", "concurrency": CALLERS, "usd_per_million_input": 1,
+                         "usd_per_million_output": 2})  # fmt: skip
+    stack.push_async_callback(model.aclose)
+    shown = Shown(
+        session="s", protocol="consensus", question=PROMPT[:1_024], seat="panelist_1", role="panelist", kind="answer",
+        round=1, brief=PanelBrief(iteration=1), reply=Position,
+    )  # fmt: skip
+
+    async def turn() -> object:
+        return await model.reply(shown, lambda _text: None)
+
+    return turn
+
+
 async def _make(way: str, stack: AsyncExitStack, url: str) -> Call:
     import aiohttp
     import httpx2
@@ -112,6 +137,8 @@ async def _make(way: str, stack: AsyncExitStack, url: str) -> Call:
                 return msgspec.json.decode(await response.read())
 
         return by_aiohttp
+    if way == TURN:
+        return await _turn(stack, url)
     if way == "httpx2 alone":
         plain = await stack.enter_async_context(httpx2.AsyncClient(limits=limits))
 
@@ -127,6 +154,7 @@ async def _make(way: str, stack: AsyncExitStack, url: str) -> Call:
     return await _openai(stack, url, clients[name](), how)
 
 
+TURN = "a whole turn of model openai"
 WAYS = (
     "openai, typed",
     "openai, raw",
@@ -135,6 +163,7 @@ WAYS = (
     "openai on its aiohttp, post",
     "httpx2 alone",
     "aiohttp alone",
+    TURN,
 )
 
 

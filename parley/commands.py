@@ -214,11 +214,12 @@ def _serve(
 def bus_config(
     folder: Path, *, size: int, moderators: int, clients: tuple[str, ...], host: str, port: int, store: str
 ) -> dict[str, str]:
-    """Write a server configuration and everybody's credentials; what was written, name -> path.
+    """Write a server configuration and everybody's credentials, for the seats of every protocol; what was written,
+    name -> path.
 
     Keys that are there already stay as they are, so that running it again adds users without changing the others.
     """
-    queues = {row.queue: _role(row.queue) for row in panel(size)}
+    queues = {row.queue: _role(row.queue) for row in (*panel(size), *rows_of("critic"))}
     names = tuple(f"moderator-{i}" for i in range(1, moderators + 1))
     try:
         users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",))

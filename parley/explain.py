@@ -100,7 +100,7 @@ def _certificate(result: Result) -> Iterator[str]:
     trend = certificate.get("trend") or []
     if trend:
         yield "Scores by round: " + " → ".join(f"{s:g}" for s in trend) + "."
-    shown = {"score", "threshold", "band", "trend"}
+    shown = {"trend", "score", "band", *(("threshold",) if score is not None else ())}
     for name, value in certificate.items():
         if name not in shown and value not in (None, "", [], {}, ()):
             yield f"  {line(name)}: {line(_plain(value), 300)}"

@@ -61,15 +61,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("critic.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
 
-class Objection(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the profile: what the critic has objected to so far (seed, "State Management")."""
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """An objection as it is shown while the debate runs: what was said, without what was ruled on it."""
 
     number: int
     round: int
     text: str
     citations: tuple[Citation, ...] = ()
+
+
+class Objection(Past, frozen=True, kw_only=True):
+    """One line of the profile: what the critic has objected to so far (seed, "State Management")."""
+
     answered: bool = False
     """Whether, by the judge, the last answer that it judged meets it."""
+
+    def past(self) -> Past:
+        """Without the ruling."""
+        return Past(number=self.number, round=self.round, text=self.text, citations=self.citations)
 
 
 # ---------------------------------------------------------------- rewrite
@@ -100,7 +109,7 @@ class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
     own."""
 
     round: int
-    profile: tuple[Objection, ...] = ()
+    profile: tuple[Past, ...] = ()
 
 
 class Addressed(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +148,7 @@ class CritiqueBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of `critique` and `press`: the critic's profile, and why it is asked again, if it is."""
 
     round: int
-    profile: tuple[Objection, ...] = ()
+    profile: tuple[Past, ...] = ()
     again: str = ""
     """`press` alone: why its last word does not end the debate yet."""
 
@@ -220,7 +229,7 @@ class JudgeBrief(msgspec.Struct, frozen=True, kw_only=True):
     round: int
     order: str
     """answer_first | objection_first"""
-    profile: tuple[Objection, ...]
+    profile: tuple[Past, ...]
     """Of the rounds before: which of them does this answer meet?"""
     objects: bool
     """Whether there is a new objection in this round."""

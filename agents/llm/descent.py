@@ -26,7 +26,7 @@ from agents.llm.base import (
 from agents.llm.endpoint import Answer, Broken, Rejected
 from agents.llm.limits import REJECTIONS, backoff_s
 from agents.llm.live import LiveText
-from agents.llm.presets import RUNGS, Rung
+from agents.llm.presets import NAMES, Rung
 from agents.llm.secrets import scrub
 from agents.llm.tokens import estimate
 from observability import tracing
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from agents.llm.openai import OpenAIModel
 
 _LOGGER = logging.getLogger(__name__)
-_NAMES = {rung: name for name, rung in RUNGS.items()}
+_USUAL, _NOTED = logging.DEBUG, logging.INFO
 _AGAIN = frozenset({408, 409, 425, 429})
 _FORMAT_WORDS = ("response_format", "json_schema", "json_object", "structured output", "guided", "grammar")
 _OTHER_FIELD = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -73,11 +73,12 @@ class Descent:
     async def _climb_down(self) -> Completion:
         repair: prompting.Repair | None = None
         while True:
-            rung = self._rung()
+            rung = self._model.rung()
             schema = ladder.strict_schema(self._shown.reply)
             in_prompt = schema if rung is not Rung.SCHEMA or repair is not None else None
             self._prompt = prompting.build(self._shown, in_prompt, repair, self._model.boundary)
-            self._log(f"asking with {_NAMES[rung]}" + (" to repair" if repair else ""))
+            usual = rung is self._options.highest_rung and repair is None
+            self._log(f"asking with {NAMES[rung]}" + (" to repair" if repair else ""), _USUAL if usual else _NOTED)
             try:
                 answer = await self._ask(self._body(rung, schema))
             except _AskAgain:
@@ -118,13 +119,8 @@ class Descent:
 
     def _learn_that_it_ignores(self, rung: Rung, lower: Rung) -> None:
         if lower < rung:
-            self._log(f"{_NAMES[rung]} is ignored, from now on {_NAMES[lower]}")
+            self._log(f"{NAMES[rung]} is ignored, from now on {NAMES[lower]}")
             self._model.memory.learn(rung=lower)
-
-    def _rung(self) -> Rung:
-        known = self._model.memory.get().rung
-        highest = self._options.highest_rung
-        return highest if known is None else min(known, highest)
 
     def _tokens_field(self) -> str:
         return self._model.memory.get().tokens_field or self._options.preset.tokens_field
@@ -236,10 +232,10 @@ class Descent:
         said, memory = error.said.lower(), self._model.memory
         if error.status not in (400, 422) and not (error.status >= 500 and "response_format" in body):
             return
-        rung = self._rung()
+        rung = self._model.rung()
         if "response_format" in body and any(word in said for word in _FORMAT_WORDS):
             lower = Rung(rung - 1)
-            self._log(f"{_NAMES[rung]} is refused ({error.status}), going on with {_NAMES[lower]}")
+            self._log(f"{NAMES[rung]} is refused ({error.status}), going on with {NAMES[lower]}")
             memory.learn(rung=lower)
             raise _AskAgain
         if error.status >= 500:
@@ -288,5 +284,5 @@ class Descent:
         }
         return (*(flag for flag, is_so in here.items() if is_so), *self._prompt.flags)
 
-    def _log(self, what: str) -> None:
-        _LOGGER.info("%s, seat %s, %s: %s", self._model.name, self._shown.seat, self._shown.kind, what)
+    def _log(self, what: str, level: int = _NOTED) -> None:
+        _LOGGER.log(level, "%s, seat %s, %s: %s", self._model.name, self._shown.seat, self._shown.kind, what)

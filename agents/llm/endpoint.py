@@ -129,6 +129,26 @@ class Endpoint:
             raise Broken(why, paid=sent or reached, text=answer.text) from None
         return answer
 
+    async def models(self) -> tuple[str, ...]:
+        """Names of the models that the server lists: costs nothing.
+
+        Raises
+        ------
+        Rejected, Broken
+        """
+        try:
+            response: Any = await self._client.get(
+                "/models", cast_to=httpx2.Response, options={"headers": self._headers}
+            )
+            body = msgspec.json.decode(response.content)
+            return tuple(str(m["id"]).removeprefix("models/") for m in body["data"])
+        except openai.APIStatusError as error:
+            raise self._rejected(error) from None
+        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            raise Broken(_trouble(error)[0], paid=False) from None
+        except (msgspec.DecodeError, KeyError, TypeError):
+            raise Broken("the server's list of models cannot be read", paid=False) from None
+
     def _rejected(self, error: openai.APIStatusError) -> Rejected:
         body = error.body if isinstance(error.body, dict) else {}
         inner = body.get("error", body)

@@ -15,7 +15,7 @@ from agents.llm.extractive_weigh import Candidate, Evidence, Weighed, beliefs, c
 from agents.llm.injection import is_instruction
 from agents.retrieval.corpus import Corpus, collapse, sentence
 from schemas.consensus import Citation
-from schemas.critic import NO_NEW_OBJECTION, Addressed, Answer, AnswerBrief, Critique, CritiqueBrief, Objection
+from schemas.critic import NO_NEW_OBJECTION, Addressed, Answer, AnswerBrief, Critique, CritiqueBrief, Past
 from schemas.text import same
 
 NEUTRAL = "By the evidence alone: "
@@ -50,16 +50,13 @@ def answer(shown: Shown, corpus: Corpus) -> tuple[Answer, bool]:
     shares = beliefs(question, found)
     case = [w.evidence for w in chosen.weighed if w.value > 0][:CITED]
     addresses = [(o, _address(o, chosen, found, case)) for o in brief.profile]
-    answered = [(o, how) for o, how in addresses if how]
-    weighed = {collapse(c.quote): c for o, _ in answered for c in o.citations}
-    own = {e.sentence.text: Citation(document=e.document, quote=e.sentence.text) for e in case}
-    good = _second_try(shown, tuple({**own, **{q: c for q, c in weighed.items() if q not in own}}.values())[:20])
+    own = tuple(_cite(e) for e in case)
     return Answer(
         answer=chosen.text,
         reasoning=_reasoning(shown, found, shares, case),
         confidence=round(min(0.99, max(0.01, shares[chosen.text])), 3),
-        citations=good,
-        addresses=tuple(Addressed(objection=o.number, how=how) for o, how in answered),
+        citations=_second_try(shown, own),
+        addresses=tuple(Addressed(objection=o.number, how=how) for o, how in addresses if how),
     ), injected
 
 
@@ -112,7 +109,7 @@ def _against(found: Sequence[Candidate], held: str) -> list[tuple[float, Weighed
     return sorted(blame + praise, key=lambda x: (-x[0], x[1].evidence.sentence.text, x[2]))
 
 
-def _address(o: Objection, chosen: Candidate, found: Sequence[Candidate], case: Sequence[Evidence]) -> str:
+def _address(o: Past, chosen: Candidate, found: Sequence[Candidate], case: Sequence[Evidence]) -> str:
     """What the answer says to an objection; empty where it quotes nothing that could be weighed."""
     quotes = {collapse(c.quote) for c in o.citations}
     for_it = [w for w in chosen.weighed if w.value > 0 and w.evidence.sentence.text in quotes]
@@ -128,7 +125,10 @@ def _address(o: Objection, chosen: Candidate, found: Sequence[Candidate], case: 
 
 
 def _reasoning(shown: Shown, found: Sequence[Candidate], shares: dict[str, float], case: Sequence[Evidence]) -> str:
-    parts = [f"Read without a language model from {len(shown.documents)} documents and what the critic quotes."]
+    count = len(shown.documents)
+    parts = [
+        f"Read without a language model from {count} document{'' if count == 1 else 's'} and what the critic quotes."
+    ]
     if case:
         parts.append("For it: " + "; ".join(_quoted(e) for e in case[:3]) + ".")
     parts.append("Weight of the evidence: " + ", ".join(f"{c.text} {shares[c.text]:.0%}" for c in found[:4]) + ".")

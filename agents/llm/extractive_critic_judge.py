@@ -23,7 +23,7 @@ from schemas.critic import (
     CompareBrief,
     JudgeBrief,
     Judgement,
-    Objection,
+    Past,
     Raised,
     Rewritten,
     Similarities,
@@ -128,11 +128,10 @@ def _core(text: str) -> str:
     return " ".join(_QUOTED.findall(text)) or text
 
 
-def _meets(given: Answer, o: Objection) -> bool:
-    if not any(a.objection == o.number for a in given.addresses):
-        return False
+def _meets(given: Answer, o: Past) -> bool:
+    how = next((collapse(a.how) for a in given.addresses if a.objection == o.number), "")
     quotes = {collapse(c.quote) for c in o.citations}
-    if quotes and not quotes & {collapse(c.quote) for c in given.citations}:
+    if not how or (quotes and not any(q in how for q in quotes)):
         return False
     rest = [_weight(c) for c in given.citations if collapse(c.quote) not in quotes]
     most = max((_weight(c) for c in o.citations), default=UNQUOTED)

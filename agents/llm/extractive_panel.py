@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from agents.context import Shown
 from agents.llm import extractive_question
 from agents.llm.extractive_weigh import Candidate, Evidence, Weighed, beliefs, candidates, clean
-from agents.llm.injection import is_instruction
+from agents.llm.injection import is_instruction, suspicious
 from agents.retrieval.corpus import Corpus, Text, collapse, sentence
 from schemas.consensus import Citation, Position
 from schemas.text import same
@@ -47,14 +47,10 @@ def position(shown: Shown, corpus: Corpus) -> tuple[Position, bool]:
 def gather(shown: Shown, corpus: Corpus) -> tuple[list[Evidence], bool]:
     """All sentences that may count: the own ones, then what others quoted, in an order that does not rest on theirs."""
     texts = [(d.name, corpus.text(d)) for d in shown.documents]
-    injected = False
+    injected = suspicious(d.text for d in shown.documents)
     evidence = []
     for name, text in texts:
-        for s in text.sentences:
-            if is_instruction(s.text):
-                injected = True
-            else:
-                evidence.append(Evidence(s, name, own=True))
+        evidence += [Evidence(s, name, own=True) for s in text.sentences if not is_instruction(s.text)]
     remembered = _quotes([shown.own])
     heard = _quotes(o.body for o in shown.others)
     for quote, document in sorted((remembered | heard).items()):

@@ -11,17 +11,35 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from agents.context import Shown
 from agents.llm import prompting
 from agents.llm.base import Completion, Emit, ModelUnavailable
 from agents.llm.descent import Descent
-from agents.llm.endpoint import Endpoint
+from agents.llm.endpoint import Broken, Endpoint, Rejected
 from agents.llm.limits import Gate, gate
 from agents.llm.options import Options, parse
-from agents.llm.presets import family_of
+from agents.llm.presets import NAMES, Rung, family_of
 from agents.llm.probe import Memory
 
 _LOGGER = logging.getLogger(__name__)
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be said of a model without paying for a call."""
+
+    answers: bool
+    """The server is there and takes the key, or does not list models."""
+    listed: bool | None
+    """Whether it lists this model; None: it lists none."""
+    why: str = ""
+    """What is wrong; holds no key and no address."""
+    structured: str
+    """The rung at which the next turn begins: json_schema, json_object, text."""
+    usd_per_million_input: float | None
+    """None: no price is known."""
+    usd_per_million_output: float | None
 
 
 class OpenAIModel:
@@ -77,6 +95,33 @@ class OpenAIModel:
         endpoint, self._endpoint = self._endpoint, None
         if endpoint is not None:
             await endpoint.close()
+
+    def rung(self) -> Rung:
+        """Where the next turn begins: the preset's or configured rung, or the lower one that was learned."""
+        known, highest = self.memory.get().rung, self._options.highest_rung
+        return highest if known is None else min(known, highest)
+
+    async def check(self, timeout_s: float = 5.0) -> Checked:
+        """Look whether the server is there, takes the key and has the model. Never raises a ModelError."""
+        listed, why = None, ""
+        try:
+            async with asyncio.timeout(timeout_s):
+                names = await self.open()[0].models()
+            listed = self.name in names if names else None
+            why = "" if listed is not False else f"the server does not list {self.name}"
+        except TimeoutError:
+            why = f"no answer within {timeout_s:g} s"
+        except Rejected as error:
+            # Some servers that chat do not list their models.
+            why = "" if error.status in (404, 405, 501) else error.why
+        except Broken as error:
+            why = error.why
+        price = self._options.price
+        return Checked(
+            answers=not why or listed is False, listed=listed, why=why, structured=NAMES[self.rung()],
+            usd_per_million_input=None if price is None else price.input,
+            usd_per_million_output=None if price is None else price.output,
+        )  # fmt: skip
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """Answer one turn within its caps and its deadline.

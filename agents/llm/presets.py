@@ -26,6 +26,8 @@ class Rung(IntEnum):
 RUNGS = {"json_schema": Rung.SCHEMA, "json_object": Rung.JSON, "text": Rung.TEXT}
 """The names that `options.structured` takes."""
 
+NAMES = {rung: name for name, rung in RUNGS.items()}
+
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
     """One provider."""

@@ -84,9 +84,9 @@ def build(
     others = [_readable(o.body) for o in shown.others]
     whole = pieces.messages(system, user, documents, others)
     size = _size(whole)
-    flags: tuple[str, ...] = ("injection",) if suspicious(_said(shown)) else ()
+    flags: tuple[str, ...] = ()
     if size > cap:
-        flags = (*flags, "cut")
+        flags = ("cut",)
         bare = cap - _size(pieces.messages(system, user, [""] * len(documents), others, True))
         documents = _cut(documents, bare)
         if bare < _LEAST * len(documents) or not documents:
@@ -98,14 +98,15 @@ def build(
             raise ModelMisconfigured(
                 f"this turn's prompt has some {size:,} tokens even when cut, its cap on input is {cap:,}"
             )
+    if suspicious(_said(shown, documents)):
+        flags = ("injection", *flags)
     return Prompt(messages=whole, input_tokens=size, flags=flags)
 
 
-def _said(shown: Shown) -> Iterator[str]:
-    """What others wrote."""
-    for document in shown.documents:
-        yield document.name
-        yield document.text
+def _said(shown: Shown, documents: list[str]) -> Iterator[str]:
+    """What others wrote, of documents as much as is shown."""
+    yield from (d.name for d in shown.documents)
+    yield from documents
     for other in shown.others:
         yield from _texts(other.body)
     yield from _texts(shown.brief)
@@ -156,7 +157,9 @@ class _Pieces:
         return f"[[BEGIN {self._boundary} {about}]]\n{self._escape(text)}\n[[END {self._boundary}]]"
 
     def _escape(self, text: str) -> str:
-        text = _LINE.sub("[ [", text)
+        text = _LINE.sub("[ [", text) if "[[" in text else text
+        if self._boundary not in text.lower():
+            return text
         return re.sub(re.escape(self._boundary), "(boundary removed)", text, flags=re.I)
 
 

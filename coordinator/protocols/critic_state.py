@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from coordinator.table import View
-from schemas.critic import Answer, Bias, Comparison, Judgement, Objection, Raised, Settings, Verdict
+from schemas.critic import Answer, Bias, Comparison, Judgement, Objection, Past, Raised, Settings, Verdict
 from schemas.wire import decode
 
 ANSWERER, CRITIC, JUDGE, HELPER = "answerer", "critic", "judge", "helper"
@@ -86,6 +86,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     def mark(self, **changes: object) -> "State":
         """With the running round changed."""
         return msgspec.structs.replace(self, rounds=(*self.rounds[:-1], msgspec.structs.replace(self.now, **changes)))
+
+    def past(self) -> tuple[Past, ...]:
+        """The profile, without what was ruled on it."""
+        return tuple(o.past() for o in self.profile)
 
     def trend(self) -> tuple[float, ...]:
         """Confidence after each round, the oldest first."""

@@ -28,7 +28,7 @@ def ask_rewrite(v: View) -> AskSeat:
 
 def ask_answer(s: State, v: View) -> AskSeat:
     """Afresh: the objections so far, and none of its answers."""
-    brief = AnswerBrief(round=s.now.number, profile=s.profile)
+    brief = AnswerBrief(round=s.now.number, profile=s.past())
     return AskSeat(
         seat=seat_of(v, ANSWERER), kind=ANSWER, round=s.now.number, brief=raw(brief), caps=caps(v),
         stream=v.settings.stream,
@@ -38,7 +38,7 @@ def ask_answer(s: State, v: View) -> AskSeat:
 def ask_critique(s: State, v: View, again: str = "") -> AskSeat:
     """The answer that stands, the profile, and, in a sharper tone, why the critic's last word is not enough."""
     assert s.answer is not None, "the critic is asked about an answer"
-    brief = CritiqueBrief(round=s.now.number, profile=s.profile, again=again)
+    brief = CritiqueBrief(round=s.now.number, profile=s.past(), again=again)
     return AskSeat(
         seat=seat_of(v, CRITIC), kind=PRESS if again else CRITIQUE, round=s.now.number, brief=raw(brief),
         sees=(s.answer,), caps=caps(v), stream=v.settings.stream,
@@ -58,7 +58,7 @@ def ask_judge(s: State, v: View, swapped: bool = False) -> AskSeat:
     first = answer_first(v, n.number) != swapped
     pair = (s.answer,) if n.objection is None else (s.answer, n.objection)
     brief = JudgeBrief(
-        round=n.number, order=ORDERS[0 if first else 1], profile=s.profile, objects=n.objection is not None,
+        round=n.number, order=ORDERS[0 if first else 1], profile=s.past(), objects=n.objection is not None,
         confidence=s.confidence,
     )  # fmt: skip
     return AskSeat(

@@ -53,12 +53,13 @@ def run(
     question: str, documents: Sequence[Document], models: Mapping[str, Model] | None = None, **settings: Any
 ) -> Ended:
     """Play a session to its end; a seat without a model of its own is extractive."""
-    return asyncio.run(_run(question, documents, models or {}, settings))
+    return asyncio.run(play(question, documents, models, **settings))
 
 
-async def _run(
-    question: str, documents: Sequence[Document], models: Mapping[str, Model], settings: dict[str, Any]
+async def play(
+    question: str, documents: Sequence[Document], models: Mapping[str, Model] | None = None, **settings: Any
 ) -> Ended:
+    """The same, inside an event loop."""
     protocol = PROTOCOLS["critic"]
     workers = tuple(Announcement(instance=q, queue=q, roles=(q,), model="m", family="f") for q in ROLES)
     request = OpenSession(question=question, protocol="critic", settings=settings, documents=tuple(documents))
@@ -72,7 +73,7 @@ async def _run(
         held = [d for d in opened.documents if turn.seat in d.holders]
         shown = show(sending.work, turn, held)
         ended.shown.append(shown)
-        completion = await models.get(turn.seat, default).reply(shown, lambda text: None)
+        completion = await (models or {}).get(turn.seat, default).reply(shown, lambda text: None)
         replied = log.Replied(turn=turn.id, body=completion.json(), usage=completion.usage, flags=completion.flags)
         session, entry = record(protocol, session, entry.digest, replied, entry.at_ns + 1, f"turn:{turn.id}")
         ended.entries.append(entry)

@@ -60,6 +60,14 @@ def test_the_threshold_is_a_setting(similar: float, threshold: float, new: bool)
     assert len(play.session.inner.profile) == 1 + new
 
 
+def test_the_certificate_names_duplicates_alone() -> None:
+    play = Play({**QUICK, "max_rounds": 2})
+    play.round("it burns")
+    play.round("it is slow")
+    assert play.stop["reason"] == "round_limit" and len(play.posts("comparison")) == 1
+    assert play.certificate["duplicates"] == []
+
+
 def test_the_nearest_of_the_profile_counts() -> None:
     play = Play(QUICK)
     play.round("it burns")
@@ -179,6 +187,7 @@ def test_bias_is_measured_on_request_by_the_opposite_order() -> None:
     pair = {"round": 1, "answer_first": first, "objection_first": other, "difference": first - other}
     assert play.certificate["judge_bias"] == {"pairs": [pair], "mean_difference": first - other}
     assert play.last("tally")["weight"] == 0.3, "the first judgement counts"
+    assert (play.last("judgement")["score"], play.last("judgement_swapped")["score"]) == (70, 50)
 
 
 def test_without_a_request_the_judge_is_asked_once() -> None:
@@ -309,6 +318,10 @@ def test_a_missing_critic_has_not_run_out_of_objections() -> None:
     play.judges(100)
     assert play.phase == "answering", "the debate goes on"
     assert play.session.inner.trend()[-1] == play.session.inner.trend()[0], "nothing found, nothing met"
+    play.answers()
+    play.fail("critic")
+    play.judges(0)
+    assert play.session.inner.trend()[-1] == play.session.inner.trend()[0], "a score counts against an objection only"
 
 
 def test_a_missing_judge_leaves_confidence_and_the_objection_is_kept() -> None:
@@ -405,6 +418,8 @@ def test_one_seat_a_role_and_documents_for_answerer_and_critic() -> None:
 def test_a_role_without_a_worker_is_named() -> None:
     with pytest.raises(Inadmissible, match="role helper: 1 needed, 0 alive; start one: parley agent helper"):
         Play(there=workers()[:3])
+    with pytest.raises(Inadmissible, match="role answerer: 1 needed, 0 alive"):
+        Play(there=workers(draining=True))
 
 
 def test_seats_that_do_not_fit_are_refused() -> None:

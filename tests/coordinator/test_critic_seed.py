@@ -112,6 +112,11 @@ def test_the_answerer_starts_fresh_each_round() -> None:
     text = shown(play, entry)
     assert "it burns" in text and REWRITTEN in text
     assert "my first thought" not in text, "nothing that it said before"
+    play.answers("Disk", 1)
+    play.objects("it is slow")
+    play.compares(0)
+    text = shown(play, play.judges(50, 1))
+    assert '"answered"' not in text and '"confidence"' not in text, "and nothing that was ruled on it"
 
 
 def test_the_critic_keeps_its_profile_and_not_its_critiques() -> None:

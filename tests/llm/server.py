@@ -17,7 +17,7 @@ class Request:
         first, *lines = head.split("\r\n")
         self.path = first.split(" ")[1]
         self.headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines)}
-        self.body: dict[str, Any] = json.loads(body)
+        self.body: dict[str, Any] = json.loads(body or b"{}")
 
     @property
     def format(self) -> str:
@@ -50,6 +50,14 @@ class ModelServer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
+        try:
+            await self._answer(reader, writer)
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                await asyncio.wait_for(writer.wait_closed(), 1)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -72,7 +80,6 @@ class ModelServer:
                     assert await reader.read() == b""
                     self.gone.set()
                     break
-        writer.close()
 
     async def crowd(self, of: int, at_most_s: float) -> None:
         """Until so many requests are under way at once, or the time is up."""
@@ -150,14 +157,17 @@ def says(content: Any, *, usage: Any = (100, 20), finish: str = "stop", **messag
     return step
 
 
-def breaks_off(text: str) -> Step:
-    """Streams this text, then hangs up."""
+def breaks_off(text: str, politely: bool = False) -> Step:
+    """Streams this text, then hangs up, or ends its stream as if that were all."""
 
     async def step(server: ModelServer, request: Request, writer: asyncio.StreamWriter) -> None:
         writer.write(_head(200, "text/event-stream", {}, None))
         _event(writer, {"choices": [{"delta": {"content": text}}]})
+        if politely:
+            writer.write(b"0\r\n\r\n")
         await writer.drain()
-        writer.close()
+        if not politely:
+            writer.close()
 
     return step
 

@@ -29,7 +29,7 @@ from tests.llm.server import (
 from tests.llm.support import FULL, POSITION, PROSE, Heard, asked, model, silent
 
 REFUSED = fails(400, "response_format of type json_schema is not supported")
-KEY = "sk-very-secret-0123456789"
+KEY = "0123456789abcdefghij"  # of no shape that could be told from other words
 
 
 async def once(*steps: Step, shown: Shown | None = None, **options: Any) -> tuple[Completion, ModelServer]:
@@ -48,7 +48,7 @@ async def fault(*steps: Step, shown: Shown | None = None, **options: Any) -> tup
 
 # -- the ladder
 async def test_rung_1_a_schema_that_the_server_takes(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.DEBUG, "agents.llm")
     completion, server = await once(says(FULL))
     assert completion.body == Position(**POSITION)  # type: ignore[arg-type]
     assert completion.usage == Usage(input_tokens=100, output_tokens=20, calls=1)
@@ -125,6 +125,16 @@ async def test_rung_5_a_model_that_answers_prose_for_ever_fails_after_one_repair
 async def test_no_repair_beyond_the_calls_that_the_turn_may_make() -> None:
     error, server = await fault(says(PROSE), shown=asked(caps=Caps(calls=1)))
     assert len(server.requests) == 1 and error.usage.calls == 1 and "no call is left" in error.why
+
+
+async def test_one_repair_and_no_more_whatever_the_turn_may_call() -> None:
+    error, server = await fault(says(PROSE), shown=asked(caps=Caps(calls=5)))
+    assert len(server.requests) == 2 and error.usage.calls == 2
+
+
+async def test_a_turn_that_may_make_no_call_makes_none() -> None:
+    error, server = await fault(says(FULL), shown=asked(caps=Caps(calls=0)))
+    assert isinstance(error, ModelUnavailable) and server.requests == []
 
 
 async def test_a_reply_that_was_cut_off_is_repaired_and_nothing_is_learned_from_it() -> None:
@@ -230,8 +240,16 @@ async def test_nobody_there() -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    [hangs_up(), breaks_off('{"answer": "A4'), raw(b"<html>"), raw(b"{}"), raw(b"[]"), raw(b'{"choices": [null]}')],
-    ids=["hangs up", "mid-stream", "html", "empty", "list", "null choice"],
+    [
+        hangs_up(),
+        breaks_off('{"answer": "A4'),
+        breaks_off(json.dumps(FULL), True),
+        raw(b"<html>"),
+        raw(b"{}"),
+        raw(b"[]"),
+        raw(b'{"choices": [null]}'),
+    ],
+    ids=["hangs up", "mid-stream", "no end", "html", "empty", "list", "null choice"],
 )
 async def test_a_request_that_broke_is_counted_as_paid_and_marked_as_an_estimate(broken: Step) -> None:
     completion, server = await once(broken, says(FULL), shown=asked(stream=True))
@@ -357,3 +375,25 @@ async def test_a_copy_shows_its_model_the_same_prompt_but_for_the_boundary() -> 
                 await made.reply(asked(), silent)
     one, same, other = (r.prompt for r in server.requests)
     assert one == same != other
+
+
+# -- before anything is paid
+@pytest.mark.parametrize(
+    "step, answers, listed, why",
+    [
+        (raw(b'{"data": [{"id": "m"}, {"id": "n"}]}'), True, True, ""),
+        (raw(b'{"data": [{"id": "n"}]}'), True, False, "does not list m"),
+        (raw(b'{"data": []}'), True, None, ""),
+        (fails(404), True, None, ""),
+        (fails(401, "no such key"), False, None, "HTTP 401, no such key"),
+        (raw(b"<html>"), False, None, "cannot be read"),
+        (goes_silent(), False, None, "no answer within 0.2 s"),
+    ],
+    ids=["there", "another", "none", "no list", "key", "html", "silent"],
+)
+async def test_a_model_is_checked_without_a_paid_call(step: Step, answers: bool, listed: bool | None, why: str) -> None:
+    async with model_server(step) as server, model(server.url) as made:
+        found = await made.check(0.2 if "0.2" in why else 5.0)
+    assert (found.answers, found.listed) == (answers, listed) and why in found.why and bool(why) == bool(found.why)
+    assert found.structured == "json_schema" and found.usd_per_million_input is None
+    assert [r.path for r in server.requests] == ["/v1/models"]

@@ -1,0 +1,88 @@
+"""A worker's line to the moderators: on the lane whose cache is warm, else on any; silence and `busy` are retried."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from nats.aio.msg import Msg
+
+from bus import subjects
+from bus.connection import Connection
+from bus.errors import BusError, Denied, NoModerator
+from observability import tracing
+from observability.metrics import Metrics
+from schemas.turn import Answer, Check, Checked, Documents, FetchDocuments, Reply, Turn, Work
+from schemas.wire import decode, encode
+
+_PATIENCE_S = 60.0
+"""So long after its deadline a reply is still offered, for its usage to be booked."""
+_ANSWER_S = 2.0
+_LANE_DEAD_S = 5.0
+_BUSY = encode(Answer(verdict="busy"))
+
+
+class Line:
+    """Requests of one queue's worker to whichever moderator answers."""
+
+    def __init__(self, connection: Connection, queue: str, metrics: Metrics) -> None:
+        self._connection = connection
+        self._queue = queue
+        self._metrics = metrics
+        self._dead_lanes: dict[str, float] = {}
+
+    async def check(self, work: Work, turn: Turn) -> Checked:
+        """Is this turn still open? Raises BusError when nobody answered until its deadline."""
+        data = encode(Check(turn=turn.id, token=turn.token))
+        msg = await self._ask(
+            lambda lane: subjects.check(lane, work.channel, self._queue, work.session),
+            work.lane,
+            data,
+            turn.deadline_ns,
+        )
+        return decode(msg.data, Checked)
+
+    async def submit(self, work: Work, turn: Turn, reply: Reply) -> Answer:
+        """Offer a reply until a moderator has taken or refused it. Raises BusError long after its deadline."""
+        until_ns = turn.deadline_ns + int(_PATIENCE_S * 1e9)
+        msg = await self._ask(
+            lambda lane: subjects.say(lane, work.channel, self._queue, work.session), work.lane, encode(reply), until_ns
+        )
+        return decode(msg.data, Answer)
+
+    async def documents(self, work: Work, turn: Turn, ids: tuple[str, ...]) -> Documents:
+        """Documents by content hash, as many as fit one message. Raises BusError when nobody answered in time."""
+        subject = subjects.doc(work.channel, work.session)
+        data = encode(FetchDocuments(ids=ids))
+        return decode((await self._ask(lambda _: subject, subjects.ANY, data, turn.deadline_ns)).data, Documents)
+
+    async def _ask(self, subject: Callable[[str], str], warm: str, data: bytes, until_ns: int) -> Msg:
+        """Raises BusError: nobody answered until then, or the broker refused."""
+        wait = 0.05
+        while True:
+            for lane in dict.fromkeys((warm, subjects.ANY)):
+                if self._dead_lanes.get(lane, 0.0) > time.monotonic():
+                    continue
+                headers: dict[str, str] = {}
+                tracing.inject(headers)
+                try:
+                    msg = await self._connection.request(subject(lane), data, _ANSWER_S, headers or None)
+                except Denied:
+                    raise
+                except BusError as error:
+                    if lane != subjects.ANY and isinstance(error, NoModerator):
+                        self._bury(lane)
+                    elif time.time_ns() > until_ns:
+                        raise
+                    continue
+                if msg.data == _BUSY:
+                    break
+                self._metrics.lane.labels(outcome="miss" if lane == subjects.ANY else "hit").inc()
+                return msg
+            await asyncio.sleep(wait)
+            wait = min(0.5, wait * 2)
+
+    def _bury(self, lane: str) -> None:
+        """Nobody listens there: not tried again for a while."""
+        if len(self._dead_lanes) > 1_000:
+            self._dead_lanes.clear()
+        self._dead_lanes[lane] = time.monotonic() + _LANE_DEAD_S

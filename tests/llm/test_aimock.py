@@ -1,0 +1,202 @@
+"""The model `openai` against a foreign server: aimock, with its errors, malformed bodies, stalls and disconnects."""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from agents.context import Shown
+from agents.llm import Completion, Emit, ModelMisconfigured, ModelRefused, ModelUnavailable
+from agents.llm.secrets import Secret
+from schemas.turn import Caps
+from tests.agents.simulate import document, run
+from tests.llm.aimock import Aimock, aimock
+from tests.llm.support import FULL, PROSE, Heard, asked, model, silent
+
+GOOD = json.dumps(FULL)
+SCORED = {"agreements": [], "key_disagreements": ["the paper"], "comment": "", "should_continue": True}
+ANALYSIS = json.dumps({"score": 60, "dimensions": [{"key": "facts", "value": 60}], "convergence": "stable", **SCORED})
+SYNTHESIS = json.dumps({"answer": "A4, as measured", "reasoning": "r", "confidence": 0.8})
+LETTER = json.dumps({**FULL, "answer": "letter"})
+MOVED = json.dumps({**FULL, "change": "partly", "change_reason": "the measurement"})
+LONG = json.dumps({**FULL, "reasoning": "It is measured, twice. " * 20})
+
+
+def fixture(name: str, content: str = GOOD, /, *, match: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """What aimock says to a model of this name."""
+    return {"match": {"model": name, **(match or {})}, "response": {"content": content}, **more}
+
+
+def error(name: str, status: int, message: str, code: str = "", match: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What it fails with."""
+    body = {"error": {"message": message, "type": "x", "code": code}, "status": status}
+    return {"match": {"model": name, **(match or {})}, "response": body}
+
+
+FIXTURES = [
+    fixture("plain"),
+    fixture("long", LONG),
+    fixture("prose", PROSE),
+    fixture("fenced", f"Certainly!\n```json\n{GOOD}\n```"),
+    fixture("wrong", json.dumps({**FULL, "confidence": 9}), match={"sequenceIndex": 0}),
+    fixture("wrong", GOOD),
+    error("no-schema", 400, "response_format json_schema is not supported", match={"responseFormat": "json_schema"}),
+    fixture("no-schema"),
+    error("no-json", 400, "response_format json_schema is not supported", match={"responseFormat": "json_schema"}),
+    error("no-json", 400, "response_format is unknown", match={"responseFormat": "json_object"}),
+    fixture("no-json"),
+    error("limited", 429, "Rate limited", match={"sequenceIndex": 0}),
+    fixture("limited"),
+    error("overloaded", 503, "Overloaded"),
+    error("unknown-key", 401, "Incorrect API key provided: sk-secret-0123456789"),
+    fixture("malformed", chaos={"malformedRate": 1.0}),
+    fixture("dropped", chaos={"dropRate": 1.0}),
+    fixture("disconnected", chaos={"disconnectRate": 1.0}),
+    fixture("cut", LONG, truncateAfterChunks=8, latency=20),
+    fixture("stalled", LONG, latency=5_000),
+    fixture("panel", ANALYSIS, match={"systemMessage": "You measure how far a panel agrees"}),
+    fixture("panel", SYNTHESIS, match={"systemMessage": "A panel has ended its debate"}),
+    fixture("panel", LETTER, match={"systemMessage": "answers alone first", "userMessage": "Letter was"}),
+    fixture("panel", MOVED, match={"systemMessage": "This is round 2"}),
+    fixture("panel"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aimock]:
+    """One for all tests; each uses models of its own."""
+    with aimock(tmp_path_factory.mktemp("aimock"), FIXTURES) as found:
+        yield found
+
+
+def formats(requests: list[dict[str, Any]]) -> list[str]:
+    """How each reply was asked for."""
+    return [r["body"].get("response_format", {}).get("type", "text") for r in requests]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_turn(server: Aimock, stream: bool) -> None:
+    heard = Heard()
+    async with model(server.url, model="plain", api_key=Secret("sk-secret-0123456789")) as made:
+        completion = await made.reply(asked(stream=stream), heard)
+    assert completion.body.answer == "A4" and completion.usage.calls == 1 and not completion.usage.estimated
+    assert completion.usage.input_tokens > 0 and bool(heard.pieces) == stream
+    request = (await server.requests("plain"))[-1]
+    assert bool(request["body"].get("stream")) == stream and formats([request]) == ["json_schema"]
+
+
+async def test_text_comes_live(server: Aimock) -> None:
+    heard = Heard()
+    async with model(server.url, model="long") as made:
+        await made.reply(asked(stream=True), heard)
+    assert len(heard.pieces) > 2 and "".join(heard.pieces).startswith("A4\nIt is measured, twice.")
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("no-schema", ["json_schema", "json_object"]),
+        ("no-json", ["json_schema", "json_object", "text"]),
+        ("fenced", ["json_schema"]),
+        ("wrong", ["json_schema", "json_schema"]),
+    ],
+)
+async def test_every_rung(server: Aimock, name: str, expected: list[str]) -> None:
+    async with model(server.url, model=name) as made:
+        completion = await made.reply(asked(), silent)
+    assert completion.body.answer == "A4" and formats(await server.requests(name)) == expected
+    assert ("extracted" in completion.flags, "repaired" in completion.flags) == (name == "fenced", name == "wrong")
+
+
+async def test_prose_for_ever(server: Aimock) -> None:
+    async with model(server.url, model="prose") as made:
+        with pytest.raises(ModelRefused, match="no JSON object") as found:
+            await made.reply(asked(), silent)
+    assert formats(await server.requests("prose")) == ["json_schema", "text"] and found.value.usage.calls == 2
+
+
+async def test_its_retry_after_is_waited_for(server: Aimock) -> None:
+    heard, started = Heard(), time.monotonic()
+    async with model(server.url, model="limited") as made:
+        completion = await made.reply(asked(), heard)
+    assert time.monotonic() - started >= 1.0, "it asks for one second"
+    assert completion.usage.calls == 1 and len(await server.requests("limited")) == 2
+    assert "HTTP 429, Rate limited" in heard.states[0]
+
+
+@pytest.mark.parametrize("name, why", [("overloaded", "Overloaded"), ("dropped", "HTTP 500")])
+async def test_a_server_that_does_not_recover(server: Aimock, name: str, why: str) -> None:
+    async with model(server.url, model=name) as made:
+        with pytest.raises(ModelUnavailable, match=why) as found:
+            await made.reply(asked(seconds=2.5), silent)
+    assert found.value.usage.calls == 0 and 2 <= len(await server.requests(name)) <= 5
+
+
+@pytest.mark.parametrize("name, why", [("malformed", "not JSON"), ("disconnected", "closed the connection")])
+async def test_calls_that_may_have_been_paid_are_no_more_than_the_cap(server: Aimock, name: str, why: str) -> None:
+    async with model(server.url, model=name) as made:
+        with pytest.raises(ModelUnavailable, match=why) as found:
+            await made.reply(asked(), silent)
+    assert len(await server.requests(name)) == found.value.usage.calls == Caps().calls
+    assert found.value.usage.estimated
+
+
+async def test_a_disconnect_in_mid_stream(server: Aimock) -> None:
+    heard = Heard()
+    async with model(server.url, model="cut") as made:
+        with pytest.raises(ModelUnavailable, match="before the reply was complete") as found:
+            await made.reply(asked(stream=True), heard)
+    assert found.value.usage.calls == 2 and found.value.usage.output_tokens > 0 and len(heard.states) == 1
+
+
+async def test_a_stall_ends_with_the_turn(server: Aimock) -> None:
+    started = time.monotonic()
+    async with model(server.url, model="stalled") as made:
+        with pytest.raises(ModelUnavailable, match="deadline") as found:
+            await made.reply(asked(seconds=1.0, stream=True), silent)
+    assert time.monotonic() - started < 2 and found.value.usage.calls == 1 and found.value.usage.estimated
+
+
+async def test_a_key_that_is_refused(server: Aimock) -> None:
+    async with model(server.url, model="unknown-key", api_key=Secret("sk-secret-0123456789")) as made:
+        with pytest.raises(ModelMisconfigured, match="the key is refused") as found:
+            await made.reply(asked(), silent)
+    assert "sk-secret" not in found.value.why and len(await server.requests("unknown-key")) == 1
+
+
+class Everybody:
+    """Every seat's model, connected anew for each turn: these sessions have a clock of their own."""
+
+    name = family = "panel"
+    metered = True
+    usd_per_million_input = usd_per_million_output = 0.0
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """The reply, without a deadline."""
+        async with model(self._url, model="panel") as made:
+            return await made.reply(msgspec.structs.replace(shown, deadline_ns=0), emit)
+
+
+def test_a_whole_session_of_every_kind_of_turn(server: Aimock) -> None:
+    held = [document(f"{n}.md", f"{n} was measured.", f"panelist_{i}") for i, n in enumerate(("A4", "Letter", "A5"), 1)]
+    everybody = dict.fromkeys(["panelist_1", "panelist_2", "panelist_3", "analyst"], Everybody(server.url))
+    ended = run("A4 or letter?", held, everybody, max_rounds=2)
+    assert ended.answers(1) == {"panelist_1": "A4", "panelist_2": "letter", "panelist_3": "A4"}
+    assert set(ended.answers(2).values()) == {"A4"} and ended.scores == [60, 60]
+    assert ended.result.outcome["answer"] == "A4, as measured" and not ended.result.stop.converged
+    kinds = {s.kind for s in ended.shown}
+    assert kinds == {"answer", "revise", "score", "synthesize"} and len(ended.replies) == 9
+    assert ended.result.usage.calls == 9 and ended.result.usage.input_tokens > 0
+
+
+async def test_many_at_once(server: Aimock) -> None:
+    async with model(server.url, model="plain", concurrency=16) as made:
+        found = await asyncio.gather(*(made.reply(asked(stream=i % 2 == 0), silent) for i in range(60)))
+    assert len(found) == 60 and {c.body.answer for c in found} == {"A4"}

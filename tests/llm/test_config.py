@@ -1,0 +1,259 @@
+"""Which model an agent uses: variables over files, and keys that stay where they belong."""
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from agents import config
+from agents.config import VARIABLES, environment, prefixes, resolve
+from agents.llm import ModelMisconfigured, make_model, presets, prices
+from agents.llm.options import parse
+from agents.llm.presets import PRESETS, Rung
+from agents.llm.secrets import Secret, scrub
+from agents.specs import AgentSpec, builtin
+from agents.specs import parse as parse_spec
+
+ROOT = Path(__file__).parents[2]
+KEY = "sk-very-secret-0123456789"
+
+
+def spec(name: str = "panelist_1") -> AgentSpec:
+    """A built-in agent."""
+    found = builtin(name)
+    assert found is not None
+    return found
+
+
+def options(environ: dict[str, str], of: AgentSpec | None = None) -> dict[str, Any]:
+    """Options that come out, the key in clear."""
+    found = resolve(of or spec(), environ)
+    assert found.model == "openai"
+    return {k: v.reveal() if isinstance(v, Secret) else v for k, v in found.options.items()}
+
+
+SEED = {
+    "LLM_PROVIDER": "zhipu", "LLM_MODEL": "glm-4.7", "ZAI_API_KEY": "your-key",
+    "PRO_LLM_PROVIDER": "openai_compatible", "PRO_LLM_MODEL": "deepseek-chat",
+    "PRO_LLM_BASE_URL": "https://api.deepseek.com/v1", "PRO_LLM_API_KEY": "sk-pro",
+    "CON_LLM_PROVIDER": "zhipu", "CON_LLM_MODEL": "glm-4.7",
+    "JUDGE_LLM_PROVIDER": "openai_compatible", "JUDGE_LLM_MODEL": "claude-sonnet-4-6",
+    "JUDGE_LLM_BASE_URL": "https://api.anthropic.com/v1", "JUDGE_LLM_API_KEY": "sk-ant",
+}  # fmt: skip
+
+
+def test_the_seeds_example() -> None:
+    def of(queue: str, role: str) -> dict[str, Any]:
+        return options(SEED, AgentSpec(queue=queue, roles=(role,)))
+
+    assert of("pro_2", "debater") == {
+        "provider": "openai_compatible", "model": "deepseek-chat", "base_url": "https://api.deepseek.com/v1",
+        "api_key": "sk-pro",
+    }  # fmt: skip
+    assert of("con_1", "debater") == {"provider": "zhipu", "model": "glm-4.7", "api_key": "your-key"}
+    assert of("judge", "judge")["api_key"] == "sk-ant"
+    made = make_model("openai", resolve(AgentSpec(queue="judge", roles=("judge",)), SEED).options)
+    assert made.family == "claude" and made.name == "claude-sonnet-4-6"
+
+
+def test_seat_over_role_over_global_over_file() -> None:
+    file = parse_spec("{queue: panelist_2, roles: [panelist], model: openai, options: {model: f, temperature: 0.1}}")
+    layers = {"LLM_MODEL": "g", "PANELIST_LLM_MODEL": "r", "PANELIST_2_LLM_MODEL": "s"}
+    base = {"OPENAI_API_KEY": "k"}
+    for taken, expected in ((0, "f"), (1, "g"), (2, "r"), (3, "s")):
+        found = options(base | dict(list(layers.items())[:taken]), file)
+        assert found == {"provider": "openai", "model": expected, "temperature": 0.1, "api_key": "k"}
+    assert options(base | layers)["model"] == "r"
+
+
+@pytest.mark.parametrize(
+    "queue, role, expected",
+    [
+        ("panelist_1", "panelist", ("PANELIST_1_", "PANELIST_", "")),
+        ("analyst", "analyst", ("ANALYST_", "")),
+        ("pro_2", "debater", ("PRO_2_", "PRO_", "DEBATER_", "")),
+        ("expert_sre", "expert", ("EXPERT_SRE_", "EXPERT_", "")),
+    ],
+)
+def test_prefixes_of_every_seat_and_role(queue: str, role: str, expected: tuple[str, ...]) -> None:
+    assert prefixes(queue, (role,)) == expected
+
+
+def test_without_variables_nothing_changes() -> None:
+    assert resolve(spec(), {}) == spec() and resolve(spec(), {"OPENAI_API_KEY": "k"}).model == "extractive"
+
+
+def test_a_file_that_names_another_model_is_overridden_by_its_seat_or_role_alone() -> None:
+    file = parse_spec("{queue: panelist_1, roles: [panelist], model: extractive}")
+    environ = {"LLM_MODEL": "g", "OPENAI_API_KEY": "k"}
+    assert resolve(file, environ) == file
+    assert resolve(file, environ | {"PANELIST_LLM_MODEL": "p"}).model == "openai"
+
+
+def test_a_model_for_everybody_is_not_for_the_trusted_helper() -> None:
+    helper = AgentSpec(queue="helper", roles=("helper",))
+    environ = {"LLM_MODEL": "g", "OPENAI_API_KEY": "k"}
+    assert resolve(helper, environ) == helper and resolve(helper, environ | {"HELPER_LLM_MODEL": "h"}).model == "openai"
+
+
+def test_one_seat_can_stay_without_a_language_model() -> None:
+    environ = {"LLM_MODEL": "g", "OPENAI_API_KEY": "k", "ANALYST_LLM_PROVIDER": "extractive"}
+    found = resolve(spec("analyst"), environ)
+    assert (found.model, found.options) == ("extractive", {}) and resolve(spec(), environ).model == "openai"
+
+
+def test_an_address_alone_is_a_compatible_server_that_needs_no_key() -> None:
+    found = options({"LLM_BASE_URL": "http://127.0.0.1:1/v1/", "LLM_MODEL": "m", "OPENAI_API_KEY": "not-for-it"})
+    assert found == {"provider": "openai_compatible", "base_url": "http://127.0.0.1:1/v1", "model": "m"}
+
+
+@pytest.mark.parametrize(
+    "nearer",
+    [
+        {"PANELIST_LLM_PROVIDER": "ollama", "PANELIST_LLM_MODEL": "m"},
+        {"PANELIST_LLM_BASE_URL": "http://elsewhere/v1"},
+        {
+            "PANELIST_1_LLM_PROVIDER": "openai_compatible",
+            "PANELIST_1_LLM_BASE_URL": "http://x/v1",
+            "PANELIST_1_LLM_MODEL": "m",
+        },
+    ],
+)
+def test_a_key_goes_to_no_other_host(nearer: dict[str, str]) -> None:
+    environ = {"LLM_PROVIDER": "openai", "LLM_MODEL": "g", "LLM_API_KEY": KEY, "OPENAI_API_KEY": KEY} | nearer
+    assert "api_key" not in options(environ)
+    assert options(environ, spec("analyst"))["api_key"] == KEY
+
+
+def test_keys_come_from_files_too(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(f"{KEY}\n")
+    for name in ("LLM_API_KEY_FILE", "OPENAI_API_KEY_FILE", "PANELIST_1_LLM_API_KEY_FILE"):
+        assert options({"LLM_MODEL": "m", name: str(tmp_path / "key")})["api_key"] == KEY
+
+
+def test_dotenv_is_read_below_the_environment(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(f"# c\nLLM_MODEL=file\nexport LLM_API_KEY='{KEY}'\nLLM_PROVIDER=\n")
+    found = environment(tmp_path, {"LLM_MODEL": "own"})
+    assert (found["LLM_MODEL"], found["LLM_API_KEY"]) == ("own", KEY)
+    assert environment(tmp_path / "none", {"A": "b"}) == {"A": "b"}
+
+
+def test_the_shipped_example_names_every_variable_and_sets_none(tmp_path: Path) -> None:
+    text = (ROOT / ".env.example").read_text()
+    (tmp_path / ".env").write_text(text)
+    assert {k: v for k, v in environment(tmp_path, {}).items() if v} == {}
+    for name in (*VARIABLES, *(key for p in PRESETS.values() for key in p.keys)):
+        assert name in text, name
+
+
+BAD: list[tuple[dict[str, str], str]] = [
+    ({"LLM_PROVIDER": "opnai", "LLM_MODEL": "m"}, "LLM_PROVIDER: provider: got 'opnai'; did you mean openai?"),
+    ({"PANELIST_LLM_PROVIDER": "deepsek"}, "PANELIST_LLM_PROVIDER: provider: got 'deepsek'; did you mean deepseek?"),
+    ({"LLM_PROVIDER": "openai", "LLM_MODEL": "m"}, "provider openai needs a key: set OPENAI_API_KEY or LLM_API_KEY"),
+    ({"LLM_PROVIDER": "claude", "LLM_MODEL": "m"}, "provider anthropic needs a key: set ANTHROPIC_API_KEY"),
+    ({"LLM_PROVIDER": "openai"}, "set LLM_MODEL"),
+    ({"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "m"}, "set LLM_BASE_URL"),
+    ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_API_KEY_FILE": "/k"}, "LLM_API_KEY and LLM_API_KEY_FILE are both set"),
+    ({"LLM_MODEL": "m", "OPENAI_API_KEY_FILE": "/no/such"}, "OPENAI_API_KEY_FILE: .* cannot be read"),
+    ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_TEMPERATURE": "warm"}, "LLM_TEMPERATURE: got 'warm'"),
+    ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_USD_PER_MILLION_INPUT": "-1"}, "LLM_USD_PER_MILLION_INPUT: got -1"),
+]
+
+
+@pytest.mark.parametrize("environ, message", BAD, ids=[m[:40] for _, m in BAD])
+def test_a_mistake_is_named_with_its_variable_and_without_a_key(environ: dict[str, str], message: str) -> None:
+    with pytest.raises(ModelMisconfigured, match=message) as found:
+        resolve(spec(), environ)
+    assert KEY not in str(found.value)
+
+
+URL = {"base_url": "http://h/v1", "model": "m"}
+BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"modle": "x"}, "options.modle: no such option; did you mean model?"),
+    ({"base_url": "http://h/v1"}, "options.model: which model"),
+    ({"provider": "gemni", "model": "m"}, "did you mean gemini"),
+    ({**URL, "temperature": 3}, "options.temperature: got 3, allowed is 0 to 2"),
+    ({**URL, "base_url": "https://api.anthropic.com/v1", "temperature": 1.5}, "allowed is 0 to 1"),
+    ({**URL, "concurrency": 0}, "options.concurrency"),
+    ({**URL, "structured": "xml"}, "options.structured: got 'xml', allowed are json_schema, json_object, text"),
+    ({**URL, "base_url": f"https://u:{KEY}@h/v1"}, "keys do not belong in an address"),
+    ({**URL, "base_url": "ftp://h"}, "options.base_url: got 'ftp://h'"),
+    ({**URL, "api_key": KEY}, "keys do not belong in agent files"),
+    ({**URL, "usd_per_million_input": 1}, "options.usd_per_million_output: a price is two numbers"),
+    ({**URL, "usd_per_million_input": -1, "usd_per_million_output": 1}, "options.usd_per_million_input: got -1"),
+    ({**URL, "key_variable": "NOT_SET_HERE"}, "set NOT_SET_HERE"),
+    ({**URL, "prices": "/no/such.yaml"}, "prices: /no/such.yaml cannot be read"),
+    ({"provider": "openai", "model": "m"}, "set OPENAI_API_KEY or LLM_API_KEY"),
+]
+
+
+@pytest.mark.parametrize("given, message", BAD_OPTIONS, ids=[m[:40] for _, m in BAD_OPTIONS])
+def test_a_bad_option_is_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelMisconfigured, match=message) as found:
+        parse(given, {})
+    assert KEY not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "table, message",
+    [
+        ("- {model: a, input: -2, output: 1}", r"row 1 \(a\): input: got -2, a price is not negative"),
+        ("- {model: a, input: 1, output: .nan}", "row 1 .*output: got nan"),
+        ("- {model: a, input: 1}", "row 1: wanted are the fields model, input, output"),
+        ("a: 1", "a list of rows"),
+        ("[", "is not YAML"),
+    ],
+)
+def test_a_bad_price_table_is_named(tmp_path: Path, table: str, message: str) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(table)
+    with pytest.raises(ModelMisconfigured, match=message):
+        parse({**URL, "prices": str(path)}, {})
+
+
+def test_prices_by_the_first_pattern_that_matches() -> None:
+    table = prices.load()
+    cheap, full = prices.price_of("gpt-5-mini-2025", table), prices.price_of("openai/GPT-5", table)
+    assert cheap is not None and full is not None and 0 < cheap.input < full.input
+    assert prices.price_of("nobody-knows", table) is None
+    assert prices.Price(input=2, output=10).of(1_000_000, 100_000) == 3.0
+
+
+def test_a_price_that_is_not_known_is_told_and_a_local_model_is_free() -> None:
+    assert parse(URL, {}).price is None
+    assert parse({"provider": "ollama", "model": "x"}, {}).price == prices.Price()
+    own = parse({**URL, "usd_per_million_input": 1, "usd_per_million_output": 2}, {})
+    assert own.price == prices.Price(input=1.0, output=2.0)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_makes_a_model(name: str) -> None:
+    preset = PRESETS[name]
+    given = {"provider": name, "model": "m"} | ({} if preset.base_url else {"base_url": "http://h/v1"})
+    found = parse(given, dict.fromkeys(preset.keys, KEY))
+    assert found.highest_rung is preset.rung and (found.api_key is not None) == bool(preset.keys)
+    assert make_model("openai", given | ({"api_key": Secret(KEY)} if preset.keys else {})).metered
+
+
+def test_what_is_known_of_a_host_is_known_of_its_address_too() -> None:
+    found = parse({"base_url": "https://api.anthropic.com/v1/", "model": "m"}, {})
+    assert found.highest_rung is Rung.TEXT and found.base_url == "https://api.anthropic.com/v1"
+    assert [presets.family_of(m, "x") for m in ("openai/gpt-5", "Qwen3:8b", "zephyr")] == ["gpt", "qwen", "x"]
+
+
+def test_a_secret_shows_itself_nowhere() -> None:
+    secret = Secret(KEY)
+    assert secret.reveal() == KEY and f"{secret} {secret!r} {[secret]} {secret:>3}" == "*** *** [***] ***"
+    assert repr(resolve(spec(), {"LLM_MODEL": "m", "LLM_API_KEY": KEY})).count(KEY) == 0
+    assert copy.deepcopy(secret) is secret
+    for fails in (pickle.dumps, msgspec.json.encode):
+        with pytest.raises(TypeError):
+            fails(secret)
+    assert scrub(f"a\x1b {KEY} https://h/x?key=1 Bearer abc.def", secret) == "a *** (address) ***"
+
+
+def test_variables_are_known_to_the_module() -> None:
+    assert {"LLM_PROVIDER", "LLM_MODEL", "LLM_API_KEY", "LLM_BASE_URL", "LLM_TEMPERATURE"} <= set(config.VARIABLES)
