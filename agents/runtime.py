@@ -58,6 +58,24 @@ class _Job:
         self.touched = time.monotonic()
 
 
+class _Emitter:
+    """What a model is given to speak into while it works."""
+
+    __slots__ = ("_stream", "_tell")
+
+    def __init__(self, tell: Callable[[str, str], None], stream: bool) -> None:
+        self._tell = tell
+        self._stream = stream
+
+    def __call__(self, text: str) -> None:
+        if self._stream:
+            self._tell("text", text)
+
+    def retrying(self, why: str) -> None:
+        """The call is made again."""
+        self._tell("retrying", why)
+
+
 class Worker:
     """One worker process's half that touches the bus. An async context manager; closing drains."""
 
@@ -151,6 +169,9 @@ class Worker:
         for sub in self._subs:
             with contextlib.suppress(Exception):
                 await sub.unsubscribe()
+        close = getattr(self._model, "aclose", None)
+        if close is not None:
+            await close()
         with contextlib.suppress(Exception):
             await self._connection.nc.flush()
 
@@ -366,13 +387,11 @@ class Worker:
 
     # -- showing
     def _emitter(self, work: Work, turn: Turn) -> Callable[[str], None]:
-        """Where live text goes: nowhere in a blind round."""
-        if not turn.stream:
-            return lambda _text: None
-        return lambda text: self._emit(work, turn, text)
+        """Where live text goes (nowhere in a blind round), and the state `retrying` in any."""
+        return _Emitter(lambda state, text: self._emit(work, turn, state, text), turn.stream)
 
-    def _emit(self, work: Work, turn: Turn, text: str) -> None:
-        self._spawn(self._live(work, turn, "text", text[:4_000]))
+    def _emit(self, work: Work, turn: Turn, state: str, text: str) -> None:
+        self._spawn(self._live(work, turn, state, text[:4_000]))
 
     async def _live(self, work: Work, turn: Turn, state: str, text: str = "") -> None:
         live = Live(session=work.session, seat=turn.seat, turn=turn.id, state=state, text=text, attempt=turn.attempt)

@@ -8,7 +8,7 @@ from `bus.channels` (which group reads and writes which channel), so a team is a
 |---|---|---|
 | moderator | CORE | everything of Parley and JetStream |
 | client | CLIENTS | submit on IN in its own name, ask for its fate, read its channels |
-| owner | CLIENTS | the same, and ask for the list of sessions and for logs |
+| owner | CLIENTS | the same, ask for the list of sessions, for logs and living workers, and erase sessions |
 | agent | of its queue's role | take its queue's turns, speak in its own name, read its channels, announce itself |
 | operator | SYS | reload and monitor the server |
 
@@ -249,7 +249,7 @@ def _services(user: User) -> dict[str, str]:
         elif user.kind == AGENT:
             asked += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
     if user.kind == OWNER:
-        asked.append(subjects.OWN_ALL)
+        asked.append(subjects.own_by(user.name))
     if user.kind == AGENT:
         asked += [subjects.here(user.queue), _acks(user.queue)]
     found = dict.fromkeys(asked, "Singleton")

@@ -22,7 +22,8 @@ STREAM = "LOG"
 _GET = f"$JS.API.DIRECT.GET.{STREAM}"
 _BATCH = 256
 _ROW = "Parley-Row"
-"""Header with a SessionRow on the entries that open, refuse and close a session, so that lists read no payloads."""
+"""Header with a SessionRow on the entries that open, refuse, close and erase a session, so that lists read no
+payloads."""
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -68,6 +69,10 @@ class Log:
             if not more:
                 return found
 
+    async def purge(self, sid: str, before: int) -> None:
+        """Remove what one session has ahead of sequence `before`."""
+        await self._connection.api(f"STREAM.PURGE.{STREAM}", {"filter": subjects.log_of(sid), "seq": before})
+
     async def _next(self, sid: str, after: int) -> Stored | None:
         body = json.dumps({"seq": after + 1, "next_by_subj": subjects.log_of(sid)}).encode()
         msg = await self._connection.request(_GET, body, 2.0)
@@ -100,7 +105,8 @@ class Log:
                 await sub.unsubscribe()
 
     async def rows(self) -> list[SessionRow]:
-        """One row a session, the oldest first: what the headers of opening, refusing and closing entries say."""
+        """One row a session, the oldest first: what the headers of opening, refusing, closing and erasing entries
+        say."""
         connection = self._connection
         inbox = connection.nc.new_inbox()
         got: asyncio.Queue[Msg] = asyncio.Queue()
@@ -110,7 +116,7 @@ class Log:
 
         sub = await connection.nc.subscribe(inbox, cb=receive, pending_msgs_limit=-1, pending_bytes_limit=-1)
         name = f"rows-{connection.nc.new_inbox().split('.')[-1]}"
-        kinds = (subjects.OPENED, subjects.REFUSED, subjects.CLOSED)
+        kinds = (subjects.OPENED, subjects.REFUSED, subjects.CLOSED, subjects.ERASED)
         config = {
             "name": name, "deliver_subject": inbox, "deliver_policy": "all", "ack_policy": "none", "headers_only": True,
             "filter_subjects": [subjects.log_kind(k) for k in kinds], "mem_storage": True, "num_replicas": 1,
@@ -141,7 +147,7 @@ class Log:
             return
         row = decode(text.encode(), SessionRow)
         seq = int(msg.reply.split(".")[-4]) if msg.reply else 0
-        if kind == subjects.OPENED:
+        if kind in (subjects.OPENED, subjects.ERASED):
             found[sid] = msgspec.structs.replace(row, seq=seq)
         elif kind == subjects.REFUSED:
             found.setdefault(sid, msgspec.structs.replace(row, seq=seq))

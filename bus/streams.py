@@ -124,6 +124,16 @@ async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_
     await _ensure_consumer(conn, WORK, subjects.consumer(queue), subjects.work_of(queue), ack_wait_s)
 
 
+async def purge_session(conn: Connection, sid: str) -> None:
+    """Remove what every stream but LOG holds of one session. Repeating it is fine."""
+    filters = (
+        (WORK, subjects.work_of_session(sid)), (TIMER, subjects.timer(sid)), (TIMER, subjects.fired(sid)),
+        (IN, subjects.inbox_of_session(sid)), (ASIDE, subjects.aside(sid)),
+    )  # fmt: skip
+    for stream, only in filters:
+        await conn.api(f"STREAM.PURGE.{stream}", {"filter": only})
+
+
 async def _ensure_consumer(conn: Connection, stream: str, name: str, only: str | None, ack_wait_s: float) -> None:
     config: dict[str, Any] = {
         "durable_name": name,

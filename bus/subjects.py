@@ -6,7 +6,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 
 | subject | who publishes | what |
 |---|---|---|
-| `parley.log.<sid>.<kind>` | moderators | LOG: one message a transition; kind is opened, step, closed or refused |
+| `parley.log.<sid>.<kind>` | moderators | LOG: one message a transition; kind is opened, step, closed, refused, erased |
 | `parley.in.<channel>.<author>.<sid>` | clients, timers, humans | IN: submissions that no worker stands behind |
 | `parley.work.<queue>.<sid>.<n>` | moderators | WORK: turns |
 | `parley.timer.<sid>`, `parley.fired.<sid>` | moderators, the server | TIMER: a session's schedule, what it makes |
@@ -18,7 +18,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.read.<channel>.<sid>` | readers of the channel | history, core request |
 | `parley.doc.<channel>.<sid>` | readers of the channel | documents by content hash, core request |
 | `parley.fate.<channel>.<author>.<sid>` | clients | what became of a submission, core request |
-| `parley.own.<what>.<sid>` | owners | list of sessions, one session's log, core request |
+| `parley.own.<what>.<author>.<sid>` | owners | sessions, logs, living workers, erasing a session, core request |
 | `parley.here.<queue>`, `parley.call` | workers, moderators | announcements, and the request for them |
 """
 
@@ -89,7 +89,7 @@ ALL = _join(">")
 
 # -- LOG
 LOG_ALL = _join("log", ">")
-OPENED, STEP, CLOSED, REFUSED = "opened", "step", "closed", "refused"
+OPENED, STEP, CLOSED, REFUSED, ERASED = "opened", "step", "closed", "refused", "erased"
 
 
 def log(sid: str, kind: str) -> str:
@@ -125,6 +125,11 @@ def inbox(channel: str, author: str, sid: str) -> str:
 def inbox_by(channel: str, author: str) -> str:
     """What one author may publish on IN through a channel."""
     return _join("in", escape(channel), escape(author), "*")
+
+
+def inbox_of_session(sid: str) -> str:
+    """Everything submitted about one session, whoever submitted it."""
+    return _join("in", "*", "*", escape(sid))
 
 
 def parse_inbox(subject: str) -> tuple[str, str, str]:
@@ -278,7 +283,7 @@ def parse_check(subject: str) -> tuple[str, str, str, str]:
 READ_ALL = _join("read", "*", "*")
 DOC_ALL = _join("doc", "*", "*")
 FATE_ALL = _join("fate", "*", "*", "*")
-OWN_ALL = _join("own", "*", "*")
+OWN_ALL = _join("own", "*", "*", "*")
 CALL = _join("call")
 HERE_ALL = _join("here", "*")
 
@@ -331,15 +336,20 @@ def parse_fate(subject: str) -> tuple[str, str, str]:
     return channel, author, sid
 
 
-def own(what: str, sid: str) -> str:
-    """What only an owner may ask: `sessions` (sid is ignored) and `log`."""
-    return _request("own", what, sid)
+def own(what: str, author: str, sid: str) -> str:
+    """What only an owner may ask: `sessions` and `workers` (sid is ignored), `log`, `erase`."""
+    return _request("own", what, author, sid)
 
 
-def parse_own(subject: str) -> tuple[str, str]:
-    """(what, session)."""
-    what, sid = _parse(subject, "own", 2)
-    return what, sid
+def own_by(author: str) -> str:
+    """What one owner may ask."""
+    return _request("own", "*", author, "*")
+
+
+def parse_own(subject: str) -> tuple[str, str, str]:
+    """(what, author, session)."""
+    what, author, sid = _parse(subject, "own", 3)
+    return what, author, sid
 
 
 def here(queue: str) -> str:

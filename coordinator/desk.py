@@ -1,13 +1,26 @@
-"""The moderator's front desk: what readers, clients and owners may ask, answered from the log."""
+"""The moderator's front desk: what readers, clients and owners may ask, answered from the log and from presence."""
 
 import msgspec
 from nats.aio.msg import Msg
 
 from bus.channels import PUBLIC
 from bus.log import Asides
+from coordinator.presence import Presence
 from coordinator.sessions import Sessions
 from schemas.log import Aside
-from schemas.post import AskFate, Fate, ListSessions, LogPage, Post, Posts, ReadLog, ReadPosts, SessionRows
+from schemas.post import (
+    AskFate,
+    EraseSession,
+    Fate,
+    ListSessions,
+    LogPage,
+    Post,
+    Posts,
+    ReadLog,
+    ReadPosts,
+    SessionRows,
+)
+from schemas.presence import Workers
 from schemas.session import Document
 from schemas.turn import Answer, Documents, FetchDocuments
 from schemas.wire import decode
@@ -17,18 +30,19 @@ _MOST_ROWS = 1_000
 
 
 class Desk:
-    """Answers questions; changes nothing."""
+    """Answers questions; changes nothing, but for an owner who has a session erased."""
 
-    def __init__(self, sessions: Sessions, asides: Asides) -> None:
+    def __init__(self, sessions: Sessions, asides: Asides, presence: Presence) -> None:
         self._sessions = sessions
         self._asides = asides
+        self._presence = presence
 
     async def read(self, msg: Msg, channel: str, sid: str) -> Posts:
         """A channel's posts from `k` on, as many as fit one message. The broker has seen to it that the asker may."""
         asked = decode(msg.data, ReadPosts)
         held = await self._sessions.find(sid)
         if held is None or held.session is None:
-            return Posts(posts=(), known=held is not None)
+            return Posts(posts=(), known=held is not None and not held.erased)
         page: list[Post] = []
         size = 0
         for post in held.session.posts:
@@ -44,7 +58,7 @@ class Desk:
         """Documents of a session by content hash, as many as fit one message. Documents lie on `public`."""
         asked = decode(msg.data, FetchDocuments)
         held = await self._sessions.look(sid)
-        if held.session is None or channel != PUBLIC:
+        if held.session is None or held.erased or channel != PUBLIC:
             return Documents(documents=())
         wanted = set(asked.ids)
         page: list[Document] = []
@@ -74,13 +88,19 @@ class Desk:
                 return Fate(fate="aside", why=aside.why)
         return Fate(fate="pending")
 
-    async def own(self, msg: Msg, what: str, sid: str) -> msgspec.Struct:
-        """An owner's questions: `sessions` and `log`."""
+    async def own(self, msg: Msg, what: str, author: str, sid: str) -> msgspec.Struct:
+        """An owner's questions: `sessions`, `log`, `workers`; and his order to `erase` a session."""
         if what == "sessions":
             return await self._list(decode(msg.data, ListSessions))
         if what == "log":
             return await self._log(decode(msg.data, ReadLog), sid)
-        return Answer(verdict="refused", why=f"there is no {what} to ask for; known are log, sessions")
+        if what == "workers":
+            return Workers(workers=self._presence.everybody(), listening_s=self._presence.listening_s())
+        if what == "erase":
+            decode(msg.data, EraseSession)
+            taken = await self._sessions.erase(sid, author)
+            return Answer(verdict="accepted" if taken.accepted else "refused", why=taken.why, n=taken.n)
+        return Answer(verdict="refused", why=f"there is no {what} to ask for; known are erase, log, sessions, workers")
 
     async def _list(self, asked: ListSessions) -> SessionRows:
         rows = [r for r in await self._sessions.rows() if asked.before_seq is None or r.seq < asked.before_seq]

@@ -74,8 +74,8 @@ class Moderator:
             turns_per_message=turns_per_message, checkpoint=checkpoint,
         )  # fmt: skip
         self._asides = Asides(connection)
-        self._desk = Desk(self.sessions, self._asides)
         self.presence = Presence()
+        self._desk = Desk(self.sessions, self._asides, self.presence)
         self._queues: set[str] = set()
         self._serving: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -108,6 +108,7 @@ class Moderator:
             (subjects.FATE_ALL, shared, serve(subjects.parse_fate, self._desk.fate, "fate")),
             (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own, "own")),
             (subjects.HERE_ALL, "", self._on_here),
+            (subjects.log_kind(subjects.ERASED), "", self._on_erased),
         ):
             self._subs.append(await self._connection.subscribe(subject, handler, queue=queue))
         await self._connection.publish(subjects.CALL, b"")
@@ -265,6 +266,9 @@ class Moderator:
             # Whoever stored its reply may have died before the effects were out.
             await self.sessions.reissue_last(sid)
         return Checked(open=False, why=fault or f"turn {check.turn} is not open")
+
+    def _on_erased(self, msg: Msg) -> None:
+        self.sessions.forget(subjects.parse_log(msg.subject)[0])
 
     def _on_here(self, msg: Msg) -> None:
         try:

@@ -15,6 +15,7 @@ class Presence:
     def __init__(self) -> None:
         self._heard: dict[tuple[str, str], tuple[Announcement, float]] = {}
         self._changed = asyncio.Event()
+        self._since = time.monotonic()
 
     def hear(self, announcement: Announcement) -> bool:
         """Note one; whether its queue is new here."""
@@ -36,6 +37,15 @@ class Presence:
         for (queue, _), (announcement, _at) in sorted(self._heard.items()):
             by_queue.setdefault(queue, announcement)
         return tuple(by_queue.values())
+
+    def everybody(self) -> tuple[Announcement, ...]:
+        """Every living worker, copies of one queue apart, sorted by queue and instance."""
+        now = time.monotonic()
+        return tuple(a for _, (a, at) in sorted(self._heard.items()) if now - at < ALIVE_S)
+
+    def listening_s(self) -> float:
+        """Seconds for which announcements have been heard here; a young moderator may not have heard everybody."""
+        return time.monotonic() - self._since
 
     async def change(self, timeout_s: float) -> None:
         """Wait until somebody announces himself, at most so long."""

@@ -20,6 +20,7 @@ from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
 from bus.log import Log, Stored
+from bus.streams import purge_session
 from bus.timers import Timers
 from coordinator import briefing
 from coordinator.machine import Illegal, MachineError, Protocol, Session, begin, record, record_opening, step
@@ -28,6 +29,7 @@ from observability.metrics import Metrics
 from observability.tracing import inject
 from schemas import log
 from schemas.post import SessionRow
+from schemas.stops import STOPS
 from schemas.wire import decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -44,7 +46,7 @@ class BrokenLog(MachineError):
 class Held:
     """A session as this process last saw it."""
 
-    __slots__ = ("causes", "digest", "last", "last_n", "last_seq", "lock", "protocol", "refusals", "session")
+    __slots__ = ("causes", "digest", "erased", "last", "last_n", "last_seq", "lock", "protocol", "refusals", "session")
 
     def __init__(self) -> None:
         self.session: Session | None = None
@@ -55,7 +57,14 @@ class Held:
         self.refusals: dict[str, log.Refused] = {}
         self.last: tuple[log.Command, ...] = ()
         self.last_n = -1
+        self.erased = False
         self.lock = asyncio.Lock()
+
+    def empty(self) -> None:
+        """Forget all of it but that it was erased."""
+        self.session, self.protocol, self.erased = None, None, True
+        self.causes, self.refusals = {}, {}
+        self.last, self.last_n = (), -1
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -136,6 +145,9 @@ class Sessions:
             refused = decode(message.data, log.Refused)
             held.refusals[refused.cause] = refused
             return
+        if message.kind == subjects.ERASED:
+            held.empty()
+            return
         entry = decode(message.data, log.Entry)
         if isinstance(entry.event, log.Opened):
             protocol = self._protocol(entry.event.protocol)
@@ -202,7 +214,8 @@ class Sessions:
                 if held.session is None or held.protocol is None:
                     if await self._reload(sid, held):
                         continue
-                    return Taken(False, why=f"there is no session {sid}")
+                    why = f"session {sid} was erased" if held.erased else f"there is no session {sid}"
+                    return Taken(False, why=why)
                 started = time.perf_counter()
                 try:
                     session, entry = record(held.protocol, held.session, held.digest, event, time.time_ns(), cause)
@@ -368,8 +381,50 @@ class Sessions:
     # -- for owners
     async def entries(self, sid: str, n: int) -> list[str]:
         """Entries from transition `n` on, exactly as stored."""
-        return [s.data.decode() for s in await self._log.read(sid) if s.kind != subjects.REFUSED][n:]
+        beside = (subjects.REFUSED, subjects.ERASED)
+        return [s.data.decode() for s in await self._log.read(sid) if s.kind not in beside][n:]
 
     async def rows(self) -> list[SessionRow]:
         """One row a session, the oldest first."""
         return await self._log.rows()
+
+    async def erase(self, sid: str, author: str) -> Taken:
+        """Remove a closed session's texts: its log but for one message that says so, its turns, its timer, what was put
+        aside of it. Repeating it finishes what a killed process began."""
+        held = await self.look(sid, fresh=True)
+        async with held.lock:
+            for _ in range(_TRIES):
+                if not held.erased:
+                    if held.session is None:
+                        return Taken(False, why=f"there is no session {sid}")
+                    if not held.session.closed:
+                        return Taken(False, why=f"session {sid} is open; cancel it first")
+                    erased, row = _tombstone(held.session, author, time.time_ns())
+                    try:
+                        seq = await self._log.append(sid, subjects.ERASED, encode(erased), held.last_seq, row)
+                    except Conflict:
+                        await self._reload(sid, held)
+                        continue
+                    held.last_seq = seq
+                    held.empty()
+                await self._log.purge(sid, held.last_seq)
+                await purge_session(self._connection, sid)
+                return Taken(True)
+        raise BusError(f"session {sid}: no append in {_TRIES} tries")
+
+    def forget(self, sid: str) -> None:
+        """Drop what this process holds of a session that another one erased."""
+        self._held.pop(sid, None)
+
+
+def _tombstone(session: Session, author: str, at_ns: int) -> tuple[log.Erased, SessionRow]:
+    """What stays, and its row: neither holds a word of the session."""
+    assert session.stopped is not None, "a closed session was stopped"
+    status, reason = STOPS[session.stopped.reason].status, session.stopped.reason
+    facts = {"protocol": session.opened.protocol, "opened_ns": session.opened_ns, "closed_ns": session.at_ns}
+    erased = log.Erased(at_ns=at_ns, author=author, status=status, reason=reason, **facts)  # type: ignore[arg-type]
+    row = SessionRow(
+        session=session.sid, seq=0, question="", status="erased", reason=reason, erased_ns=at_ns, erased_by=author,
+        **facts,  # type: ignore[arg-type]
+    )  # fmt: skip
+    return erased, row

@@ -134,7 +134,7 @@ class Client:
         while True:
             size = 200 if limit is None else min(200, limit - len(rows))
             ask = encode(ListSessions(before_seq=before, limit=size))
-            page = await self._ask(self._deadline(), subjects.own("sessions", ""), ask, SessionRows)
+            page = await self._ask(self._deadline(), subjects.own("sessions", self._user, ""), ask, SessionRows)
             rows += page.rows
             if not page.more or not page.rows or (limit is not None and len(rows) >= limit):
                 return rows
@@ -145,7 +145,7 @@ class Client:
         entries: list[str] = []
         while True:
             ask = encode(ReadLog(n=n + len(entries)))
-            page = await self._ask(self._deadline(), subjects.own("log", sid), ask, LogPage)
+            page = await self._ask(self._deadline(), subjects.own("log", self._user, sid), ask, LogPage)
             entries += page.entries
             if not page.more or not page.entries:
                 return entries

@@ -17,7 +17,7 @@ from parley.api import Parley
 from parley.errors import BadInput, Unreachable
 from parley.records import Record
 from parley.settings import Settings
-from parley.stack import OTHER, Lease, Order, Running, Stack, default_state, panel, remembered, rows_of
+from parley.stack import OTHER, Lease, Order, Running, Stack, check_models, default_state, panel, remembered, rows_of
 from parley.view import choose
 from schemas.post import SessionRow
 from schemas.result import Result
@@ -137,6 +137,7 @@ def up(settings: Settings, *, moderators: int, size: int, copies: int, clients: 
     base = asking.stack_of(settings)
     rows = base.agents if settings.stack.agents else rows_of(settings.protocol, size, copies=copies)
     stack = Stack(agents=rows, moderators=moderators, ack_wait_s=base.ack_wait_s, clients=clients)
+    check_models(rows)
     order = Order(stack=stack, state=str(state.resolve()), permanent=True)
     code = Supervisor(order, lambda running: print(_addresses(running, state, json=json), flush=True)).run()
     if code == OTHER:

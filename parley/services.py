@@ -17,7 +17,8 @@ from typing import IO, Any, Protocol
 
 import msgspec
 
-from agents.llm import make_model
+from agents.config import environment, resolve
+from agents.llm import Model, make_model
 from agents.runtime import Worker
 from agents.specs import AgentSpec
 from bus.accounts import Credentials
@@ -97,7 +98,7 @@ def agent(
     spec: AgentSpec, *, ack_wait_s: float = 8.0, drain_s: float = 20.0, checkpoint: Checkpoint | None = None
 ) -> Make:
     """A worker of the spec's queue. Raises agents.llm.ModelMisconfigured when its model cannot be made."""
-    model = make_model(spec.model, spec.options)
+    model = model_of(spec)
 
     def make(connection: Connection, metrics: Metrics) -> Worker:
         return Worker(
@@ -106,6 +107,12 @@ def agent(
         )  # fmt: skip
 
     return make
+
+
+def model_of(spec: AgentSpec) -> Model:
+    """The spec's model, as the environment and `.env` have it. Raises agents.llm.ModelMisconfigured."""
+    resolved = resolve(spec, environment())
+    return make_model(resolved.model, resolved.options)
 
 
 def run(

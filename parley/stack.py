@@ -128,6 +128,32 @@ def _rows(
     return tuple(AgentRow(queue=q, copies=copies, model=model, options=options or {}) for q in queues)
 
 
+def check_models(rows: tuple[AgentRow, ...]) -> None:
+    """Refuse a panel whose models cannot be made, before anything starts.
+
+    Where nothing names a model there is nothing to check, and the check's imports are not paid.
+
+    Raises
+    ------
+    BadInput
+        The agent, and what is wrong: an unknown provider, a missing key and its variable, a field of its file.
+    """
+    named = any(row.spec or row.model not in ("", "extractive") for row in rows)
+    if not named and not Path(".env").is_file() and not any("LLM_" in name for name in os.environ):
+        return
+    from agents.llm import ModelError
+    from agents.specs import SpecError, load
+    from parley import services
+
+    for row in rows:
+        try:
+            spec = services.with_overrides(load(row.spec or row.queue), row.queue, row.model, row.options, row.room)
+            if ":" not in spec.model:  # a module of the operator's is loaded where it runs
+                services.model_of(spec)
+        except (SpecError, ModelError) as error:
+            raise BadInput(f"agent {row.queue}", str(error)) from error
+
+
 def default_state() -> Path:
     """$PARLEY_STATE, or `parley` in $XDG_STATE_HOME, or `~/.local/state/parley`."""
     given = os.environ.get("PARLEY_STATE")
@@ -223,6 +249,10 @@ class Lease:
 
     # -- life
     def __enter__(self) -> Self:
+        check_models(self._stack.agents)
+        return self._enter()
+
+    def _enter(self) -> Self:
         self._make_state()
         try:
             self._share()
@@ -236,7 +266,8 @@ class Lease:
         self.close()
 
     async def __aenter__(self) -> Self:
-        entering = asyncio.ensure_future(asyncio.to_thread(self.__enter__))
+        check_models(self._stack.agents)
+        entering = asyncio.ensure_future(asyncio.to_thread(self._enter))
         await asyncio.sleep(0)
         importlib.import_module("parley.client")  # what is needed next is loaded while the stack starts
         try:

@@ -175,6 +175,7 @@ class Supervisor:
 
     def _load(self) -> None:
         """Import what the services need, once, and describe them."""
+        from agents.config import environment, resolve
         from agents.specs import SpecError, load
         from parley import services
 
@@ -189,11 +190,14 @@ class Supervisor:
                 checkpoint=checkpoint,
             )  # fmt: skip
             self._children.append(_Child(name, self._serve(services, name, name, partial(_same, make))))
+        here = environment()
         for row in stack.agents:
             try:
                 spec = services.with_overrides(load(row.spec or row.queue), row.queue, row.model, row.options, row.room)
             except SpecError as error:
                 raise ValueError(str(error)) from error
+            if resolve(spec, here).model == "openai":
+                importlib.import_module("agents.llm.openai")  # once, not in each process
 
             def make_agent(spec: Any = spec) -> Any:
                 return services.agent(spec, ack_wait_s=stack.ack_wait_s, drain_s=_DRAIN_S, checkpoint=checkpoint)

@@ -148,6 +148,20 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     at_ns: int
 
 
+class Erased(msgspec.Struct, frozen=True, kw_only=True):
+    """What stays of a session whose texts were removed: the last message of its log, and the only one left."""
+
+    at_ns: int
+    author: str
+    """The owner who had it removed."""
+    protocol: str
+    status: str
+    """As it was closed."""
+    reason: str
+    opened_ns: int
+    closed_ns: int | None = None
+
+
 class Aside(msgspec.Struct, frozen=True, kw_only=True):
     """A message that could not be decoded, or whose handling raised: recorded, put aside, and it stops nobody."""
 

@@ -83,10 +83,13 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     question: str
     status: str
-    """open | finished | failed | cancelled | refused"""
+    """open | finished | failed | cancelled | refused | erased"""
     reason: str = ""
     opened_ns: int
     closed_ns: int | None = None
+    erased_ns: int | None = None
+    erased_by: str = ""
+    """The owner who had its texts removed."""
 
 
 class SessionRows(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +97,10 @@ class SessionRows(msgspec.Struct, frozen=True, kw_only=True):
 
     rows: tuple[SessionRow, ...]
     more: bool = False
+
+
+class EraseSession(msgspec.Struct, frozen=True, kw_only=True):
+    """An owner has a closed session's texts removed. Who asks and which session stand in the subject."""
 
 
 class ReadLog(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,8 @@ from schemas.wire import in_range, not_empty
 
 
 class Announcement(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker process says what it serves: at start, every 5 s, and when it drains. The queue is pinned by the broker."""
+    """A worker process says what it serves: at start, every 5 s, and when it drains. The queue is pinned by the
+    broker."""
 
     instance: str
     """Random id of the process."""
@@ -27,3 +28,15 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         not_empty("queue", self.queue, 64)
         in_range("room", self.room, 1, 10_000)
+
+
+class AskWorkers(msgspec.Struct, frozen=True, kw_only=True):
+    """An owner asks who is there."""
+
+
+class Workers(msgspec.Struct, frozen=True, kw_only=True):
+    """Every living worker that a moderator has heard, copies of one queue apart."""
+
+    workers: tuple[Announcement, ...]
+    listening_s: float
+    """For how long that moderator has listened; workers announce themselves when it starts, and every 5 s."""

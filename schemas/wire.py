@@ -1,7 +1,7 @@
 """How every message is written and read.
 
-Messages are msgspec structs, JSON on the wire. Whoever decodes gets a complete, typed message or `Undecodable`; a message
-that would be invalid cannot be built (`__post_init__` refuses it).
+Messages are msgspec structs, JSON on the wire. Whoever decodes gets a complete, typed message or `Undecodable`; a
+message that would be invalid cannot be built (`__post_init__` refuses it).
 """
 
 from typing import Any, TypeVar

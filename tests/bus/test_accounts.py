@@ -37,9 +37,12 @@ PUBLISH_ATTACKS = {
     "open a session": ("panel_1", subjects.inbox("client", "client", SID)),
     "submit as another client": ("client", subjects.inbox("client", "owner", SID)),
     "ask for another client's fate": ("client", subjects.fate("client", "owner", SID)),
-    "list sessions as a plain client": ("client", subjects.own("sessions", SID)),
-    "read a log as a plain client": ("client", subjects.own("log", SID)),
-    "read a log as a panelist": ("panel_1", subjects.own("log", SID)),
+    "list sessions as a plain client": ("client", subjects.own("sessions", "client", SID)),
+    "read a log as a plain client": ("client", subjects.own("log", "owner", SID)),
+    "list workers as a plain client": ("client", subjects.own("workers", "client", "")),
+    "erase a session as a plain client": ("client", subjects.own("erase", "owner", SID)),
+    "erase in another owner's name": ("owner", subjects.own("erase", "client", SID)),
+    "read a log as a panelist": ("panel_1", subjects.own("log", "panel_1", SID)),
     "reply to a turn as a client": ("client", subjects.say("any", "public", "client", SID)),
     "take a colleague's turns": ("panel_1", accounts.next_subject("panel_2")),
     "take turns as a client": ("client", accounts.next_subject("panel_1")),
@@ -197,7 +200,7 @@ async def test_answer_wanted_at_a_colleagues_pull_draws_no_turn(dial: Dial) -> N
         subjects.log(SID, subjects.STEP),
         subjects.work("panel_2", SID, "9"),
         subjects.inbox("client", "owner", SID),
-        subjects.own("log", SID),
+        subjects.own("log", "owner", SID),
         subjects.timer(SID),
     ],
 )
@@ -340,7 +343,7 @@ async def test_fate_and_own(dial: Dial) -> None:
     await moderate(moderator, subjects.FATE_ALL, b"fate")
     await moderate(moderator, subjects.OWN_ALL, b"log")
     assert (await client.request(subjects.fate("client", "client", SID), b"", 5.0)).data == b"fate"
-    assert (await owner.request(subjects.own("log", SID), b"", 5.0)).data == b"log"
+    assert (await owner.request(subjects.own("log", "owner", SID), b"", 5.0)).data == b"log"
     assert (await owner.request(subjects.fate("client", "owner", SID), b"", 5.0)).data == b"fate"
 
 

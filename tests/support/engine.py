@@ -142,7 +142,7 @@ class Engine:
 
     async def log(self, sid: str) -> tuple[str, ...]:
         """The session's entries as stored."""
-        msg = await self.owner.request(subjects.own("log", sid), encode(ReadLog()), 5.0)
+        msg = await self.owner.request(subjects.own("log", "owner", sid), encode(ReadLog()), 5.0)
         page = decode(msg.data, LogPage)
         assert not page.more
         return page.entries
@@ -153,7 +153,7 @@ class Engine:
 
     async def sessions(self) -> SessionRows:
         """All sessions."""
-        msg = await self.owner.request(subjects.own("sessions", ""), encode(ListSessions()), 5.0)
+        msg = await self.owner.request(subjects.own("sessions", "owner", ""), encode(ListSessions()), 5.0)
         return decode(msg.data, SessionRows)
 
 
