@@ -62,7 +62,7 @@ schemas: $(STAMP)
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 	--custom-compile-command "make lock" pyproject.toml
 lock:
-	$(COMPILE) --all-extras -o requirements.lock >/dev/null
+	$(COMPILE) --extra uvloop --extra dev -o requirements.lock >/dev/null
 	$(COMPILE) --extra uvloop -o deploy/requirements.lock >/dev/null
 
 clean:

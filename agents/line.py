@@ -30,9 +30,15 @@ class Line:
         self._metrics = metrics
         self._dead_lanes: dict[str, float] = {}
 
-    async def check(self, work: Work, turn: Turn) -> Checked:
-        """Is this turn still open? Raises BusError when nobody answered until its deadline."""
-        data = encode(Check(turn=turn.id, token=turn.token))
+    async def check(self, work: Work, turn: Turn, attempt: str = "", deliveries: int = 1) -> Checked:
+        """Is this turn still open, and may the model be paid for this attempt (schemas.turn.Check)?
+
+        Raises BusError when nobody answered until the turn's deadline."""
+        data = encode(
+            Check(
+                turn=turn.id, token=turn.token, attempt=attempt, deliveries=deliveries, decided_ns=work.decided_ns
+            )
+        )  # fmt: skip
         msg = await self._ask(
             lambda lane: subjects.check(lane, work.channel, self._queue, work.session),
             work.lane,

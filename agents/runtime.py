@@ -190,7 +190,8 @@ class Worker:
             usd_per_million_output=model.usd_per_million_output, room=self._spec.room, busy=self._busy,
             expertise=self._spec.expertise, draining=self._draining,
         )  # fmt: skip
-        await self._connection.publish(subjects.here(self._spec.queue), encode(announcement))
+        for role in self._spec.roles:
+            await self._connection.publish(subjects.here(role, self._spec.queue), encode(announcement))
 
     async def _say_here(self) -> None:
         with contextlib.suppress(BusError):
@@ -353,13 +354,16 @@ class Worker:
 
         It may be assumed only of a first delivery, not re-issued, younger than half of ack_wait, and decided after this
         connection was made. Otherwise a moderator is asked, which reads the log's tail; an answer that took longer than
-        a quarter of ack_wait does not count, and just after a reconnect there is a second look.
+        a quarter of ack_wait does not count, and just after a reconnect there is a second look. The moderator also
+        accounts for an earlier try, which may have paid and was lost; the turn is closed if no other fits the budget.
         """
         if self._fresh(job):
             return True
+        attempt = secrets.token_hex(8)
+        deliveries = job.delivery.delivered + job.work.reissued  # what is re-issued may be a second message
         while True:
             asked = time.monotonic()
-            checked = await self._line.check(job.work, turn)
+            checked = await self._line.check(job.work, turn, attempt, deliveries)
             if time.monotonic() - asked > self._ack_wait_s / 4:
                 continue
             if not checked.open:
@@ -369,7 +373,7 @@ class Worker:
                 return True
             await asyncio.sleep(_SECOND_LOOK_S)
             asked = time.monotonic()
-            checked = await self._line.check(job.work, turn)
+            checked = await self._line.check(job.work, turn, attempt, deliveries)
             if not checked.open:
                 return False
             if time.monotonic() - asked <= self._ack_wait_s / 4:
@@ -451,6 +455,7 @@ class Worker:
         """Every third of ack_wait: tell the server of what runs; every ack_wait: ask whether it is still wanted."""
         beat = self._ack_wait_s / 3
         count = 0
+        looking = self._spawn(self._look_again())
         while True:
             await asyncio.sleep(beat)
             count += 1
@@ -458,8 +463,8 @@ class Worker:
             old = [j for j in self._jobs.values() if now - j.touched >= beat * 0.9 and j.touched >= 0]
             for job in old:
                 await self._settle(job.delivery, b"+WPI")
-            if count % 3 == 0 and any(now - j.touched >= self._ack_wait_s for j in old):
-                await self._look_again()
+            if count % 3 == 0 and any(now - j.touched >= self._ack_wait_s for j in old) and looking.done():
+                looking = self._spawn(self._look_again())  # never awaited here: moderators may be silent
 
 
 def _cancel(task: asyncio.Task[None], why: str) -> None:

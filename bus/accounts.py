@@ -55,14 +55,16 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     account: str
     queue: str = ""
+    role: str = ""
+    """An agent's: the one that it may announce itself in."""
 
     def __post_init__(self) -> None:
         if not self.name:
             raise BadTable("a user needs a name")
         if self.kind not in KINDS:
             raise BadTable(f"user {self.name!r}: kind {self.kind!r}, known are " + ", ".join(KINDS))
-        if (self.kind == AGENT) != bool(self.queue):
-            raise BadTable(f"user {self.name!r}: an agent, and nobody else, has a queue")
+        if not (self.kind == AGENT) == bool(self.queue) == bool(self.role):
+            raise BadTable(f"user {self.name!r}: an agent, and nobody else, has a queue and a role")
 
     @property
     def inbox_prefix(self) -> str:
@@ -190,7 +192,7 @@ def table(
         if account is None:
             known = ", ".join(sorted(channels.ACCOUNT_OF_ROLE))
             raise BadTable(f"queue {queue!r}: role {role!r} has no account, known are {known}")
-        rows.append(User(name=queue, kind=AGENT, account=account, queue=queue))
+        rows.append(User(name=queue, kind=AGENT, account=account, queue=queue, role=role))
     return tuple(rows)
 
 
@@ -249,9 +251,13 @@ def _services(user: User) -> dict[str, str]:
         elif user.kind == AGENT:
             asked += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
     if user.kind == OWNER:
-        asked.append(subjects.own_by(user.name))
+        asked += [
+            subjects.own_by(user.name),
+            subjects.inbox_by(channels.OWNER, user.name),
+            subjects.fate_by(channels.OWNER, user.name),
+        ]
     if user.kind == AGENT:
-        asked += [subjects.here(user.queue), _acks(user.queue)]
+        asked += [subjects.here(user.role, user.queue), _acks(user.queue)]
     found = dict.fromkeys(asked, "Singleton")
     if user.kind == AGENT:
         found[next_subject(user.queue)] = "Stream"

@@ -18,6 +18,7 @@ AGENT_ACCOUNTS = (PANEL, HELPERS)
 PUBLIC = "public"
 CONTROL = "control"
 CLIENT = "client"
+OWNER = "owner"
 TIMER = "timer"
 
 
@@ -37,12 +38,14 @@ CHANNELS: dict[str, Channel] = {
         Channel(name=PUBLIC, readers=_ALL, writers=frozenset({PANEL, HELPERS})),
         Channel(name=CONTROL, readers=_ALL),
         Channel(name=CLIENT, writers=frozenset({CLIENTS})),
+        Channel(name=OWNER),
         Channel(name=TIMER),
     )
 }
 
 MAY_SUBMIT: dict[str, tuple[type, ...]] = {
     CLIENT: (OpenSession, CancelSession),
+    OWNER: (CancelSession,),
     TIMER: (TimerDue,),
     PUBLIC: (Reply, Speak),
 }

@@ -58,18 +58,21 @@ class Client(library.Client):
             return
         self.stats["in_msgs"] += 1
         self.stats["in_bytes"] += len(data)
+        try:
+            now(await self._message(sid, subject, reply, data, headers))
+        except Exception:  # whatever a sender put there must not end the loop that reads
+            _LOGGER.exception("a message was not handled", extra={"subject": subject.decode(errors="replace")})
+
+    async def _message(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> Msg:
         found: dict[str, str] | None = None
         if headers and headers.startswith(_PLAIN_HEADERS):
             found = {}
-            for line in headers[10:-4].decode().split("\r\n"):
+            for line in headers[10:-4].decode(errors="replace").split("\r\n"):
                 key, _, value = line.partition(":")
                 found[key] = value.strip()
         elif headers:
             found = await self._process_headers(headers)
-        try:
-            now(Msg(_client=self, subject=subject.decode(), reply=reply.decode(), data=data, headers=found, _sid=sid))
-        except Exception:
-            _LOGGER.exception("a message was not handled", extra={"subject": subject.decode(errors="replace")})
+        return Msg(_client=self, subject=subject.decode(), reply=reply.decode(), data=data, headers=found, _sid=sid)
 
     async def publish(
         self, subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None

@@ -14,7 +14,7 @@ from nats.aio.msg import Msg
 
 from bus import subjects
 from bus.connection import Connection
-from bus.errors import BusError, Unreachable
+from bus.errors import BusError
 from schemas.post import SessionRow
 from schemas.wire import decode, encode
 
@@ -95,7 +95,7 @@ class Log:
                 try:
                     msg = await asyncio.wait_for(got.get(), 2.0)
                 except TimeoutError:
-                    raise Unreachable("the log did not answer within 2 s") from None
+                    raise BusError("the log did not answer within 2 s") from None
                 stored = _stored(msg)
                 if stored is None:
                     return page, len(page) >= _BATCH
@@ -104,9 +104,9 @@ class Log:
             with contextlib.suppress(Exception):
                 await sub.unsubscribe()
 
-    async def rows(self) -> list[SessionRow]:
-        """One row a session, the oldest first: what the headers of opening, refusing, closing and erasing entries
-        say."""
+    async def rows(self, found: dict[str, SessionRow], after: int) -> int:
+        """Bring `found` (session -> row) up to date: what the headers of opening, refusing, closing and erasing entries
+        behind sequence `after` say. The sequence of the last one."""
         connection = self._connection
         inbox = connection.nc.new_inbox()
         got: asyncio.Queue[Msg] = asyncio.Queue()
@@ -118,21 +118,21 @@ class Log:
         name = f"rows-{connection.nc.new_inbox().split('.')[-1]}"
         kinds = (subjects.OPENED, subjects.REFUSED, subjects.CLOSED, subjects.ERASED)
         config = {
-            "name": name, "deliver_subject": inbox, "deliver_policy": "all", "ack_policy": "none", "headers_only": True,
+            "name": name, "deliver_subject": inbox, "deliver_policy": "by_start_sequence", "opt_start_seq": after + 1,
+            "ack_policy": "none", "headers_only": True,
             "filter_subjects": [subjects.log_kind(k) for k in kinds], "mem_storage": True, "num_replicas": 1,
             "inactive_threshold": 5_000_000_000,
         }  # fmt: skip
         try:
             made = await connection.api(f"CONSUMER.CREATE.{STREAM}.{name}", {"stream_name": STREAM, "config": config})
             pending = int(made.get("num_pending", 0))
-            found: dict[str, SessionRow] = {}
             for _ in range(pending):
                 try:
                     msg = await asyncio.wait_for(got.get(), 5.0)
                 except TimeoutError:
-                    raise Unreachable("the log did not list its sessions within 5 s") from None
-                self._row(msg, found)
-            return list(found.values())
+                    raise BusError("the log did not list its sessions within 5 s") from None
+                after = self._row(msg, found)
+            return after
         finally:
             with contextlib.suppress(Exception):
                 await sub.unsubscribe()
@@ -140,13 +140,13 @@ class Log:
                 await connection.api(f"CONSUMER.DELETE.{STREAM}.{name}", {})
 
     @staticmethod
-    def _row(msg: Msg, found: dict[str, SessionRow]) -> None:
+    def _row(msg: Msg, found: dict[str, SessionRow]) -> int:
         sid, kind = subjects.parse_log(msg.subject)
+        seq = int(msg.reply.split(".")[-4])
         text = (msg.headers or {}).get(_ROW)
         if text is None:
-            return
+            return seq
         row = decode(text.encode(), SessionRow)
-        seq = int(msg.reply.split(".")[-4]) if msg.reply else 0
         if kind in (subjects.OPENED, subjects.ERASED):
             found[sid] = msgspec.structs.replace(row, seq=seq)
         elif kind == subjects.REFUSED:
@@ -155,14 +155,18 @@ class Log:
             found[sid] = msgspec.structs.replace(
                 found[sid], status=row.status, reason=row.reason, closed_ns=row.closed_ns
             )
+        return seq
 
 
 def _stored(msg: Msg) -> Stored | None:
     """A direct-get reply as a stored message; None where the server says that there is none."""
     headers = msg.headers or {}
-    subject = headers.get("Nats-Subject")
-    if subject is None:
+    status = headers.get("Status", "")
+    if status in ("204", "404"):
         return None
+    if status:
+        raise BusError(f"the log answered {status} {headers.get('Description', '')}".rstrip())
+    subject = headers["Nats-Subject"]
     return Stored(int(headers["Nats-Sequence"]), subjects.parse_log(subject)[1], msg.data)
 
 

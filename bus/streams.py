@@ -32,6 +32,8 @@ MODERATORS = "moderators"
 DAY_S = 86_400.0
 IN_PER_SUBJECT = 100
 ASIDE_MESSAGES = 10_000
+LOG_MAX_AGE_S = 90 * DAY_S
+"""How long a session's log is kept, unless a setting says otherwise."""
 DEDUPLICATION_S = 120.0
 ACK_WAIT_S = 8.0
 MAX_ACK_PENDING = 100_000
@@ -46,7 +48,7 @@ def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def stream_configs(*, log_max_age_s: float = 90 * DAY_S, storage: Storage = "file") -> dict[str, dict[str, Any]]:
+def stream_configs(*, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "file") -> dict[str, dict[str, Any]]:
     """Stream -> its configuration as JetStream wants it. `log_max_age_s` 0 keeps logs for ever."""
     common = {
         "storage": storage,
@@ -95,7 +97,7 @@ def stream_configs(*, log_max_age_s: float = 90 * DAY_S, storage: Storage = "fil
 async def ensure_streams(
     conn: Connection,
     *,
-    log_max_age_s: float = 90 * DAY_S,
+    log_max_age_s: float = LOG_MAX_AGE_S,
     storage: Storage = "file",
     ack_wait_s: float = ACK_WAIT_S,
 ) -> None:

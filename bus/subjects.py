@@ -6,7 +6,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 
 | subject | who publishes | what |
 |---|---|---|
-| `parley.log.<sid>.<kind>` | moderators | LOG: one message a transition; kind is opened, step, closed, refused, erased |
+| `parley.log.<sid>.<kind>` | moderators | LOG: a message a transition; kind is opened, step, closed, refused, erased |
 | `parley.in.<channel>.<author>.<sid>` | clients, timers, humans | IN: submissions that no worker stands behind |
 | `parley.work.<queue>.<sid>.<n>` | moderators | WORK: turns |
 | `parley.timer.<sid>`, `parley.fired.<sid>` | moderators, the server | TIMER: a session's schedule, what it makes |
@@ -19,7 +19,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.doc.<channel>.<sid>` | readers of the channel | documents by content hash, core request |
 | `parley.fate.<channel>.<author>.<sid>` | clients | what became of a submission, core request |
 | `parley.own.<what>.<author>.<sid>` | owners | sessions, logs, living workers, erasing a session, core request |
-| `parley.here.<queue>`, `parley.call` | workers, moderators | announcements, and the request for them |
+| `parley.here.<role>.<queue>`, `parley.call` | workers, moderators | announcements, and the request for them |
 """
 
 import re
@@ -285,7 +285,7 @@ DOC_ALL = _join("doc", "*", "*")
 FATE_ALL = _join("fate", "*", "*", "*")
 OWN_ALL = _join("own", "*", "*", "*")
 CALL = _join("call")
-HERE_ALL = _join("here", "*")
+HERE_ALL = _join("here", "*", "*")
 
 
 def read(channel: str, sid: str) -> str:
@@ -352,11 +352,12 @@ def parse_own(subject: str) -> tuple[str, str, str]:
     return what, author, sid
 
 
-def here(queue: str) -> str:
-    """A worker announces itself."""
-    return _request("here", queue)
+def here(role: str, queue: str) -> str:
+    """A worker announces itself, in a role that its credential has."""
+    return _request("here", role, queue)
 
 
-def parse_here(subject: str) -> str:
-    """The queue."""
-    return _parse(subject, "here", 1)[0]
+def parse_here(subject: str) -> tuple[str, str]:
+    """(role, queue)."""
+    role, queue = _parse(subject, "here", 2)
+    return role, queue

@@ -8,6 +8,7 @@ server that was restarted owes nothing: every reconnect and every silence starts
 import asyncio
 import contextlib
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable
 
@@ -15,7 +16,9 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from bus.connection import Connection
+from bus.errors import BusError
 
+_LOGGER = logging.getLogger(__name__)
 _EXPIRES_S = 2.0
 _GRACE_S = 1.0
 _NOBODY_S = 0.2
@@ -104,6 +107,11 @@ class Pull:
                 await self._subs.pop(0).unsubscribe()
 
     @property
+    def alive(self) -> bool:
+        """Whether the loop runs."""
+        return self._task is not None and not self._task.done()
+
+    @property
     def held(self) -> int:
         """Messages taken and not yet released."""
         return self._held
@@ -127,7 +135,8 @@ class Pull:
             free = self._room - self._held - self._owed
             if free > 0:
                 if self._pulls >= _PULLS_AN_INBOX and time.monotonic() - self._inbox_since > _INBOX_S:
-                    await self._new_inbox()
+                    with contextlib.suppress(Exception):  # the old one will do until the next time
+                        await self._new_inbox()
                 self._pulls += 1
                 self._asked_at = time.monotonic()
                 self._owed += free
@@ -141,7 +150,10 @@ class Pull:
             if self._nobody:
                 self._nobody = False
                 if self._on_nobody is not None:
-                    await self._on_nobody()
+                    try:
+                        await self._on_nobody()
+                    except BusError as error:
+                        _LOGGER.warning("nobody to pull from yet: %s", error)
                 await asyncio.sleep(_NOBODY_S)
             if time.monotonic() - self._asked_at > _EXPIRES_S + _GRACE_S:
                 self._owed = 0

@@ -10,7 +10,7 @@ import msgspec
 from coordinator.table import Inadmissible, Protocol
 from schemas import log
 from schemas.presence import Announcement
-from schemas.session import Document, OpenSession, Seat
+from schemas.session import EVERYBODY, Document, OpenSession, Seat
 from schemas.wire import SchemaError, decode, encode
 
 MAX_EVIDENCE_BYTES = 6_000_000
@@ -50,6 +50,7 @@ def admit(
         settings=decode(encode(settings), dict[str, Any]), seats=seats,
         documents=deal(request.documents, protocol, seats),
         budget=request.budget, seed=seed, turn_timeout_s=request.turn_timeout_s, workers=workers, author=author,
+        continues=request.continues,
     )  # fmt: skip
 
 
@@ -116,6 +117,9 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
     """
     names = {s.seat for s in seats}
     takers = [s.seat for s in seats if s.role in (protocol.readers or (protocol.roles[0].name,))]
+    documents = tuple(
+        msgspec.structs.replace(d, holders=tuple(takers)) if d.holders == (EVERYBODY,) else d for d in documents
+    )
     for d in documents:
         for holder in d.holders:
             if holder not in names:

@@ -74,17 +74,21 @@ def build(
     Leak
         A seat would see what its channels do not hold.
     """
-    open_asks = [(i, c) for i, c in enumerate(commands) if isinstance(c, log.Ask) and turn_id(n, i) in session.turns]
-    if not open_asks:
+    if not any(isinstance(c, log.Ask) and turn_id(n, i) in session.turns for i, c in enumerate(commands)):
         return []
     seats = {s.seat: s for s in session.opened.seats}
     groups: dict[tuple[str, int], list[tuple[int, log.Ask]]] = {}
-    for index, ask in open_asks:
-        groups.setdefault((seats[ask.seat].queue, ask.round), []).append((index, ask))
+    for index, ask in enumerate(commands):
+        if isinstance(ask, log.Ask):
+            groups.setdefault((seats[ask.seat].queue, ask.round), []).append((index, ask))
     sendings = []
     for (queue, round_), asks in groups.items():
         rest = iter(asks)
-        while part := list(islice(rest, turns_per_message)):
+        while whole := list(islice(rest, turns_per_message)):
+            # Grouped as they were first, whatever was answered since: one place in the log, one subject.
+            part = [(i, a) for i, a in whole if turn_id(n, i) in session.turns]
+            if not part:
+                continue
             role = seats[part[0][1].seat].role
             work = Work(
                 session=session.sid,
@@ -98,7 +102,7 @@ def build(
                 posts=_posts(session, seats, [a for _, a in part]),
                 turns=tuple(_turn(session, seats[a.seat], turn_id(n, i), a, key) for i, a in part),
             )
-            sendings.append(Sending(queue, turn_id(n, part[0][0]), work))
+            sendings.append(Sending(queue, turn_id(n, whole[0][0]), work))
     return sendings
 
 

@@ -37,6 +37,12 @@ def reservation(seat: Seat, caps: Caps) -> Reservation:
     return Reservation(caps.input_tokens + caps.output_tokens, 1, price / 1e6).times(caps.calls)
 
 
+def pays_for_tries(seat: Seat, budget: Budget) -> bool:
+    """Whether each further try of a turn of this seat is accounted for before it is begun: it may cost tokens or money,
+    or calls are limited. Else what its worker reports afterwards will do."""
+    return seat.metered or budget.calls is not None
+
+
 def total(parts: Iterable[Reservation]) -> Reservation:
     """Sum of reservations."""
     result = Reservation()

@@ -23,7 +23,7 @@ from schemas.post import (
 from schemas.presence import Workers
 from schemas.session import Document
 from schemas.turn import Answer, Documents, FetchDocuments
-from schemas.wire import decode
+from schemas.wire import Json, decode
 
 _PAGE_BYTES = 1_000_000
 _MOST_ROWS = 1_000
@@ -110,10 +110,10 @@ class Desk:
 
     async def _log(self, asked: ReadLog, sid: str) -> LogPage:
         entries = await self._sessions.entries(sid, asked.n)
-        page: list[str] = []
+        page: list[Json] = []
         size = 0
         for entry in entries:
-            size += len(entry.encode()) + 64
+            size += len(bytes(entry))
             if page and size > 3 * _PAGE_BYTES:
                 return LogPage(entries=tuple(page), more=True)
             page.append(entry)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.budget import Ledger, Reservation, reservation, shortfall, total
+from coordinator.budget import Ledger, Reservation, pays_for_tries, reservation, shortfall, total
 from coordinator.commands import AskSeat, Finish, Rephrase, SayOn, Stop, Wish
 from coordinator.table import (
     Answered,
@@ -141,7 +141,7 @@ def _on_replied(draft: "_Draft", event: log.Replied) -> None:
     a = turn.ask
     if a.deadline_ns < draft.at_ns:
         raise Illegal(f"turn {event.turn}: its deadline passed {(draft.at_ns - a.deadline_ns) / 1e9:.3f} s ago")
-    if event.deliveries > 1:
+    if event.deliveries > 1 and not pays_for_tries(draft.seat(a.seat), draft.opened.budget):
         draft.lose(turn, min(event.deliveries, _MOST_DELIVERIES) - 1)
     body: Any = None
     error = event.error
@@ -171,6 +171,21 @@ def _on_timer(draft: "_Draft", event: log.TimerFired) -> None:
         draft.miss(turn, f"no reply within {draft.opened.turn_timeout_s:g} s")
 
 
+def _on_redelivered(draft: "_Draft", event: log.Redelivered) -> None:
+    """The earlier try may have used all of its reservation, so it is booked as lost and the turn needs another one. It
+    is missed where that does not fit: its worker is told that it is closed, and pays nothing."""
+    turn = draft.turns.get(event.turn)
+    if turn is None:
+        raise Illegal(f"turn {event.turn} is not open")
+    if turn.ask.deadline_ns < draft.at_ns:
+        raise Illegal(f"turn {event.turn}: its deadline passed")
+    short = draft.no_more(turn)
+    draft.lose(turn)
+    if short:
+        del draft.turns[turn.id]
+        draft.miss(turn, f"the worker that had it was lost, and another try does not fit: {short}")
+
+
 def _on_cancelled(draft: "_Draft", event: log.Cancelled) -> None:
     """Ends the session in any phase. A stop decision that has fallen stands: it closes with that, without a final
     turn."""
@@ -190,6 +205,7 @@ _ON: dict[type, Callable[["_Draft", Any], None]] = {
     log.Opened: _on_opened,
     log.Replied: _on_replied,
     log.TimerFired: _on_timer,
+    log.Redelivered: _on_redelivered,
     log.Cancelled: _on_cancelled,
     log.Spoke: _on_spoke,
 }
@@ -322,8 +338,7 @@ class _Draft:
     def again(self, turn: OpenTurn, error: str) -> None:
         """A bad reply: a new turn with the error, as long as attempts, time and budget allow."""
         a = turn.ask
-        more = reservation(self.seat(a.seat), a.caps)
-        fits = not self.time_is_over() and not shortfall(self.opened.budget, self.ledger, self.reserved(a.final), more)
+        fits = not self.time_is_over() and not self.no_more(turn)
         if fits and a.attempt < self.protocol.attempts(self.session.settings):
             error = error[:_ERROR_CHARS]
             self.commands.append(
@@ -331,6 +346,12 @@ class _Draft:
             )
         else:
             self.miss(turn, error)
+
+    def no_more(self, turn: OpenTurn) -> str:
+        """Which limit one more turn like this would pass; empty if it fits."""
+        a = turn.ask
+        more = reservation(self.seat(a.seat), a.caps)
+        return shortfall(self.opened.budget, self.ledger, self.reserved(a.final), more)
 
     def deadline(self) -> int:
         at = self.at_ns + int(self.opened.turn_timeout_s * 1e9)

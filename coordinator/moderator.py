@@ -14,35 +14,33 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Self
 
+import msgspec
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from bus import streams, subjects
 from bus.channels import may_submit
 from bus.connection import Connection
-from bus.errors import BusError
+from bus.errors import BusError, PayloadTooLarge
 from bus.log import Asides
-from bus.work import Delivery, Pull
 from coordinator import briefing
-from coordinator.admission import admit
+from coordinator.budget import pays_for_tries
 from coordinator.desk import Desk
-from coordinator.machine import Inadmissible, Protocol
+from coordinator.intake import BadSessionId, Intake
+from coordinator.machine import Protocol
 from coordinator.presence import Presence
 from coordinator.sessions import Held, Sessions, Taken
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
 from schemas.presence import Announcement
-from schemas.session import CancelSession, OpenSession, Submission, TimerDue
+from schemas.session import SESSION_ID
 from schemas.turn import Answer, Check, Checked, Reply, Say, Speak
 from schemas.wire import SchemaError, compact, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
-_IN_ROOM = 256
 _PER_AUTHOR = 512
 _ALL = 8_192
-_YOUNG_S = 3.0
-"""So long after its start a moderator waits for announcements before it refuses a session for want of a worker."""
 
 
 class Moderator:
@@ -59,9 +57,11 @@ class Moderator:
         in_ack_wait_s: float = 8.0,
         work_ack_wait_s: float = 8.0,
         turns_per_message: int = 1,
+        log_max_age_s: float = streams.LOG_MAX_AGE_S,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         self._connection = connection
+        self._log_max_age_s = log_max_age_s
         self._key = token_key
         self._metrics = metrics
         self._protocols = protocols
@@ -81,9 +81,9 @@ class Moderator:
         self._tasks: set[asyncio.Task[None]] = set()
         self._subs: list[Subscription] = []
         self._started = 0.0
-        self._pull = Pull(
-            connection, "IN", streams.MODERATORS, room=_IN_ROOM, on_message=self._on_submission,
-            on_nobody=self._ensure_streams,
+        self._intake = Intake(
+            connection, sessions=self.sessions, asides=self._asides, presence=self.presence, protocols=protocols,
+            metrics=metrics, spawn=self._spawn, ensure_streams=self._ensure_streams,
         )  # fmt: skip
 
     @property
@@ -91,6 +91,8 @@ class Moderator:
         """None when it serves; else what is missing."""
         if not self._started:
             return "starting"
+        if not self._intake.alive:
+            return "it takes no submissions any more"
         return None if self._connection.nc.is_connected else "no connection to the bus"
 
     async def __aenter__(self) -> Self:
@@ -113,13 +115,13 @@ class Moderator:
             self._subs.append(await self._connection.subscribe(subject, handler, queue=queue))
         await self._connection.publish(subjects.CALL, b"")
         await self._connection.nc.flush()
-        await self._pull.start()
+        await self._intake.start()
         self._connection.on_reconnect.append(self._after_reconnect)
         self._started = time.monotonic()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._pull.stop()
+        await self._intake.stop()
         with contextlib.suppress(ValueError):
             self._connection.on_reconnect.remove(self._after_reconnect)
         for sub in self._subs:
@@ -131,7 +133,9 @@ class Moderator:
             task.cancel()
 
     async def _ensure_streams(self) -> None:
-        await streams.ensure_streams(self._connection, ack_wait_s=self._in_ack_wait_s)
+        await streams.ensure_streams(
+            self._connection, ack_wait_s=self._in_ack_wait_s, log_max_age_s=self._log_max_age_s
+        )
         for queue in self._queues:
             await streams.ensure_queue(self._connection, queue, ack_wait_s=self._work_ack_wait_s)
 
@@ -162,6 +166,9 @@ class Moderator:
             # The author where the subject names one; else the channel, which is as far as the broker tells readers
             # apart.
             who = ".".join(parts[1:-1]) or parts[0]
+            if parts[-1] and not SESSION_ID.fullmatch(parts[-1]):
+                self._spawn(self._answer(msg, Answer(verdict="refused", why=str(BadSessionId(parts[-1])))))
+                return
             if self._serving[who] >= _PER_AUTHOR or len(self._tasks) >= _ALL:
                 self._metrics.submissions.labels(kind="request", verdict="busy").inc()
                 self._spawn(self._answer(msg, Answer(verdict="busy")))
@@ -174,6 +181,9 @@ class Moderator:
                 self._metrics.reads.labels(kind=read).inc()
             try:
                 answer = await handler(msg, *parts)
+            except PayloadTooLarge as error:
+                await self._put_aside(msg.subject, parts[-1], f"request-{time.time_ns()}", f"raised: {error}", msg.data)
+                answer = Answer(verdict="refused", why=str(error))
             except BusError as error:
                 _LOGGER.warning("not answered: %s", error, extra={"subject": msg.subject})
                 return  # silence is retried
@@ -259,26 +269,48 @@ class Moderator:
         held = await self.sessions.look(sid, fresh=True)
         fault = self._not_its_turn(held, author, sid, check.turn, check.token)
         if not fault and held.session is not None and check.turn in held.session.turns:
-            self._metrics.checks.labels(open="yes").inc()
-            return Checked(open=True)
+            fault = await self._pay_for(sid, check, held)
+            if not fault and check.turn in held.session.turns:
+                self._metrics.checks.labels(open="yes").inc()
+                return Checked(open=True)
         self._metrics.checks.labels(open="no").inc()
         if f"turn:{check.turn}" in held.causes:
             # Whoever stored its reply may have died before the effects were out.
-            await self.sessions.reissue_last(sid)
+            await self.sessions.reissue(sid, f"turn:{check.turn}")
         return Checked(open=False, why=fault or f"turn {check.turn} is not open")
+
+    async def _pay_for(self, sid: str, check: Check, held: Held) -> str:
+        """Account for another try of an open turn before its worker pays for it, where an earlier one may have been
+        begun; why that cannot be, or empty.
+
+        The server counts deliveries, but a killed one forgets the last ones: what was decided before this process's
+        connection was made may have been delivered before whatever the count says.
+        """
+        session, cause = held.session, f"try:{check.turn}:{check.attempt}"
+        assert session is not None
+        first = check.deliveries <= 1 and check.decided_ns > self._connection.connected_at_ns
+        if not check.attempt or first or cause in held.causes:
+            return ""
+        seat = next(s for s in session.opened.seats if s.seat == session.turns[check.turn].ask.seat)
+        if not pays_for_tries(seat, session.opened.budget):
+            return ""
+        return (await self.sessions.take(sid, cause, log.Redelivered(turn=check.turn))).why
 
     def _on_erased(self, msg: Msg) -> None:
         self.sessions.forget(subjects.parse_log(msg.subject)[0])
 
     def _on_here(self, msg: Msg) -> None:
+        """The broker pins queue and role; a payload that says otherwise is worth nothing."""
         try:
-            queue = subjects.parse_here(msg.subject)
+            role, queue = subjects.parse_here(msg.subject)
             announcement = decode(msg.data, Announcement)
         except (SchemaError, subjects.BadSubject) as error:
-            self._spawn(self._put_aside(msg.subject, "", f"here-{time.time_ns()}", f"undecodable: {error}", msg.data))
+            self._metrics.aside.labels(kind="undecodable").inc()
+            _LOGGER.info("an announcement that cannot be read: %s", error)
             return
-        if announcement.queue != queue:
-            return  # the broker pins the subject; a payload that says otherwise is worth nothing
+        if announcement.queue != queue or role not in announcement.roles:
+            return
+        announcement = msgspec.structs.replace(announcement, roles=(role,))
         if queue not in self._queues:
             self._queues.add(queue)
             self._spawn(self._ensure_queue(announcement))
@@ -293,101 +325,3 @@ class Moderator:
             _LOGGER.warning("no consumer for queue %s: %s", announcement.queue, error)
             return
         self.presence.hear(announcement)
-
-    # -- IN
-    def _on_submission(self, delivery: Delivery) -> None:
-        self._spawn(self._take_submission(delivery))
-
-    async def _take_submission(self, delivery: Delivery) -> None:
-        """One message of IN: taken, refused or put aside, and acknowledged only after that is stored."""
-        cause = f"in:{delivery.seq}"
-        sid = ""
-        settle = b"+ACK"
-        try:
-            try:
-                channel, author, sid = subjects.parse_inbox(delivery.subject)
-                submission: Submission = decode(delivery.data, Submission)  # type: ignore[arg-type]
-                with logs.session(sid), tracing.process("in", delivery.subject, headers=delivery.headers, session=sid):
-                    await self._submitted(channel, author, sid, cause, submission)
-            except BusError as error:
-                _LOGGER.warning("submission left for another try: %s", error)
-                settle = b""
-            except (SchemaError, subjects.BadSubject) as error:
-                await self._asides_or_raise(delivery, sid, cause, f"undecodable: {error}")
-                settle = b"+TERM"
-            except Exception as error:
-                _LOGGER.exception("handling raised", extra={"subject": delivery.subject})
-                await self._asides_or_raise(delivery, sid, cause, f"raised: {type(error).__name__}: {error}")
-                settle = b"+TERM"
-            if settle:
-                await self._pull.settle(delivery, settle)
-        except BusError as error:
-            _LOGGER.warning("submission not settled: %s", error)
-        finally:
-            self._pull.release()
-
-    async def _asides_or_raise(self, delivery: Delivery, sid: str, cause: str, why: str) -> None:
-        self._metrics.aside.labels(kind="undecodable" if why.startswith("undecodable") else "raised").inc()
-        await self._asides.put(sid, delivery.subject, cause, why, delivery.data, time.time_ns())
-
-    async def _submitted(self, channel: str, author: str, sid: str, cause: str, submission: Submission) -> None:
-        what = type(submission).__name__
-        if not may_submit(channel, submission):
-            await self._refused(sid, cause, "open", author, "", f"channel {channel} takes no {what}")
-            return
-        match submission:
-            case OpenSession():
-                await self._open(author, sid, cause, submission)
-            case CancelSession():
-                taken = await self.sessions.take(
-                    sid, cause, log.Cancelled(author=author, reason=submission.reason[:500])
-                )
-                if not taken.accepted:
-                    await self._refused(sid, cause, "cancel", author, "", taken.why)
-            case TimerDue():
-                held = await self.sessions.find(sid)
-                if held is not None and held.session is not None and not held.session.closed:
-                    await self.sessions.reissue_last(sid)
-                    await self.sessions.take(sid, cause, log.TimerFired())
-        self._metrics.submissions.labels(kind=what, verdict="accepted").inc()
-
-    async def _refused(self, sid: str, cause: str, what: str, author: str, field: str, why: str) -> None:
-        _LOGGER.info("refused: %s", why)
-        await self.sessions.refuse(
-            sid, log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=time.time_ns())
-        )
-
-    async def _open(self, author: str, sid: str, cause: str, request: OpenSession) -> None:
-        held = await self.sessions.look(sid, fresh=True)
-        if cause in held.causes:
-            await self.sessions.reissue_last(sid)
-            return
-        protocol = self._protocols.get(request.protocol)
-        if protocol is None:
-            known = ", ".join(sorted(self._protocols))
-            why = f"protocol: got {request.protocol!r}, known are {known}"
-            self._metrics.sessions_refused.labels(protocol="unknown").inc()
-            await self._refused(sid, cause, "open", author, "protocol", why)
-            return
-        seed = request.seed if request.seed is not None else secrets.randbits(53)
-        try:
-            opened = await self._admit(protocol, request, seed, author)
-            taken = await self.sessions.open(sid, cause, opened)
-        except (Inadmissible, briefing.Leak) as error:
-            self._metrics.sessions_refused.labels(protocol=protocol.name).inc()
-            await self._refused(sid, cause, "open", author, getattr(error, "field", ""), str(error))
-            return
-        if not taken.accepted:
-            await self._refused(sid, cause, "open", author, "session", taken.why)
-
-    async def _admit(self, protocol: Protocol, request: OpenSession, seed: int, author: str) -> log.Opened:
-        """The opening event; while this process is young, a missing worker may only not have been heard yet."""
-        until = self._started + _YOUNG_S
-        while True:
-            try:
-                return admit(protocol, request, self.presence.alive(), seed, author)
-            except Inadmissible as error:
-                left = until - time.monotonic()
-                if left <= 0 or not error.field.startswith("seats"):
-                    raise
-                await self.presence.change(left)

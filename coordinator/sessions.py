@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -23,14 +23,14 @@ from bus.log import Log, Stored
 from bus.streams import purge_session
 from bus.timers import Timers
 from coordinator import briefing
-from coordinator.machine import Illegal, MachineError, Protocol, Session, begin, record, record_opening, step
+from coordinator.machine import Illegal, MachineError, Protocol, Session, record, record_opening
 from coordinator.measures import note
 from observability.metrics import Metrics
 from observability.tracing import inject
 from schemas import log
 from schemas.post import SessionRow
 from schemas.stops import STOPS
-from schemas.wire import decode, encode
+from schemas.wire import Json, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 _TRACER = trace.get_tracer(__name__)
@@ -103,7 +103,10 @@ class Sessions:
         self._most = most
         self._checkpoint = checkpoint
         self._held: OrderedDict[str, Held] = OrderedDict()
-        self._closed: deque[str] = deque()
+        self._rows: dict[str, SessionRow] = {}
+        self._rows_to = 0
+        self._listing = asyncio.Lock()
+        self._closed: OrderedDict[str, None] = OrderedDict()
 
     # -- looking
     async def look(self, sid: str, *, fresh: bool = False) -> Held:
@@ -128,6 +131,7 @@ class Sessions:
                 if candidate.lock.locked():
                     break
                 del self._held[oldest]
+            self._metrics.sessions_cached.set(len(self._held))
         else:
             self._held.move_to_end(sid)
         return held
@@ -140,24 +144,34 @@ class Sessions:
         return bool(stored)
 
     def _fold(self, sid: str, held: Held, message: Stored) -> None:
-        held.last_seq = message.seq
+        """Take one message of the log; a message that cannot be taken changes nothing, now and at every later look."""
         if message.kind == subjects.REFUSED:
             refused = decode(message.data, log.Refused)
             held.refusals[refused.cause] = refused
-            return
-        if message.kind == subjects.ERASED:
+        elif message.kind == subjects.ERASED:
             held.empty()
-            return
-        entry = decode(message.data, log.Entry)
+        else:
+            self._fold_entry(sid, held, decode(message.data, log.Entry))
+        held.last_seq = message.seq
+
+    def _fold_entry(self, sid: str, held: Held, entry: log.Entry) -> None:
         if isinstance(entry.event, log.Opened):
             protocol = self._protocol(entry.event.protocol)
-            session, commands = begin(protocol, sid, entry.event, entry.at_ns)
+            if entry.event.version != protocol.version:
+                raise BrokenLog(
+                    f"session {sid}: {protocol.name} {entry.event.version}, this moderator has {protocol.version}"
+                )
+            session, again = record_opening(protocol, sid, entry.event, entry.at_ns, entry.cause)
         else:
             if held.session is None or held.protocol is None or entry.n != held.session.n:
                 raise BrokenLog(f"session {sid}: entry {entry.n} does not follow")
             protocol = held.protocol
-            session, commands = step(protocol, held.session, entry.event, entry.at_ns)
-        self._keep(held, protocol, session, commands, entry.n, entry.cause, entry.digest)
+            session, again = record(protocol, held.session, held.digest, entry.event, entry.at_ns, entry.cause)
+        if again.digest != entry.digest:
+            raise BrokenLog(f"session {sid}: entry {entry.n} recomputes to something else")
+        self._keep(held, protocol, session, again.commands, entry.n, entry.cause, entry.digest)
+        if session.closed:
+            self._retire(sid, held)
 
     def _protocol(self, name: str) -> Protocol:
         protocol = self._protocols.get(name)
@@ -179,8 +193,9 @@ class Sessions:
         held.session = session
         held.digest = chain
         held.causes[cause] = n
-        held.last = commands
-        held.last_n = n
+        if commands:
+            held.last = commands
+            held.last_n = n
 
     # -- one transition
     async def open(self, sid: str, cause: str, opened: log.Opened) -> Taken:
@@ -191,7 +206,7 @@ class Sessions:
                 if cause in held.causes:
                     await self._again(sid, held, held.causes[cause])
                     return Taken(True, held.causes[cause], again=True)
-                if held.last_seq:
+                if held.session is not None or held.erased:
                     return Taken(False, why=f"session {sid} exists already")
                 protocol = self._protocol(opened.protocol)
                 session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
@@ -281,14 +296,20 @@ class Sessions:
         if self._checkpoint is not None:
             self._checkpoint("effected", sid)
         if session.closed:
-            self._forget_oldest(sid)
+            self._retire(sid, held)
         return True
 
-    def _forget_oldest(self, sid: str) -> None:
-        self._closed.append(sid)
-        if len(self._closed) > _CLOSED_KEPT:
-            self._held.pop(self._closed.popleft(), None)
-        self._metrics.sessions_cached.set(len(self._held))
+    def _retire(self, sid: str, held: Held) -> None:
+        """A closed session's documents are asked for by nobody; and only so many closed sessions stay folded."""
+        assert held.session is not None
+        bare = msgspec.structs.replace(held.session.opened, documents=())
+        held.session = msgspec.structs.replace(held.session, opened=bare)
+        self._closed[sid] = None
+        self._closed.move_to_end(sid)
+        while len(self._closed) > _CLOSED_KEPT:
+            oldest, _ = self._closed.popitem(last=False)
+            if oldest != sid:
+                self._held.pop(oldest, None)
 
     @staticmethod
     def _closing_row(session: Session, entry: log.Entry) -> SessionRow | None:
@@ -311,23 +332,27 @@ class Sessions:
             turns_per_message=self._turns_per_message,
         )  # fmt: skip
 
-    async def _again(self, sid: str, held: Held, n: int) -> None:
+    async def _again(self, sid: str, held: Held, n: int, *, timer: bool = True) -> None:
         """Carry transition `n`'s effects out once more, marked re-issued: the first time may not have got out."""
         commands = held.last
         if n != held.last_n:
-            stored = [s for s in await self._log.read(sid) if s.kind != subjects.REFUSED]
+            beside = (subjects.REFUSED, subjects.ERASED)
+            stored = [s for s in await self._log.read(sid) if s.kind not in beside]
             commands = decode(stored[n].data, log.Entry).commands
         assert held.session is not None
         self._metrics.effects_reissued.inc()
         sendings = self._build(held.session, n, commands, held.session.at_ns, reissued=True)
+        if not timer:
+            commands = tuple(c for c in commands if not isinstance(c, log.SetTimer))
         await self._carry_out(sid, held, n, commands, sendings, reissued=True)
 
-    async def reissue_last(self, sid: str) -> None:
-        """Carry the last transition's effects out once more: a timer fired, or a turn that it closed is asked after."""
+    async def reissue(self, sid: str, cause: str = "", *, timer: bool = True) -> None:
+        """Carry a transition's effects out once more: that of a cause (it may have been stored by a process that died
+        before they were out), or the last one (a timer fired, and sets itself again)."""
         held = await self.look(sid)
         async with held.lock:
             if held.session is not None:
-                await self._again(sid, held, held.last_n)
+                await self._again(sid, held, held.causes[cause] if cause else held.last_n, timer=timer)
 
     async def _carry_out(
         self, sid: str, held: Held, n: int, commands: tuple[log.Command, ...], sendings: list[briefing.Sending],
@@ -336,22 +361,13 @@ class Sessions:
         """Turns, posts and the timer of one transition; idempotent by ids made from the log position."""
         session = held.session
         assert session is not None
-        stores = []
-        for sending in sendings:
-            headers: dict[str, str] = {}
-            inject(headers)
-            subject = subjects.work(sending.queue, sid, sending.number)
-            data = encode(sending.work)
-            stores.append((subject, data, f"{sid}-{sending.number}", headers))
         number = self._first_post(session, n)
         for command in commands:
             if isinstance(command, log.Say):
                 post = session.posts[number]
                 number += 1
                 await self._connection.publish(subjects.channel(sid, post.channel), encode(post))
-        effects: list[Coroutine[Any, Any, Any]] = [
-            self._connection.store(at, data, msg_id=id_, headers=headers) for at, data, id_, headers in stores
-        ]
+        effects: list[Coroutine[Any, Any, Any]] = [self._send(sid, sending, reissued) for sending in sendings]
         for i, command in enumerate(commands):
             if isinstance(command, log.SetTimer) and not session.closed and session.timer_ns == command.at_ns:
                 effects.append(self._timers.arm(sid, command.at_ns, f"{sid}-{n}-{i}{'-again' if reissued else ''}"))
@@ -361,6 +377,18 @@ class Sessions:
             await effects[0]
         elif effects:
             await asyncio.gather(*effects)
+
+    async def _send(self, sid: str, sending: briefing.Sending, reissued: bool) -> None:
+        """One WORK message. Sent again, it is stored only if the first is not there any more: however late that is."""
+        headers: dict[str, str] = {}
+        inject(headers)
+        subject = subjects.work(sending.queue, sid, sending.number)
+        data = encode(sending.work)
+        if not reissued:
+            await self._connection.store(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
+            return
+        with contextlib.suppress(Conflict):
+            await self._connection.store(subject, data, expected_last=(subject, 0), headers=headers)
 
     async def _clear_timer(self, sid: str) -> None:
         with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
@@ -379,14 +407,16 @@ class Sessions:
         return low
 
     # -- for owners
-    async def entries(self, sid: str, n: int) -> list[str]:
+    async def entries(self, sid: str, n: int) -> list[Json]:
         """Entries from transition `n` on, exactly as stored."""
         beside = (subjects.REFUSED, subjects.ERASED)
-        return [s.data.decode() for s in await self._log.read(sid) if s.kind not in beside][n:]
+        return [msgspec.Raw(s.data) for s in await self._log.read(sid) if s.kind not in beside][n:]
 
     async def rows(self) -> list[SessionRow]:
-        """One row a session, the oldest first."""
-        return await self._log.rows()
+        """One row a session, in the order of their openings; only what is new since the last time is read."""
+        async with self._listing:
+            self._rows_to = await self._log.rows(self._rows, self._rows_to)
+        return list(self._rows.values())
 
     async def erase(self, sid: str, author: str) -> Taken:
         """Remove a closed session's texts: its log but for one message that says so, its turns, its timer, what was put

@@ -139,6 +139,28 @@ class Role:
 
 
 @dataclass(frozen=True)
+class Planned:
+    """Turns that one seat may be asked."""
+
+    seat: str
+    kind: str
+    caps: Caps
+    turns: int = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Turns that a session may come to; known before it begins."""
+
+    rounds: int
+    """The cap."""
+    least: tuple[Planned, ...]
+    """One round that ends it, every turn asked once."""
+    most: tuple[Planned, ...]
+    """All rounds of the cap, every turn as often as it may be asked."""
+
+
+@dataclass(frozen=True)
 class Protocol:
     """One protocol: data and pure functions. Registered in coordinator.protocols."""
 
@@ -165,6 +187,8 @@ class Protocol:
     outcome: Callable[[State, View], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
     """(outcome, rounds) of the result frame."""
     attempts: Callable[[Any], int]
+    plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
+    """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     readers: tuple[str, ...] = ()
     """Roles whose seats all hold every document dealt to nobody; none: the seats of the first role take them in
     turn."""

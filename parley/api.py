@@ -2,7 +2,7 @@
 
 import asyncio
 import difflib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from parley.errors import BadInput, Unreachable
 from parley.stack import OWNER, Lease, Stack, rows_of
 from schemas.post import Live, Post
 from schemas.result import Result
-from schemas.session import Budget, OpenSession
+from schemas.session import Budget, Document, OpenSession, Seat
 from schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class Parley:
     async def start(self, question: str, **given: Any) -> Session:
         """Open a session; takes what `request` takes. Returns once a moderator has taken it.
 
+        With `continues`, the id of a finished session, what that one came to is among the documents (owners only).
+
         Raises
         ------
         BadInput
@@ -65,7 +67,27 @@ class Parley:
         Unreachable
             No moderator answered.
         """
+        if given.get("continues"):
+            given["previous"] = await self.previous(given["continues"])
         return Session(self.client, await self.client.open(request(question, **given)))
+
+    async def previous(self, sid: str) -> Document:
+        """What a finished session came to, as a document for the one that follows it up.
+
+        Raises
+        ------
+        BadInput
+            There is no such session, it is still open, or was erased; or the credentials are no owner's.
+        """
+        from parley import follow_up
+        from parley.records import Record
+
+        if not self.client.owner:
+            raise BadInput("continue", "an owner's credentials are needed to read an earlier session")
+        entries = await self.client.log(sid)
+        if not entries:
+            raise BadInput("continue", f"there is no session {sid}, or nothing is left of it")
+        return follow_up.document(Record(sid=sid, entries=tuple(entries)))
 
     async def ask(self, question: str, **given: Any) -> Result:
         """Open a session, wait until it is closed; what it came to. Raises as `start`."""
@@ -81,6 +103,9 @@ def request(
     budget: Budget | Mapping[str, Any] | None = None,
     seed: int | None = None,
     turn_timeout_s: float = 120.0,
+    seats: Sequence[Seat] = (),
+    previous: Document | None = None,
+    continues: str = "",
 ) -> OpenSession:
     """A session as it is submitted, checked as far as it can be without a moderator.
 
@@ -92,6 +117,10 @@ def request(
         The protocol's settings; what is absent has its default.
     budget
         Limits: tokens, calls, cost_usd, seconds.
+    seats
+        Who sits where; none: the queues that are alive.
+    previous, continues
+        For a follow-up: what an earlier session came to (parley.follow_up), and its id.
 
     Raises
     ------
@@ -102,18 +131,16 @@ def request(
     try:
         build_settings(found, settings or {})
         limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
-        checked = OpenSession(
-            question=question, protocol=protocol, settings=dict(settings or {}), budget=limits, seed=seed,
-            turn_timeout_s=turn_timeout_s,
-        )  # fmt: skip
-        if evidence is None:
+        given = {
+            "question": question, "protocol": protocol, "settings": dict(settings or {}), "budget": limits,
+            "seed": seed, "turn_timeout_s": turn_timeout_s, "seats": tuple(seats), "continues": continues,
+        }  # fmt: skip
+        checked = OpenSession(**given)  # type: ignore[arg-type]  # before a folder is read
+        if evidence is None and previous is None:
             return checked
         roles = [role.name for role in found.roles]
-        documents = evidence_folder.read(Path(evidence), roles)
-        return OpenSession(
-            question=question, protocol=protocol, settings=checked.settings, budget=limits, seed=seed,
-            turn_timeout_s=turn_timeout_s, documents=documents,
-        )  # fmt: skip
+        documents = () if evidence is None else evidence_folder.read(Path(evidence), roles)
+        return OpenSession(**given, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
     except (Inadmissible, InvalidValue) as error:
         raise BadInput(error.field, str(error)) from error
     except TypeError as error:
@@ -192,6 +219,7 @@ async def local(
 @asynccontextmanager
 async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["Client"]:
     """A client over a connection of its own. Raises as `connect`."""
+    from bus.accounts import OWNER as OWNER_KIND
     from bus.accounts import load_credentials
     from bus.connection import connect as connect_bus
     from parley.client import Client
@@ -208,4 +236,5 @@ async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["
     except BusError as error:
         raise Unreachable(str(error)) from error
     async with connection:
-        yield Client(connection, credentials.user, url=connection.url, patience_s=patience_s)
+        owner = credentials.kind == OWNER_KIND
+        yield Client(connection, credentials.user, url=connection.url, patience_s=patience_s, owner=owner)

@@ -3,6 +3,7 @@ named."""
 
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 import sys
@@ -14,19 +15,26 @@ from typing import Any, TypeVar
 import msgspec
 
 from bus.errors import BusError
+from coordinator.estimate import Estimate
+from parley import estimating, panel
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request
 from parley.errors import BadInput, ParleyError
 from parley.settings import Settings
-from parley.stack import OWNER, AgentRow, Lease, Stack, default_state, rows_of
+from parley.stack import OWNER, Lease, Stack, default_state
 from parley.view import View, choose
 from schemas.post import Post
 from schemas.result import Result
-from schemas.session import OpenSession
+from schemas.session import SESSION_ID, OpenSession
 from schemas.stops import STOPS
 
+replace = msgspec.structs.replace
 T = TypeVar("T")
 INTERRUPTED = 130
 _LOG_S = 0.4
+_WORKERS_EVERY = 3
+"""Looks at the log between two at who is there."""
+_HEARD_S = 2.0
+"""A moderator that has listened for less may not have heard everybody."""
 _CANCEL_S = 3.0
 
 
@@ -44,12 +52,18 @@ class Ended(Exception):
 
 def request_of(settings: Settings, question: str, evidence: Path | None) -> OpenSession:
     """The session that the settings describe, checked. Raises BadInput."""
-    known_protocol(settings.protocol)
+    found = panel.of(settings)
+    protocol = found.protocol if found else settings.protocol
+    known_protocol(protocol)
+    given = dict(getattr(settings, protocol, {}))
+    if found and protocol == "consensus":
+        given.setdefault("panel", sum(s.role == "panelist" for s in found.seats))
     return request(
         question,
-        protocol=settings.protocol,
+        protocol=protocol,
         evidence=evidence,
-        settings=getattr(settings, settings.protocol, {}),
+        settings=given,
+        seats=found.seats if found else (),
         budget=settings.budget.model_dump(),
         seed=settings.seed,
         turn_timeout_s=settings.turn_timeout_s,
@@ -59,12 +73,10 @@ def request_of(settings: Settings, question: str, evidence: Path | None) -> Open
 def stack_of(settings: Settings) -> Stack:
     """The embedded stack that the settings describe."""
     section = settings.stack
-    if section.agents:
-        rows = tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
-    else:
-        size = getattr(settings, settings.protocol, {}).get("panel", 3)
-        rows = rows_of(settings.protocol, size, copies=section.copies)
-    return Stack(agents=rows, moderators=section.moderators, ack_wait_s=section.ack_wait_s)
+    return Stack(
+        agents=panel.rows(settings), moderators=section.moderators, ack_wait_s=section.ack_wait_s,
+        log_max_age_s=settings.retention.log_days * 86_400,
+    )  # fmt: skip
 
 
 @asynccontextmanager
@@ -90,8 +102,49 @@ async def front(settings: Settings, *, ephemeral: bool = False, patience_s: floa
             yield Parley(client, lease)
 
 
-async def ask(settings: Settings, opening: OpenSession, view: View, *, ephemeral: bool = False) -> Result:
-    """Run one session to its end.
+def expected(settings: Settings, opening: OpenSession) -> Estimate | None:
+    """What the session may come to on the embedded stack, before anything starts; None on a bus that runs elsewhere.
+
+    Raises
+    ------
+    BadInput
+        It could not be opened on that stack; a model cannot be made.
+    """
+    if settings.nats.url:
+        return None
+    return estimating.of(opening, [panel.announced(row) for row in panel.rows(settings)])
+
+
+async def _expected_there(parley: Parley, opening: OpenSession) -> Estimate:
+    """What it may come to with the workers that are alive. Raises BadInput, Unreachable."""
+    if not parley.client.owner:
+        raise BadInput("creds", "an estimate asks who is there, which takes an owner's credentials")
+    return estimating.of(opening, (await parley.client.workers()).workers)
+
+
+def dry_run(settings: Settings, question: str, evidence: Path | None) -> Estimate:
+    """What the session may come to; nothing is started, and on a bus that runs elsewhere nothing is opened.
+
+    Raises
+    ------
+    BadInput
+        It could not be opened, and why.
+    Unreachable
+        The bus is not there.
+    """
+    opening = request_of(settings, question, evidence)
+
+    async def there() -> Estimate:
+        async with front(settings) as parley:
+            return await _expected_there(parley, opening)
+
+    return expected(settings, opening) or run(there())
+
+
+async def ask(
+    settings: Settings, opening: OpenSession, view: View, *, ephemeral: bool = False, continues: str = ""
+) -> Result:
+    """Run one session to its end. `continues`: a finished session whose result is context.
 
     Raises
     ------
@@ -103,10 +156,23 @@ async def ask(settings: Settings, opening: OpenSession, view: View, *, ephemeral
         It could not be opened, or its result could not be had.
     """
     async with front(settings, ephemeral=ephemeral) as parley:
+        if continues:
+            previous = await parley.previous(continues)
+            opening = replace(opening, documents=(*opening.documents, previous), continues=continues)
+        if parley.lease is None and parley.client.owner:
+            _announce(await _expected_there(parley, opening), view)
         sid = await parley.client.open(opening)
-        view.opened(sid, opening.protocol, opening.question)
+        view.opened(sid, opening.protocol, opening.question, opening.continues)
         remote = parley.lease is None or parley.lease.running().permanent
         return await follow(parley, sid, view, can_leave=remote)
+
+
+def _announce(found: Estimate, view: View) -> None:
+    """Refuse what does not fit one round; say what priced models may cost."""
+    estimating.refuse(found)
+    if estimating.costs(found):
+        for text in estimating.words(found):
+            view.note(text)
 
 
 async def follow(parley: Parley, sid: str, view: View, *, can_leave: bool, owns: bool = True) -> Result:
@@ -149,15 +215,19 @@ async def _show(session: Session, view: View) -> Result:
 
 async def _watch_log(parley: Parley, sid: str, view: View) -> None:
     """Who was asked and what was used, where the credential may read the log."""
-    if not view.wants_log:
+    if not view.wants_log or not parley.client.owner:
         return
     read = 0
     with contextlib.suppress(ParleyError, BusError):
-        while True:
+        for look in itertools.count():
             entries = await parley.client.log(sid, read)
             for entry in entries:
                 view.entry(entry)
             read += len(entries)
+            if look % _WORKERS_EVERY == 0:
+                there = await parley.client.workers()
+                if there.listening_s > _HEARD_S:
+                    view.workers(frozenset(w.queue for w in there.workers))
             await asyncio.sleep(_LOG_S)
 
 
@@ -236,13 +306,30 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 
 def ask_command(
-    settings: Settings, question: str, evidence: Path | None, *, json: bool, quiet: bool, plain: bool, ephemeral: bool
+    settings: Settings,
+    question: str,
+    evidence: Path | None,
+    *,
+    json: bool,
+    quiet: bool,
+    plain: bool,
+    ephemeral: bool,
+    continues: str = "",
 ) -> tuple[int, Result | None]:
     """The whole command: (exit status, result). Checks everything that can be checked before anything is started."""
     opening = request_of(settings, question, evidence)
+    if continues and ephemeral:
+        raise BadInput("continue", f"--ephemeral keeps nothing, so there is no session {continues} to go on from")
+    if continues and not SESSION_ID.fullmatch(continues):
+        raise BadInput("continue", f"{continues!r} is no session's id")
+    found = expected(settings, opening)
+    if found:
+        estimating.refuse(found)
     view = choose(json=json, quiet=quiet, plain=plain)
     try:
-        result = run(ask(settings, opening, view, ephemeral=ephemeral))
+        if found:
+            _announce(found, view)
+        result = run(ask(settings, opening, view, ephemeral=ephemeral, continues=continues))
     except Left as left:
         print(f"left running; parley sessions watch {left.sid}", file=sys.stderr)
         return 0, None

@@ -8,13 +8,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeVar
 
 from bus import subjects
-from bus.channels import CLIENT, CONTROL, PUBLIC
+from bus.accounts import OWNER as OWNER_KIND
+from bus.channels import CLIENT, CONTROL, OWNER, PUBLIC
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault
 from bus.posts import CLOSED, Reader
 from parley.errors import BadInput, Refusal, Unreachable
 from schemas.post import (
     AskFate,
+    EraseSession,
     Fate,
     ListSessions,
     Live,
@@ -24,8 +26,10 @@ from schemas.post import (
     SessionRow,
     SessionRows,
 )
+from schemas.presence import AskWorkers, Workers
 from schemas.result import Result
 from schemas.session import CancelSession, OpenSession, Submission
+from schemas.turn import Answer
 from schemas.wire import Undecodable, decode, encode
 
 T = TypeVar("T")
@@ -50,7 +54,11 @@ class Client:
         How long a moderator is waited for.
     """
 
-    def __init__(self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0) -> None:
+    def __init__(
+        self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0, owner: bool = False
+    ) -> None:
+        self.owner = owner
+        """Whether it may ask for sessions, logs and workers."""
         self._connection = connection
         self._user = user
         self._url = url
@@ -76,9 +84,10 @@ class Client:
 
     async def cancel(self, sid: str, reason: str = "") -> None:
         """End a session. Raises as `open`; Refusal also where it is not open."""
-        await self._submit(sid, CancelSession(reason=reason))
+        owner = self._connection.credentials.kind == OWNER_KIND
+        await self._submit(sid, CancelSession(reason=reason), OWNER if owner else CLIENT)
 
-    async def _submit(self, sid: str, submission: Submission) -> None:
+    async def _submit(self, sid: str, submission: Submission, channel: str = CLIENT) -> None:
         """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one
         submission."""
         data = encode(submission)
@@ -88,12 +97,12 @@ class Client:
                 "evidence", f"the session comes to {len(data) / 1e6:.1f} MB, one message holds {limit / 1e6:.1f} MB"
             )
         deadline = time.monotonic() + self._patience_s
-        subject = subjects.inbox(CLIENT, self._user, sid)
+        subject = subjects.inbox(channel, self._user, sid)
         msg_id = secrets.token_hex(16)
         ack = await self._until(deadline, lambda: self._connection.store(subject, data, msg_id=msg_id))
         ask = encode(AskFate(seq=ack.seq))
         while True:
-            fate = await self._ask(deadline, subjects.fate(CLIENT, self._user, sid), ask, Fate)
+            fate = await self._ask(deadline, subjects.fate(channel, self._user, sid), ask, Fate)
             if fate.fate == "taken":
                 return
             if fate.fate != "pending":
@@ -146,9 +155,27 @@ class Client:
         while True:
             ask = encode(ReadLog(n=n + len(entries)))
             page = await self._ask(self._deadline(), subjects.own("log", self._user, sid), ask, LogPage)
-            entries += page.entries
+            entries += [bytes(entry).decode() for entry in page.entries]
             if not page.more or not page.entries:
                 return entries
+
+    async def workers(self, patience_s: float | None = None) -> Workers:
+        """Who is alive, copies of one queue apart, as one moderator has heard. `patience_s`: instead of the client's.
+
+        Raises
+        ------
+        Unreachable
+            No moderator answered.
+        """
+        deadline = self._deadline() if patience_s is None else time.monotonic() + patience_s
+        return await self._ask(deadline, subjects.own("workers", self._user, ""), encode(AskWorkers()), Workers)
+
+    async def erase(self, sid: str) -> None:
+        """Remove a closed session's texts. Raises Refusal where it is open or unknown, or was erased before."""
+        subject = subjects.own("erase", self._user, sid)
+        answer = await self._ask(self._deadline(), subject, encode(EraseSession()), Answer)
+        if answer.verdict != "accepted":
+            raise Refusal("session", answer.why)
 
     # -- asking
     def _deadline(self) -> float:

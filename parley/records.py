@@ -176,7 +176,7 @@ def result_of(record: Record) -> Result | None:
 def show(record: Record) -> Iterator[str]:
     """The whole session in lines."""
     first = opening(record)
-    for _, text in transcript.opening(record.sid, first.protocol, first.question):
+    for _, text in transcript.opening(record.sid, first.protocol, first.question, first.continues):
         yield text
     for post in posts_of(record):
         for _, text in transcript.post_lines(post, 2_000):
@@ -195,6 +195,8 @@ def markdown(record: Record) -> Iterator[str]:
     first = opening(record)
     yield f"# Session {record.sid}"
     yield ""
+    if first.continues:
+        yield f"Follows up session {first.continues}."
     yield f"Protocol {first.protocol}, seed {first.seed}. Question:"
     yield ""
     yield from _block([clean(first.question)])

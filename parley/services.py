@@ -10,7 +10,7 @@ import gc
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -20,15 +20,17 @@ import msgspec
 from agents.config import environment, resolve
 from agents.llm import Model, make_model
 from agents.runtime import Worker
-from agents.specs import AgentSpec
+from agents.specs import AgentSpec, load
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
+from bus.streams import LOG_MAX_AGE_S
 from coordinator.moderator import Moderator
 from coordinator.protocols import PROTOCOLS
 from observability.health import HealthServer
 from observability.logs import setup_logging
 from observability.metrics import Metrics
 from observability.setup import setup_tracing
+from parley.stack import AgentRow
 
 _LOGGER = logging.getLogger(__name__)
 LOG_BYTES = 5_000_000
@@ -81,14 +83,20 @@ Checkpoint = Callable[[str, str], None]
 
 
 def moderator(
-    *, token_key: bytes, ack_wait_s: float = 8.0, turns_per_message: int = 1, checkpoint: Checkpoint | None = None
+    *,
+    token_key: bytes,
+    ack_wait_s: float = 8.0,
+    turns_per_message: int = 1,
+    log_max_age_s: float = LOG_MAX_AGE_S,
+    checkpoint: Checkpoint | None = None,
 ) -> Make:
     """A moderator for all registered protocols."""
 
     def make(connection: Connection, metrics: Metrics) -> Moderator:
         return Moderator(
             connection, token_key=token_key, metrics=metrics, protocols=PROTOCOLS, in_ack_wait_s=ack_wait_s,
-            work_ack_wait_s=ack_wait_s, turns_per_message=turns_per_message, checkpoint=checkpoint,
+            work_ack_wait_s=ack_wait_s, turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
+            checkpoint=checkpoint,
         )  # fmt: skip
 
     return make
@@ -219,11 +227,19 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-def with_overrides(spec: AgentSpec, queue: str, model: str, options: Mapping[str, Any], room: int | None) -> AgentSpec:
-    """The spec for a queue, with another model or room where one is given."""
-    update: dict[str, Any] = {"queue": queue}
-    if model:
-        update |= {"model": model, "options": dict(options)}
-    if room is not None:
-        update["room"] = room
-    return spec.model_copy(update=update)
+def spec_of(row: AgentRow) -> AgentSpec:
+    """The spec of a queue of the embedded stack: its agent file or built-in name, under what the row itself says.
+
+    Raises
+    ------
+    agents.specs.SpecError
+        There is no such agent, or its file cannot be used.
+    """
+    update: dict[str, Any] = {"queue": row.queue}
+    if row.model:
+        update |= {"model": row.model, "options": dict(row.options)}
+    for name in ("room", "roles", "expertise"):
+        if getattr(row, name):
+            update[name] = getattr(row, name)
+    found = AgentSpec(queue=row.queue, roles=row.roles) if row.roles and not row.spec else load(row.spec or row.queue)
+    return found.model_copy(update=update)

@@ -63,6 +63,13 @@ class StackSection(Section):
     """Nothing: a panel of the protocol's size and its analyst, on the extractive model."""
 
 
+class RetentionSection(Section):
+    """How long things are kept."""
+
+    log_days: float = Field(default=90.0, ge=0, le=36_500)
+    """Days after which the entries of a session's log are removed; 0: never."""
+
+
 class Settings(BaseSettings):
     """Everything that a file, the environment or the command line may set."""
 
@@ -76,6 +83,9 @@ class Settings(BaseSettings):
     budget: BudgetSection = BudgetSection()
     nats: NatsSection = NatsSection()
     stack: StackSection = StackSection()
+    retention: RetentionSection = RetentionSection()
+    panel_file: Path | None = None
+    """Who sits where with which model (parley.panel), in the embedded stack."""
     consensus: dict[str, Any] = {}
     """Settings of the consensus protocol."""
     critic: dict[str, Any] = {}

@@ -56,6 +56,9 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     """In place of the spec's: as agents.llm.make_model takes it."""
     options: dict[str, Any] = {}
     room: int | None = None
+    roles: tuple[str, ...] = ()
+    """In place of the spec's; with roles a queue needs no spec."""
+    expertise: tuple[str, ...] = ()
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +68,8 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     moderators: int = 1
     ack_wait_s: float = 8.0
     turns_per_message: int = 1
+    log_max_age_s: float = 90 * 86_400.0
+    """How long sessions are kept; 0: for ever."""
     clients: tuple[str, ...] = ("client",)
     """Further credentials to make."""
     imports: tuple[str, ...] = ()
@@ -142,12 +147,12 @@ def check_models(rows: tuple[AgentRow, ...]) -> None:
     if not named and not Path(".env").is_file() and not any("LLM_" in name for name in os.environ):
         return
     from agents.llm import ModelError
-    from agents.specs import SpecError, load
+    from agents.specs import SpecError
     from parley import services
 
     for row in rows:
         try:
-            spec = services.with_overrides(load(row.spec or row.queue), row.queue, row.model, row.options, row.room)
+            spec = services.spec_of(row)
             if ":" not in spec.model:  # a module of the operator's is loaded where it runs
                 services.model_of(spec)
         except (SpecError, ModelError) as error:

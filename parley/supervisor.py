@@ -176,7 +176,8 @@ class Supervisor:
     def _load(self) -> None:
         """Import what the services need, once, and describe them."""
         from agents.config import environment, resolve
-        from agents.specs import SpecError, load
+        from agents.llm import ModelError
+        from agents.specs import SpecError
         from parley import services
 
         stack = self.order.stack
@@ -187,17 +188,18 @@ class Supervisor:
             name = f"moderator-{i}"
             make = services.moderator(
                 token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
-                checkpoint=checkpoint,
+                log_max_age_s=stack.log_max_age_s, checkpoint=checkpoint,
             )  # fmt: skip
             self._children.append(_Child(name, self._serve(services, name, name, partial(_same, make))))
         here = environment()
         for row in stack.agents:
             try:
-                spec = services.with_overrides(load(row.spec or row.queue), row.queue, row.model, row.options, row.room)
+                spec = services.spec_of(row)
             except SpecError as error:
                 raise ValueError(str(error)) from error
-            if resolve(spec, here).model == "openai":
-                importlib.import_module("agents.llm.openai")  # once, not in each process
+            with contextlib.suppress(ModelError):  # its own process says so, and the others serve
+                if resolve(spec, here).model == "openai":
+                    importlib.import_module("agents.llm.openai")  # once, not in each process
 
             def make_agent(spec: Any = spec) -> Any:
                 return services.agent(spec, ack_wait_s=stack.ack_wait_s, drain_s=_DRAIN_S, checkpoint=checkpoint)
@@ -392,6 +394,8 @@ def _reap(pid: int) -> int | None:
 def _role(row: AgentRow) -> str:
     from agents.specs import SpecError, load
 
+    if row.roles:
+        return row.roles[0]
     try:
         return load(row.spec or row.queue).roles[0]
     except SpecError as error:

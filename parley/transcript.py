@@ -18,10 +18,10 @@ _WIDE = 160
 _QUOTES = 5
 
 
-def opening(sid: str, protocol: str, question: str) -> Iterator[Line]:
+def opening(sid: str, protocol: str, question: str, continues: str = "") -> Iterator[Line]:
     """What stands above a session."""
     yield "heading", f"{line(protocol)}: {line(question, _WIDE)}"
-    yield "quiet", f"session {line(sid)}"
+    yield "quiet", f"session {line(sid)}" + (f", which follows up {line(continues)}" if continues else "")
 
 
 def post_lines(post: Post, width: int = _WIDE) -> Iterator[Line]:

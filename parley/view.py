@@ -1,7 +1,6 @@
 """What a person sees of a running session: lines as they come, and on a terminal the seats' states below them."""
 
 import sys
-import time
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -16,8 +15,6 @@ from schemas.result import Result
 from schemas.wire import SchemaError, decode
 
 _STYLES = {"heading": "bold", "seat": "cyan", "score": "yellow", "quiet": "dim", "stop": "bold green", "answer": "bold"}
-_NO_WORKER_S = 6.0
-"""A turn that nobody has taken for so long is shown as having no worker."""
 _TEXT = 400
 
 
@@ -26,10 +23,11 @@ class View(Protocol):
 
     wants_log: bool
 
-    def opened(self, sid: str, protocol: str, question: str) -> None: ...
+    def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None: ...
     def post(self, post: Post) -> None: ...
     def live(self, live: Live) -> None: ...
     def entry(self, entry: str) -> None: ...
+    def workers(self, queues: frozenset[str]) -> None: ...
     def note(self, text: str) -> None: ...
     def result(self, result: Result) -> None: ...
     def pause(self) -> None: ...
@@ -42,21 +40,14 @@ class SeatState:
 
     def __init__(self) -> None:
         self.state = ""
-        self.since = time.monotonic()
         self.text = ""
         self.round = 0
         self.turn = ""
 
-    def shown(self) -> str:
+    def shown(self, served: bool = True) -> str:
         """queued | no worker | thinking | retrying | answered | failed | idle"""
-        if self.state == "queued" and time.monotonic() - self.since > _NO_WORKER_S:
-            return "no worker"
-        return self.state or "idle"
-
-    def set(self, state: str) -> None:
-        """Note a new state."""
-        if state != self.state:
-            self.state, self.since = state, time.monotonic()
+        waits = self.state in ("queued", "thinking", "retrying")
+        return "no worker" if waits and not served else self.state or "idle"
 
 
 class Scene:
@@ -71,17 +62,27 @@ class Scene:
         self.tokens = 0
         self.calls = 0
         self._turns: dict[str, str] = {}
+        self._queues: dict[str, str] = {}
+        self._alive: frozenset[str] | None = None
 
     def seat(self, name: str) -> SeatState:
         """The state of a seat, new if need be."""
         return self.seats.setdefault(name, SeatState())
+
+    def workers(self, queues: frozenset[str]) -> None:
+        """Note which queues a living worker serves."""
+        self._alive = queues
+
+    def shown(self, name: str) -> str:
+        """A seat's state in a word. `no worker`: it waits, and nobody who is alive serves its queue."""
+        return self.seat(name).shown(self._alive is None or self._queues.get(name, name) in self._alive)
 
     def post(self, post: Post) -> None:
         """Fold one post."""
         self.round = max(self.round, post.round)
         if post.seat:
             self.seat(post.seat).text = ""
-            self.seat(post.seat).set("answered")
+            self.seat(post.seat).state = "answered"
         if post.kind in ("assessment", "tally"):
             body: dict[str, Any] = msgspec.json.decode(post.body)
             self.trend = tuple(body.get("trend") or ())
@@ -95,9 +96,9 @@ class Scene:
         if live.state == "text":
             seat.text = (seat.text + live.text)[-4 * _TEXT :]
         elif live.state == "done":
-            seat.set("answered")
+            seat.state = "answered"
         else:
-            seat.set(live.state)
+            seat.state = live.state
 
     def entry(self, text: str) -> None:
         """Fold one log entry: who was asked, who answered, what was used."""
@@ -105,20 +106,22 @@ class Scene:
             entry = decode(text.encode(), log.Entry)
         except SchemaError:
             return  # written by another version; the posts go on
+        if isinstance(entry.event, log.Opened):
+            self._queues = {s.seat: s.queue for s in entry.event.seats}
         if isinstance(entry.event, log.Replied):
             seat = self._turns.get(entry.event.turn, "")
             usage = entry.event.usage
             self.tokens += usage.input_tokens + usage.output_tokens
             self.calls += usage.calls
             if seat:
-                self.seat(seat).set("failed" if entry.event.error else "answered")
+                self.seat(seat).state = "failed" if entry.event.error else "answered"
         for index, command in enumerate(entry.commands):
             if isinstance(command, log.Ask):
                 self._turns[f"{entry.n}-{index}"] = command.seat
                 self.round = max(self.round, command.round)
                 seat_state = self.seat(command.seat)
                 if seat_state.turn != f"{entry.n}-{index}":
-                    seat_state.set("retrying" if command.attempt > 1 else "queued")
+                    seat_state.state = "retrying" if command.attempt > 1 else "queued"
 
 
 class QuietView:
@@ -126,7 +129,7 @@ class QuietView:
 
     wants_log = False
 
-    def opened(self, sid: str, protocol: str, question: str) -> None:
+    def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
 
     def post(self, post: Post) -> None:
@@ -137,6 +140,9 @@ class QuietView:
 
     def entry(self, entry: str) -> None:
         """One entry of the log."""
+
+    def workers(self, queues: frozenset[str]) -> None:
+        """Queues that a living worker serves."""
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
@@ -166,9 +172,9 @@ class AnswerView(QuietView):
 class PlainView(QuietView):
     """Lines on standard output, without any escape."""
 
-    def opened(self, sid: str, protocol: str, question: str) -> None:
+    def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
-        self._print(transcript.opening(sid, protocol, question))
+        self._print(transcript.opening(sid, protocol, question, continues))
 
     def post(self, post: Post) -> None:
         """Something was said."""
@@ -200,9 +206,9 @@ class LiveView(QuietView):
         )  # fmt: skip
         self._live.start()
 
-    def opened(self, sid: str, protocol: str, question: str) -> None:
+    def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
-        self._print(transcript.opening(sid, protocol, question))
+        self._print(transcript.opening(sid, protocol, question, continues))
 
     def post(self, post: Post) -> None:
         """Something was said."""
@@ -216,6 +222,10 @@ class LiveView(QuietView):
     def entry(self, entry: str) -> None:
         """One entry of the log."""
         self._scene.entry(entry)
+
+    def workers(self, queues: frozenset[str]) -> None:
+        """Queues that a living worker serves."""
+        self._scene.workers(queues)
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
@@ -252,7 +262,9 @@ class LiveView(QuietView):
         table = Table.grid(padding=(0, 2))
         for name, seat in sorted(scene.seats.items()):
             tail = line(seat.text)[-max(20, self._console.width - 40) :]
-            table.add_row(Text(line(name), style="cyan"), Text(seat.shown(), style="bold"), Text(tail, style="dim"))
+            table.add_row(
+                Text(line(name), style="cyan"), Text(scene.shown(name), style="bold"), Text(tail, style="dim")
+            )
         trend = " → ".join(f"{s:.0f}" for s in scene.trend) or "–"
         foot = f"round {scene.round or 1} · score {trend} {line(scene.band)} {line(scene.direction)} · "
         table.add_row(Text(""), Text(""), Text(foot + f"{scene.tokens:,} tokens, {scene.calls} calls", style="yellow"))

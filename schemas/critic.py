@@ -22,9 +22,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     min_rounds: int = 3  # rounds; seed, "When Debate Breaks Down": premature agreement comes "after one or two rounds"
     """In an earlier round a critic that finds nothing new is asked once more, sharper, before it may end the debate."""
     duplicate_at: float = 0.8  # similarity 0 to 1; the seed has no such check
-    """Similarity, by the helper, from which an objection is one that stands in the profile."""
+    """Similarity, as a model in the helper's seat judges it, from which an objection is one of the profile."""
+    duplicate_at_encoder: float = 0.75  # cosine; measured in docs/encoders.md for the embedded encoder
+    """The same for the helper's encoder. Each encoder has a scale of its own."""
     duplicate_at_lexical: float = 0.6  # similarity 0 to 1; of words alone, which paraphrases share less of
-    """The same for the words' similarity, used where the helper fails."""
+    """The same for the words' similarity: a helper without encoder, or no helper."""
     start: float = 50.0  # points
     """Confidence before the first round."""
     raise_by: float = 15.0  # points; seed, "State Management": "increases when the Answerer addresses objections"
@@ -49,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             msgspec.structs.force_setattr(self, "threshold", self.threshold * 100)
         in_range("critic.max_rounds", self.max_rounds, 1, 50)
         in_range("critic.min_rounds", self.min_rounds, 1, 50)
-        for name in ("duplicate_at", "duplicate_at_lexical"):
+        for name in ("duplicate_at", "duplicate_at_encoder", "duplicate_at_lexical"):
             value = getattr(self, name)
             if not 0 < value <= 1:
                 raise InvalidValue(f"critic.{name}", value, "allowed is above 0 to 1")
@@ -196,6 +198,10 @@ class CompareBrief(msgspec.Struct, frozen=True, kw_only=True):
     profile: tuple[str, ...]
 
 
+BY_ENCODER, BY_WORDS = "encoder", "words"
+"""Flags of the helper's reply to `compare`: what its similarities are by, if not a model's judgement."""
+
+
 class Similarities(msgspec.Struct, frozen=True, kw_only=True):
     """The helper's reply to `compare`: one similarity, 0 to 1, for each objection of the profile, in its order."""
 
@@ -217,7 +223,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     threshold: float
     duplicate: bool
     source: str
-    """helper | lexical_fallback"""
+    """helper (a model's judgement) | encoder | words | lexical_fallback (no helper: the moderator's own, by words)"""
 
 
 # ---------------------------------------------------------------- judge

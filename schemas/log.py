@@ -32,6 +32,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     workers: tuple[Announcement, ...] = ()
     """Who was alive when it was opened."""
     author: str = ""
+    continues: str = ""
+    """The session that this one follows up."""
 
 
 class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied"):
@@ -61,6 +63,12 @@ class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="
     """A deadline passed. Which, follows from the time of the entry."""
 
 
+class Redelivered(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="redelivered"):
+    """A worker is about to begin an open turn that may have been begun, and paid, before. Taken before it pays."""
+
+    turn: str
+
+
 class Cancelled(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="cancelled"):
     """A client ended the session."""
 
@@ -68,7 +76,7 @@ class Cancelled(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="c
     reason: str = ""
 
 
-Event = Opened | Replied | Spoke | TimerFired | Cancelled
+Event = Opened | Replied | Spoke | TimerFired | Redelivered | Cancelled
 
 # ---------------------------------------------------------------- commands
 
@@ -129,7 +137,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     at_ns: int
     """Unix time; never before the entry ahead of it."""
     cause: str
-    """`in:<sequence>`, `turn:<id>` or `say:<author>:<window>`: never an id that the sender chose."""
+    """`in:<sequence>`, `turn:<id>`, `try:<turn>:<attempt>` or `say:<author>:<window>`: never only an id that the sender
+    chose."""
     event: Event
     commands: tuple[Command, ...]
     digest: str

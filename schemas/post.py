@@ -110,7 +110,7 @@ class ReadLog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Log entries exactly as stored, one JSON text each."""
+    """Log entries exactly as stored."""
 
-    entries: tuple[str, ...]
+    entries: tuple[Json, ...]
     more: bool = False

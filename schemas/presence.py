@@ -2,7 +2,7 @@
 
 import msgspec
 
-from schemas.wire import in_range, not_empty
+from schemas.wire import InvalidValue, in_range, not_empty
 
 
 class Announcement(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,15 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         not_empty("queue", self.queue, 64)
+        not_empty("instance", self.instance, 64)
         in_range("room", self.room, 1, 10_000)
+        in_range("roles", len(self.roles), 1, 8)
+        in_range("expertise", len(self.expertise), 0, 64)
+        for text in (*self.roles, *self.expertise, self.model, self.family):
+            if len(text) > 200:
+                raise InvalidValue("announcement", f"a text of {len(text):,} characters", "allowed are at most 200")
+        in_range("usd_per_million_input", self.usd_per_million_input, 0, 1e6)
+        in_range("usd_per_million_output", self.usd_per_million_output, 0, 1e6)
 
 
 class AskWorkers(msgspec.Struct, frozen=True, kw_only=True):

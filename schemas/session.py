@@ -1,5 +1,6 @@
 """Opening and cancelling a session: what a client submits, and what a session is made of."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -13,6 +14,10 @@ MAX_DOCUMENT = 1_000_000
 MAX_EVIDENCE = 4_000_000
 """Characters of all documents of a session: they travel inside its first event, which must fit one message."""
 MAX_SEATS = 64
+EVERYBODY = "*"
+"""As a document's one holder: every seat that documents are dealt to."""
+SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What a session id may be: it stands in subjects and message ids of a limited length."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +29,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """Path inside the evidence folder."""
     text: str
     holders: tuple[str, ...] = ()
-    """Seats that hold it; empty means not yet dealt."""
+    """Seats that hold it; empty means not yet dealt, EVERYBODY all that documents are dealt to."""
 
     def __post_init__(self) -> None:
         if len(self.text) > MAX_DOCUMENT:
@@ -67,8 +72,10 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         for field in ("tokens", "calls", "cost_usd", "seconds"):
             value = getattr(self, field)
-            if value is not None and not value > 0:
-                raise InvalidValue(f"budget.{field}", value, "it must be above 0")
+            if value is not None and not 0 < value <= 1e12:
+                raise InvalidValue(f"budget.{field}", value, "it must be above 0, and at most 1e12")
+        if self.seconds is not None and self.seconds > 1e8:
+            raise InvalidValue("budget.seconds", self.seconds, "allowed are at most 1e8")
 
 
 class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open"):
@@ -85,10 +92,14 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     seed: int | None = None
     """None: the moderator draws one; it is kept in the first event."""
     turn_timeout_s: float = 120.0
+    continues: str = ""
+    """The session whose result this one follows up; a document of it holds what that one came to."""
 
     def __post_init__(self) -> None:
         not_empty("question", self.question, MAX_QUESTION)
         in_range("turn_timeout_s", self.turn_timeout_s, 0.25, 86_400.0)
+        if self.continues and not SESSION_ID.fullmatch(self.continues):
+            raise InvalidValue("continues", self.continues[:80], "it is no session's id")
         if len(self.seats) > MAX_SEATS:
             raise InvalidValue("seats", len(self.seats), f"allowed are at most {MAX_SEATS}")
         size = sum(len(d.text) for d in self.documents)

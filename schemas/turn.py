@@ -1,9 +1,43 @@
 """A turn: one request to one seat, and its reply."""
 
+import re
+
 import msgspec
 
 from schemas.session import Document
-from schemas.wire import Json, in_range
+from schemas.wire import InvalidValue, Json, in_range
+
+MAX_BODY = 256_000
+"""Bytes of a reply's body."""
+MAX_DEPTH = 64
+"""Arrays and objects inside one another in a body."""
+
+
+def _bounded(what: str, body: Json, texts: tuple[str, ...]) -> None:
+    """Refuse a body that is too large or too deep to be logged and read again, and long texts beside it."""
+    data = bytes(body)
+    if len(data) > MAX_BODY:
+        raise InvalidValue(f"{what}.body", f"{len(data):,} bytes", f"allowed are at most {MAX_BODY:,}")
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and depth(data) > MAX_DEPTH:
+        raise InvalidValue(f"{what}.body", f"{depth(data):,} levels", f"allowed are at most {MAX_DEPTH}")
+    for text in texts:
+        if len(text) > 200:
+            raise InvalidValue(what, f"a name of {len(text):,} characters", "allowed are at most 200")
+
+
+def depth(data: bytes) -> int:
+    """How deep arrays and objects of a JSON text stand inside one another."""
+    deepest = level = 0
+    for piece in _OUTSIDE_TEXTS.sub(b"", data):
+        if piece in b"[{":
+            level += 1
+            deepest = max(deepest, level)
+        elif piece in b"]}":
+            level -= 1
+    return deepest
+
+
+_OUTSIDE_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\[\]{}"]+', re.DOTALL)
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,13 +157,23 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="reply
     flags: tuple[str, ...] = ()
     """What the worker noticed and the transcript shows (`estimated`, `repaired`, `injection`)."""
 
+    def __post_init__(self) -> None:
+        _bounded("reply", self.body, (self.turn, self.token, self.model, *self.flags))
+        in_range("reply.flags", len(self.flags), 0, 32)
+        in_range("reply.model_s", self.model_s, 0, 1e9)
+        if len(self.error) > 10_000:
+            raise InvalidValue("reply.error", f"{len(self.error):,} characters", "allowed are at most 10,000")
+
 
 class Speak(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="speak"):
-    """Words from the floor: a process that heard a post speaks up without being asked. Its cause is (author, window)."""
+    """Words from the floor: a process that heard a post speaks up unasked. Its cause is (author, window)."""
 
     window: str
     kind: str
     body: Json
+
+    def __post_init__(self) -> None:
+        _bounded("speak", self.body, (self.window, self.kind))
 
 
 Say = Reply | Speak
@@ -147,10 +191,19 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """Is this turn still open?"""
+    """Is this turn still open, and, where `attempt` is given, may its model be paid for another try?"""
 
     turn: str
     token: str
+    attempt: str = ""
+    """The worker's own name for this try, 1-64 characters: asked twice, it is accounted for once. Empty: only asks."""
+    deliveries: int = 1
+    """As what the worker was handed the turn; above 1, it may have been begun, and paid, before."""
+    decided_ns: int = 0
+    """Of the WORK message."""
+
+    def __post_init__(self) -> None:
+        in_range("attempt (characters)", len(self.attempt), 0, 64)
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):

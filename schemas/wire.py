@@ -11,7 +11,7 @@ import msgspec
 T = TypeVar("T")
 
 Json = msgspec.Raw
-"""A JSON value carried verbatim: its meaning belongs to whoever decodes it (a protocol, by the kind of turn or post)."""
+"""A JSON value carried verbatim: its meaning belongs to whoever decodes it, by the kind of turn or post."""
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}

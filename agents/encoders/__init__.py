@@ -1,0 +1,58 @@
+"""Encoders: texts to vectors whose cosine says how like two texts are. By name: `embedded`, `openai`,
+`sentence-transformers`, `none` (docs/encoders.md)."""
+
+import difflib
+import importlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from agents.encoders.base import Cached, Encoder, EncoderError, EncoderMisconfigured, EncoderUnavailable, Vectors
+
+__all__ = [
+    "NAMES",
+    "Cached",
+    "Encoder",
+    "EncoderError",
+    "EncoderMisconfigured",
+    "EncoderUnavailable",
+    "Vectors",
+    "make_encoder",
+]
+
+NAMES = ("embedded", "openai", "sentence-transformers", "none")
+
+
+def make_encoder(
+    name: str, options: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
+) -> Encoder | None:
+    """The encoder that an operator named, with a cache. Heavy libraries are imported at its first use.
+
+    Parameters
+    ----------
+    name
+        One of NAMES; `none`: there is none, and words are compared.
+    environ
+        Where a key is looked for; None: the process's environment.
+
+    Raises
+    ------
+    EncoderMisconfigured
+        No such encoder, an option that it does not take, a missing key or package.
+    """
+    given = dict(options or {})
+    match name:
+        case "embedded":
+            return Cached(importlib.import_module("agents.encoders.embedded").make(given))
+        case "openai":
+            own = os.environ if environ is None else environ
+            return Cached(importlib.import_module("agents.encoders.openai").make(given, own))
+        case "sentence-transformers":
+            return Cached(importlib.import_module("agents.encoders.sentence").make(given))
+        case "none" if not given:
+            return None
+        case "none":
+            raise EncoderMisconfigured(f"encoder.{next(iter(given))}: without an encoder there are no options")
+    near = difflib.get_close_matches(str(name), NAMES, 1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(NAMES)}"
+    raise EncoderMisconfigured(f"encoder: got {name!r}; {hint}")

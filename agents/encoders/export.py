@@ -80,9 +80,7 @@ def main() -> None:
     parser.add_argument("to", type=Path)
     parser.add_argument("--reference", type=Path)
     given = parser.parse_args()
-    original = SentenceTransformer(
-        str(get_model_path()), device="cpu", model_kwargs={"attn_implementation": "eager"}
-    )
+    original = SentenceTransformer(str(get_model_path()), device="cpu", model_kwargs={"attn_implementation": "eager"})
     export(original, given.to)
     if given.reference is not None:
         reference(original, given.reference)

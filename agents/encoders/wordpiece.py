@@ -53,7 +53,7 @@ class WordPiece:
 def words(text: str) -> list[str]:
     """Words, signs of punctuation and ideographs, in lower case and without accents."""
     shown = "".join(_kept(c) for c in text)
-    plain = "".join(c for c in unicodedata.normalize("NFD", shown) if unicodedata.category(c) != "Mn").lower()
+    plain = "".join(c.lower() for c in unicodedata.normalize("NFD", shown) if unicodedata.category(c) != "Mn")
     return "".join(f" {c} " if _is_punctuation(c) else c for c in plain).split()
 
 

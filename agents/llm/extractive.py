@@ -10,19 +10,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.context import Shown
+from agents.encoders import EncoderMisconfigured
 from agents.llm import extractive_analyst, extractive_critic, extractive_critic_judge, extractive_panel
 from agents.llm.base import Completion, Emit, ModelMisconfigured, ModelRefused
+from agents.llm.extractive_compare import Comparer
 from agents.retrieval.corpus import Corpus
 from schemas.consensus import Analysis
 from schemas.critic import Critique, Judgement, Rewritten, Similarities
 from schemas.turn import Usage
 
 LARGE = 200_000
-"""Characters of documents from which reading leaves the event loop, so that heartbeats go on."""
+"""Characters of documents from which reading leaves the event loop, so that heartbeats go on; encoding always does."""
 
 
 class Extractive:
-    """Model `extractive`. Documents are cut once and kept by content hash."""
+    """Model `extractive`. Documents are cut once and kept by content hash.
+
+    Parameters
+    ----------
+    comparer
+        Compares objections for the helper; None: with the embedded encoder, if it can be had, else by words.
+    """
 
     name = "extractive"
     family = "extractive"
@@ -30,8 +38,9 @@ class Extractive:
     usd_per_million_input = 0.0
     usd_per_million_output = 0.0
 
-    def __init__(self) -> None:
+    def __init__(self, comparer: Comparer | None = None) -> None:
         self._corpus = Corpus()
+        self._comparer = comparer or Comparer()
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """Answer one turn; same turn, same reply.
@@ -41,7 +50,7 @@ class Extractive:
         ModelRefused
             A kind of turn that it has no method for.
         """
-        if sum(len(d.text) for d in shown.documents) > LARGE:
+        if shown.kind == "compare" or sum(len(d.text) for d in shown.documents) > LARGE:
             body, flags = await asyncio.to_thread(self._answer, shown)
         else:
             body, flags = self._answer(shown)
@@ -57,6 +66,8 @@ class Extractive:
             return extractive_analyst.score(shown), ()
         if kind == ("consensus", "synthesize"):
             return extractive_analyst.synthesize(shown), ()
+        if kind == ("critic", "compare"):
+            return self._comparer.compare(shown)
         if shown.protocol == "critic":
             found, injected = self._criticised(shown)
             return found, ("injection",) if injected else ()
@@ -71,8 +82,6 @@ class Extractive:
                 return extractive_critic.answer(shown, self._corpus)
             case "critique" | "press":
                 return extractive_critic.critique(shown, self._corpus)
-            case "compare":
-                return extractive_critic_judge.compare(shown), False
             case "judge":
                 return extractive_critic_judge.judge(shown)
             case "verdict":
@@ -99,13 +108,17 @@ def _spoken(body: Any) -> str:
 
 
 def make(options: Mapping[str, Any]) -> Extractive:
-    """The model; it takes no options.
+    """The model; its one option is `encoder`, used where objections are compared (docs/encoders.md).
 
     Raises
     ------
     ModelMisconfigured
-        An option was given.
+        Another option, or an encoder that cannot be had.
     """
-    if options:
-        raise ModelMisconfigured(f"options.{next(iter(options))}: the extractive model takes no options")
-    return Extractive()
+    for name in options:
+        if name != "encoder":
+            raise ModelMisconfigured(f"options.{name}: the extractive model takes no option but encoder")
+    try:
+        return Extractive(Comparer(options.get("encoder")))
+    except EncoderMisconfigured as error:
+        raise ModelMisconfigured(error.why) from error

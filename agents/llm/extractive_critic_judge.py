@@ -1,9 +1,8 @@
-"""Judge and helper of the critic protocol without a language model: they count and compare quotations.
+"""The judge of the critic protocol without a language model: it counts and compares quotations.
 
     score      100 * A / (A + O): A, O what the answer's and the objection's quotations weigh together
     answered   an objection that the answer takes up by its number, quoting it, and with another quotation that weighs
                at least as much
-    similarity share of words of meaning that two objections have in common, of what they quote where they quote
 
 A quotation weighs by how firmly it speaks and what kind of document it stands in. The order in which the two are shown
 plays no part.
@@ -20,13 +19,11 @@ from agents.retrieval.corpus import collapse, sentence
 from schemas.consensus import Citation
 from schemas.critic import (
     Answer,
-    CompareBrief,
     JudgeBrief,
     Judgement,
     Past,
     Raised,
     Rewritten,
-    Similarities,
     Verdict,
     VerdictBrief,
 )
@@ -101,15 +98,9 @@ def verdict(shown: Shown) -> Verdict:
     return Verdict(answer=given.answer if given else "No answer", reasoning=" ".join(parts))
 
 
-def compare(shown: Shown) -> Similarities:
-    """How like the new objection is to each of the profile's."""
-    brief: CompareBrief = shown.brief
-    return Similarities(values=tuple(round(alike(brief.objection, text), 4) for text in brief.profile))
-
-
 def alike(one: str, other: str) -> float:
     """Likeness of two objections, 0 to 1, by the words of meaning in what they quote, or in all that they say."""
-    a, b = sentence(_core(one)), sentence(_core(other))
+    a, b = sentence(quoted(one) or one), sentence(quoted(other) or other)
     left, right = set(a.stems), set(b.stems)
     if not left or not right:
         return 1.0 if a.words == b.words else 0.0
@@ -124,8 +115,9 @@ def alike(one: str, other: str) -> float:
     return found
 
 
-def _core(text: str) -> str:
-    return " ".join(_QUOTED.findall(text)) or text
+def quoted(text: str) -> str:
+    """What a text quotes, or nothing."""
+    return " ".join(_QUOTED.findall(text))
 
 
 def _meets(given: Answer, o: Past) -> bool:

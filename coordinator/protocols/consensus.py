@@ -35,7 +35,7 @@ from coordinator.protocols.consensus_state import (
     weights,
 )
 from coordinator.signals import lexical
-from coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
+from coordinator.table import Answered, Missed, Plan, Planned, Protocol, Step, Table, Unaffordable, View, to
 from schemas.consensus import (
     DIMENSIONS,
     Analysis,
@@ -301,6 +301,24 @@ def _on_no_synthesis(s: State, e: Missed | Unaffordable, v: View) -> Step:
     return msgspec.structs.replace(s, phase=Phase.DONE), (Finish(),)
 
 
+def _plan(v: View) -> Plan:
+    """One round: every panelist, the analyst's score, its synthesis."""
+    caps, rounds, again = _caps(v.settings), v.settings.max_rounds, v.settings.attempts
+    panel = [s.seat for s in v.seats(PANELIST)]
+    analyst = _analyst(v)
+    ends = (Planned(analyst, SCORE, caps), Planned(analyst, SYNTHESIZE, caps))
+    return Plan(
+        rounds=rounds,
+        least=(*(Planned(seat, ANSWER, caps) for seat in panel), *ends),
+        most=(
+            *(Planned(seat, ANSWER, caps, again) for seat in panel),
+            *(Planned(seat, REVISE, caps, (rounds - 1) * again) for seat in panel),
+            Planned(analyst, SCORE, caps, rounds * again),
+            Planned(analyst, SYNTHESIZE, caps, again),
+        ),
+    )
+
+
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
 TABLE: Table = {
     Phase.ANSWERING: {
@@ -342,4 +360,5 @@ CONSENSUS = Protocol(
     check=check,
     outcome=outcome,
     attempts=lambda settings: int(settings.attempts),
+    plan=_plan,
 )

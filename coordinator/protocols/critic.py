@@ -50,6 +50,7 @@ from coordinator.protocols.critic_turns import (
     ask_rewrite,
     ask_verdict,
     caps,
+    plan,
 )
 from coordinator.signals import paraphrase
 from coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
@@ -401,5 +402,6 @@ CRITIC_PROTOCOL = Protocol(
     check=check,
     outcome=outcome,
     attempts=lambda settings: int(settings.attempts),
+    plan=plan,
     readers=(ANSWERER, CRITIC),
 )  # fmt: skip

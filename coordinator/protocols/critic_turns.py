@@ -6,7 +6,7 @@ stands and its profile. The judge sees the round's pair. The helper sees texts o
 
 from coordinator.commands import AskSeat
 from coordinator.protocols.critic_state import ANSWERER, CRITIC, HELPER, JUDGE, State, answer_first, label, seat_of
-from coordinator.table import View
+from coordinator.table import Plan, Planned, View
 from schemas.critic import ORDERS, AnswerBrief, CompareBrief, CritiqueBrief, JudgeBrief, RewriteBrief, VerdictBrief
 from schemas.stops import STOPS
 from schemas.turn import Caps
@@ -78,3 +78,24 @@ def ask_verdict(s: State, v: View, reason: str) -> AskSeat:
         seat=seat_of(v, JUDGE), kind=VERDICT, round=s.now.number, brief=raw(brief), sees=(s.answer,), caps=caps(v),
         stream=v.settings.stream, final=True,
     )  # fmt: skip
+
+
+def plan(v: View) -> Plan:
+    """One round: rewriting, answer, objection, judgement, verdict. The helper compares from the second round on; in a
+    round before `min_rounds` the critic may be asked again."""
+    settings, c = v.settings, caps(v)
+    rounds, again = settings.max_rounds, settings.attempts
+    pressed = min(rounds, settings.min_rounds - 1)
+    judged = 2 if settings.measure_bias else 1
+    answerer, critic, judge, helper = (seat_of(v, role) for role in (ANSWERER, CRITIC, JUDGE, HELPER))
+    least = (
+        Planned(judge, REWRITE, c), Planned(answerer, ANSWER, c), Planned(critic, CRITIQUE, c),
+        Planned(judge, JUDGING, c, judged), Planned(judge, VERDICT, c),
+    )  # fmt: skip
+    most = (
+        Planned(judge, REWRITE, c, again), Planned(answerer, ANSWER, c, rounds * again),
+        Planned(critic, CRITIQUE, c, rounds * again), Planned(critic, PRESS, c, pressed * again),
+        Planned(helper, COMPARE, c, (rounds - 1 + max(0, pressed - 1)) * again),
+        Planned(judge, JUDGING, c, rounds * judged * again), Planned(judge, VERDICT, c, again),
+    )  # fmt: skip
+    return Plan(rounds=rounds, least=least, most=most)

@@ -26,7 +26,8 @@ PUBLISH_ATTACKS = {
     "check as a colleague": ("panel_1", subjects.check("any", "public", "panel_2", SID)),
     "live text as a colleague": ("panel_1", subjects.live("public", "panel_2", SID)),
     "live text on control": ("panel_1", subjects.live("control", "panel_1", SID)),
-    "announce a colleague's queue": ("panel_1", subjects.here("panel_2")),
+    "announce itself as an analyst": ("panel_1", subjects.here("analyst", "panel_1")),
+    "announce a colleague's queue": ("panel_1", subjects.here("panelist", "panel_2")),
     "post on a channel": ("panel_1", subjects.channel(SID, "public")),
     "post a stop on control": ("panel_1", subjects.channel(SID, "control")),
     "write the log": ("panel_1", subjects.log(SID, subjects.STEP)),
@@ -196,7 +197,7 @@ async def test_answer_wanted_at_a_colleagues_pull_draws_no_turn(dial: Dial) -> N
     "target",
     [
         subjects.say("any", "public", "panel_2", SID),
-        subjects.here("panel_2"),
+        subjects.here("panelist", "panel_2"),
         subjects.log(SID, subjects.STEP),
         subjects.work("panel_2", SID, "9"),
         subjects.inbox("client", "owner", SID),
@@ -277,20 +278,20 @@ async def test_submission_is_acknowledged_once(dial: Dial) -> None:
     assert (again.seq, again.duplicate) == (first.seq, True)
 
 
-@pytest.mark.parametrize("user", ["panel_1", "analyst"])
-async def test_say_check_here(dial: Dial, eventually: Eventually, user: str) -> None:
+@pytest.mark.parametrize(("user", "role"), [("panel_1", "panelist"), ("analyst", "analyst")])
+async def test_say_check_here(dial: Dial, eventually: Eventually, user: str, role: str) -> None:
     moderator, agent = await dial("moderator"), await dial(user)
     said = await moderate(moderator, subjects.say_lane("lane7"), b"accepted")
     asked = await moderate(moderator, subjects.check_lane("lane7"), b"open")
     here = await listen(moderator, subjects.HERE_ALL)
     answer = await agent.request(subjects.say("lane7", "public", user, SID), b"reply", 5.0)
     open_ = await agent.request(subjects.check("lane7", "public", user, SID), b"?", 5.0)
-    await agent.publish(subjects.here(user), b"alive", confirm=True)
+    await agent.publish(subjects.here(role, user), b"alive", confirm=True)
     await eventually(lambda: here)
     assert (answer.data, open_.data) == (b"accepted", b"open")
     assert subjects.parse_say(said[0].subject) == ("lane7", "public", user, SID)
     assert subjects.parse_check(asked[0].subject) == ("lane7", "public", user, SID)
-    assert subjects.parse_here(here[0].subject) == user
+    assert subjects.parse_here(here[0].subject) == (role, user)
 
 
 @pytest.mark.parametrize("user", ["client", "owner", "panel_1", "analyst"])

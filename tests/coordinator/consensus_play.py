@@ -89,6 +89,11 @@ class Play:
         assert self.session.timer_ns is not None
         return self.event(log.TimerFired(), "in:9", max(0.0, (self.session.timer_ns - self.now_ns) / SECOND))
 
+    def redeliver(self, seat: str) -> log.Entry:
+        """A worker that found out that the turn may have been begun before is about to begin it."""
+        turn = self.turn(seat)
+        return self.event(log.Redelivered(turn=turn.id), f"try:{turn.id}:{len(self.entries)}")
+
     def cancel(self) -> log.Entry:
         return self.event(log.Cancelled(author="client", reason="enough"), "in:10")
 

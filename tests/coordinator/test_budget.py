@@ -4,8 +4,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from coordinator.budget import Ledger, Reservation, reservation, shortfall, total
-from coordinator.machine import Inadmissible
+from coordinator.budget import Ledger, Reservation, pays_for_tries, reservation, shortfall, total
+from coordinator.machine import Illegal, Inadmissible
+from coordinator.protocols import PROTOCOLS
+from coordinator.replay import replay
+from schemas import log
 from schemas.session import Budget, Seat
 from schemas.turn import Caps, Usage
 from tests.coordinator.consensus_play import SECOND, Play, says, workers
@@ -60,6 +63,7 @@ def test_report() -> None:
 
 
 CAPS = {"max_input_tokens": 200, "max_output_tokens": 50, "max_rounds": 4, "attempts": 3}
+CAPS_OF_A_TURN = Caps(input_tokens=200, output_tokens=50, calls=2)
 MOST = Usage(input_tokens=400, output_tokens=100, calls=2, cost_usd=2 * (200 * 3 + 50 * 9) / 1e6)
 moves = st.lists(
     st.tuples(st.integers(0, 3), st.sampled_from(["answer", "fail", "expire", "redeliver"]), st.integers(0, 100)),
@@ -77,8 +81,9 @@ moves = st.lists(
 def test_no_run_passes_its_budget(
     moves: list[tuple[int, str, int]], tokens: int | None, calls: int | None, cents: float | None
 ) -> None:
-    """Whatever the turns in flight come to, up to their caps: used, unaccounted and in flight stay within every limit;
-    of a turn that was handed out more than once only the first time was asked for, so that those come on top."""
+    """Whatever the turns in flight come to, up to their caps, and however often they are begun again by another worker:
+    used, unaccounted and in flight stay within every limit. Nor does what was really paid pass it, where each try that
+    the machine let begin paid all that it may."""
     there = workers(3, metered=True, usd_per_million_input=3.0, usd_per_million_output=9.0)
     budget = Budget(tokens=tokens, calls=calls, cost_usd=None if cents is None else cents / 100)
     try:
@@ -86,7 +91,7 @@ def test_no_run_passes_its_budget(
     except Inadmissible as refused:
         assert refused.field == "budget"
         return
-    extra = Reservation()
+    tries = dict.fromkeys(play.session.turns, 1)
     for which, move, share in moves:
         if play.session.closed:
             break
@@ -100,17 +105,57 @@ def test_no_run_passes_its_budget(
         body |= {} if ask.kind == "score" else {"reasoning": "r", "confidence": 0.5}
         if move == "expire" or ask.deadline_ns <= play.now_ns + SECOND:
             play.expire()
+        elif move == "redeliver":
+            play.redeliver(ask.seat)
+            again = turns[which % len(turns)].id
+            tries[again] += again in play.session.turns
         else:
-            deliveries = 2 if move == "redeliver" else 1
-            extra = extra + reservation(play.session.opened.seats[0], ask.caps).times(deliveries - 1)
             error = "down" if move == "fail" else ""
-            play.reply(ask.seat, None if error else body, usage=usage, error=error, deliveries=deliveries)
+            play.reply(ask.seat, None if error else body, usage=usage, error=error, deliveries=3)
+        tries = dict.fromkeys(play.session.turns, 1) | tries
         ledger = play.session.ledger
         out = total(reservation(play.session.opened.seats[0], t.ask.caps) for t in play.session.turns.values())
         bound = ledger.used() + ledger.lost + out
-        assert tokens is None or bound.tokens <= tokens + extra.tokens
-        assert calls is None or bound.calls <= calls + extra.calls
-        assert budget.cost_usd is None or bound.cost_usd <= (budget.cost_usd + extra.cost_usd) * (1 + 1e-9)
+        again_paid = reservation(play.session.opened.seats[0], CAPS_OF_A_TURN).times(sum(tries.values()) - len(tries))
+        assert ledger.lost.tokens >= again_paid.tokens and ledger.lost.calls >= again_paid.calls
+        assert tokens is None or bound.tokens <= tokens
+        assert calls is None or bound.calls <= calls
+        assert budget.cost_usd is None or bound.cost_usd <= budget.cost_usd * (1 + 1e-9)
+
+
+def test_another_try_needs_another_reservation() -> None:
+    """Six turns of 500 fit, three are out, one is held back for the end: two more tries, and no third."""
+    play = Play(CAPS, there=workers(3, metered=True), budget=Budget(tokens=6 * 500))
+    for seat, lost in (("panelist_1", 500), ("panelist_1", 1_000)):
+        entry = play.redeliver(seat)
+        assert entry.commands == () and play.session.ledger.lost.tokens == lost and len(play.session.turns) == 3
+    play.redeliver("panelist_2")
+    assert set(play.turns()) == {"panelist_1", "panelist_3"} and play.session.ledger.lost.tokens == 1_500
+    with pytest.raises(Illegal, match="is not open"):
+        play.event(log.Redelivered(turn="0-1"))
+    assert replay(PROTOCOLS.get, "s1", play.log).session == play.session
+
+
+def test_the_final_turn_is_not_begun_twice_on_what_is_held_back_for_it_once() -> None:
+    """The panel's answer comes from another source then, and the result says so."""
+    play = Play({**CAPS, "max_rounds": 1}, there=workers(3, metered=True), budget=Budget(tokens=4 * 500))
+    for seat in play.panel:
+        play.reply(seat, says("x"), usage=Usage(input_tokens=500, calls=1))
+    assert play.turn("analyst").ask.final
+    play.redeliver("analyst")
+    assert play.session.closed and play.session.ledger.used().tokens + play.session.ledger.lost.tokens == 4 * 500
+
+
+def test_who_pays_nothing_needs_no_leave_for_another_try() -> None:
+    """A budget of calls counts everybody's; else an unmetered worker is believed afterwards."""
+    assert not pays_for_tries(FREE, Budget(tokens=1, cost_usd=1.0)) and pays_for_tries(FREE, Budget(calls=9))
+    assert pays_for_tries(PAID, Budget())
+    play = Play(CAPS, there=workers(3))
+    play.reply("panelist_1", says("x"), deliveries=3)
+    assert play.session.ledger.unaccounted_turns == 2
+    metered = Play(CAPS, there=workers(3, metered=True))
+    metered.reply("panelist_1", says("x"), deliveries=3)
+    assert metered.session.ledger.unaccounted_turns == 0, "each of those tries was booked when it was begun"
 
 
 def test_the_final_turn_is_held_back_for() -> None:

@@ -64,7 +64,7 @@ async def announce(engine: Engine, *but: str) -> None:
         if queue not in but:
             connection = await engine.connect(queue)
             here = Announcement(instance="x", queue=queue, roles=(role,), model="none", family="none")
-            await connection.publish(subjects.here(queue), encode(here))
+            await connection.publish(subjects.here(role, queue), encode(here))
 
 
 # -- rule 1

@@ -66,7 +66,7 @@ def test_no_protocol_imports_another() -> None:
 @pytest.mark.parametrize("folders", [PACKAGES, (*PACKAGES, "benchmarks", "deploy", "tests")], ids=["use", "work"])
 def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     project = CONFIG["project"]
-    extras = ["uvloop"] if folders == PACKAGES else ["uvloop", "dev"]
+    extras = ["uvloop", "embeddings", "export"] + ([] if folders == PACKAGES else ["dev"])
     wanted = project["dependencies"] + [d for e in extras for d in project["optional-dependencies"][e]]
     declared = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
     declared |= {"nkeys", "referencing"}  # nats-py[nkeys] and jsonschema bring them, and speak in their types

@@ -145,7 +145,7 @@ class Engine:
         msg = await self.owner.request(subjects.own("log", "owner", sid), encode(ReadLog()), 5.0)
         page = decode(msg.data, LogPage)
         assert not page.more
-        return page.entries
+        return tuple(bytes(entry).decode() for entry in page.entries)
 
     async def entries(self, sid: str) -> list[Entry]:
         """The session's entries."""

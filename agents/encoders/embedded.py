@@ -1,0 +1,95 @@
+"""Encoder `embedded`: all-MiniLM-L6-v2 in 8 bits, shipped with the package (minilm/README.md), run by onnxruntime.
+
+No torch, no download, no key; one thread, since a helper shares its machine. It knows English best, and reads the first
+256 tokens of a text, some 200 words.
+"""
+
+import importlib
+import importlib.util
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Vectors, unit
+from agents.encoders.wordpiece import WordPiece
+
+FOLDER = Path(__file__).parent / "minilm"
+LONGEST = 256
+"""Tokens; what the original was trained with."""
+BATCH = 16
+"""Texts at once, of like length, so that little is padding."""
+
+
+class Embedded:
+    """The shipped encoder. Files are read at the first use."""
+
+    name = "all-MiniLM-L6-v2-int8"
+    dimension = 384
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+        self._loaded: tuple[WordPiece, Any] | None = None
+        self._lock = threading.Lock()
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """See Encoder.
+
+        Raises
+        ------
+        EncoderUnavailable
+            onnxruntime or the files cannot be loaded.
+        """
+        words, session = self._load()
+        ids = [words.ids(text, LONGEST) for text in texts]
+        found = np.zeros((len(texts), self.dimension), np.float32)
+        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+        for at in range(0, len(order), BATCH):
+            some = order[at : at + BATCH]
+            width = max(len(ids[i]) for i in some)
+            tokens, mask = np.zeros((2, len(some), width), np.int64)
+            for row, i in enumerate(some):
+                tokens[row, : len(ids[i])] = ids[i]
+                mask[row, : len(ids[i])] = 1
+            (vectors,) = session.run(None, {"input_ids": tokens, "attention_mask": mask})
+            found[some] = unit(vectors, len(some))
+        return found
+
+    def _load(self) -> tuple[WordPiece, Any]:
+        with self._lock:
+            if self._loaded is None:
+                try:
+                    runtime = importlib.import_module("onnxruntime")
+                    options = runtime.SessionOptions()
+                    options.intra_op_num_threads = self._threads
+                    session = runtime.InferenceSession(
+                        str(FOLDER / "model.int8.onnx"), options, providers=["CPUExecutionProvider"]
+                    )
+                    vocabulary = (FOLDER / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1]
+                except Exception as error:  # of its own kinds, none of which it exports
+                    raise EncoderUnavailable(
+                        f"the embedded encoder cannot be loaded: {type(error).__name__}"
+                    ) from error
+                self._loaded = WordPiece(vocabulary), session
+            return self._loaded
+
+
+def make(options: Mapping[str, Any]) -> Embedded:
+    """The encoder; option `threads`, 1 to 64.
+
+    Raises
+    ------
+    EncoderMisconfigured
+        Another option, or onnxruntime is not installed.
+    """
+    for name in options:
+        if name != "threads":
+            raise EncoderMisconfigured(f"encoder.{name}: the embedded encoder takes only the option threads")
+    threads = options.get("threads", 1)
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 64:
+        raise EncoderMisconfigured(f"encoder.threads: got {threads!r}, allowed is 1 to 64")
+    if importlib.util.find_spec("onnxruntime") is None:
+        raise EncoderMisconfigured("encoder embedded: the package onnxruntime is not installed")
+    return Embedded(threads)

@@ -1,0 +1,114 @@
+"""What a session may come to before it runs: turns, calls, tokens and money, from the caps and prices by which the
+machine reserves.
+
+A protocol says which turns a session has at least (one round) and at most (its cap of rounds, every turn asked as often
+as it may be); each counts with what the machine would reserve for it (coordinator.budget). So no session comes to more
+than `most`, and a budget that holds `least` pays for one whole round whatever its turns come to.
+"""
+
+from typing import Any
+
+import msgspec
+
+from coordinator.budget import Ledger, Reservation, reservation, shortfall, total
+from coordinator.table import Inadmissible, Planned, Protocol, View
+from schemas import log
+from schemas.session import Budget, Seat
+
+
+class Amount(msgspec.Struct, frozen=True, kw_only=True):
+    """What some turns come to if each uses all that it may."""
+
+    turns: int
+    calls: int
+    tokens: int
+    """Input and output together, of models that are metered."""
+    cost_usd: float
+
+
+class SeatEstimate(msgspec.Struct, frozen=True, kw_only=True):
+    """One seat's part."""
+
+    seat: str
+    role: str
+    queue: str
+    model: str
+    metered: bool
+    usd_per_million_input: float
+    usd_per_million_output: float
+    least: Amount
+    most: Amount
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session may come to."""
+
+    protocol: str
+    rounds: int
+    """The cap."""
+    least: Amount
+    """One round and the end, if each turn uses all that it may."""
+    most: Amount
+    """All rounds of the cap, and each turn as often as it may be asked."""
+    seats: tuple[SeatEstimate, ...]
+    budget: Budget
+    shortfall: str
+    """Why the budget does not hold one round; empty if it does."""
+
+
+def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
+    """What a session that is opened like this may come to."""
+    settings: Any = msgspec.convert(opened.settings, protocol.settings)
+    plan = protocol.plan(View(opened, settings, (), 0, (), 0))
+    seats = {s.seat: s for s in opened.seats}
+    least = _reserved(plan.least, seats)
+    return Estimate(
+        protocol=protocol.name,
+        rounds=plan.rounds,
+        least=_amount(plan.least, seats),
+        most=_amount(plan.most, seats),
+        seats=tuple(_seat(s, plan.least, plan.most) for s in opened.seats),
+        budget=opened.budget,
+        shortfall=shortfall(opened.budget, Ledger(), Reservation(), least),
+    )
+
+
+def check(protocol: Protocol, opened: log.Opened) -> None:
+    """Refuse a session whose budget does not hold one round.
+
+    Raises
+    ------
+    Inadmissible
+        Names the limit and what one round may take.
+    """
+    short = estimate(protocol, opened).shortfall
+    if short:
+        field, _, figures = short.partition(":")
+        limit, _, wants = figures.partition(", used or reserved 0, the next turns may take ")
+        raise Inadmissible(field, f"{field}:{limit}, one round may take {wants}")
+
+
+def _reserved(planned: tuple[Planned, ...], seats: dict[str, Seat]) -> Reservation:
+    return total(reservation(seats[p.seat], p.caps).times(p.turns) for p in planned)
+
+
+def _amount(planned: tuple[Planned, ...], seats: dict[str, Seat]) -> Amount:
+    sum_ = _reserved(planned, seats)
+    return Amount(
+        turns=sum(p.turns for p in planned), calls=sum_.calls, tokens=sum_.tokens, cost_usd=round(sum_.cost_usd, 10)
+    )
+
+
+def _seat(seat: Seat, least: tuple[Planned, ...], most: tuple[Planned, ...]) -> SeatEstimate:
+    mine = {seat.seat: seat}
+    return SeatEstimate(
+        seat=seat.seat,
+        role=seat.role,
+        queue=seat.queue,
+        model=seat.model,
+        metered=seat.metered,
+        usd_per_million_input=seat.usd_per_million_input,
+        usd_per_million_output=seat.usd_per_million_output,
+        least=_amount(tuple(p for p in least if p.seat == seat.seat), mine),
+        most=_amount(tuple(p for p in most if p.seat == seat.seat), mine),
+    )

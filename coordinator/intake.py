@@ -1,0 +1,201 @@
+"""What IN carries: openings, cancellations, fired timers. Each ends in its session's log, taken or refused.
+
+A submission is acknowledged only after that is stored and the effects are out. What cannot be decoded, what can never
+be stored, and what raises is recorded in ASIDE and terminated; what met trouble on the bus is left for another try.
+"""
+
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from bus import streams, subjects
+from bus.channels import CLIENT, may_submit
+from bus.connection import Connection
+from bus.errors import BusError, LocalFault
+from bus.log import Asides
+from bus.work import Delivery, Pull
+from coordinator import briefing, estimate
+from coordinator.admission import admit
+from coordinator.machine import Inadmissible, Protocol
+from coordinator.presence import Presence
+from coordinator.sessions import Sessions
+from observability import logs, tracing
+from observability.metrics import Metrics
+from schemas import log
+from schemas.session import SESSION_ID, CancelSession, OpenSession, Submission, TimerDue
+from schemas.wire import SchemaError, decode
+
+_LOGGER = logging.getLogger(__name__)
+_ROOM = 256
+_YOUNG_S = 3.0
+"""So long after its start a moderator waits for announcements before it refuses a session for want of a worker."""
+
+
+class BadSessionId(SchemaError):
+    """A session id that no subject and no message id can carry. The peer's fault."""
+
+    def __init__(self, sid: str) -> None:
+        shown = sid if len(sid) <= 80 else sid[:77] + "..."
+        super().__init__(f"session: got {shown!r}, allowed are 1 to 64 letters, digits, - and _")
+
+
+class Intake:
+    """Pulls from IN, and sees each submission through."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        sessions: Sessions,
+        asides: Asides,
+        presence: Presence,
+        protocols: Mapping[str, Protocol],
+        metrics: Metrics,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        ensure_streams: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._sessions = sessions
+        self._asides = asides
+        self._presence = presence
+        self._protocols = protocols
+        self._metrics = metrics
+        self._spawn = spawn
+        self._started = time.monotonic()
+        self._pull = Pull(
+            connection, streams.IN, streams.MODERATORS, room=_ROOM, on_message=self._on_delivery,
+            on_nobody=ensure_streams,
+        )  # fmt: skip
+
+    async def start(self) -> None:
+        """Begin to pull."""
+        self._started = time.monotonic()
+        await self._pull.start()
+
+    async def stop(self) -> None:
+        """Take no more."""
+        await self._pull.stop()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the loop that pulls still runs."""
+        return self._pull.alive
+
+    def _on_delivery(self, delivery: Delivery) -> None:
+        self._spawn(self._see_through(delivery))
+
+    async def _see_through(self, delivery: Delivery) -> None:
+        cause = f"in:{delivery.seq}"
+        try:
+            why = await self._handled(delivery, cause)
+            if why:
+                await self._aside(delivery, cause, why)
+            await self._pull.settle(delivery, b"+TERM" if why else b"+ACK")
+        except BusError as error:
+            _LOGGER.warning("submission left for another try: %s", error, extra={"subject": delivery.subject})
+        finally:
+            self._pull.release()
+
+    async def _handled(self, delivery: Delivery, cause: str) -> str:
+        """Empty when it was taken or refused; else why it is put aside. Raises BusError where another try may help."""
+        try:
+            channel, author, sid = subjects.parse_inbox(delivery.subject)
+            if not SESSION_ID.fullmatch(sid):
+                raise BadSessionId(sid)
+            submission: Submission = decode(delivery.data, Submission)  # type: ignore[arg-type]
+            with logs.session(sid), tracing.process("in", delivery.subject, headers=delivery.headers, session=sid):
+                taken = await self._submitted(channel, author, sid, cause, submission)
+        except (SchemaError, subjects.BadSubject) as error:
+            return f"undecodable: {error}"
+        except LocalFault as error:
+            return f"raised: {error}"  # nothing that another try would mend
+        except BusError:
+            raise
+        except Exception as error:
+            _LOGGER.exception("handling raised", extra={"subject": delivery.subject})
+            return f"raised: {type(error).__name__}: {error}"
+        verdict = "accepted" if taken else "refused"
+        self._metrics.submissions.labels(kind=type(submission).__name__, verdict=verdict).inc()
+        return ""
+
+    async def _aside(self, delivery: Delivery, cause: str, why: str) -> None:
+        self._metrics.aside.labels(kind="undecodable" if why.startswith("undecodable") else "raised").inc()
+        _LOGGER.warning("put aside: %s", why, extra={"subject": delivery.subject[:200]})
+        with contextlib.suppress(subjects.BadSubject):
+            sid = subjects.parse_inbox(delivery.subject)[2]
+            if SESSION_ID.fullmatch(sid):
+                await self._asides.put(sid, delivery.subject, cause, why, delivery.data, time.time_ns())
+                return
+        await self._asides.put("", delivery.subject[:200], cause, why, delivery.data, time.time_ns())
+
+    async def _submitted(self, channel: str, author: str, sid: str, cause: str, submission: Submission) -> bool:
+        """Whether it was taken."""
+        if not may_submit(channel, submission):
+            return await self._refused(
+                sid, cause, "open", author, "", f"channel {channel} takes no {type(submission).__name__}"
+            )
+        match submission:
+            case OpenSession():
+                return await self._open(author, sid, cause, submission)
+            case CancelSession():
+                return await self._cancel(channel, author, sid, cause, submission)
+            case TimerDue():
+                return await self._time(sid, cause)
+
+    async def _refused(self, sid: str, cause: str, what: str, author: str, field: str, why: str) -> bool:
+        _LOGGER.info("refused: %s", why)
+        refused = log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=time.time_ns())
+        await self._sessions.refuse(sid, refused)
+        return False
+
+    async def _cancel(self, channel: str, author: str, sid: str, cause: str, message: CancelSession) -> bool:
+        """A client cancels what it opened; an owner, on a channel of its own, anything."""
+        held = await self._sessions.look(sid)
+        if channel == CLIENT and held.session is not None and held.session.opened.author != author:
+            return await self._refused(sid, cause, "cancel", author, "", f"session {sid} was opened by somebody else")
+        taken = await self._sessions.take(sid, cause, log.Cancelled(author=author, reason=message.reason[:500]))
+        return taken.accepted or await self._refused(sid, cause, "cancel", author, "", taken.why)
+
+    async def _time(self, sid: str, cause: str) -> bool:
+        """A timer fired: the effects of the last transition once more, and then the event."""
+        held = await self._sessions.find(sid)
+        if held is None or held.session is None or held.session.closed:
+            return False
+        with contextlib.suppress(LocalFault):  # what can never be sent must not keep the deadline from passing
+            await self._sessions.reissue(sid, timer=False)
+        return (await self._sessions.take(sid, cause, log.TimerFired())).accepted
+
+    async def _open(self, author: str, sid: str, cause: str, request: OpenSession) -> bool:
+        held = await self._sessions.look(sid, fresh=True)
+        if cause in held.causes:
+            await self._sessions.reissue(sid, cause)
+            return True
+        protocol = self._protocols.get(request.protocol)
+        if protocol is None:
+            known = ", ".join(sorted(self._protocols))
+            self._metrics.sessions_refused.labels(protocol="unknown").inc()
+            why = f"protocol: got {request.protocol[:80]!r}, known are {known}"
+            return await self._refused(sid, cause, "open", author, "protocol", why)
+        seed = request.seed if request.seed is not None else secrets.randbits(53)
+        try:
+            taken = await self._sessions.open(sid, cause, await self._admit(protocol, request, seed, author))
+        except (Inadmissible, briefing.Leak, LocalFault) as error:
+            self._metrics.sessions_refused.labels(protocol=protocol.name).inc()
+            return await self._refused(sid, cause, "open", author, getattr(error, "field", ""), str(error))
+        return taken.accepted or await self._refused(sid, cause, "open", author, "session", taken.why)
+
+    async def _admit(self, protocol: Protocol, request: OpenSession, seed: int, author: str) -> log.Opened:
+        """The opening event; while this process is young, a missing worker may only not have been heard yet."""
+        until = self._started + _YOUNG_S
+        while True:
+            try:
+                opened = admit(protocol, request, self._presence.alive(), seed, author)
+                estimate.check(protocol, opened)
+                return opened
+            except Inadmissible as error:
+                left = until - time.monotonic()
+                if left <= 0 or not error.field.startswith("seats"):
+                    raise
+                await self._presence.change(left)

@@ -1,0 +1,81 @@
+"""What a session may come to, before it runs: in words, and as JSON values."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from coordinator.admission import admit
+from coordinator.estimate import Amount, Estimate, estimate
+from coordinator.machine import Inadmissible
+from coordinator.protocols import PROTOCOLS
+from parley.errors import BadInput
+from parley.text import line
+from schemas.presence import Announcement
+from schemas.session import Budget, OpenSession
+
+
+def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
+    """What this session comes to with these workers: seated as a moderator would seat it.
+
+    Raises
+    ------
+    BadInput
+        It could not be opened with them, and why.
+    """
+    protocol = PROTOCOLS[opening.protocol]
+    try:
+        return estimate(protocol, admit(protocol, opening, tuple(workers), 0, ""))
+    except Inadmissible as error:
+        raise BadInput(error.field, str(error)) from error
+
+
+def refuse(found: Estimate) -> None:
+    """Raise BadInput where the budget does not hold one round."""
+    if found.shortfall:
+        field = found.shortfall.partition(":")[0]
+        name = field.partition(".")[2]
+        limit, wants = getattr(found.budget, name), getattr(found.least, name)
+        raise BadInput(field, f"limit {limit:g}, one round may take {wants:g}; nothing was started")
+
+
+def costs(found: Estimate) -> bool:
+    """Whether it is worth a word before it begins: some model counts tokens."""
+    return any(s.metered for s in found.seats)
+
+
+def document(found: Estimate) -> dict[str, Any]:
+    """As JSON values."""
+    return {**msgspec.to_builtins(found), "fits_one_round": not found.shortfall}
+
+
+def words(found: Estimate) -> Iterator[str]:
+    """In lines."""
+    yield "This session may come to, if every turn uses all that it may (usually it is far less):"
+    yield f"  at least, one round:  {_amount(found.least)}"
+    yield f"  at most, {found.rounds} round{'s' if found.rounds > 1 else ''}:    {_amount(found.most)}"
+    yield f"  budget:               {_budget(found.budget)}"
+    if found.shortfall:
+        yield f"  The budget does not hold one round: {found.shortfall}"
+
+
+def table(found: Estimate) -> Iterator[str]:
+    """The same with a line a seat."""
+    yield from words(found)
+    yield ""
+    yield f"  {'seat':14} {'model':24} {'USD per million tokens':>24} {'turns':>8}  most USD"
+    for s in found.seats:
+        price = f"{s.usd_per_million_input:g} in, {s.usd_per_million_output:g} out" if s.metered else "not metered"
+        turns = f"{s.least.turns} to {s.most.turns}"
+        yield f"  {line(s.seat):14} {line(s.model, 24):24} {price:>24} {turns:>8}  {s.most.cost_usd:.4f}"
+
+
+def _amount(a: Amount) -> str:
+    return f"{a.turns} turns, {a.calls} calls, {a.tokens:,} tokens, {a.cost_usd:.4f} USD"
+
+
+def _budget(budget: Budget) -> str:
+    limits = {
+        "tokens": budget.tokens, "calls": budget.calls, "USD": budget.cost_usd, "seconds": budget.seconds,
+    }  # fmt: skip
+    return ", ".join(f"{value:g} {name}" for name, value in limits.items() if value is not None) or "no limit"

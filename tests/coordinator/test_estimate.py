@@ -1,0 +1,153 @@
+"""The estimate against the machine: the dearest run comes to `most`, and a budget of `least` pays for one round."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from coordinator.budget import reservation, total
+from coordinator.estimate import Estimate, check, estimate
+from coordinator.machine import Inadmissible
+from coordinator.protocols import PROTOCOLS
+from schemas import log
+from schemas.critic import Judgement, Rewritten, Verdict
+from schemas.session import Budget
+from schemas.turn import Usage
+from tests.coordinator import consensus_play, critic_play
+from tests.coordinator.consensus_play import says
+
+PRICED = {"metered": True, "usd_per_million_input": 3.0, "usd_per_million_output": 9.0}
+CAPS = {"max_input_tokens": 200, "max_output_tokens": 50}
+TURN = 2 * 250
+"""Tokens that a turn reserves: its caps, and a repair."""
+PRICE = 2 * (200 * 3 + 50 * 9) / 1e6
+
+
+def consensus(settings: dict[str, Any], **more: Any) -> consensus_play.Play:
+    return consensus_play.Play({**CAPS, **settings}, there=consensus_play.workers(3, **PRICED), **more)
+
+
+def critic(settings: dict[str, Any], **more: Any) -> critic_play.Play:
+    return critic_play.Play({**CAPS, **settings}, there=critic_play.workers(**PRICED), rewritten=False, **more)
+
+
+def of(play: consensus_play.Play | critic_play.Play) -> Estimate:
+    opened = play.session.opened
+    return estimate(PROTOCOLS[opened.protocol], opened)
+
+
+def asked(play: consensus_play.Play | critic_play.Play) -> tuple[Counter[str], int, float]:
+    """What a run asked: (turns by seat, tokens reserved, money reserved)."""
+    asks = [c for e in play.entries for c in e.commands if isinstance(c, log.Ask)]
+    seats = {s.seat: s for s in play.session.opened.seats}
+    sum_ = total(reservation(seats[a.seat], a.caps) for a in asks)
+    return Counter(a.seat for a in asks), sum_.tokens, sum_.cost_usd
+
+
+def fails_first(play: critic_play.Play, seat: str) -> None:
+    play.reply(seat, None, error="model unreachable")
+
+
+def test_consensus_one_round() -> None:
+    play = consensus({"attempts": 1})
+    play.round(95, "x", "x", "x")
+    play.synthesize("x")
+    found = of(play)
+    turns, tokens, cost = asked(play)
+    assert (found.least.turns, found.least.tokens, found.least.calls) == (sum(turns.values()), tokens, 10)
+    assert found.least.cost_usd == pytest.approx(cost)
+    assert {s.seat: s.least.turns for s in found.seats} == turns
+    assert found.least.tokens == 5 * TURN and found.least.cost_usd == pytest.approx(5 * PRICE)
+
+
+def test_consensus_the_dearest_run() -> None:
+    play = consensus({"attempts": 2, "max_rounds": 3, "threshold": 100, "stuck_rounds": 50})
+    for _ in range(3):
+        for seat in play.panel:
+            play.reply(seat, None, error="model unreachable")
+            play.reply(seat, says("x"))
+        play.reply("analyst", None, error="model unreachable")
+        play.score(50)
+    play.reply("analyst", None, error="model unreachable")
+    play.synthesize("x")
+    assert play.stop["reason"] == "cap"
+    found = of(play)
+    turns, tokens, cost = asked(play)
+    assert {s.seat: s.most.turns for s in found.seats} == turns
+    assert (found.most.turns, found.most.tokens, found.rounds) == (sum(turns.values()), tokens, 3)
+    assert found.most.cost_usd == pytest.approx(cost)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_critic_one_round(bias: bool) -> None:
+    play = critic({"attempts": 1, "threshold": 1, "start": 100, "measure_bias": bias, "lower_by": 0})
+    play.reply("judge", Rewritten(question=critic_play.REWRITTEN))
+    play.answers()
+    play.objects("It burns.")
+    for _ in range(2 if bias else 1):
+        play.judges(90)
+    play.verdict()
+    assert play.session.closed
+    found = of(play)
+    turns, tokens, cost = asked(play)
+    assert {s.seat: s.least.turns for s in found.seats if s.least.turns} == turns
+    assert found.least.tokens == tokens
+    assert found.least.cost_usd == pytest.approx(cost)
+
+
+@pytest.mark.parametrize(("rounds", "early"), [(4, 3), (2, 5), (1, 1), (3, 1)])
+def test_critic_the_dearest_run(rounds: int, early: int) -> None:
+    """In each early round the critic repeats itself, is asked again, and objects; every turn fails once."""
+    settings = {"attempts": 2, "max_rounds": rounds, "min_rounds": early, "threshold": 100, "measure_bias": True}
+    play = critic(settings)
+    fails_first(play, "judge")
+    play.reply("judge", Rewritten(question=critic_play.REWRITTEN))
+    for n in range(1, rounds + 1):
+        fails_first(play, "answerer")
+        play.answers()
+        for again in (False, True) if n < early else (False,):
+            last = not again and n < early
+            fails_first(play, "critic")
+            play.objects() if last and n == 1 else play.objects(f"objection {n}{' again' if again else ''}")
+            if n > 1:
+                fails_first(play, "helper")
+                play.compares(*[0.99 if last else 0.1] * (n - 1))
+        for _ in range(2):
+            fails_first(play, "judge")
+            play.reply("judge", Judgement(score=10))
+    fails_first(play, "judge")
+    play.reply("judge", Verdict(answer="Tape", reasoning="it held"))
+    assert play.stop["reason"] == "round_limit"
+    found = of(play)
+    turns, tokens, cost = asked(play)
+    assert {s.seat: s.most.turns for s in found.seats if s.most.turns} == turns
+    assert (found.most.turns, found.most.tokens) == (sum(turns.values()), tokens)
+    assert found.most.cost_usd == pytest.approx(cost)
+
+
+def test_unmetered_models_cost_no_tokens_but_calls() -> None:
+    play = consensus_play.Play({"max_rounds": 2, "attempts": 1})
+    found = of(play)
+    assert (found.least.tokens, found.least.cost_usd, found.least.calls) == (0, 0.0, 10)
+    assert (found.most.turns, found.most.calls) == (9, 18)
+    assert not any(s.metered for s in found.seats)
+
+
+@pytest.mark.parametrize("name", ["tokens", "calls", "cost_usd"])
+def test_a_budget_of_exactly_one_round_is_taken_and_one_below_is_refused(name: str) -> None:
+    found = of(consensus({"attempts": 1}))
+    exact = getattr(found.least, name)
+    play = consensus({"attempts": 1}, budget=Budget(**{name: exact}))
+    check(PROTOCOLS["consensus"], play.session.opened)
+    all_of_it = Usage(input_tokens=400, output_tokens=100, calls=2, cost_usd=PRICE)
+    for seat in play.panel:
+        play.reply(seat, says("x"), usage=all_of_it)
+    play.reply("analyst", {"score": 50}, usage=all_of_it)
+    assert play.stop["reason"] == "budget", "the second round does not fit"
+    play.reply("analyst", {"answer": "x", "reasoning": "r", "confidence": 0.5}, usage=all_of_it)
+    assert len(play.result.rounds) == 1
+    below = exact * 0.999 if name == "cost_usd" else exact - 1
+    short = consensus({"attempts": 1}, budget=Budget(**{name: below}))
+    with pytest.raises(Inadmissible, match=rf"^budget\.{name}: limit [\d.]+, one round may take [\d.]+$") as caught:
+        check(PROTOCOLS["consensus"], short.session.opened)
+    assert caught.value.field == f"budget.{name}"

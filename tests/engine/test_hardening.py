@@ -1,0 +1,260 @@
+"""What a hostile or an unlucky sender must not be able to do to a moderator, a worker or a session."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from bus import subjects
+from bus.errors import BusError
+from coordinator import briefing
+from coordinator.presence import Presence
+from schemas.log import Opened
+from schemas.presence import Announcement
+from schemas.session import OpenSession
+from schemas.turn import MAX_BODY, Answer, Reply, depth
+from schemas.wire import decode, encode, raw
+from tests.engine.test_rules import announce, asked, journal, say
+from tests.support.engine import KEY, Engine, engine, until
+
+GOOD = raw({"answer": "42", "reasoning": "r", "confidence": 0.5})
+
+
+async def waiting(engine: Engine, queue: str) -> int:
+    connection = await engine.connect("moderator")
+    state = await connection.api("STREAM.INFO.WORK", {"subjects_filter": subjects.work_of(queue)})
+    return sum((state["state"].get("subjects") or {}).values())
+
+
+async def test_an_opening_whose_effects_got_lost_is_completed_by_its_repeat(bare: Engine) -> None:
+    """The repeat of a cause re-issues the transition of that cause, whatever happened to the session since."""
+    crashed: list[str] = []
+
+    def checkpoint(point: str, sid: str) -> None:
+        if point == "appended" and not crashed:
+            crashed.append(sid)
+            raise BusError("gone after the append of the opening")
+
+    await bare.moderator(lane="a", checkpoint=checkpoint)
+    await announce(bare)
+    ack = await bare.owner.store(
+        subjects.inbox("client", "owner", "s1"), encode(OpenSession(question="?", protocol="consensus"))
+    )
+    assert ack.seq == 1
+
+    async def opened() -> bool:
+        return len(await bare.log("s1")) == 1
+
+    await until(opened)
+    assert [await waiting(bare, q) for q in ("panelist_1", "panelist_2", "panelist_3")] == [0, 0, 0]
+    agent = await bare.connect("panelist_1")
+    reply = Reply(turn="0-0", token=briefing.token(KEY, "s1", "0-0"), body=GOOD)
+    msg = await agent.request(subjects.say("a", "public", "panelist_1", "s1"), encode(reply), 5.0)
+    assert decode(msg.data, Answer).verdict == "accepted"
+
+    async def completed() -> bool:
+        return [await waiting(bare, q) for q in ("panelist_2", "panelist_3")] == [1, 1]
+
+    await until(completed, 5.0)
+    assert await waiting(bare, "panelist_1") == 0, "its turn is closed"
+    moderator = await bare.connect("moderator")
+    info = await moderator.api("STREAM.INFO.TIMER", {"subjects_filter": subjects.TIMER_ALL})
+    assert info["state"]["subjects"] == {subjects.timer("s1"): 1}
+
+
+async def test_headers_that_are_no_text_do_not_deafen_a_moderator(bare: Engine) -> None:
+    moderator = await bare.moderator(lane="a")
+    await bare.workers()
+    client = await bare.connect("client")
+    block = b"NATS/1.0\r\nX: \xff\xfe\r\n\r\n"
+    payload = encode(OpenSession(question="?", protocol="consensus"))
+    subject = subjects.inbox("client", "client", "s0").encode()
+    command = b"HPUB %s %d %d\r\n%s%s\r\n" % (subject, len(block), len(block) + len(payload), block, payload)
+    await client.nc._send_command(command)
+    await client.nc.flush()
+    assert (await bare.open("s1")).fate == "taken"
+    await bare.closed("s1")
+    assert moderator.ready is None
+
+
+@pytest.mark.parametrize("sid", ["x" * 2_000, " s", "s\n1", "ä", "a.b", "x" * 65])
+async def test_a_session_id_that_nothing_can_carry_is_put_aside(stack: Engine, sid: str) -> None:
+    subject = subjects.inbox("client", "owner", sid)
+    await stack.owner.store(subject, encode(OpenSession(question="?", protocol="consensus")))
+    moderator = await stack.connect("moderator")
+
+    async def aside() -> bool:
+        info = await moderator.api("STREAM.INFO.ASIDE")
+        return bool(info["state"]["messages"] == 1)
+
+    await until(aside)
+    assert (await stack.open("s1")).fate == "taken"
+    await stack.closed("s1")
+    assert [r.session for r in (await stack.sessions()).rows] == ["s1"]
+
+
+async def test_a_worker_serves_in_the_role_of_its_credential_only(bare: Engine) -> None:
+    """A panelist cannot make itself the analyst: the broker pins the role, and the moderator goes by that."""
+    moderator = await bare.moderator()
+    agent = await bare.connect("panelist_1")
+    here = Announcement(
+        instance="x",
+        queue="panelist_1",
+        roles=("panelist", "analyst"),
+        model="m",
+        family="f",
+        usd_per_million_input=1.0,
+    )
+    await agent.publish(subjects.here("panelist", "panelist_1"), encode(here))
+
+    async def heard() -> tuple[Announcement, ...]:
+        return moderator.presence.alive()
+
+    found = await until(heard)
+    assert [(a.queue, a.roles) for a in found] == [("panelist_1", ("panelist",))]
+
+
+def test_copies_of_a_queue_count_as_one_at_the_dearest_price() -> None:
+    presence = Presence()
+    free = Announcement(instance="a", queue="q", roles=("panelist",), model="m", family="f", room=2)
+    dear = msgspec.structs.replace(free, instance="b", metered=True, usd_per_million_output=9.0, room=4)
+    presence.hear(free)
+    presence.hear(dear)
+    (seen,) = presence.alive()
+    assert (seen.metered, seen.usd_per_million_output, seen.room) == (True, 9.0, 6)
+    presence.hear(msgspec.structs.replace(dear, draining=True))
+    (seen,) = presence.alive()
+    assert (seen.metered, seen.room) == (False, 2)
+
+
+def test_announcements_are_bounded() -> None:
+    good: dict[str, Any] = {"instance": "a", "queue": "q", "roles": ("panelist",), "model": "m", "family": "f"}
+    for bad in (
+        {"model": "x" * 201}, {"roles": ("r",) * 9}, {"usd_per_million_input": -1.0}, {"room": 0},
+        {"expertise": ("w",) * 65}, {"usd_per_million_output": float("nan")},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="allowed"):
+            Announcement(**{**good, **bad})
+
+
+async def test_a_body_too_large_or_too_deep_to_be_read_again_is_refused(bare: Engine) -> None:
+    await bare.moderator(lane="a")
+    await announce(bare)
+    await bare.open("s1")
+    work = await asked(bare, "panelist_1")
+    turn = work.turns[0]
+    agent = await bare.connect("panelist_1")
+    subject = subjects.say("a", work.channel, "panelist_1", "s1")
+    for body in (b'"' + b"x" * MAX_BODY + b'"', b"[" * 900 + b"]" * 900):
+        head = encode({"t": "reply", "turn": turn.id, "token": turn.token})[:-1]
+        msg = await agent.request(subject, head + b',"body":' + body + b"}", 5.0)
+        assert decode(msg.data, Answer).verdict == "refused"
+    assert len(await bare.log("s1")) == 1
+    assert (await say(bare, "panelist_1", work, turn, "a")).verdict == "accepted"
+
+
+def test_depth_is_that_outside_texts() -> None:
+    assert depth(b'{"a":[1,{"b":"]]]}}}[[["}],"c":[[]]}') == 3
+    assert depth(b'"\\"[[["') == 0
+
+
+async def test_a_broken_entry_is_never_built_upon(bare: Engine) -> None:
+    """A log that does not recompute stops its session, at the first try and at every other."""
+    await bare.moderator(lane="a")
+    await announce(bare)
+    await bare.open("s1")
+    work = await asked(bare, "panelist_1")
+    moderator = await bare.connect("moderator")
+    entry = (await bare.log("s1"))[0]
+    forged = entry.replace('"cause":"in:1"', '"cause":"in:9"').replace('"n":0', '"n":1')
+    last = await moderator.api("STREAM.INFO.LOG")
+    await moderator.store(
+        subjects.log("s1", "step"), forged.encode(), expected_last=(subjects.log_of("s1"), last["state"]["last_seq"])
+    )
+    for _ in range(3):
+        assert (await say(bare, "panelist_1", work, work.turns[0], "a")).verdict == "refused"
+    assert len(await bare.log("s1")) == 2
+
+
+async def test_a_session_of_another_version_is_not_folded(bare: Engine) -> None:
+    from dataclasses import replace
+
+    from coordinator.protocols import PROTOCOLS
+
+    await bare.moderator(lane="a")
+    await announce(bare)
+    await bare.open("s1")
+    newer = {"consensus": replace(PROTOCOLS["consensus"], version=99)}
+    b = await bare.moderator(lane="b", protocols=newer)
+    with pytest.raises(Exception, match="99"):
+        await b.sessions.look("s1")
+    assert isinstance((await bare.entries("s1"))[0].event, Opened)
+
+
+async def test_the_heartbeat_goes_on_while_moderators_are_silent(bare: Engine, tmp_path: Path) -> None:
+    """A turn that runs is not handed out again because nobody answers questions about it."""
+    moderator = await bare.moderator(lane="a")
+    for queue in ("panelist_2", "panelist_3", "analyst"):
+        await bare.worker(queue)
+    calls = tmp_path / "journal"
+    for _ in range(2):
+        await bare.worker("panelist_1", {"journal": str(calls), "latency_s": 4.0})
+    await bare.open("s1", settings={"max_rounds": 1})
+
+    async def begun() -> bool:
+        return len(journal(calls)) == 1
+
+    await until(begun)
+    await moderator.__aexit__(None, None, None)
+    connection = await bare.connect("moderator")
+
+    async def aged() -> bool:
+        info = await connection.api(f"CONSUMER.INFO.WORK.{subjects.consumer('panelist_1')}")
+        assert info["num_redelivered"] == 0
+        return bool(loop.time() - started > 3.5)
+
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    await until(aged)
+    assert len(journal(calls)) == 1
+
+
+async def test_reissued_turns_keep_their_place(tmp_path: Path) -> None:
+    """Turns that share a message share it when it is sent again, whatever was answered since."""
+    from schemas.session import Seat
+
+    async with engine(tmp_path, queues={"panelist": "panelist", "analyst": "analyst"}) as bare:
+        moderator = await bare.moderator(lane="a", turns_per_message=3)
+        await announce(bare)
+        seats = [Seat(seat=f"p{i}", role="panelist", queue="panelist") for i in range(3)]
+        await bare.open("s1", seats=(*seats, Seat(seat="analyst", role="analyst", queue="analyst")))
+        work = await asked(bare, "panelist")
+        assert (await say(bare, "panelist", work, work.turns[0], "a")).verdict == "accepted"
+        await moderator.sessions.reissue("s1", "in:1")
+        assert await waiting(bare, "panelist") == 1
+
+
+async def test_a_client_cancels_only_what_it_opened(stack: Engine) -> None:
+    await stack.open("s1", turn_timeout_s=60.0)
+    from schemas.post import AskFate, Fate
+    from schemas.session import CancelSession
+
+    client = await stack.connect("client")
+    ack = await client.store(subjects.inbox("client", "client", "s1"), encode(CancelSession()))
+
+    async def fate() -> Fate | None:
+        msg = await client.request(subjects.fate("client", "client", "s1"), encode(AskFate(seq=ack.seq)), 5.0)
+        found = decode(msg.data, Fate)
+        return None if found.fate == "pending" else found
+
+    found = await until(fate)
+    assert found.fate == "refused"
+
+
+async def test_a_refused_opening_does_not_use_up_its_id(stack: Engine) -> None:
+    assert (await stack.open("s1", settings={"threshold": 400})).fate == "refused"
+    assert (await stack.open("s1")).fate == "taken"
+    await stack.closed("s1")
+    assert [r.status for r in (await stack.sessions()).rows] == ["finished"]

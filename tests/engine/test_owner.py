@@ -1,0 +1,149 @@
+"""What an owner may: see who is there, and have a closed session's texts removed."""
+
+import json
+from hashlib import sha256
+
+import pytest
+
+from bus import subjects
+from bus.connection import Connection
+from bus.errors import BusError
+from schemas.post import EraseSession, Posts, ReadPosts, SessionRow
+from schemas.presence import AskWorkers, Workers
+from schemas.session import Budget, Document
+from schemas.turn import Answer, Documents, FetchDocuments
+from schemas.wire import decode, encode
+from tests.support.engine import Engine, until
+
+SECRET = "the-words-of-this-session"
+TEXT = f"A document with {SECRET} in it."
+
+
+async def workers(engine: Engine) -> Workers:
+    msg = await engine.owner.request(subjects.own("workers", "owner", ""), encode(AskWorkers()), 5.0)
+    return decode(msg.data, Workers)
+
+
+async def erase(engine: Engine, sid: str) -> Answer:
+    msg = await engine.owner.request(subjects.own("erase", "owner", sid), encode(EraseSession()), 5.0)
+    return decode(msg.data, Answer)
+
+
+async def test_an_owner_sees_every_living_worker_and_its_copies(stack: Engine) -> None:
+    await stack.worker("analyst", {"metered": True, "usd_in": 2.0, "usd_out": 3.0})
+
+    async def all_there() -> Workers | None:
+        found = await workers(stack)
+        return found if len(found.workers) == 5 else None
+
+    found: Workers = await until(all_there)
+    assert [w.queue for w in found.workers] == ["analyst", "analyst", "panelist_1", "panelist_2", "panelist_3"]
+    assert sorted((w.metered, w.usd_per_million_input) for w in found.workers[:2]) == [(False, 0.0), (True, 2.0)]
+    assert found.listening_s > 0
+
+
+async def test_a_worker_that_leaves_is_gone_at_once(stack: Engine) -> None:
+    async with await stack.worker("panelist_1") as worker:
+        await until(lambda: five(stack))
+        assert worker.ready is None
+
+    async def four() -> bool:
+        return len((await workers(stack)).workers) == 4
+
+    await until(four)
+
+
+async def five(engine: Engine) -> bool:
+    return len((await workers(engine)).workers) == 5
+
+
+async def test_a_client_is_not_told(stack: Engine) -> None:
+    client = await stack.connect("client")
+    for what in ("workers", "erase"):
+        for author in ("client", "owner"):
+            with pytest.raises(BusError):
+                await client.request(subjects.own(what, author, "s1"), b"{}", 0.5)
+
+
+async def test_an_unknown_order_is_refused(stack: Engine) -> None:
+    msg = await stack.owner.request(subjects.own("nonsense", "owner", ""), b"{}", 5.0)
+    assert "known are erase, log, sessions, workers" in decode(msg.data, Answer).why
+
+
+async def texts(connection: Connection, sid: str) -> str:
+    """Everything that the streams hold of a session, as a moderator reads it."""
+    found = ""
+    for stream in ("LOG", "WORK", "TIMER", "IN", "ASIDE"):
+        info = await connection.api(f"STREAM.INFO.{stream}", {"subjects_filter": ">"})
+        for subject in info["state"].get("subjects") or {}:
+            if sid in subject.split("."):
+                got = await connection.api(f"STREAM.MSG.GET.{stream}", {"last_by_subj": subject})
+                found += f"{subject} {json.dumps(got)}\n"
+    return found
+
+
+async def test_erasing_leaves_a_tombstone_and_no_word(stack: Engine) -> None:
+    second = await stack.moderator()
+    document = Document(id=sha256(TEXT.encode()).hexdigest(), name="d.md", text=TEXT)
+    await stack.open("s1", question=SECRET, documents=(document,))
+    await stack.closed("s1")
+    assert len(await stack.log("s1")) > 3
+    await second.sessions.find("s1")
+    moderator = await stack.connect("moderator")
+    assert "s1" in await texts(moderator, "s1")
+
+    assert (await erase(stack, "s1")).verdict == "accepted"
+    left = await texts(moderator, "s1")
+    assert [line.split(" ")[0] for line in left.splitlines()] == [subjects.log("s1", subjects.ERASED)]
+    info = await moderator.api("STREAM.INFO.LOG", {"subjects_filter": subjects.log_of("s1")})
+    assert list(info["state"]["subjects"].values()) == [1]
+    assert await stack.log("s1") == ()
+    (row,) = (await stack.sessions()).rows
+    assert (row.session, row.status, row.reason, row.erased_by, row.question) == (
+        "s1", "erased", "threshold", "owner", "",
+    )  # fmt: skip
+    assert row.erased_ns and row.closed_ns and row.opened_ns < row.closed_ns < row.erased_ns
+    for _ in range(6):  # whichever of the two moderators answers
+        posts = await stack.owner.request(subjects.read("public", "s1"), encode(ReadPosts()), 5.0)
+        assert decode(posts.data, Posts) == Posts(posts=(), known=False)
+        ask = encode(FetchDocuments(ids=(document.id,)))
+        msg = await stack.owner.request(subjects.doc("public", "s1"), ask, 5.0)
+        assert decode(msg.data, Documents).documents == ()
+    assert (await erase(stack, "s1")).verdict == "accepted", "repeating it is fine"
+    fate = await stack.open("s1")
+    assert (fate.fate, fate.why) == ("refused", "session s1 exists already")
+    assert isinstance(row, SessionRow)
+
+
+async def test_an_open_or_unknown_session_is_not_erased(bare: Engine) -> None:
+    await bare.moderator()
+    await bare.workers({"latency_s": 30.0})
+    await bare.open("s1")
+    answer = await erase(bare, "s1")
+    assert (answer.verdict, answer.why) == ("refused", "session s1 is open; cancel it first")
+    assert len(await bare.log("s1")) == 1
+    assert (await erase(bare, "nope")).why == "there is no session nope"
+    await bare.cancel("s1")
+    assert (await erase(bare, "s1")).verdict == "accepted"
+
+
+async def test_a_tombstone_without_its_purge_is_finished_by_the_repeat(stack: Engine) -> None:
+    """The process that erases dies between the two."""
+    await stack.open("s1", question=SECRET)
+    await stack.closed("s1")
+    moderator = await stack.connect("moderator")
+    info = await moderator.api("STREAM.INFO.LOG", {"subjects_filter": subjects.log_of("s1")})
+    before = sum(info["state"]["subjects"].values())
+    erased = {"at_ns": 1, "author": "owner", "protocol": "x", "status": "s", "reason": "r", "opened_ns": 1}
+    await moderator.store(subjects.log("s1", subjects.ERASED), json.dumps(erased).encode())
+    assert before > 3
+    assert (await erase(stack, "s1")).verdict == "accepted"
+    info = await moderator.api("STREAM.INFO.LOG", {"subjects_filter": subjects.log_of("s1")})
+    assert sum(info["state"]["subjects"].values()) == 1
+
+
+async def test_a_budget_that_does_not_hold_one_round_is_refused_before_anything_is_asked(stack: Engine) -> None:
+    fate = await stack.open("s1", budget=Budget(calls=9))
+    assert (fate.fate, fate.field) == ("refused", "budget.calls")
+    assert fate.why == "budget.calls: limit 9, one round may take 10"
+    assert (await stack.open("s2", budget=Budget(calls=10))).fate == "taken"

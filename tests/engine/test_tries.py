@@ -1,0 +1,104 @@
+"""A turn that may have been begun before is paid for again only where another reservation fits the budget."""
+
+from pathlib import Path
+from typing import Any
+
+from bus import subjects
+from schemas import log
+from schemas.presence import Announcement
+from schemas.result import Result
+from schemas.session import Budget
+from schemas.turn import Check, Checked, Turn, Work
+from schemas.wire import decode, encode
+from tests.engine.test_rules import asked, journal, work_subject
+from tests.support.engine import Engine
+
+TURN = 2 * (16_000 + 1_500)
+"""Tokens that one turn reserves, and that each of the panel's uses."""
+METERED = {"metered": True, "usd_in": 1.0, "usd_out": 1.0}
+PANELIST = METERED | {"tokens": TURN // 2}
+
+
+async def opened(engine: Engine, tokens: int | None, *, metered: bool = True, calls: int | None = None) -> Work:
+    """A session whose panelist_1 has been handed its turn once, to a worker that was lost then; the others are
+    there."""
+    await engine.moderator(lane="a")
+    for queue in ("panelist_2", "panelist_3"):
+        await engine.worker(queue, PANELIST if metered else {})
+    await engine.worker("analyst", METERED if metered else {})
+    connection = await engine.connect("panelist_1")
+    here = Announcement(
+        instance="lost", queue="panelist_1", roles=("panelist",), model="m", family="f", metered=metered
+    )  # fmt: skip
+    await connection.publish(subjects.here("panelist", "panelist_1"), encode(here))
+    fate = await engine.open("s1", settings={"max_rounds": 1}, budget=Budget(tokens=tokens, calls=calls))
+    assert fate.fate == "taken", fate
+    work = await asked(engine, "panelist_1")
+    connection, ack = work_subject["s1", work.turns[0].id]
+    await connection.publish(ack, b"-NAK")  # the server counts this delivery, and hands the turn out again
+    return work
+
+
+async def told(engine: Engine) -> tuple[list[log.Redelivered], Result]:
+    """What was booked of other tries, and how it ended."""
+    result = decode((await engine.closed("s1")).body, Result)
+    return [e.event for e in await engine.entries("s1") if isinstance(e.event, log.Redelivered)], result
+
+
+async def test_another_try_is_booked_before_the_model_is_paid(bare: Engine, tmp_path: Path) -> None:
+    work = await opened(bare, 6 * TURN)
+    await bare.worker("panelist_1", PANELIST | {"journal": str(tmp_path / "journal")})
+    tries, result = await told(bare)
+    assert tries == [log.Redelivered(turn=work.turns[0].id)] and len(journal(tmp_path / "journal")) == 1
+    assert (result.usage.unaccounted_turns, result.usage.unaccounted_tokens) == (1, TURN)
+    assert result.rounds[0]["missing"] == []
+
+
+async def test_no_model_is_paid_where_another_try_does_not_fit(bare: Engine, tmp_path: Path) -> None:
+    """One round fits: a second try takes the place of the analyst's score. For a third there is nothing left: those who
+    had the turn may have paid for it, so that the seat is missed."""
+    work = await opened(bare, 5 * TURN)
+    assert (await ask(bare, work, attempt="lost too", deliveries=2)).open
+    await bare.worker("panelist_1", PANELIST | {"journal": str(tmp_path / "journal")})
+    tries, result = await told(bare)
+    assert len(tries) == 2 and journal(tmp_path / "journal") == []
+    assert (result.usage.unaccounted_turns, result.usage.unaccounted_tokens) == (2, 2 * TURN)
+    assert result.usage.by_seat["panelist_2"].input_tokens == TURN // 2 and "panelist_1" not in result.usage.by_seat
+    assert result.usage.input_tokens + result.usage.output_tokens + 2 * TURN <= 5 * TURN
+    assert result.stop.reason == "budget"
+
+
+async def test_who_pays_nothing_leaves_no_trace_of_another_try(bare: Engine, tmp_path: Path) -> None:
+    await opened(bare, 5 * TURN, metered=False)
+    await bare.worker("panelist_1", {"journal": str(tmp_path / "journal")})
+    tries, result = await told(bare)
+    assert tries == [] and len(journal(tmp_path / "journal")) == 1
+    assert result.usage.unaccounted_turns == 1, "as its worker reported it"
+
+
+async def ask(engine: Engine, work: Work, **given: Any) -> Checked:
+    """A question about the first turn, by hand."""
+    turn: Turn = work.turns[0]
+    connection, _ = work_subject["s1", turn.id]
+    check = Check(**{"turn": turn.id, "token": turn.token, "decided_ns": work.decided_ns, **given})
+    subject = subjects.check("a", work.channel, "panelist_1", "s1")
+    return decode((await connection.request(subject, encode(check), 5.0)).data, Checked)
+
+
+async def test_each_try_is_booked_once_however_often_it_is_asked_for(bare: Engine) -> None:
+    work = await opened(bare, None)
+
+    async def booked() -> int:
+        return sum(isinstance(e.event, log.Redelivered) for e in await bare.entries("s1"))
+
+    assert (await ask(bare, work)).open and (await ask(bare, work, deliveries=3)).open
+    assert await booked() == 0, "who only asks pays nothing"
+    assert (await ask(bare, work, attempt="x")).open
+    assert await booked() == 0, "a first delivery stands on the turn's own reservation, however old it is"
+    for _ in range(2):
+        assert (await ask(bare, work, attempt="y", deliveries=2)).open
+        assert await booked() == 1
+    assert (await ask(bare, work, attempt="z", deliveries=2)).open
+    assert await booked() == 2
+    assert (await ask(bare, work, attempt="w", decided_ns=1)).open
+    assert await booked() == 3, "decided before this moderator's connection: the server may have forgotten deliveries"
