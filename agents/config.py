@@ -77,7 +77,7 @@ def resolve(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
 
     A spec that names no model takes what the environment names, else `extractive`. One that names `openai` is completed
     and overridden. One that names another model keeps it, unless a variable of its seat or role says otherwise; so does
-    the trusted helper. A key in the result is a Secret.
+    the trusted helper; without a model, it gets the encoder that they name. A key in the result is a Secret.
 
     Raises
     ------
@@ -85,6 +85,11 @@ def resolve(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
         Names the variable: a provider that nobody knows, a number that is none, a missing key or address, two settings
         that contradict each other.
     """
+    found = _with_model(spec, environ)
+    return _with_encoder(found, environ) if found.model == "extractive" and "helper" in found.roles else found
+
+
+def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     levels = tuple(reversed(prefixes(spec.queue, spec.roles)))
     names_one = "model" in spec.model_fields_set
     if (names_one and spec.model != "openai") or not _SPEAKS_FOR_NOBODY.isdisjoint(spec.roles):
@@ -99,6 +104,16 @@ def resolve(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     if chosen.provider in WITHOUT_A_SERVER:
         return spec.model_copy(update={"model": chosen.provider, "options": {}})
     return spec.model_copy(update={"model": "openai", "options": chosen.options(environ)})
+
+
+def _with_encoder(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
+    from agents.encoders import EncoderMisconfigured, settings  # numpy: for the helper alone
+
+    try:
+        named = settings.chosen(spec.options.get("encoder"), prefixes(spec.queue, spec.roles), environ)
+    except EncoderMisconfigured as error:
+        raise ModelMisconfigured(error.why) from error
+    return spec if named is None else spec.model_copy(update={"options": {**spec.options, "encoder": named}})
 
 
 _CHOOSING = ("LLM_PROVIDER", "LLM_MODEL", "LLM_BASE_URL")

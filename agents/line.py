@@ -14,8 +14,8 @@ from observability.metrics import Metrics
 from schemas.turn import Answer, Check, Checked, Documents, FetchDocuments, Reply, Turn, Work
 from schemas.wire import decode, encode
 
-_PATIENCE_S = 60.0
-"""So long after its deadline a reply is still offered, for its usage to be booked."""
+_PATIENCE_S = 5.0
+"""So long after its deadline a reply is still offered: who stored it may have died before he could say so."""
 _ANSWER_S = 2.0
 _LANE_DEAD_S = 5.0
 _BUSY = encode(Answer(verdict="busy"))

@@ -290,6 +290,7 @@ class Worker:
         if not await self._is_open(job, turn):
             self._metrics.turns_skipped.inc()
             return "refused"
+        _LOGGER.debug("turn begun", extra={"turn": turn.id, "seat": turn.seat, "kind": turn.kind})
         await self._live(work, turn, "thinking" if turn.attempt == 1 else "retrying")
         started = time.perf_counter()
         usage, error, completion = None, "", None
@@ -318,8 +319,11 @@ class Worker:
             self._checkpoint("replied", work.session)
         job.submitting.add(turn.id)
         answer = await self._line.submit(work, turn, reply)
-        if answer.verdict != "accepted":
-            _LOGGER.info("turn %s: %s", turn.id, answer.why)
+        if answer.verdict != "accepted" or error:
+            why = error or answer.why
+            _LOGGER.warning("turn failed", extra={"turn": turn.id, "seat": turn.seat, "kind": turn.kind, "why": why})
+        else:
+            _LOGGER.debug("turn answered", extra={"turn": turn.id, "seat": turn.seat, "model_s": round(model_s, 6)})
         return answer.verdict
 
     def _attributes(self, work: Work, turn: Turn) -> dict[str, str | bool | int | float]:

@@ -116,7 +116,7 @@ class Connection:
         The client underneath.
     connected_at_ns
         Unix time of the last (re)connect.
-    on_reconnect, on_disconnect
+    on_reconnect, on_disconnect, on_denied
         Synchronous callbacks, called in order; they start tasks for what takes longer.
     denials
         The last refusals by the broker, newest last.
@@ -129,6 +129,7 @@ class Connection:
         self.connected_at_ns = 0
         self.on_reconnect: list[Callable[[], None]] = []
         self.on_disconnect: list[Callable[[], None]] = []
+        self.on_denied: list[Callable[[], None]] = []
         self.denials: deque[Denied] = deque(maxlen=100)
         self._on_closed = on_closed
         self._closing = False
@@ -440,6 +441,8 @@ class Connection:
                 denied = Denied(pending.reply if operation == "be answered" else pending.subject, operation)
                 pending.future.set_exception(denied)
         self.denials.append(denied)
+        for callback in self.on_denied:
+            callback()
         _log.warning("bus: %s", denied)
 
     async def _disconnected(self) -> None:

@@ -9,7 +9,6 @@
     │   └── BadTable           a table of users that no server could serve
     ├── PeerFault            the other side answered, or should have
     │   ├── NoModerator        nobody serves this request
-    │   ├── Busy               a moderator's queue for this author is full
     │   ├── ApiError           JetStream refused a request, with its code
     │   └── StoreError         a stream refused a message, with its code
     │       └── Conflict       compare-and-swap: the session moved
@@ -88,14 +87,6 @@ class NoModerator(PeerFault):
     def __init__(self, subject: str) -> None:
         self.subject = subject
         super().__init__(f"nobody answers on {subject}: is a moderator running?")
-
-
-class Busy(PeerFault):
-    """A moderator has too much of this author's waiting; ask again a little later."""
-
-    def __init__(self, subject: str) -> None:
-        self.subject = subject
-        super().__init__(f"the moderator is busy ({subject}); ask again a little later")
 
 
 class ApiError(PeerFault):

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 
+import msgspec
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
@@ -24,11 +25,12 @@ CLOSED = "closed"
 
 
 class UnknownSession(BusError):
-    """No moderator knows this session. The caller's fault."""
+    """No moderator knows this session, or it was refused (`why`). The caller's fault."""
 
-    def __init__(self, sid: str) -> None:
+    def __init__(self, sid: str, why: str = "") -> None:
         self.sid = sid
-        super().__init__(f"no session {sid}")
+        self.why = why
+        super().__init__(f"session {sid} was refused: {why}" if why else f"no session {sid}")
 
 
 class Reader:
@@ -115,8 +117,13 @@ class Reader:
 
         async def hear_live(msg: Msg) -> None:
             assert on_live is not None
-            with contextlib.suppress(Undecodable):  # lossy by nature
-                on_live(decode(msg.data, Live))
+            with contextlib.suppress(Undecodable, subjects.BadSubject):  # lossy by nature
+                _, author, _ = subjects.parse_live(msg.subject)
+                live = decode(msg.data, Live)
+                if live.session == sid:
+                    # The broker vouches for the author, nobody for the seat: a seat of another name shows both.
+                    name = live.seat if live.seat == author else f"{live.seat} ({author})"
+                    on_live(msgspec.structs.replace(live, seat=name))
 
         subscribe = self._connection.subscribe
         subscriptions = [await subscribe(subjects.channel(sid, c), hear) for c in channels]
@@ -142,7 +149,7 @@ class Reader:
         while more:
             page = await self._page(sid, channel, following.next_k[channel])
             if not page.known:
-                raise UnknownSession(sid)
+                raise UnknownSession(sid, page.refused)
             for post in page.posts:
                 if following.is_next(post):
                     yield post

@@ -153,7 +153,7 @@ def work_of(queue: str) -> str:
 
 
 def work_of_session(sid: str) -> str:
-    """All turns of one session, whatever their queue: what is purged when it closes."""
+    """All turns of one session, whatever their queue: what is purged when it is erased."""
     return _join("work", "*", escape(sid), ">")
 
 
@@ -216,6 +216,12 @@ def parse_channel(subject: str) -> tuple[str, str]:
 def live(name: str, author: str, sid: str) -> str:
     """Seat states and live text."""
     return _join("live", escape(name), escape(author), escape(sid))
+
+
+def parse_live(subject: str) -> tuple[str, str, str]:
+    """(channel, author, session)."""
+    name, author, sid = _parse(subject, "live", 3)
+    return name, author, sid
 
 
 def live_by(name: str, author: str) -> str:

@@ -94,8 +94,9 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
             self, unaccounted_turns=self.unaccounted_turns + turns, lost=self.lost + most.times(turns)
         )
 
-    def report(self) -> ResultUsage:
-        """The figures of the result frame."""
+    def report(self, everybody: Iterable[str] = ()) -> ResultUsage:
+        """The figures of the result frame; seats of `everybody` that used nothing are there with zeros."""
+        unused = {seat: SeatUsage() for seat in everybody}
         seats = self.by_seat.values()
         return ResultUsage(
             turns=self.turns,
@@ -106,7 +107,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
             cost_usd=sum(s.cost_usd for s in seats),
             unaccounted_turns=self.unaccounted_turns,
             unaccounted_tokens=self.lost.tokens,
-            by_seat=dict(sorted(self.by_seat.items())),
+            by_seat=dict(sorted({**unused, **self.by_seat}.items())),
         )
 
 

@@ -42,7 +42,8 @@ class Desk:
         asked = decode(msg.data, ReadPosts)
         held = await self._sessions.find(sid)
         if held is None or held.session is None:
-            return Posts(posts=(), known=held is not None and not held.erased)
+            refused = "" if held is None or held.erased else held.refused
+            return Posts(posts=(), known=held is not None and not held.erased and not refused, refused=refused)
         page: list[Post] = []
         size = 0
         for post in held.session.posts:

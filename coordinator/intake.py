@@ -155,6 +155,9 @@ class Intake:
         held = await self._sessions.look(sid)
         if channel == CLIENT and held.session is not None and held.session.opened.author != author:
             return await self._refused(sid, cause, "cancel", author, "", f"session {sid} was opened by somebody else")
+        if held.session is None and held.refused:
+            why = f"session {sid} was refused: {held.refused}"
+            return await self._refused(sid, cause, "cancel", author, "session", why)
         taken = await self._sessions.take(sid, cause, log.Cancelled(author=author, reason=message.reason[:500]))
         return taken.accepted or await self._refused(sid, cause, "cancel", author, "", taken.why)
 
@@ -172,6 +175,10 @@ class Intake:
         if cause in held.causes:
             await self._sessions.reissue(sid, cause)
             return True
+        late_s = 0.0 if request.expires_ns is None else (time.time_ns() - request.expires_ns) / 1e9
+        if late_s > 0:
+            why = f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s"
+            return await self._refused(sid, cause, "open", author, "session", why)
         protocol = self._protocols.get(request.protocol)
         if protocol is None:
             known = ", ".join(sorted(self._protocols))

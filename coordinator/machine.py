@@ -373,7 +373,7 @@ class _Draft:
             outcome=outcome,
             stop=StopReport(reason=row.reason, converged=row.converged, certificate=certificate),
             rounds=rounds,
-            usage=self.ledger.report(),
+            usage=self.ledger.report(s.seat for s in self.opened.seats),
             duration_s=(self.at_ns - self.session.opened_ns) / 1e9,
         )
         self.say("control", "closed", 0, raw(result))

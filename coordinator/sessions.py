@@ -25,8 +25,8 @@ from bus.timers import Timers
 from coordinator import briefing
 from coordinator.machine import Illegal, MachineError, Protocol, Session, record, record_opening
 from coordinator.measures import note
+from observability import tracing
 from observability.metrics import Metrics
-from observability.tracing import inject
 from schemas import log
 from schemas.post import SessionRow
 from schemas.stops import STOPS
@@ -59,6 +59,11 @@ class Held:
         self.last_n = -1
         self.erased = False
         self.lock = asyncio.Lock()
+
+    @property
+    def refused(self) -> str:
+        """Why its opening was refused; empty if it was not."""
+        return next((r.why for r in self.refusals.values() if r.what == "open"), "")
 
     def empty(self) -> None:
         """Forget all of it but that it was erased."""
@@ -290,6 +295,7 @@ class Sessions:
             self._keep(held, protocol, session, entry.commands, entry.n, entry.cause, entry.digest)
             held.last_seq = seq
         note(self._metrics, before, session, entry)
+        _tell(session, entry)
         if self._checkpoint is not None:
             self._checkpoint("appended", sid)
         await self._carry_out(sid, held, entry.n, entry.commands, sendings, reissued=False)
@@ -381,14 +387,14 @@ class Sessions:
     async def _send(self, sid: str, sending: briefing.Sending, reissued: bool) -> None:
         """One WORK message. Sent again, it is stored only if the first is not there any more: however late that is."""
         headers: dict[str, str] = {}
-        inject(headers)
         subject = subjects.work(sending.queue, sid, sending.number)
-        data = encode(sending.work)
-        if not reissued:
-            await self._connection.store(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
-            return
-        with contextlib.suppress(Conflict):
-            await self._connection.store(subject, data, expected_last=(subject, 0), headers=headers)
+        with tracing.publish("work", subject, headers=headers, session=sid, message_id=f"{sid}-{sending.number}"):
+            data = encode(sending.work)
+            if not reissued:
+                await self._connection.store(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
+                return
+            with contextlib.suppress(Conflict):
+                await self._connection.store(subject, data, expected_last=(subject, 0), headers=headers)
 
     async def _clear_timer(self, sid: str) -> None:
         with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
@@ -445,6 +451,23 @@ class Sessions:
     def forget(self, sid: str) -> None:
         """Drop what this process holds of a session that another one erased."""
         self._held.pop(sid, None)
+
+
+def _tell(session: Session, entry: log.Entry) -> None:
+    """One line a transition: the first and the last of a session at INFO, what lies between at DEBUG."""
+    if entry.n == 0:
+        about = {
+            "protocol": session.opened.protocol,
+            "seats": len(session.opened.seats),
+            "author": session.opened.author,
+        }
+        _LOGGER.info("session opened", extra=about)
+    elif session.closed and session.stopped is not None:
+        _LOGGER.info("session closed", extra={"reason": session.stopped.reason, "transitions": session.n})
+    elif _LOGGER.isEnabledFor(logging.DEBUG):
+        _LOGGER.debug(
+            "transition taken", extra={"n": entry.n, "event": type(entry.event).__name__, "cause": entry.cause}
+        )
 
 
 def _tombstone(session: Session, author: str, at_ns: int) -> tuple[log.Erased, SessionRow]:

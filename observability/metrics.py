@@ -120,7 +120,6 @@ class Metrics:
 
     def _turns(self) -> None:
         self.turns = self._counter("turns_total", "Turns that ended, at the moderator.", ("role", "outcome"))
-        self.turns_open = self._gauge("turns_open", "Turns asked and not yet ended, in the sessions held in memory.")
         self.turn_overhead_seconds = self._histogram(
             "turn_overhead_seconds",
             "From the append that asks to the append that answers, less the model's time.",
@@ -157,4 +156,3 @@ class Metrics:
         self.bus_denied = self._counter(
             "bus_denied_total", "Operations that the broker refused for want of permission."
         )
-        self.bus_errors = self._counter("bus_errors_total", "Other errors that the bus reported asynchronously.")

@@ -112,7 +112,7 @@ def expected(settings: Settings, opening: OpenSession) -> Estimate | None:
     """
     if settings.nats.url:
         return None
-    return estimating.of(opening, [panel.announced(row) for row in panel.rows(settings)])
+    return estimating.of(opening, panel.announced(panel.rows(settings)))
 
 
 async def _expected_there(parley: Parley, opening: OpenSession) -> Estimate:
@@ -160,7 +160,8 @@ async def ask(
             previous = await parley.previous(continues)
             opening = replace(opening, documents=(*opening.documents, previous), continues=continues)
         if parley.lease is None and parley.client.owner:
-            _announce(await _expected_there(parley, opening), view)
+            with contextlib.suppress(BadInput):  # a moderator refuses it, for the record
+                _announce(await _expected_there(parley, opening), view)
         sid = await parley.client.open(opening)
         view.opened(sid, opening.protocol, opening.question, opening.continues)
         remote = parley.lease is None or parley.lease.running().permanent
@@ -168,8 +169,7 @@ async def ask(
 
 
 def _announce(found: Estimate, view: View) -> None:
-    """Refuse what does not fit one round; say what priced models may cost."""
-    estimating.refuse(found)
+    """Say what models that count tokens may come to."""
     if estimating.costs(found):
         for text in estimating.words(found):
             view.note(text)

@@ -7,13 +7,15 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeVar
 
+import msgspec
+
 from bus import subjects
 from bus.accounts import OWNER as OWNER_KIND
 from bus.channels import CLIENT, CONTROL, OWNER, PUBLIC
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault
 from bus.posts import CLOSED, Reader
-from parley.errors import BadInput, Refusal, Unreachable
+from parley.errors import BadInput, Refusal, Unanswered, Unreachable
 from schemas.post import (
     AskFate,
     EraseSession,
@@ -36,6 +38,8 @@ T = TypeVar("T")
 
 _REQUEST_S = 2.0
 _AGAIN_S = 0.02
+_LATE_S = 10.0
+"""So long after its asker gave up an opening may still be taken: clocks differ."""
 
 
 def new_sid() -> str:
@@ -69,17 +73,26 @@ class Client:
     async def open(self, request: OpenSession, sid: str | None = None) -> str:
         """Open a session; its id once a moderator has taken it.
 
+        It expires shortly after nobody waits for it any more: a moderator that comes later refuses it.
+
         Raises
         ------
         Refusal
             A moderator refused it, and why.
-        Unreachable
-            No moderator answered in time.
+        Unanswered
+            No moderator answered in time: the session may still run, until it expires.
         BadInput
             It does not fit one message.
         """
         sid = sid or new_sid()
-        await self._submit(sid, request)
+        if request.expires_ns is None:
+            expires_ns = time.time_ns() + int((self._patience_s + _LATE_S) * 1e9)
+            request = msgspec.structs.replace(request, expires_ns=expires_ns)
+        try:
+            await self._submit(sid, request)
+        except Unreachable as error:
+            assert request.expires_ns is not None, "given above"
+            raise Unanswered(sid, str(error), (request.expires_ns - time.time_ns()) / 1e9) from error
         return sid
 
     async def cancel(self, sid: str, reason: str = "") -> None:

@@ -4,6 +4,7 @@ ParleyError
 ├── BadInput          the caller's: a field, what is wrong with it, and what is allowed       exit status 2
 ├── Refusal           a moderator refused the session, and why                                exit status 2
 ├── Unreachable       the environment's: no bus, no moderator, wrong credentials              exit status 2
+│   └── Unanswered    what became of an opening is not known: the session may still run
 └── StackFailed       the environment's: the embedded stack did not come up, or went away     exit status 1
 """
 
@@ -40,9 +41,19 @@ class Unreachable(ParleyError):
     """The bus, or a moderator on it, does not answer. The environment's fault."""
 
     exit_code = 2
+    field = "nats"
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
+
+
+class Unanswered(Unreachable):
+    """Nobody said what became of an opening. Names the session, and until when a moderator may still begin it."""
+
+    def __init__(self, sid: str, why: str, left_s: float) -> None:
+        self.sid = sid
+        what = f"may still run, if a moderator comes within {max(1.0, left_s):.0f} s"
+        super().__init__(f"{why}; session {sid} {what}")
 
 
 class StackFailed(ParleyError):

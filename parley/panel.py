@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from parley.errors import BadInput
 from parley.settings import Section, Settings, read_file
-from parley.stack import AgentRow, rows_of
+from parley.stack import AgentRow, names_models, rows_of
 from schemas.presence import Announcement
 from schemas.session import Seat
 
@@ -177,14 +177,27 @@ def spec_of(row: AgentRow) -> "AgentSpec":
         raise BadInput(f"agent {row.queue}", str(error)) from error
 
 
-def announced(row: AgentRow) -> Announcement:
-    """What the row's worker will announce, without starting it.
+def announced(rows: tuple[AgentRow, ...]) -> list[Announcement]:
+    """What the rows' workers will announce, without starting them.
 
     Raises
     ------
     BadInput
-        Its model cannot be made: which, and why.
+        A model cannot be made: whose, and why.
     """
+    if names_models(rows):
+        return [_announced(row) for row in rows]
+    return [_plainly(row) for row in rows]  # without the imports
+
+
+def _plainly(row: AgentRow) -> Announcement:
+    return Announcement(
+        instance=row.queue, queue=row.queue, roles=(_role(row),), model="extractive", family="extractive",
+        expertise=row.expertise,
+    )  # fmt: skip
+
+
+def _announced(row: AgentRow) -> Announcement:
     from agents.llm import ModelError, make_model
     from agents.llm.options import parse
     from agents.llm.presets import family_of
@@ -229,19 +242,20 @@ def _row(name: str, s: SeatSection, path: Path) -> AgentRow:
 
 
 def _role(row: AgentRow) -> str:
-    from agents.specs import SpecError, builtin
+    from agents.specs import SpecError, load
     from bus.channels import ACCOUNT_OF_ROLE
-    from parley import services
 
     known = ", ".join(sorted(ACCOUNT_OF_ROLE))
-    if row.roles and row.roles[0] not in ACCOUNT_OF_ROLE:
-        raise BadInput(f"seats.{row.queue}.role", f"got {row.roles[0]!r}, known are {known}")
-    if not row.roles and not row.spec and builtin(row.queue) is None:
-        raise BadInput(f"seats.{row.queue}.role", f"the name says none; name one of {known}")
+    if row.roles:
+        if row.roles[0] not in ACCOUNT_OF_ROLE:
+            raise BadInput(f"seats.{row.queue}.role", f"got {row.roles[0]!r}, known are {known}")
+        return row.roles[0]
     try:
-        return services.spec_of(row).roles[0]
+        return load(row.spec or row.queue).roles[0]
     except SpecError as error:
-        raise BadInput(f"seats.{row.queue}", str(error)) from error
+        if row.spec:
+            raise BadInput(f"seats.{row.queue}.spec", str(error)) from error
+        raise BadInput(f"seats.{row.queue}.role", f"the name says none; name one of {known}") from error
 
 
 def _known(given: Mapping[Any, Any], names: list[str], prefix: str, path: Path) -> None:

@@ -205,6 +205,7 @@ async def _serve(
             await connecting
         return 0
     async with await connecting as connection, make(connection, metrics) as service:
+        _watch(connection, metrics)
         async with HealthServer(metrics.registry, lambda: service.ready, *address) as health:
             gc.collect()
             gc.freeze()
@@ -215,6 +216,19 @@ async def _serve(
             await stopped
             _LOGGER.info("draining", extra={"service": name})
     return 1 if lost else 0
+
+
+def _watch(connection: Connection, metrics: Metrics) -> None:
+    """The connection's own events, as metrics."""
+
+    def back() -> None:
+        metrics.bus_connected.set(1)
+        metrics.bus_reconnects.inc()
+
+    metrics.bus_connected.set(1)
+    connection.on_reconnect.append(back)
+    connection.on_disconnect.append(lambda: metrics.bus_connected.set(0))
+    connection.on_denied.append(metrics.bus_denied.inc)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

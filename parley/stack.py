@@ -133,6 +133,13 @@ def _rows(
     return tuple(AgentRow(queue=q, copies=copies, model=model, options=options or {}) for q in queues)
 
 
+def names_models(rows: tuple[AgentRow, ...]) -> bool:
+    """Whether a row, the environment or `.env` may name another model than the extractive one."""
+    if any(row.spec or row.model not in ("", "extractive") for row in rows):
+        return True
+    return Path(".env").is_file() or any("LLM_" in name for name in os.environ)
+
+
 def check_models(rows: tuple[AgentRow, ...]) -> None:
     """Refuse a panel whose models cannot be made, before anything starts.
 
@@ -143,8 +150,7 @@ def check_models(rows: tuple[AgentRow, ...]) -> None:
     BadInput
         The agent, and what is wrong: an unknown provider, a missing key and its variable, a field of its file.
     """
-    named = any(row.spec or row.model not in ("", "extractive") for row in rows)
-    if not named and not Path(".env").is_file() and not any("LLM_" in name for name in os.environ):
+    if not names_models(rows):
         return
     from agents.llm import ModelError
     from agents.specs import SpecError

@@ -49,7 +49,9 @@ class Posts(msgspec.Struct, frozen=True, kw_only=True):
     more: bool = False
     """Ask again from the last `k` plus one."""
     known: bool = True
-    """False: no moderator knows this session."""
+    """False: no moderator knows this session, or it was refused."""
+    refused: str = ""
+    """Why it was, in that case."""
 
 
 class AskFate(msgspec.Struct, frozen=True, kw_only=True):

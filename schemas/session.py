@@ -94,6 +94,8 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     turn_timeout_s: float = 120.0
     continues: str = ""
     """The session whose result this one follows up; a document of it holds what that one came to."""
+    expires_ns: int | None = None
+    """Unix time after which nobody waits for it any more: it is refused from then on. None: never."""
 
     def __post_init__(self) -> None:
         not_empty("question", self.question, MAX_QUESTION)

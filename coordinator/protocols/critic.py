@@ -55,6 +55,8 @@ from coordinator.protocols.critic_turns import (
 from coordinator.signals import paraphrase
 from coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from schemas.critic import (
+    BY_ENCODER,
+    BY_WORDS,
     Answer,
     Bias,
     Comparison,
@@ -148,7 +150,8 @@ def _on_no_objection(s: State, e: Missed, v: View) -> Step:
 
 def _on_compared(s: State, e: Answered, v: View) -> Step:
     similar: Similarities = e.body
-    said, comparison = _compare(s, v, similar.values, "helper")
+    by = next((flag for flag in (BY_ENCODER, BY_WORDS) if flag in e.flags), "helper")
+    said, comparison = _compare(s, v, similar.values, by)
     return _compared(s, v, said, comparison)
 
 
@@ -170,7 +173,8 @@ def _compare(s: State, v: View, values: tuple[float, ...], source: str) -> tuple
     assert said is not None
     similar = [1.0 if same(said.objection, o.text) else x for x, o in zip(values, s.profile, strict=True)]
     nearest = max(range(len(similar)), key=lambda i: similar[i])
-    threshold = v.settings.duplicate_at if source == "helper" else v.settings.duplicate_at_lexical
+    of_source = {"helper": v.settings.duplicate_at, BY_ENCODER: v.settings.duplicate_at_encoder}
+    threshold = of_source.get(source, v.settings.duplicate_at_lexical)
     return said, Comparison(
         objection=said.objection,
         nearest=s.profile[nearest].number,

@@ -70,7 +70,7 @@ def test_archive_ends_when_the_critic_repeats_itself_in_other_words() -> None:
     assert result.stop.reason == "objections_exhausted" and result.stop.converged
     assert [r["answer"]["answer"] for r in result.rounds] == ["Tape", "Disk", "Cloud", "Tape"]
     (pair,) = result.stop.certificate["duplicates"]
-    assert pair["source"] == "helper" and pair["objection"] != pair["nearest_text"]
+    assert pair["source"] == "encoder" and pair["objection"] != pair["nearest_text"]
     assert [a["objection"] for a in result.rounds[-1]["answer"]["addresses"]] == [1, 2, 3]
     assert result.outcome["answer"] == "Tape" and result.outcome["open_objections"] == []
 

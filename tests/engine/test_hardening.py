@@ -197,10 +197,10 @@ async def test_the_heartbeat_goes_on_while_moderators_are_silent(bare: Engine, t
     """A turn that runs is not handed out again because nobody answers questions about it."""
     moderator = await bare.moderator(lane="a")
     for queue in ("panelist_2", "panelist_3", "analyst"):
-        await bare.worker(queue)
+        await bare.worker(queue, drain_s=0.1)
     calls = tmp_path / "journal"
     for _ in range(2):
-        await bare.worker("panelist_1", {"journal": str(calls), "latency_s": 4.0})
+        await bare.worker("panelist_1", {"journal": str(calls), "latency_s": 4.0}, drain_s=0.1)
     await bare.open("s1", settings={"max_rounds": 1})
 
     async def begun() -> bool:

@@ -1,0 +1,89 @@
+"""What the commands share: their common options, how settings are layered, how errors are told."""
+
+import json as json_module
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from parley.settings import Settings
+
+Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON document.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Plain lines, no live view.")]
+Config = Annotated[
+    Path | None, typer.Option("--config", help="Settings file (default: parley.yaml here, if there is one).")
+]
+Nats = Annotated[str | None, typer.Option("--nats", help="Address of a running bus; without it, an embedded stack.")]
+Creds = Annotated[Path | None, typer.Option("--creds", help="Credentials file for --nats.")]
+State = Annotated[Path | None, typer.Option("--state", help="Folder of the embedded stack and its sessions.")]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=0.7; repeatable.")
+]
+PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="Who sits where with which model (YAML).")]
+Protocol = Annotated[str | None, typer.Option(help="How they argue (default: consensus).")]
+LogMaxAge = Annotated[
+    float | None, typer.Option("--log-max-age", help="Days that sessions are kept; 0 for ever (default: 90).")
+]
+Host = Annotated[str, typer.Option("--metrics-host", help="Address of the metrics and health port.")]
+Port = Annotated[int, typer.Option("--metrics-port", help="Port of metrics and health; 0 takes a free one.")]
+Level = Annotated[str, typer.Option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")]
+Subject = Annotated[str, typer.Argument(metavar="ID|FILE", help="A session's id, or an exported file.")]
+Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.")]
+
+
+@contextmanager
+def errors(json: bool = False) -> Iterator[None]:
+    """Errors as one line on stderr, and with --json as the one document; the exit status is theirs."""
+    from bus.errors import BusError
+    from parley.errors import ParleyError
+    from parley.text import clean
+
+    try:
+        yield
+    except (ParleyError, BusError) as error:
+        code = getattr(error, "exit_code", 1)
+        print(f"parley: {clean(str(error))}", file=sys.stderr)
+        if json:
+            told = {"field": getattr(error, "field", ""), "message": str(error)}
+            print(json_module.dumps({"error": told, "exit_code": code}))
+        raise typer.Exit(code) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(1) from None
+
+
+def settings(config: Path | None, sets: list[str] | None = None, **given: Any) -> "Settings":
+    """All layers; `given` has dots as `__` and overrides `--set`."""
+    from parley import settings as layers
+
+    layer = layers.parse_sets(sets or [])
+    pairs = [(name.split("__"), value) for name, value in given.items() if value is not None]
+    for path, value in pairs:
+        part: Any = value
+        for key in reversed(path):
+            part = {key: part}
+        layer = layers.merge(layer, part)
+    return layers.load(config, layer)
+
+
+def print_json(value: object) -> None:
+    """The one document."""
+    import msgspec
+
+    print(msgspec.json.encode(value).decode(), flush=True)
+
+
+def main(app: typer.Typer) -> None:
+    """Run the command line; what a terminal cannot show is written out."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    app()

@@ -1,0 +1,135 @@
+"""What aimock says to every seat of both protocols, and what is read out of its journal afterwards.
+
+Each seat has a model name of its own (`<SEAT>_LLM_MODEL`), so that a request tells whose it is; what it asks for stands
+in its system message.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from schemas import log
+from schemas.wire import decode
+from tests.llm.aimock import Aimock
+from tests.parley.support import Front
+
+QUESTION = "Which paper should the office order?"
+PANEL = ("panelist_1", "panelist_2", "panelist_3", "analyst")
+TRIO = ("answerer", "critic", "judge")
+OBJECTION = "The price of a sheet was never compared."
+_MEASURED = "It was measured on three printers, and none of them jammed. " * 6
+_SCORE = {"agreements": [], "key_disagreements": ["the size"], "comment": "", "should_continue": True}
+_POSITION = {"confidence": 0.75, "citations": [], "change_reason": "", "moved_by": [], "abstains": False}
+_ANSWER = {"reasoning": _MEASURED, "confidence": 0.8, "citations": []}
+
+
+def _reply(model: str, system: str, body: Any, user: str = "", /, **more: int) -> dict[str, Any]:
+    match = {"systemMessage": system, **({"model": model} if model else {}), **({"userMessage": user} if user else {})}
+    return {"match": match, "response": {"content": json.dumps(body)}, **more}
+
+
+def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
+    """Replies to every kind of turn; a streamed one takes about `chunk_ms` for every 20 characters.
+
+    The panel agrees in the second round; the critic objects once, and has nothing new after that.
+    """
+    slow = {"latency": chunk_ms}
+    a4 = {"answer": "A4", "reasoning": _MEASURED, "change": "kept", **_POSITION}
+    legal = {**a4, "answer": "Legal"}
+    moved = {**a4, "change": "partly", "change_reason": "The measurements."}
+    score = "You measure how far a panel agrees"
+    answer = {**_ANSWER, "answer": "A4", "addresses": []}
+    met = {**answer, "addresses": [{"objection": 1, "how": "A sheet costs the same."}]}
+    nothing = {"objection": "NO_NEW_OBJECTION", "citations": []}
+    return [
+        _reply("", score, {"score": 40, "dimensions": [], "convergence": "stable", **_SCORE}, "Legal"),
+        _reply("", score, {"score": 95, "dimensions": [], "convergence": "improving", **_SCORE}),
+        _reply("panelist_2", "answers alone first", legal),
+        _reply("", "answers alone first", a4),
+        _reply("panelist_2", "This is round 2", moved, **slow),
+        _reply("", "You see your own last position", a4, **slow),
+        _reply("", "A panel has ended its debate", {"answer": "A4", "reasoning": _MEASURED, "confidence": 0.8}, **slow),
+        _reply("", "Put it in neutral, precise words", {"question": "Which paper size suits this office?", "note": ""}),
+        _reply("", "A critic looks for what is wrong", met, OBJECTION, **slow),
+        _reply("", "A critic looks for what is wrong", answer, **slow),
+        _reply("", "You are a sceptic", nothing, OBJECTION, **slow),
+        _reply("", "You are a sceptic", {"objection": OBJECTION, "citations": []}, **slow),
+        _reply("", "You were asked for an objection", nothing, **slow),
+        _reply("", "You are an impartial judge", {"score": 60, "answered": [], "comment": "New."}, '"objects": true'),
+        _reply("", "You are an impartial judge", {"score": 90, "answered": [1], "comment": "Met."}),
+        _reply("", "You are the judge of a debate", {"answer": "A4", "reasoning": _MEASURED}, **slow),
+    ]
+
+
+def variables(url: str, **more: str) -> dict[str, str]:
+    """The environment that puts every seat on that server."""
+    seats = {f"{seat.upper()}_LLM_MODEL": seat for seat in (*PANEL, *TRIO)}
+    prices = {"LLM_USD_PER_MILLION_INPUT": "1", "LLM_USD_PER_MILLION_OUTPUT": "3"}
+    return {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "any", "LLM_BASE_URL": url, **seats, **prices, **more}
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn as its session's log has it."""
+
+    seat: str
+    kind: str
+    asked_ns: int
+    ended_ns: int
+    """Its reply was taken, or nothing was waited for any more; Unix time."""
+
+
+def turns(entries: Sequence[log.Entry]) -> list[Asked]:
+    """Every turn of a closed session."""
+    asked = {
+        f"{e.n}-{i}": (c, e.at_ns) for e in entries for i, c in enumerate(e.commands) if isinstance(c, log.Ask)
+    }  # fmt: skip
+    ended = {e.event.turn: e.at_ns for e in entries if isinstance(e.event, log.Replied)}
+    closed = entries[-1].at_ns
+    return [
+        Asked(seat=c.seat, kind=c.kind, asked_ns=at, ended_ns=ended.get(id_, closed)) for id_, (c, at) in asked.items()
+    ]
+
+
+def log_of(front: Front, sid: str) -> list[log.Entry]:
+    """A session's log, by the command that exports it."""
+    code, out, err = front.run("sessions", "export", sid)
+    assert code == 0, err
+    return [decode(line.encode(), log.Entry) for line in out.splitlines()[1:]]
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests that a server was really sent, against the turns that they belong to."""
+
+    requests: int
+    turns: int
+    late: int
+    """Begun after the reply of their turn was stored."""
+    latest_ms: float
+
+
+def begun(server: Aimock, entries: Sequence[log.Entry]) -> Begun:
+    """Each request is of its seat's last turn that had been asked by then (the journal counts whole milliseconds)."""
+    asked, late = turns(entries), []
+    requests = requests_of(server, entries[0].at_ns)
+    for request in requests:
+        at_ns = int(request["timestamp"]) * 1_000_000
+        mine = [t for t in asked if t.seat == request["body"]["model"] and t.asked_ns <= at_ns + 1_000_000]
+        assert mine, f"a request of {request['body']['model']} before any turn of its seat"
+        late.append((at_ns - max(mine, key=lambda t: t.asked_ns).ended_ns) / 1e6)
+    after = [ms for ms in late if ms > 0]
+    return Begun(requests=len(requests), turns=len(asked), late=len(after), latest_ms=max(after, default=0.0))
+
+
+def requests_of(server: Aimock, since_ns: int = 0) -> list[dict[str, Any]]:
+    """Requests of all seats, the first one first."""
+    found = [r for seat in (*PANEL, *TRIO) for r in server.journal(seat) if int(r["timestamp"]) * 1_000_000 >= since_ns]
+    return sorted(found, key=lambda r: int(r["timestamp"]))
+
+
+def tokens(request: Mapping[str, Any], reply: str = "") -> int:
+    """What this server counts for a request whose reply came whole: four characters a token."""
+    prompt = "".join(m["content"] for m in request["body"]["messages"])
+    said = reply or str(request["response"]["fixture"]["response"]["content"])
+    return max(1, -(-len(prompt) // 4)) + max(1, -(-len(said) // 4))
