@@ -5,9 +5,10 @@ import asyncio
 import contextlib
 import itertools
 import os
+import shlex
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from bus.errors import BusError
 from coordinator.estimate import Estimate
 from parley import estimating, panel
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request
-from parley.errors import BadInput, ParleyError
+from parley.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.settings import Settings
 from parley.stack import OWNER, Lease, Stack, default_state
 from parley.view import View, choose
@@ -36,6 +37,8 @@ _WORKERS_EVERY = 3
 _HEARD_S = 2.0
 """A moderator that has listened for less may not have heard everybody."""
 _CANCEL_S = 3.0
+_WITHDRAW_S = 5.0
+"""So long an interrupted opening's fate is waited for."""
 
 
 class Left(Exception):
@@ -47,7 +50,12 @@ class Left(Exception):
 
 
 class Ended(Exception):
-    """The user ended it."""
+    """The user ended it. `result`: what it came to, if it closed in time."""
+
+    def __init__(self, why: str, result: Result | None = None) -> None:
+        self.why = why
+        self.result = result
+        super().__init__(why)
 
 
 def request_of(settings: Settings, question: str, evidence: Path | None) -> OpenSession:
@@ -151,10 +159,25 @@ async def ask(
     Left
         The user left it running.
     Ended
-        The user ended it: it was cancelled.
+        The user ended it: it was cancelled, or what became of it is said.
+    OSError
+        Nobody reads what is shown: it was cancelled.
     ParleyError
         It could not be opened, or its result could not be had.
     """
+    choice = _Interrupts(view)
+    try:
+        return await _ask(settings, opening, view, choice, ephemeral=ephemeral, continues=continues)
+    except asyncio.CancelledError:
+        choice.heard()
+        raise Ended("nothing was opened") from None
+    finally:
+        choice.close()
+
+
+async def _ask(
+    settings: Settings, opening: OpenSession, view: View, choice: "_Interrupts", *, ephemeral: bool, continues: str
+) -> Result:
     async with front(settings, ephemeral=ephemeral) as parley:
         if continues:
             previous = await parley.previous(continues)
@@ -162,10 +185,74 @@ async def ask(
         if parley.lease is None and parley.client.owner:
             with contextlib.suppress(BadInput):  # a moderator refuses it, for the record
                 _announce(await _expected_there(parley, opening), view)
-        sid = await parley.client.open(opening)
-        view.opened(sid, opening.protocol, opening.question, opening.continues)
-        remote = parley.lease is None or parley.lease.running().permanent
-        return await follow(parley, sid, view, can_leave=remote)
+        sid = await _open(parley, opening, choice)
+        choice.follows(can_leave=parley.lease is None or parley.lease.running().permanent, owns=True)
+        try:
+            if parley.lease is not None and parley.lease.began:
+                await _tell_earlier(parley, sid, view)
+            view.opened(sid, opening.protocol, opening.question, opening.continues)
+            return await _follow(parley, sid, view, choice)
+        except OSError as error:
+            if not isinstance(error, TimeoutError):
+                await _cancel(parley, sid, "nobody reads what it says")
+            raise
+
+
+async def _open(parley: Parley, opening: OpenSession, choice: "_Interrupts") -> str:
+    """Open it; an interrupt meanwhile takes it back. Raises Ended, and as Client.open."""
+    from parley.client import new_sid
+
+    sid = new_sid()
+    taking = asyncio.ensure_future(parley.client.open(opening, sid))
+    try:
+        return await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        choice.heard()
+    with contextlib.suppress(asyncio.CancelledError):  # interrupted again: waited for no longer
+        await asyncio.wait((taking,), timeout=_WITHDRAW_S)
+    choice.heard()
+    if not taking.done():
+        taking.cancel()
+        await asyncio.wait((taking,))
+    failed = None if taking.cancelled() else taking.exception()
+    if isinstance(failed, Unanswered):
+        raise Ended(str(failed)) from failed
+    if failed is not None:
+        raise Ended(f"nothing was opened: {failed}") from failed
+    if not taking.cancelled() and await _cancel(parley, sid, "interrupted"):
+        raise Ended(f"session {sid} is cancelled")
+    raise Ended(f"nobody has said what became of session {sid}; it may still run")
+
+
+async def _cancel(parley: Parley, sid: str, reason: str) -> bool:
+    """Whether it is known to be cancelled."""
+    with contextlib.suppress(ParleyError, BusError, TimeoutError):
+        async with asyncio.timeout(_CANCEL_S):
+            await parley.client.cancel(sid, reason)
+            return True
+    return False
+
+
+async def _tell_earlier(parley: Parley, sid: str, view: View) -> None:
+    """Sessions of an earlier stack in this directory go on with this one."""
+    with contextlib.suppress(ParleyError, BusError):
+        text = earlier_words([r.session for r in await parley.client.sessions(200) if r.is_open and r.session != sid])
+        if text:
+            view.note(text)
+
+
+def earlier_words(sids: Sequence[str]) -> str:
+    """One line on sessions that go on; empty for none."""
+    if not sids:
+        return ""
+    which = f"{len(sids)} earlier sessions go on" if len(sids) > 1 else "1 earlier session goes on"
+    return f"{which}: {', '.join(sids)}; parley sessions cancel {sids[0]}"
+
+
+def where(settings: Settings) -> str:
+    """The options that name the same bus again, for a command that is shown."""
+    named = {"--nats": settings.nats.url, "--creds": settings.nats.creds} if settings.nats.url else {}
+    return "".join(f" {name} {shlex.quote(str(value))}" for name, value in (named or {"--state": settings.state}).items() if value)
 
 
 def _announce(found: Estimate, view: View) -> None:
@@ -175,12 +262,17 @@ def _announce(found: Estimate, view: View) -> None:
             view.note(text)
 
 
-async def follow(parley: Parley, sid: str, view: View, *, can_leave: bool, owns: bool = True) -> Result:
-    """Show a session until it is closed. `owns`: ending it cancels it. Raises as `ask`."""
+async def watch(parley: Parley, sid: str, view: View) -> Result:
+    """Show a session that somebody else opened until it is closed. Raises Ended, UnknownSession."""
+    choice = _Interrupts(view)
+    choice.follows(can_leave=True, owns=False)
+    return await _follow(parley, sid, view, choice)
+
+
+async def _follow(parley: Parley, sid: str, view: View, choice: "_Interrupts") -> Result:
     session = Session(parley.client, sid)
     showing = asyncio.ensure_future(_show(session, view))
     watching = asyncio.ensure_future(_watch_log(parley, sid, view))
-    choice = _Interrupts(view, can_leave=can_leave, owns=owns)
     choosing = asyncio.ensure_future(choice.wait())
     try:
         await asyncio.wait((showing, choosing), return_when=asyncio.FIRST_COMPLETED)
@@ -190,12 +282,14 @@ async def follow(parley: Parley, sid: str, view: View, *, can_leave: bool, owns:
             return result
         if choosing.result() == "leave":
             raise Left(sid)
-        if owns:
-            view.note("cancelling the session")
-            with contextlib.suppress(ParleyError, BusError, TimeoutError):
-                async with asyncio.timeout(_CANCEL_S):
-                    await session.cancel("interrupted")
-        raise Ended
+        if not choice.owns:
+            raise Ended(f"session {sid} goes on")
+        view.note("cancelling the session")
+        if not await _cancel(parley, sid, "interrupted"):
+            raise Ended(f"nobody has said what became of session {sid}; it may still run")
+        await asyncio.wait((showing,), timeout=_CANCEL_S)
+        closed = showing.done() and showing.exception() is None
+        raise Ended(f"session {sid} is cancelled", showing.result() if closed else None)
     finally:
         choice.close()
         for task in (showing, watching, choosing):
@@ -232,19 +326,33 @@ async def _watch_log(parley: Parley, sid: str, view: View) -> None:
 
 
 class _Interrupts:
-    """Ctrl-C: once asks what is to become of the session, twice ends it. SIGTERM ends it."""
+    """Ctrl-C: before a session is there it cancels the running task; then once it asks what is to become of the
+    session, twice it ends it. SIGTERM, and the terminal's end, end it."""
 
-    def __init__(self, view: View, *, can_leave: bool, owns: bool) -> None:
+    def __init__(self, view: View) -> None:
         self._view = view
-        self._can_leave = can_leave
-        self._owns = owns
+        self._can_leave = False
+        self.owns = True
+        """Whether ending cancels the session."""
+        self._following = False
+        self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
         self._answer: asyncio.Future[str] = self._loop.create_future()
         self._asking = False
         self._reading = False
-        self._old = signal.getsignal(signal.SIGINT)
-        self._loop.add_signal_handler(signal.SIGINT, self._on_interrupt)
-        self._loop.add_signal_handler(signal.SIGTERM, self._end)
+        self._old = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if self._old[number] != signal.SIG_IGN:
+                self._loop.add_signal_handler(number, self._on_interrupt if number == signal.SIGINT else self._end)
+
+    def follows(self, *, can_leave: bool, owns: bool) -> None:
+        """From now on there is a session to choose for."""
+        self._following, self._can_leave, self.owns = True, can_leave, owns
+
+    def heard(self) -> None:
+        """The cancellation of the task was ours, and is dealt with."""
+        while self._task is not None and self._task.cancelling():
+            self._task.uncancel()
 
     async def wait(self) -> str:
         """`leave` or `end`, once the user says so."""
@@ -253,16 +361,19 @@ class _Interrupts:
     def close(self) -> None:
         """Signals and keys do again what they did."""
         self._stop_reading()
-        self._loop.remove_signal_handler(signal.SIGINT)
-        self._loop.remove_signal_handler(signal.SIGTERM)
-        signal.signal(signal.SIGINT, self._old)
+        for number, old in self._old.items():
+            if self._loop.remove_signal_handler(number):
+                signal.signal(number, old)
 
     def _end(self) -> None:
-        if not self._answer.done():
+        if not self._following:
+            assert self._task is not None, "made inside one"
+            self._task.cancel()
+        elif not self._answer.done():
             self._answer.set_result("end")
 
     def _on_interrupt(self) -> None:
-        if self._asking or not self._owns:
+        if self._asking or not self.owns or not self._following:
             self._end()
             return
         self._asking = True
@@ -271,7 +382,8 @@ class _Interrupts:
         keys = f"c cancels it{leave}, Enter goes on, " if interactive else ""
         if interactive:
             self._view.pause()
-        print(f"\nThe session is running: {keys}Ctrl-C again cancels it and ends.", file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):
+            print(f"\nThe session is running: {keys}Ctrl-C again cancels it and ends.", file=sys.stderr, flush=True)
         if interactive:
             self._reading = True
             self._loop.add_reader(sys.stdin.fileno(), self._on_key)
@@ -331,10 +443,16 @@ def ask_command(
             _announce(found, view)
         result = run(ask(settings, opening, view, ephemeral=ephemeral, continues=continues))
     except Left as left:
-        print(f"left running; parley sessions watch {left.sid}", file=sys.stderr)
+        print(f"left running; parley sessions watch {left.sid}{where(settings)}", file=sys.stderr)
         return 0, None
-    except (Ended, KeyboardInterrupt):
-        return INTERRUPTED, None
+    except Unanswered as error:
+        raise Unreachable(f"{error}; parley sessions cancel {error.sid}{where(settings)}") from error
+    except Ended as ended:
+        if ended.result is None or not json:
+            raise Interrupted(ended.why + cancel_hint) from ended
+        return INTERRUPTED, ended.result
+    except KeyboardInterrupt:
+        raise Interrupted("") from None
     finally:
         view.close()
     return exit_code(result), result

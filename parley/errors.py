@@ -5,6 +5,7 @@ ParleyError
 ├── Refusal           a moderator refused the session, and why                                exit status 2
 ├── Unreachable       the environment's: no bus, no moderator, wrong credentials              exit status 2
 │   └── Unanswered    what became of an opening is not known: the session may still run
+├── Interrupted       the user's wish: what was under way is over, or goes on                 exit status 130
 └── StackFailed       the environment's: the embedded stack did not come up, or went away     exit status 1
 """
 
@@ -54,6 +55,13 @@ class Unanswered(Unreachable):
         self.sid = sid
         what = f"may still run, if a moderator comes within {max(1.0, left_s):.0f} s"
         super().__init__(f"{why}; session {sid} {what}")
+
+
+class Interrupted(ParleyError):
+    """The user stopped it; says what became of the session."""
+
+    exit_code = 130
+    field = "interrupted"
 
 
 class StackFailed(ParleyError):

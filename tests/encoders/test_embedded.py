@@ -1,0 +1,160 @@
+"""The shipped encoder gives the original's vectors, and its tokenizer the original's tokens."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agents.encoders import EncoderMisconfigured, EncoderUnavailable, embedded, make_encoder
+from agents.encoders.base import Cached, Vectors, unit
+from agents.encoders.embedded import FOLDER, Embedded
+from agents.encoders.wordpiece import WordPiece, words
+from tests.encoders.files import reference, sentences
+
+ROOT = Path(__file__).parents[2]
+LEAST_COSINE = 0.97
+"""Of a shipped vector with the original's; measured 0.9737 for the one word `yes`, 0.9903 on average."""
+MOST_APART = 0.06
+"""Of the cosines of two texts, by the original and by the shipped; measured 0.0513, 0.0113 on average."""
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Embedded:
+    return Embedded()
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> WordPiece:
+    return WordPiece((FOLDER / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1])
+
+
+def test_tokens_are_the_originals(tokenizer: WordPiece) -> None:
+    _, tokens = reference()
+    found = [tokenizer.ids(text, 256) for text in sentences()]
+    assert found == tokens
+    assert max(map(len, found)) == 256, "one of them is cut"
+    assert any(100 in ids for ids in found), "one has an unknown word"
+
+
+def test_control_tokens_in_a_text_are_words(tokenizer: WordPiece) -> None:
+    ids = tokenizer.ids("[SEP] [CLS] [MASK]", 256)
+    assert (ids[0], ids[-1]) == (101, 102)
+    assert not {101, 102, 103} & set(ids[1:-1])
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("Öl-Kosten: 3,5%", ["ol", "-", "kosten", ":", "3", ",", "5", "%"]),
+        ("a\tb\u00a0c\u200bd\x00e", ["a", "b", "cde"]),
+        ("价格 high", ["价", "格", "high"]),
+        ("$x^2 «y»", ["$", "x", "^", "2", "«", "y", "»"]),
+        (" \n ", []),
+    ],
+)
+def test_words(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+def test_vectors_are_the_originals(shipped: Embedded) -> None:
+    vectors, _ = reference()
+    found = shipped.encode(sentences())
+    assert found.shape == vectors.shape == (len(sentences()), shipped.dimension)
+    assert found.dtype == np.float32
+    assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
+    cosines = (found * vectors).sum(1)
+    assert cosines.min() >= LEAST_COSINE, sentences()[int(cosines.argmin())]
+    assert cosines.mean() >= 0.985
+    assert np.abs(found @ found.T - vectors @ vectors.T).max() <= MOST_APART
+
+
+def test_a_vector_hardly_depends_on_what_is_encoded_with_it(shipped: Embedded) -> None:
+    """Activations are rounded a batch at a time, and a batch pads."""
+    texts = sentences()[:20]
+    together, alone = shipped.encode(texts), np.concatenate([shipped.encode([text]) for text in texts])
+    assert (together * alone).sum(1).min() >= 0.98
+    assert np.array_equal(shipped.encode(texts), together), "the same batch, the same bits"
+
+
+def test_no_text_no_rows(shipped: Embedded) -> None:
+    assert shipped.encode([]).shape == (0, 384)
+
+
+def test_several_threads_may_use_it(shipped: Embedded) -> None:
+    texts = sentences()[:4]
+    expected = shipped.encode(texts)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: shipped.encode(texts), range(8)))
+    assert len(found) == 8 and all(np.array_equal(f, expected) for f in found)
+
+
+def test_the_files_are_those_that_the_readme_names() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for name in ("model.int8.onnx", "vocab.txt"):
+        assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() in text, name
+    assert "Apache License" in (FOLDER / "LICENSE").read_text(encoding="utf-8")
+
+
+def test_nothing_is_loaded_before_it_is_used() -> None:
+    code = (
+        "import json, sys; from agents.encoders import make_encoder; from agents.llm import make_model;"
+        "make_model('extractive'); e = make_encoder('embedded'); before = 'onnxruntime' in sys.modules;"
+        "e.encode(['x']); print(json.dumps([before, 'onnxruntime' in sys.modules, 'torch' in sys.modules]))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    assert json.loads(out.stdout) == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    "options, named", [({"model": "x"}, "encoder.model"), ({"threads": 0}, "encoder.threads: got 0")]
+)
+def test_bad_options_are_named(options: dict[str, object], named: str) -> None:
+    with pytest.raises(EncoderMisconfigured, match=named):
+        embedded.make(options)
+
+
+class Counting:
+    """Encodes a text as its length and 1, and keeps what it was asked."""
+
+    name = "counting"
+    dimension = 2
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def encode(self, texts: list[str]) -> Vectors:
+        """Unit rows."""
+        self.asked.append(list(texts))
+        return unit(np.array([[len(t), 1.0] for t in texts]), len(texts))
+
+
+def test_the_cache_asks_for_each_text_once_and_forgets_the_oldest() -> None:
+    inner = Counting()
+    cached = Cached(inner, kept=2)  # type: ignore[arg-type]
+    found = cached.encode(["a", "bb", "a"])
+    assert found.shape == (3, 2) and np.array_equal(found[0], found[2]) and not np.array_equal(found[0], found[1])
+    assert np.array_equal(cached.encode(["bb", "a"]), found[[1, 0]])
+    assert inner.asked == [["a", "bb"]]
+    cached.encode(["ccc"])
+    cached.encode(["bb"])
+    assert inner.asked == [["a", "bb"], ["ccc"], ["bb"]]
+    assert cached.encode([]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("rows", [[[0.0, 0.0]], [[float("nan"), 1.0]], [[float("inf"), 1.0]], [[1.0], [2.0]], [[]]])
+def test_rows_without_direction_or_number_are_refused(rows: list[list[float]]) -> None:
+    with pytest.raises(EncoderUnavailable):
+        unit(np.array(rows), 1)
+
+
+def test_an_unknown_encoder_is_named_with_the_nearest() -> None:
+    with pytest.raises(EncoderMisconfigured, match="did you mean embedded"):
+        make_encoder("embeded")
+    with pytest.raises(EncoderMisconfigured, match="encoder.model: without an encoder"):
+        make_encoder("none", {"model": "x"})
+    assert make_encoder("none") is None
