@@ -53,10 +53,39 @@ class Parley:
         self.lease = lease
         """The embedded stack, if this is one."""
 
-    async def start(self, question: str, **given: Any) -> Session:
-        """Open a session; takes what `request` takes. Returns once a moderator has taken it.
+    async def start(
+        self,
+        question: str,
+        *,
+        protocol: str = "consensus",
+        evidence: Path | str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        turn_timeout_s: float = 120.0,
+        seats: Sequence[Seat] = (),
+        continues: str = "",
+    ) -> Session:
+        """Open a session. Returns once a moderator has taken it.
 
-        With `continues`, the id of a finished session, what that one came to is among the documents (owners only).
+        Parameters
+        ----------
+        protocol
+            How they argue: `consensus` or `critic`.
+        evidence
+            Folder of documents (parley.evidence).
+        settings
+            The protocol's settings, `{"threshold": 80}`; what is absent has its default.
+        budget
+            Limits: tokens, calls, cost_usd, seconds.
+        seed
+            Of the order in which positions are shown; None: drawn.
+        turn_timeout_s
+            Seconds for one turn, 0.25 to 86,400.
+        seats
+            Who sits where; none: the queues that are alive.
+        continues
+            A finished session whose result is among the documents (owners only).
 
         Raises
         ------
@@ -67,9 +96,12 @@ class Parley:
         Unreachable
             No moderator answered.
         """
-        if given.get("continues"):
-            given["previous"] = await self.previous(given["continues"])
-        return Session(self.client, await self.client.open(request(question, **given)))
+        previous = await self.previous(continues) if continues else None
+        opening = request(
+            question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
+            turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
+        )  # fmt: skip
+        return Session(self.client, await self.client.open(opening))
 
     async def previous(self, sid: str) -> Document:
         """What a finished session came to, as a document for the one that follows it up.
@@ -89,9 +121,25 @@ class Parley:
             raise BadInput("continue", f"there is no session {sid}, or nothing is left of it")
         return follow_up.document(Record(sid=sid, entries=tuple(entries)))
 
-    async def ask(self, question: str, **given: Any) -> Result:
-        """Open a session, wait until it is closed; what it came to. Raises as `start`."""
-        return await (await self.start(question, **given)).result()
+    async def ask(
+        self,
+        question: str,
+        *,
+        protocol: str = "consensus",
+        evidence: Path | str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        turn_timeout_s: float = 120.0,
+        seats: Sequence[Seat] = (),
+        continues: str = "",
+    ) -> Result:
+        """Open a session, wait until it is closed; what it came to. Takes and raises what `start` does."""
+        session = await self.start(
+            question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
+            turn_timeout_s=turn_timeout_s, seats=seats, continues=continues,
+        )  # fmt: skip
+        return await session.result()
 
 
 def request(
@@ -219,6 +267,7 @@ async def local(
 @asynccontextmanager
 async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["Client"]:
     """A client over a connection of its own. Raises as `connect`."""
+    from bus.accounts import CLIENT as CLIENT_KIND
     from bus.accounts import OWNER as OWNER_KIND
     from bus.accounts import load_credentials
     from bus.connection import connect as connect_bus
@@ -228,6 +277,9 @@ async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["
         credentials = load_credentials(creds)
     except BadKeyFile as error:
         raise BadInput("creds", str(error)) from error
+    if credentials.kind not in (CLIENT_KIND, OWNER_KIND):
+        what = f"{creds} is for {credentials.user!r}, of kind {credentials.kind}"
+        raise BadInput("creds", f"{what}; wanted are a client's or an owner's")
     try:
         async with asyncio.timeout(CONNECT_S):
             connection = await connect_bus(url, credentials, name="parley")

@@ -3,40 +3,47 @@ named."""
 
 import asyncio
 import contextlib
-import itertools
-import os
 import shlex
-import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from bus.errors import BusError
+from bus.posts import CLOSED
 from coordinator.estimate import Estimate
-from parley import estimating, panel
+from parley import estimating, panel, reaching, transcript
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request
 from parley.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
+from parley.interrupts import Interrupts
+from parley.ordering import in_order
+from parley.process import INTERRUPTED
 from parley.settings import Settings
 from parley.stack import OWNER, Lease, Stack, default_state
+from parley.turns import Turns
 from parley.view import View, choose
+from schemas import log
 from schemas.post import Post
 from schemas.result import Result
 from schemas.session import SESSION_ID, OpenSession
 from schemas.stops import STOPS
+from schemas.wire import SchemaError, decode
+
+if TYPE_CHECKING:
+    from parley.client import Client
 
 replace = msgspec.structs.replace
 T = TypeVar("T")
-INTERRUPTED = 130
+
 _LOG_S = 0.4
-_WORKERS_EVERY = 3
-"""Looks at the log between two at who is there."""
 _HEARD_S = 2.0
 """A moderator that has listened for less may not have heard everybody."""
 _CANCEL_S = 3.0
+_NAMED = 5
+"""Sessions that one line names."""
 _WITHDRAW_S = 5.0
 """So long an interrupted opening's fate is waited for."""
 
@@ -50,11 +57,12 @@ class Left(Exception):
 
 
 class Ended(Exception):
-    """The user ended it. `result`: what it came to, if it closed in time."""
+    """The user ended it. `result`: what it came to, if it closed in time. `unsure`: the session that may still run."""
 
-    def __init__(self, why: str, result: Result | None = None) -> None:
+    def __init__(self, why: str, result: Result | None = None, unsure: str = "") -> None:
         self.why = why
         self.result = result
+        self.unsure = unsure
         super().__init__(why)
 
 
@@ -78,6 +86,18 @@ def request_of(settings: Settings, question: str, evidence: Path | None) -> Open
     )
 
 
+def check_settings(settings: Settings) -> None:
+    """Raise BadInput where the settings' protocol does not exist, or one of its own settings cannot be right."""
+    from coordinator.admission import build_settings
+    from coordinator.machine import Inadmissible
+
+    protocol = known_protocol(panel.protocol_of(settings))
+    try:
+        build_settings(protocol, getattr(settings, protocol.name, {}))
+    except Inadmissible as error:
+        raise BadInput(error.field, str(error)) from error
+
+
 def stack_of(settings: Settings) -> Stack:
     """The embedded stack that the settings describe."""
     section = settings.stack
@@ -88,8 +108,14 @@ def stack_of(settings: Settings) -> Stack:
 
 
 @asynccontextmanager
-async def front(settings: Settings, *, ephemeral: bool = False, patience_s: float = 30.0) -> AsyncIterator[Parley]:
-    """The bus that the settings name, or the embedded stack of the state directory.
+async def front(
+    settings: Settings,
+    *,
+    ephemeral: bool = False,
+    patience_s: float = 30.0,
+    tell: Callable[[str], None] | None = None,
+) -> AsyncIterator[Parley]:
+    """The bus that the settings name, or the embedded stack of the state directory. `tell`: as Lease takes it.
 
     Raises
     ------
@@ -105,7 +131,7 @@ async def front(settings: Settings, *, ephemeral: bool = False, patience_s: floa
             yield parley
         return
     state = None if ephemeral else settings.state or default_state()
-    async with Lease(stack_of(settings), state) as lease:
+    async with Lease(stack_of(settings), state, tell=tell) as lease:
         async with connected(lease.url, lease.credentials(OWNER), patience_s) as client:
             yield Parley(client, lease)
 
@@ -165,7 +191,7 @@ async def ask(
     ParleyError
         It could not be opened, or its result could not be had.
     """
-    choice = _Interrupts(view)
+    choice = Interrupts(view)
     try:
         return await _ask(settings, opening, view, choice, ephemeral=ephemeral, continues=continues)
     except asyncio.CancelledError:
@@ -176,20 +202,24 @@ async def ask(
 
 
 async def _ask(
-    settings: Settings, opening: OpenSession, view: View, choice: "_Interrupts", *, ephemeral: bool, continues: str
+    settings: Settings, opening: OpenSession, view: View, choice: Interrupts, *, ephemeral: bool, continues: str
 ) -> Result:
-    async with front(settings, ephemeral=ephemeral) as parley:
+    async with front(settings, ephemeral=ephemeral, tell=view.note) as parley:
         if continues:
             previous = await parley.previous(continues)
             opening = replace(opening, documents=(*opening.documents, previous), continues=continues)
         if parley.lease is None and parley.client.owner:
-            with contextlib.suppress(BadInput):  # a moderator refuses it, for the record
+            try:
                 _announce(await _expected_there(parley, opening), view)
+            except BadInput:
+                pass  # a moderator refuses it, for the record
+            except Unreachable as error:
+                raise Unreachable(f"{error}; nothing was opened") from error
         sid = await _open(parley, opening, choice)
         choice.follows(can_leave=parley.lease is None or parley.lease.running().permanent, owns=True)
         try:
             if parley.lease is not None and parley.lease.began:
-                await _tell_earlier(parley, sid, view)
+                await _tell_earlier(parley, sid, view, settings)
             view.opened(sid, opening.protocol, opening.question, opening.continues)
             return await _follow(parley, sid, view, choice)
         except OSError as error:
@@ -198,7 +228,7 @@ async def _ask(
             raise
 
 
-async def _open(parley: Parley, opening: OpenSession, choice: "_Interrupts") -> str:
+async def _open(parley: Parley, opening: OpenSession, choice: Interrupts) -> str:
     """Open it; an interrupt meanwhile takes it back. Raises Ended, and as Client.open."""
     from parley.client import new_sid
 
@@ -216,12 +246,17 @@ async def _open(parley: Parley, opening: OpenSession, choice: "_Interrupts") -> 
         await asyncio.wait((taking,))
     failed = None if taking.cancelled() else taking.exception()
     if isinstance(failed, Unanswered):
-        raise Ended(str(failed)) from failed
+        raise Ended(str(failed), unsure=sid) from failed
     if failed is not None:
         raise Ended(f"nothing was opened: {failed}") from failed
+    choice.follows(can_leave=False, owns=True)
     if not taking.cancelled() and await _cancel(parley, sid, "interrupted"):
         raise Ended(f"session {sid} is cancelled")
-    raise Ended(f"nobody has said what became of session {sid}; it may still run")
+    raise _unsure(sid)
+
+
+def _unsure(sid: str) -> Ended:
+    return Ended(f"nobody has said what became of session {sid}: it may still run", unsure=sid)
 
 
 async def _cancel(parley: Parley, sid: str, reason: str) -> bool:
@@ -233,26 +268,33 @@ async def _cancel(parley: Parley, sid: str, reason: str) -> bool:
     return False
 
 
-async def _tell_earlier(parley: Parley, sid: str, view: View) -> None:
+async def _tell_earlier(parley: Parley, sid: str, view: View, settings: Settings) -> None:
     """Sessions of an earlier stack in this directory go on with this one."""
     with contextlib.suppress(ParleyError, BusError):
-        text = earlier_words([r.session for r in await parley.client.sessions(200) if r.is_open and r.session != sid])
+        text = earlier_words(await open_sessions(parley.client, sid), where(settings))
         if text:
             view.note(text)
 
 
-def earlier_words(sids: Sequence[str]) -> str:
-    """One line on sessions that go on; empty for none."""
+async def open_sessions(client: "Client", but: str = "") -> list[str]:
+    """Those among the newest that go on."""
+    return [r.session for r in await client.sessions(200) if r.status == "open" and r.session != but]
+
+
+def earlier_words(sids: Sequence[str], options: str) -> str:
+    """One line on sessions that go on; empty for none. `options`: as `where` gives them."""
     if not sids:
         return ""
     which = f"{len(sids)} earlier sessions go on" if len(sids) > 1 else "1 earlier session goes on"
-    return f"{which}: {', '.join(sids)}; parley sessions cancel {sids[0]}"
+    more = f" and {len(sids) - _NAMED} more" if len(sids) > _NAMED else ""
+    return f"{which}: {', '.join(sids[:_NAMED])}{more}; parley sessions cancel {sids[0]}{options}"
 
 
 def where(settings: Settings) -> str:
     """The options that name the same bus again, for a command that is shown."""
-    named = {"--nats": settings.nats.url, "--creds": settings.nats.creds} if settings.nats.url else {}
-    return "".join(f" {name} {shlex.quote(str(value))}" for name, value in (named or {"--state": settings.state}).items() if value)
+    bus = settings.nats
+    named = {"--nats": bus.url, "--creds": bus.creds} if bus.url else {"--state": settings.state}
+    return "".join(f" {name} {shlex.quote(str(value))}" for name, value in named.items() if value)
 
 
 def _announce(found: Estimate, view: View) -> None:
@@ -262,16 +304,16 @@ def _announce(found: Estimate, view: View) -> None:
             view.note(text)
 
 
-async def watch(parley: Parley, sid: str, view: View) -> Result:
-    """Show a session that somebody else opened until it is closed. Raises Ended, UnknownSession."""
-    choice = _Interrupts(view)
-    choice.follows(can_leave=True, owns=False)
+async def follow(parley: Parley, sid: str, view: View, *, can_leave: bool, owns: bool = True) -> Result:
+    """Show a session until it is closed. `owns`: ending it cancels it. Raises Left, Ended, UnknownSession."""
+    choice = Interrupts(view)
+    choice.follows(can_leave=can_leave, owns=owns)
     return await _follow(parley, sid, view, choice)
 
 
-async def _follow(parley: Parley, sid: str, view: View, choice: "_Interrupts") -> Result:
+async def _follow(parley: Parley, sid: str, view: View, choice: Interrupts) -> Result:
     session = Session(parley.client, sid)
-    showing = asyncio.ensure_future(_show(session, view))
+    showing = asyncio.ensure_future(_show(session, view, parley.client))
     watching = asyncio.ensure_future(_watch_log(parley, sid, view))
     choosing = asyncio.ensure_future(choice.wait())
     try:
@@ -286,7 +328,7 @@ async def _follow(parley: Parley, sid: str, view: View, choice: "_Interrupts") -
             raise Ended(f"session {sid} goes on")
         view.note("cancelling the session")
         if not await _cancel(parley, sid, "interrupted"):
-            raise Ended(f"nobody has said what became of session {sid}; it may still run")
+            raise _unsure(sid)
         await asyncio.wait((showing,), timeout=_CANCEL_S)
         closed = showing.done() and showing.exception() is None
         raise Ended(f"session {sid} is cancelled", showing.result() if closed else None)
@@ -298,13 +340,24 @@ async def _follow(parley: Parley, sid: str, view: View, choice: "_Interrupts") -
         view.close()
 
 
-async def _show(session: Session, view: View) -> Result:
+async def _show(session: Session, view: View, client: "Client") -> Result:
     closed: Post | None = None
-    async for post in session.posts(on_live=view.live):
+    async for post in in_order(session.posts(on_live=view.live)):
+        if client.owner and (transcript.missing(post) or post.kind == CLOSED):
+            await _tell_missed(client, session.sid, view, post)
         view.post(post)
         closed = post
     assert closed is not None, "a session's posts end with its closing"
     return msgspec.json.decode(closed.body, type=Result)
+
+
+async def _tell_missed(client: "Client", sid: str, view: View, post: Post) -> None:
+    """Why seats are missing stands in the log, which owners may read."""
+    if post.kind == CLOSED and not any(r.get("missing") for r in msgspec.json.decode(post.body, type=Result).rounds):
+        return
+    with contextlib.suppress(ParleyError, BusError, SchemaError):
+        entries = [decode(text.encode(), log.Entry) for text in await client.log(sid)]
+        view.missed(Turns(entries).why)
 
 
 async def _watch_log(parley: Parley, sid: str, view: View) -> None:
@@ -313,97 +366,15 @@ async def _watch_log(parley: Parley, sid: str, view: View) -> None:
         return
     read = 0
     with contextlib.suppress(ParleyError, BusError):
-        for look in itertools.count():
+        while True:
             entries = await parley.client.log(sid, read)
             for entry in entries:
                 view.entry(entry)
             read += len(entries)
-            if look % _WORKERS_EVERY == 0:
-                there = await parley.client.workers()
-                if there.listening_s > _HEARD_S:
-                    view.workers(frozenset(w.queue for w in there.workers))
+            there = await parley.client.workers()
+            if there.listening_s > _HEARD_S:
+                view.workers(frozenset(w.queue for w in there.workers))
             await asyncio.sleep(_LOG_S)
-
-
-class _Interrupts:
-    """Ctrl-C: before a session is there it cancels the running task; then once it asks what is to become of the
-    session, twice it ends it. SIGTERM, and the terminal's end, end it."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._can_leave = False
-        self.owns = True
-        """Whether ending cancels the session."""
-        self._following = False
-        self._task = asyncio.current_task()
-        self._loop = asyncio.get_running_loop()
-        self._answer: asyncio.Future[str] = self._loop.create_future()
-        self._asking = False
-        self._reading = False
-        self._old = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if self._old[number] != signal.SIG_IGN:
-                self._loop.add_signal_handler(number, self._on_interrupt if number == signal.SIGINT else self._end)
-
-    def follows(self, *, can_leave: bool, owns: bool) -> None:
-        """From now on there is a session to choose for."""
-        self._following, self._can_leave, self.owns = True, can_leave, owns
-
-    def heard(self) -> None:
-        """The cancellation of the task was ours, and is dealt with."""
-        while self._task is not None and self._task.cancelling():
-            self._task.uncancel()
-
-    async def wait(self) -> str:
-        """`leave` or `end`, once the user says so."""
-        return await self._answer
-
-    def close(self) -> None:
-        """Signals and keys do again what they did."""
-        self._stop_reading()
-        for number, old in self._old.items():
-            if self._loop.remove_signal_handler(number):
-                signal.signal(number, old)
-
-    def _end(self) -> None:
-        if not self._following:
-            assert self._task is not None, "made inside one"
-            self._task.cancel()
-        elif not self._answer.done():
-            self._answer.set_result("end")
-
-    def _on_interrupt(self) -> None:
-        if self._asking or not self.owns or not self._following:
-            self._end()
-            return
-        self._asking = True
-        interactive = sys.stdin.isatty() and sys.stderr.isatty()
-        leave = ", l leaves it running" if self._can_leave and interactive else ""
-        keys = f"c cancels it{leave}, Enter goes on, " if interactive else ""
-        if interactive:
-            self._view.pause()
-        with contextlib.suppress(OSError):
-            print(f"\nThe session is running: {keys}Ctrl-C again cancels it and ends.", file=sys.stderr, flush=True)
-        if interactive:
-            self._reading = True
-            self._loop.add_reader(sys.stdin.fileno(), self._on_key)
-
-    def _on_key(self) -> None:
-        said = os.read(sys.stdin.fileno(), 1024).decode(errors="replace").strip().lower()
-        self._stop_reading()
-        if said.startswith("c"):
-            self._end()
-        elif said.startswith("l") and self._can_leave:
-            if not self._answer.done():
-                self._answer.set_result("leave")
-        else:
-            self._asking = False
-            self._view.resume()
-
-    def _stop_reading(self) -> None:
-        if self._reading:
-            self._reading = False
-            self._loop.remove_reader(sys.stdin.fileno())
 
 
 def exit_code(result: Result) -> int:
@@ -437,6 +408,7 @@ def ask_command(
     found = expected(settings, opening)
     if found:
         estimating.refuse(found)
+    reaching.refuse(settings, ephemeral=ephemeral)
     view = choose(json=json, quiet=quiet, plain=plain)
     try:
         if found:
@@ -449,10 +421,11 @@ def ask_command(
         raise Unreachable(f"{error}; parley sessions cancel {error.sid}{where(settings)}") from error
     except Ended as ended:
         if ended.result is None or not json:
-            raise Interrupted(ended.why + cancel_hint) from ended
+            hint = f"; parley sessions cancel {ended.unsure}{where(settings)}" if ended.unsure else ""
+            raise Interrupted(f"interrupted: {ended.why}{hint}") from ended
         return INTERRUPTED, ended.result
     except KeyboardInterrupt:
-        raise Interrupted("") from None
+        raise Interrupted("interrupted") from None
     finally:
         view.close()
     return exit_code(result), result

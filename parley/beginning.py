@@ -57,19 +57,24 @@ panel_file: panel.yaml
 QUESTION = "Which rollout should we use for the new payment service: canary or big-bang?\n"
 
 EVIDENCE = {
-    "panelist_1/canary-trial.md": (
-        "# Canary trial\n\nThe canary was the safest of the methods in this trial: six of seven faults were caught before "
-        "they reached more than 5 percent of payments. A canary rollout took two days longer than a big-bang rollout.\n"
-    ),
-    "panelist_2/incidents.md": (
-        "# Incidents\n\nThe last big-bang rollout of the payment service failed and was rolled back after three hours. "
-        "With the canary, no payment was lost in the incidents of the last year.\n"
-    ),
-    "panelist_3/calendar.md": (
-        "# Calendar\n\nThe canary fits the calendar: two days are left before the freeze. A big-bang rollout is cheaper "
-        "to staff by six hours.\n"
-    ),
-}  # fmt: skip
+    "panelist_1/canary-trial.md": """\
+# Canary trial
+
+The canary was the safest of the methods in this trial: six of seven faults were caught before they reached more than
+5 percent of payments. A canary rollout took two days longer than a big-bang rollout.
+""",
+    "panelist_2/incidents.md": """\
+# Incidents
+
+The last big-bang rollout of the payment service failed and was rolled back after three hours. With the canary, no
+payment was lost in the incidents of the last year.
+""",
+    "panelist_3/calendar.md": """\
+# Calendar
+
+The canary fits the calendar: two days are left before the freeze. A big-bang rollout is cheaper to staff by six hours.
+""",
+}
 
 NEXT = (
     "parley doctor",

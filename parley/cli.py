@@ -1,98 +1,71 @@
 """The command line: each command parses, calls one function, prints."""
 
-import json as json_module
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from parley.settings import Settings
+from parley import options, process
+from parley.cli_sessions import app as sessions_app
+from parley.options import (
+    Config,
+    Creds,
+    Host,
+    Json,
+    Level,
+    LogMaxAge,
+    Nats,
+    PanelFile,
+    Plain,
+    Port,
+    Protocol,
+    Sets,
+    State,
+    Subject,
+)  # fmt: skip
 
 app = typer.Typer(
     name="parley", rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True,
     help="Several agents, each its own process, argue over a question on a NATS bus.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
-sessions_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Sessions that run or ran.")
 bus_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The bus's configuration.")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        try:
+            print(f"parley {metadata.version('parley')}")
+        except metadata.PackageNotFoundError:
+            print("parley, run from its source, not installed")
+        raise typer.Exit
+
+
+@app.callback()
+def everything(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Several agents, each its own process, argue over a question on a NATS bus."""
+
+
 app.add_typer(sessions_app, name="sessions")
 app.add_typer(bus_app, name="bus")
-
-Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON document.")]
-Plain = Annotated[bool, typer.Option("--plain", help="Plain lines, no live view.")]
-Config = Annotated[
-    Path | None, typer.Option("--config", help="Settings file (default: parley.yaml here, if there is one).")
-]
-Nats = Annotated[str | None, typer.Option("--nats", help="Address of a running bus; without it, an embedded stack.")]
-Creds = Annotated[Path | None, typer.Option("--creds", help="Credentials file for --nats.")]
-State = Annotated[Path | None, typer.Option("--state", help="Folder of the embedded stack and its sessions.")]
-Sets = Annotated[
-    list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=0.7; repeatable.")
-]
-Host = Annotated[str, typer.Option("--metrics-host", help="Address of the metrics and health port.")]
-Port = Annotated[int, typer.Option("--metrics-port", help="Port of metrics and health; 0 takes a free one.")]
-Level = Annotated[str, typer.Option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")]
-Subject = Annotated[str, typer.Argument(metavar="ID|FILE", help="A session's id, or an exported file.")]
-Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.")]
-
-
-@contextmanager
-def _errors(json: bool = False) -> Iterator[None]:
-    """Errors as one line on stderr, and with --json as the one document; the exit status is theirs."""
-    from bus.errors import BusError
-    from parley.errors import ParleyError
-    from parley.text import clean
-
-    try:
-        yield
-    except (ParleyError, BusError) as error:
-        code = getattr(error, "exit_code", 1)
-        print(f"parley: {clean(str(error))}", file=sys.stderr)
-        if json:
-            print(
-                json_module.dumps(
-                    {"error": {"field": getattr(error, "field", ""), "message": str(error)}, "exit_code": code}
-                )
-            )
-        raise typer.Exit(code) from None
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(1) from None
-
-
-def _settings(config: Path | None, sets: list[str] | None = None, **given: Any) -> "Settings":
-    """All layers; `given` has dots as `__` and overrides `--set`."""
-    from parley import settings
-
-    layer = settings.parse_sets(sets or [])
-    pairs = [(name.split("__"), value) for name, value in given.items() if value is not None]
-    for path, value in pairs:
-        part: Any = value
-        for key in reversed(path):
-            part = {key: part}
-        layer = settings.merge(layer, part)
-    return settings.load(config, layer)
-
-
-def _print_json(value: object) -> None:
-    import msgspec
-
-    print(msgspec.json.encode(value).decode(), flush=True)
 
 
 @app.command()
 def ask(
     question: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
-    protocol: Annotated[str | None, typer.Option(help="How they argue (default: consensus).")] = None,
+    protocol: Protocol = None,
     evidence: Annotated[
         Path | None, typer.Option(help="Folder of documents; a subfolder named like a seat is its alone.")
+    ] = None,
+    panel_file: PanelFile = None,
+    continues: Annotated[
+        str | None, typer.Option("--continue", metavar="ID", help="A finished session that this question follows up.")
     ] = None,
     sets: Sets = None,
     threshold: Annotated[
@@ -106,6 +79,9 @@ def ask(
     budget_seconds: Annotated[float | None, typer.Option(help="Seconds for the whole session.")] = None,
     turn_timeout: Annotated[float | None, typer.Option(help="Seconds for one turn.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the order in which positions are shown.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what it may cost: turns, calls, tokens, money.")
+    ] = False,
     json: Json = False,
     plain: Plain = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
@@ -125,35 +101,44 @@ def ask(
       parley ask "Which backup plan survives a fire?" --evidence docs/
       parley ask - --json < question.txt
       parley ask "..." --threshold 80 --max-rounds 3 --budget-seconds 60
+      parley ask "..." --panel-file panel.yaml --budget-usd 0.50 --dry-run
+      parley ask "And at night?" --continue 1f2e3d4c5b6a79880716
       parley ask "..." --nats nats://bus:4222 --creds owner.json
     """
-    with _errors(json):
-        text = sys.stdin.read() if question == "-" else question
-        own = {"threshold": threshold, "max_rounds": max_rounds, "panel": panel}
-        settings = _settings(
-            config, sets, protocol=protocol, turn_timeout_s=turn_timeout, seed=seed, state=state, nats__url=nats,
-            nats__creds=creds, budget__tokens=budget_tokens, budget__calls=budget_calls, budget__cost_usd=budget_usd,
-            budget__seconds=budget_seconds, **{f"{protocol or 'consensus'}__{k}": v for k, v in own.items()},
-        )  # fmt: skip
-        from parley import asking
+    with options.errors(json):
+        text = options.read_question() if question == "-" else question
+        given = {
+            "protocol": protocol, "turn_timeout_s": turn_timeout, "seed": seed, "state": state, "nats__url": nats,
+            "nats__creds": creds, "budget__tokens": budget_tokens, "budget__calls": budget_calls,
+            "budget__cost_usd": budget_usd, "budget__seconds": budget_seconds, "panel_file": panel_file,
+        }  # fmt: skip
+        from parley import asking, commands
 
+        own = {"threshold": threshold, "max_rounds": max_rounds, "panel": panel}
+        settings = commands.with_protocol_settings(config, sets, given, own)
+        if dry_run:
+            commands.dry_run(settings, text, evidence, json=json)
+            return
         code, result = asking.ask_command(
-            settings, text, evidence, json=json, quiet=quiet, plain=plain, ephemeral=ephemeral
-        )
+            settings, text, evidence, json=json, quiet=quiet, plain=plain, ephemeral=ephemeral,
+            continues=continues or "",
+        )  # fmt: skip
         if json and result is not None:
-            _print_json(result)
+            options.print_json(result)
     raise typer.Exit(code)
 
 
 @app.command()
 def up(
-    protocol: Annotated[str | None, typer.Option(help="Whose seats are served (default: consensus).")] = None,
-    panel: Annotated[int, typer.Option(help="Panelists.", min=2, max=16)] = 3,
-    moderators: Annotated[int, typer.Option(help="Moderators.", min=1, max=16)] = 1,
-    copies: Annotated[int, typer.Option(help="Copies of each agent.", min=1, max=64)] = 1,
+    protocol: Protocol = None,
+    panel_file: PanelFile = None,
+    panel: Annotated[int | None, typer.Option(help="Panelists (default: 3).", min=2, max=16)] = None,
+    moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
+    copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
     clients: Annotated[
         list[str] | None, typer.Option("--client", help="Further client credentials by name; repeatable.")
     ] = None,
+    log_max_age: LogMaxAge = None,
     json: Json = False,
     state: State = None,
     config: Config = None,
@@ -163,15 +148,17 @@ def up(
     \b
     Examples:
       parley up
+      parley up --panel-file panel.yaml
       parley up --panel 5 --moderators 2 --copies 2 --state ./stack
     """
-    with _errors(json):
-        settings = _settings(config, protocol=protocol, state=state)
+    with options.errors(json):
+        settings = options.settings(
+            config, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
+            consensus__panel=panel, stack__moderators=moderators, stack__copies=copies,
+        )  # fmt: skip
         from parley import commands
 
-        code = commands.up(
-            settings, moderators=moderators, size=panel, copies=copies, clients=tuple(clients or ("client",)), json=json
-        )
+        code = commands.up(settings, clients=tuple(clients or ("client",)), json=json)
     raise typer.Exit(code)
 
 
@@ -180,6 +167,7 @@ def moderator(
     token_key: Annotated[Path, typer.Option(help="The moderators' key.", envvar="PARLEY_TOKEN_KEY")],
     nats: Nats = None,
     creds: Creds = None,
+    log_max_age: LogMaxAge = None,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     log_level: Level = "INFO",
@@ -191,8 +179,8 @@ def moderator(
     Example:
       parley moderator --nats nats://bus:4222 --creds moderator-1.json --token-key token.key --metrics-port 9100
     """
-    with _errors():
-        settings = _settings(config, nats__url=nats, nats__creds=creds)
+    with options.errors():
+        settings = options.settings(config, nats__url=nats, nats__creds=creds, retention__log_days=log_max_age)
         from parley import commands
 
         code = commands.moderator(
@@ -218,141 +206,12 @@ def agent(
       parley agent panelist_1 --nats nats://bus:4222 --creds panelist_1.json
       parley agent agents/storage.yaml --nats nats://bus:4222 --creds storage.json
     """
-    with _errors():
-        settings = _settings(config, nats__url=nats, nats__creds=creds)
+    with options.errors():
+        settings = options.settings(config, nats__url=nats, nats__creds=creds)
         from parley import commands
 
         code = commands.agent(settings, spec, host=metrics_host, port=metrics_port, log_level=log_level)
     raise typer.Exit(code)
-
-
-@sessions_app.command("list")
-def sessions_list(
-    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=100_000)] = 50,
-    json: Json = False,
-    nats: Nats = None,
-    creds: Creds = None,
-    state: State = None,
-    config: Config = None,
-) -> None:
-    """The newest sessions.
-
-    \b
-    Example:
-      parley sessions list --limit 10
-    """
-    with _errors(json):
-        settings = _settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley import commands, records
-
-        rows = commands.list_sessions(settings, limit)
-        if json:
-            _print_json({"sessions": rows})
-        else:
-            commands.write_lines(records.sessions_table(rows), None)
-
-
-@sessions_app.command("show")
-def sessions_show(
-    session: Subject,
-    json: Json = False,
-    nats: Nats = None,
-    creds: Creds = None,
-    state: State = None,
-    config: Config = None,
-) -> None:
-    """Everything that was said in a session.
-
-    \b
-    Example:
-      parley sessions show 1f2e3d4c5b6a79880716
-    """
-    with _errors(json):
-        settings = _settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley import commands, records
-
-        found = commands.record(settings, session)
-        if json:
-            _print_json(records.document(found))
-        else:
-            commands.write_lines(records.show(found), None)
-
-
-@sessions_app.command("watch")
-def sessions_watch(
-    session: Sid,
-    json: Json = False,
-    plain: Plain = False,
-    nats: Nats = None,
-    creds: Creds = None,
-    state: State = None,
-    config: Config = None,
-) -> None:
-    """Follow a session to its end; with --json, print its result.
-
-    \b
-    Example:
-      parley sessions watch 1f2e3d4c5b6a79880716 --nats nats://bus:4222 --creds owner.json
-    """
-    with _errors(json):
-        settings = _settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley import asking, commands
-
-        result = commands.watch(settings, session, json=json, plain=plain)
-        if json and result is not None:
-            _print_json(result)
-    raise typer.Exit(asking.INTERRUPTED if result is None else asking.exit_code(result))
-
-
-@sessions_app.command("cancel")
-def sessions_cancel(
-    session: Sid,
-    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
-    json: Json = False,
-    nats: Nats = None,
-    creds: Creds = None,
-    state: State = None,
-    config: Config = None,
-) -> None:
-    """End a session before its protocol does.
-
-    \b
-    Example:
-      parley sessions cancel 1f2e3d4c5b6a79880716 --reason "asked the wrong thing"
-    """
-    with _errors(json):
-        settings = _settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley import commands
-
-        commands.cancel(settings, session, reason)
-        if json:
-            _print_json({"session": session, "cancelled": True})
-        else:
-            print(f"session {session} is cancelled")
-
-
-@sessions_app.command("export")
-def sessions_export(
-    session: Subject,
-    form: Annotated[str, typer.Option("--format", help="jsonl (log entries verbatim), json or markdown.")] = "jsonl",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="File (default: standard output).")] = None,
-    nats: Nats = None,
-    creds: Creds = None,
-    state: State = None,
-    config: Config = None,
-) -> None:
-    """A session's log, to keep, to replay or to read.
-
-    \b
-    Examples:
-      parley sessions export 1f2e3d4c5b6a79880716 -o session.jsonl
-      parley sessions export session.jsonl --format markdown
-    """
-    with _errors():
-        settings = _settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley import commands
-
-        commands.write_lines(commands.export(commands.record(settings, session), form), output)
 
 
 @app.command()
@@ -372,20 +231,20 @@ def replay(
       parley replay session.jsonl
       parley replay 1f2e3d4c5b6a79880716 --set consensus.threshold=0.7
     """
-    with _errors(json):
+    with options.errors(json):
         from parley import commands, records
         from parley.settings import parse_sets
 
         overrides = parse_sets(sets or [])
-        settings = _settings(config, sets, state=state, nats__url=nats, nats__creds=creds)
+        settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds)
         found = commands.record(settings, session)
         outcome = records.compare(found, overrides) if overrides else records.verify(found)
         if json:
-            _print_json(outcome)
+            options.print_json(outcome)
         elif overrides:
             commands.write_lines(records.comparison_words(outcome), None)
         else:
-            print(f"session {outcome['session']}: {outcome['transitions']} transitions recompute to the same entries")
+            print(records.replayed_words(outcome))
 
 
 @app.command()
@@ -403,14 +262,14 @@ def explain(
     Example:
       parley explain session.jsonl
     """
-    with _errors(json):
-        settings = _settings(config, state=state, nats__url=nats, nats__creds=creds)
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import commands
         from parley import explain as explaining
 
         found = commands.record(settings, session)
         if json:
-            _print_json(explaining.figures(found))
+            options.print_json(explaining.figures(found))
         else:
             commands.write_lines(explaining.words(found), None)
 
@@ -428,6 +287,9 @@ def bus_config(
     store: Annotated[
         str, typer.Option("--store-dir", help="JetStream's folder, as the server sees it.")
     ] = "/data/jetstream",
+    monitor: Annotated[
+        str, typer.Option(help="Where the server's own health pages are, to be reached by itself; empty: nowhere.")
+    ] = "127.0.0.1:8222",
     json: Json = False,
 ) -> None:
     """Write a nats-server configuration and everybody's credentials (mode 600).
@@ -436,7 +298,7 @@ def bus_config(
     Example:
       parley bus config --dir deploy/keys --panel 3 --moderators 2
     """
-    with _errors(json):
+    with options.errors(json):
         from parley import commands
 
         written = commands.bus_config(
@@ -447,9 +309,10 @@ def bus_config(
             host=host,
             port=port,
             store=store,
+            monitor=monitor,
         )
         if json:
-            _print_json(written)
+            options.print_json(written)
         else:
             commands.write_lines((f"{name:14} {path}" for name, path in written.items()), None)
 
@@ -464,16 +327,71 @@ def schema(
     Example:
       parley schema result
     """
-    with _errors():
+    with options.errors():
         from parley import commands
 
-        _print_json(commands.schema(name))
+        options.print_json(commands.schema(name))
+
+
+@app.command()
+def doctor(
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Ask every model a few tokens' worth, also where that is paid for.")
+    ] = False,
+    protocol: Protocol = None,
+    panel_file: PanelFile = None,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """What works and what is missing: bus, credentials, living workers, models.
+
+    Exit status: 0 everything that is needed is there, 1 something is missing.
+
+    \b
+    Examples:
+      parley doctor
+      parley doctor --panel-file panel.yaml --probe --json
+    """
+    with options.errors(json):
+        settings = options.settings(
+            config, protocol=protocol, state=state, nats__url=nats, nats__creds=creds, panel_file=panel_file
+        )
+        from parley import commands
+
+        found = commands.examine(settings, probe=probe)
+        if json:
+            options.print_json(found)
+        else:
+            from parley import doctor as examining
+
+            commands.write_lines(examining.words(found), None)
+    raise typer.Exit(0 if found.ok else 1)
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where (default: here).")] = Path(),
+    json: Json = False,
+) -> None:
+    """A folder to begin in: .env, panel.yaml, parley.yaml, and an example with documents; overwrites nothing.
+
+    \b
+    Example:
+      parley init myquestions
+    """
+    with options.errors(json):
+        from parley import beginning
+
+        written = [str(path) for path in beginning.write(folder)]
+        if json:
+            options.print_json({"written": written, "next": beginning.NEXT})
+        else:
+            print("\n".join([*(f"wrote  {path}" for path in written), *(f"next   {text}" for text in beginning.NEXT)]))
 
 
 def main() -> None:
     """The entry point."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
-    app()
+    process.main(app)

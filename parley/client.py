@@ -151,6 +151,7 @@ class Client:
     # -- for owners
     async def sessions(self, limit: int | None = None) -> list[SessionRow]:
         """Sessions, the newest first; all of them, or the newest `limit`."""
+        self._owners_only("sessions are listed to owners")
         rows: list[SessionRow] = []
         before: int | None = None
         while True:
@@ -164,6 +165,7 @@ class Client:
 
     async def log(self, sid: str, n: int = 0) -> list[str]:
         """The session's log from transition `n` on, one JSON text an entry, exactly as stored."""
+        self._owners_only("logs are read by owners")
         entries: list[str] = []
         while True:
             ask = encode(ReadLog(n=n + len(entries)))
@@ -185,12 +187,17 @@ class Client:
 
     async def erase(self, sid: str) -> None:
         """Remove a closed session's texts. Raises Refusal where it is open or unknown, or was erased before."""
+        self._owners_only("sessions are erased by owners")
         subject = subjects.own("erase", self._user, sid)
         answer = await self._ask(self._deadline(), subject, encode(EraseSession()), Answer)
         if answer.verdict != "accepted":
             raise Refusal("session", answer.why)
 
     # -- asking
+    def _owners_only(self, what: str) -> None:
+        if not self.owner:
+            raise BadInput("creds", f"{what}; the credentials of {self._user!r} are a client's")
+
     def _deadline(self) -> float:
         return time.monotonic() + self._patience_s
 

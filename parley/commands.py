@@ -1,11 +1,13 @@
 """What the command line calls, one function a command: each takes plain values and returns what is to be printed."""
 
+import contextlib
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,13 +16,20 @@ from bus.errors import BadKeyFile, BadTable, BusError
 from bus.posts import UnknownSession
 from parley import asking, keys, records
 from parley.api import Parley
-from parley.errors import BadInput, Unreachable
+from parley.errors import BadInput, Interrupted, ParleyError, Refusal, Unreachable
 from parley.records import Record
 from parley.settings import Settings
-from parley.stack import OTHER, Lease, Order, Running, Stack, check_models, default_state, panel, remembered, rows_of
+from parley.stack import OTHER, OWNER, Lease, Order, Running, check_models, default_state, panel, remembered, rows_of
 from parley.view import choose
 from schemas.post import SessionRow
 from schemas.result import Result
+
+if TYPE_CHECKING:
+    from parley.doctor import Report
+
+replace = msgspec.structs.replace
+_EARLIER_S = 3.0
+"""So long `up` waits for the list of sessions that go on."""
 
 
 class NoSession(BadInput):
@@ -38,14 +47,14 @@ async def _looking(settings: Settings) -> AsyncIterator[Parley | None]:
             yield parley
         return
     state = settings.state or default_state()
-    stack = remembered(state)
-    if stack is None:
+    order = remembered(state)
+    if order is None:
         yield None
         return
     from parley.api import connected
-    from parley.stack import OWNER
 
-    async with Lease(stack, state) as lease, connected(lease.url, lease.credentials(OWNER), 30.0) as client:
+    lease_of = Lease(order.stack, state, any_stack=True)
+    async with lease_of as lease, connected(lease.url, lease.credentials(OWNER), 30.0) as client:
         yield Parley(client, lease)
 
 
@@ -85,13 +94,16 @@ def record(settings: Settings, name: str) -> Record:
 
 async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
     for row in await parley.client.sessions():
+        if row.session == sid and row.status == "erased":
+            at = time.strftime("%Y-%m-%d %H:%M", time.localtime((row.erased_ns or 0) / 1e9))
+            return BadInput("session", f"session {sid} was erased by {row.erased_by} at {at}")
         if row.session == sid:
             return BadInput("session", f"session {sid} was refused: {row.reason}")
     return NoSession(sid, _where(settings))
 
 
 def cancel(settings: Settings, sid: str, reason: str) -> None:
-    """End a session. Raises Refusal where it is not open."""
+    """End a session. Raises Refusal where it is not open: one that was refused says why."""
 
     async def main() -> None:
         async with _looking(settings) as parley:
@@ -102,8 +114,8 @@ def cancel(settings: Settings, sid: str, reason: str) -> None:
     asking.run(main())
 
 
-def watch(settings: Settings, sid: str, *, json: bool, plain: bool) -> Result | None:
-    """Follow a session to its end; None when the user stopped watching."""
+def watch(settings: Settings, sid: str, *, json: bool, plain: bool) -> Result:
+    """Follow a session to its end. Raises Interrupted when the user stopped watching; Refusal where it was refused."""
 
     async def main() -> Result:
         async with _looking(settings) as parley:
@@ -112,37 +124,153 @@ def watch(settings: Settings, sid: str, *, json: bool, plain: bool) -> Result | 
             view = choose(json=json, quiet=False, plain=plain)
             try:
                 return await asking.follow(parley, sid, view, can_leave=True, owns=False)
-            except UnknownSession:
+            except UnknownSession as error:
+                if error.why:
+                    raise Refusal("session", str(error)) from None
                 raise NoSession(sid, _where(settings)) from None
             finally:
                 view.close()
 
     try:
         return asking.run(main())
-    except (asking.Ended, KeyboardInterrupt):
-        return None
+    except asking.Ended as ended:
+        hint = f"parley sessions watch {sid}{asking.where(settings)}"
+        raise Interrupted(f"interrupted: {ended.why}; {hint}") from None
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted") from None
 
 
-def up(settings: Settings, *, moderators: int, size: int, copies: int, clients: tuple[str, ...], json: bool) -> int:
+def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
+    """Remove a session's texts; what was done and what remains, as JSON values.
+
+    Raises
+    ------
+    BadInput
+        There is no such session; it is open and `force` is not set; the credentials are no owner's.
+    """
+
+    async def main() -> None:
+        async with _looking(settings) as parley:
+            if parley is None:
+                raise NoSession(sid, _where(settings))
+            if not parley.client.owner:
+                raise BadInput("creds", "only an owner's credentials may erase a session")
+            rows = {r.session: r for r in await parley.client.sessions()}
+            row = rows.get(sid)
+            if row is None:
+                raise NoSession(sid, _where(settings))
+            if row.status == "open":
+                if not force:
+                    raise BadInput("session", f"session {sid} is open; cancel it first, or --force does")
+                await parley.client.cancel(sid, "to be erased")
+            await parley.client.erase(sid)
+
+    asking.run(main())
+    return {"session": sid, "erased": True, "remains": list(REMAINS)}
+
+
+REMAINS = (
+    "one row in `parley sessions list`: its id, protocol, times, how it ended, who erased it and when",
+    "texts of its documents in the memory of running agents, until others displace them or they restart",
+    "what services logged and traced: ids, durations and counts, the reasons of refusals and faults",
+    "exports and backups that were made of it, what follow-ups took over as a document, what a model's provider keeps",
+)
+"""What erasing does not reach (docs/retention.md)."""
+
+
+def confirm(question: str, *, json: bool) -> None:
+    """Ask on the terminal. Raises BadInput where the answer is no, or nobody can be asked."""
+    if json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise BadInput("--yes", "nobody is there to be asked; confirm with --yes")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise BadInput("--yes", "not confirmed; nothing was done")
+
+
+def with_protocol_settings(
+    config: Path | None, sets: list[str] | None, given: Mapping[str, Any], own: Mapping[str, Any]
+) -> Settings:
+    """Settings where `own` (threshold, rounds, panel) belong to whichever protocol all layers and the panel file name.
+
+    Raises
+    ------
+    BadInput
+        As parley.settings.load; a setting that the protocol does not have.
+    """
+    from parley import options
+    from parley import panel as panel_file
+
+    if not any(value is not None for value in own.values()):
+        return options.settings(config, sets, **given)
+    name = panel_file.protocol_of(options.settings(config, sets, **given))
+    return options.settings(config, sets, **given, **{f"{name}__{key}": value for key, value in own.items()})
+
+
+def dry_run(settings: Settings, question: str, evidence: Path | None, *, json: bool) -> None:
+    """Print what a session may come to. Raises BadInput where it could not be opened or does not fit one round."""
+    from parley import estimating, options
+
+    found = asking.dry_run(settings, question, evidence)
+    if json and not found.shortfall:
+        options.print_json(estimating.document(found))
+    elif not json:
+        write_lines(estimating.table(found), None)
+    estimating.refuse(found)
+
+
+def examine(settings: Settings, *, probe: bool) -> "Report":
+    """What works and what is missing (parley.doctor)."""
+    import logging
+
+    from parley import doctor
+
+    logging.getLogger("agents").setLevel(logging.ERROR)  # an unknown price is in the report
+    return asking.run(doctor.examine(settings, probe=probe))
+
+
+def up(settings: Settings, *, clients: tuple[str, ...], json: bool) -> int:
     """The stack in the foreground, until SIGTERM or SIGINT; the exit status."""
+    if settings.nats.url:
+        raise BadInput("nats", f"the settings name a bus that runs elsewhere, {settings.nats.url}; up starts its own")
+    asking.check_settings(settings)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     from parley.supervisor import Supervisor
 
     state = (settings.state or default_state()).absolute()
+    stack = replace(asking.stack_of(settings), clients=clients)
+    check_models(stack.agents)
     try:
-        (state / "logs").mkdir(parents=True, exist_ok=True, mode=0o700)
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (state / "logs").mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
         raise BadInput("state", f"cannot use {state}: {error.strerror}") from error
-    base = asking.stack_of(settings)
-    rows = base.agents if settings.stack.agents else rows_of(settings.protocol, size, copies=copies)
-    stack = Stack(agents=rows, moderators=moderators, ack_wait_s=base.ack_wait_s, clients=clients)
-    check_models(rows)
     order = Order(stack=stack, state=str(state.resolve()), permanent=True)
-    code = Supervisor(order, lambda running: print(_addresses(running, state, json=json), flush=True)).run()
+
+    def on_ready(running: Running) -> None:
+        print(_addresses(running, state, json=json), flush=True)
+        if before:
+            _tell_earlier(running, asking.where(settings))
+
+    before = remembered(state) is not None
+    code = Supervisor(order, on_ready).run()
     if code == OTHER:
         raise BadInput("state", f"a stack runs in {state} already; end it, or name another folder with --state")
     return code
+
+
+def _tell_earlier(running: Running, options: str) -> None:
+    """Sessions of the stack before this one go on: one line on stderr."""
+    from parley.api import connected
+
+    async def main() -> None:
+        with contextlib.suppress(ParleyError, BusError):
+            async with connected(running.url, Path(running.credentials[OWNER]), _EARLIER_S) as client:
+                text = asking.earlier_words(await asking.open_sessions(client), options)
+                if text:
+                    print(text, file=sys.stderr, flush=True)
+
+    asking.run(main())
 
 
 def _addresses(running: Running, state: Path, *, json: bool) -> str:
@@ -160,11 +288,14 @@ def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_
     from parley import services
 
     url, credentials = _bus(settings)
+    if credentials.kind != accounts.MODERATOR:
+        raise BadInput("creds", f"they are for {credentials.user!r}, of kind {credentials.kind}; wanted are a moderator's")
     try:
         key = accounts.load_token_key(token_key)
     except BadKeyFile as error:
         raise BadInput("token-key", str(error)) from error
-    make = services.moderator(token_key=key, ack_wait_s=settings.stack.ack_wait_s)
+    log_max_age_s = settings.retention.log_days * 86_400
+    make = services.moderator(token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=log_max_age_s)
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
 
@@ -213,19 +344,28 @@ def _serve(
 
 
 def bus_config(
-    folder: Path, *, size: int, moderators: int, clients: tuple[str, ...], host: str, port: int, store: str
+    folder: Path,
+    *,
+    size: int,
+    moderators: int,
+    clients: tuple[str, ...],
+    host: str,
+    port: int,
+    store: str,
+    monitor: str,
 ) -> dict[str, str]:
     """Write a server configuration and everybody's credentials, for the seats of every protocol; what was written,
     name -> path.
 
     Keys that are there already stay as they are, so that running it again adds users without changing the others.
     """
+    extra = {"http": monitor} if monitor else {}
     queues = {row.queue: _role(row.queue) for row in (*panel(size), *rows_of("critic"))}
     names = tuple(f"moderator-{i}" for i in range(1, moderators + 1))
     try:
         users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",))
         credentials, _ = keys.ensure(folder, users)
-        text = accounts.render(users, accounts.publics(credentials), store_dir=store, host=host, port=port)
+        text = accounts.render(users, accounts.publics(credentials), store_dir=store, host=host, port=port, extra=extra)
         accounts.write_private(folder / "nats-server.conf", text.encode())
     except (BadTable, BadKeyFile) as error:
         raise BadInput("bus", str(error)) from error

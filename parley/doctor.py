@@ -196,8 +196,9 @@ class _Doctor:
 
     def _roles(self) -> Iterator[RoleFound]:
         """Of every protocol; what is missing counts for the one that the settings name."""
-        mine = panel.protocol_of(self.settings)
-        size = getattr(self.settings, mine, {}).get("panel", 3)
+        file = panel.of(self.settings)
+        mine = file.protocol if file else self.settings.protocol
+        size = sum(s.role == "panelist" for s in file.seats) if file else self.settings.consensus.get("panel", 3)
         for name, protocol in PROTOCOLS.items():
             for role in protocol.roles:
                 queues: dict[str, int] = {}
@@ -352,9 +353,10 @@ def _model_words(m: ModelFound) -> str:
     if m.model == "extractive":
         parts.append("no language model: answers from documents")
     if m.metered:
-        known = m.usd_per_million_input is not None
-        price = f"{m.usd_per_million_input:g} in, {m.usd_per_million_output:g} out USD a million tokens"
-        parts.append(price if known else "no price known: set LLM_USD_PER_MILLION_INPUT and _OUTPUT")
+        if m.usd_per_million_input is None:
+            parts.append("no price known: set LLM_USD_PER_MILLION_INPUT and _OUTPUT")
+        else:
+            parts.append(f"{m.usd_per_million_input:g} in, {m.usd_per_million_output:g} out USD a million tokens")
     if m.structured:
         parts.append(m.structured)
     if m.seconds is not None:

@@ -42,6 +42,8 @@ def read(folder: Path, roles: Collection[str] = ()) -> tuple[Document, ...]:
     total = 0
     for path in _files(folder):
         name = path.relative_to(folder).as_posix()
+        if not name.isascii() and any("\udc80" <= c <= "\udcff" for c in name):
+            raise BadInput(_FIELD, f"the file name {name!r} is not UTF-8".replace("'", ""))
         if len(documents) >= MAX_FILES:
             raise BadInput(_FIELD, f"folder {folder} holds more than {MAX_FILES:,} files")
         text = _text(path, name, root)

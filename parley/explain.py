@@ -8,7 +8,7 @@ import msgspec
 from parley import records, transcript, transcript_critic
 from parley.records import Record
 from parley.text import clean, line
-from schemas import log
+from parley.turns import Turns
 from schemas.result import Result
 from schemas.stops import STOPS
 
@@ -32,7 +32,7 @@ def figures(record: Record) -> dict[str, Any]:
         "status": result.status if result else "open",
         "outcome": result.outcome if result else None,
         "rounds": [r if "raised" in r else _round(r) for r in result.rounds] if result else [],
-        "failures": [f for e in entries for f in _failures(e)],
+        "failures": Turns(entries).failures,
         "usage": msgspec.to_builtins(result.usage) if result else None,
         "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
     }
@@ -53,13 +53,6 @@ def _round(r: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _failures(entry: log.Entry) -> Iterator[dict[str, Any]]:
-    if isinstance(entry.event, log.Replied) and entry.event.error:
-        yield {"transition": entry.n, "turn": entry.event.turn, "why": entry.event.error}
-    if isinstance(entry.event, log.TimerFired):
-        yield {"transition": entry.n, "why": "a deadline passed"}
-
-
 def words(record: Record) -> Iterator[str]:
     """The explanation in lines."""
     found = figures(record)
@@ -74,7 +67,8 @@ def words(record: Record) -> Iterator[str]:
     for r in found["rounds"]:
         yield from transcript_critic.round_words(r) if "raised" in r else _round_words(r)
     for failure in found["failures"]:
-        yield f"Transition {failure['transition']}: {line(failure['why'], 300)}."
+        who = f"{failure['seat']}, round {failure['round']}: " if "seat" in failure else ""
+        yield f"Transition {failure['transition']}: {line(who)} {line(str(failure['why']), 300)}."
     answer = str(result.outcome.get("answer") or "")
     yield f"Answer: {clean(answer)}" if answer else "There is no answer."
     for other in result.outcome.get("minority") or ():
@@ -103,7 +97,8 @@ def _certificate(result: Result) -> Iterator[str]:
     shown = {"trend", "score", "band", *(("threshold",) if score is not None else ())}
     for name, value in certificate.items():
         if name not in shown and value not in (None, "", [], {}, ()):
-            yield f"  {line(name)}: {line(_plain(value), 300)}"
+            shown_value = transcript.limit_words(_plain(value)) if name == "what" else _plain(value)
+            yield f"  {line(name)}: {line(shown_value, 300)}"
 
 
 def _plain(value: Any) -> str:

@@ -1,7 +1,5 @@
 """What the commands share: their common options, how settings are layered, how errors are told."""
 
-import json as json_module
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from parley.process import INTERRUPTED, told, unwritable
 
 if TYPE_CHECKING:
     from parley.settings import Settings
@@ -41,22 +41,16 @@ def errors(json: bool = False) -> Iterator[None]:
     """Errors as one line on stderr, and with --json as the one document; the exit status is theirs."""
     from bus.errors import BusError
     from parley.errors import ParleyError
-    from parley.text import clean
 
     try:
         yield
     except (ParleyError, BusError) as error:
-        code = getattr(error, "exit_code", 1)
-        print(f"parley: {clean(str(error))}", file=sys.stderr)
-        if json:
-            told = {"field": getattr(error, "field", ""), "message": str(error)}
-            print(json_module.dumps({"error": told, "exit_code": code}))
-        raise typer.Exit(code) from None
+        field = getattr(error, "field", "nats")
+        raise typer.Exit(told(str(error), field, getattr(error, "exit_code", 1), json=json)) from None
     except KeyboardInterrupt:
-        raise typer.Exit(130) from None
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(1) from None
+        raise typer.Exit(told("interrupted", "interrupted", INTERRUPTED, json=json)) from None
+    except OSError as error:
+        raise typer.Exit(unwritable(error)) from None
 
 
 def settings(config: Path | None, sets: list[str] | None = None, **given: Any) -> "Settings":
@@ -73,17 +67,18 @@ def settings(config: Path | None, sets: list[str] | None = None, **given: Any) -
     return layers.load(config, layer)
 
 
+def read_question() -> str:
+    """All of standard input. Raises BadInput where it is no text."""
+    from parley.errors import BadInput
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput("question", f"standard input is not UTF-8 text (byte {error.start})") from error
+
+
 def print_json(value: object) -> None:
     """The one document."""
     import msgspec
 
     print(msgspec.json.encode(value).decode(), flush=True)
-
-
-def main(app: typer.Typer) -> None:
-    """Run the command line; what a terminal cannot show is written out."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
-    app()

@@ -17,11 +17,14 @@ from coordinator.replay import Diverged, Parting, replay, what_if
 from parley import transcript
 from parley.errors import BadInput, ParleyError
 from parley.text import clean, line
+from parley.turns import Turns
 from schemas import log
 from schemas.post import Post
 from schemas.result import Result
 from schemas.wire import SchemaError, decode
 
+OPENING_ONLY = {"consensus": ("panel", "expertise_weight", "stream"), "critic": ("stream",)}
+"""Settings by protocol that act before the first recorded event, or on what is shown alone: no replay can tell."""
 VERSION = 1
 MAX_FILE = 500_000_000
 """Bytes of a record."""
@@ -64,8 +67,15 @@ def read(path: Path) -> Record:
     return Record(sid=head["session"], entries=tuple(text for text in lines[1:] if text))
 
 
+def replayed_words(found: Mapping[str, Any]) -> str:
+    """What `verify` found, in words."""
+    text = f"session {found['session']}: {found['transitions']} transitions recompute to the same entries"
+    return text if found["closed"] else f"{text}; the record is incomplete: it ends before the session does"
+
+
 def verify(record: Record) -> dict[str, Any]:
     """Recompute it: what was found, as JSON values. Raises Altered where it does not recompute."""
+    _whole(record)
     try:
         found = replay(PROTOCOLS.get, record.sid, record.entries)
     except Diverged as error:
@@ -99,6 +109,13 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
             raise BadInput(
                 "--set", f"{name}: the session ran {protocol}, wanted are settings such as {protocol}.threshold"
             )
+    for name in settings.get(protocol, {}):
+        if name in OPENING_ONLY.get(protocol, ()):
+            raise BadInput(
+                f"{protocol}.{name}",
+                "it acts before the first event, or on what is shown alone: no recorded session changes with it",
+            )
+    _whole(record)
     try:
         parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, settings.get(protocol, {}))
     except Inadmissible as error:
@@ -111,7 +128,9 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
 def comparison_words(found: Mapping[str, Any]) -> Iterator[str]:
     """The same in words."""
     n = found["n"]
-    if n is None:
+    if n is None and found["result"] is None:
+        yield f"the runs do not part in what was recorded, which is incomplete: {line(found['how'])}"
+    elif n is None:
         yield f"the runs never part: {line(found['how'])}"
     else:
         yield f"the runs part at transition {n}: {line(found['how'])}"
@@ -129,6 +148,14 @@ def entries_of(record: Record) -> tuple[log.Entry, ...]:
         return tuple(decode(text.encode(), log.Entry) for text in record.entries)
     except SchemaError as error:
         raise Altered(f"session {record.sid}: {error}") from error
+
+
+def _whole(record: Record) -> None:
+    """Raise Altered where transitions are missing between others."""
+    for wanted, entry in enumerate(entries_of(record)):
+        if entry.n > wanted:
+            which = f"transition {wanted} is" if entry.n == wanted + 1 else f"transitions {wanted} to {entry.n - 1} are"
+            raise Altered(f"session {record.sid} does not recompute: {which} missing from the record")
 
 
 def opening(record: Record) -> log.Opened:
@@ -178,16 +205,28 @@ def show(record: Record) -> Iterator[str]:
     first = opening(record)
     for _, text in transcript.opening(record.sid, first.protocol, first.question, first.continues):
         yield text
-    for post in posts_of(record):
-        for _, text in transcript.post_lines(post, 2_000):
-            yield text
+    turns = Turns(entries_of(record))
+    for _, lines in _said(record, turns, 2_000):
+        yield from lines
     result = result_of(record)
     if result is None:
         yield f"still open after {len(record.entries)} transitions"
     else:
         yield ""
-        for _, text in transcript.result_lines(result):
+        for _, text in transcript.result_lines(result, turns.why):
             yield text
+
+
+def _said(record: Record, turns: Turns, width: int) -> Iterator[tuple[Post, list[str]]]:
+    """Posts and their lines, with the flags that their replies came with."""
+    flags = {key: list(found) for key, found in turns.flags.items()}
+    for post in posts_of(record):
+        lines = [text for _, text in transcript.post_lines(post, width, turns.why)]
+        left = flags.get((post.round, post.seat))
+        shown = left.pop(0) if left else ()
+        if shown and lines:
+            lines.append(f"      flags of this reply: {', '.join(line(f) for f in shown)}")
+        yield post, lines
 
 
 def markdown(record: Record) -> Iterator[str]:
@@ -201,20 +240,20 @@ def markdown(record: Record) -> Iterator[str]:
     yield ""
     yield from _block([clean(first.question)])
     round_ = 0
-    for post in posts_of(record):
+    turns = Turns(entries_of(record))
+    for post, lines in _said(record, turns, 20_000):
         if post.round > round_:
             round_ = post.round
             yield ""
             yield f"## Round {round_}"
             yield ""
-        lines = [text for _, text in transcript.post_lines(post, 20_000)]
         if lines:
             yield from _block(lines)
     result = result_of(record)
     yield ""
     yield "## Result"
     yield ""
-    yield from _block([text for _, text in transcript.result_lines(result)] if result else ["still open"])
+    yield from _block([text for _, text in transcript.result_lines(result, turns.why)] if result else ["still open"])
 
 
 def _block(lines: Iterable[str]) -> Iterator[str]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from parley.errors import BadInput
@@ -21,6 +22,10 @@ DEFAULT_FILE = "parley.yaml"
 PREFIX = "PARLEY__"
 MAX_FILE = 1_000_000
 """Bytes of a settings file."""
+
+
+SCHEMES = ("nats", "tls", "ws", "wss")
+"""Of a bus's address; without one it is nats."""
 
 
 class Section(BaseModel):
@@ -43,6 +48,16 @@ class NatsSection(Section):
 
     url: str | None = None
     creds: Path | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _is_address(cls, url: str | None) -> str | None:
+        scheme, found, rest = (url or "").partition("://")
+        if url is not None and not (rest if found else scheme):
+            raise PydanticCustomError("address", "it must not be empty, wanted is an address such as nats://bus:4222")
+        if found and scheme not in SCHEMES:
+            raise PydanticCustomError("address", "no such scheme, known are " + ", ".join(SCHEMES))
+        return url
 
 
 class AgentSection(Section):
@@ -128,11 +143,14 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
     for layer, origin in ((file, str(path)), (environment, "the environment"), (command_line, "the command line")):
         _known(layer, origin)
     try:
-        return Settings(layers=[command_line, environment, file])  # type: ignore[call-arg]
+        found = Settings(layers=[command_line, environment, file])  # type: ignore[call-arg]
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise BadInput(where, f"{first['msg']} (got {first['input']!r})") from error
+    if found.nats.creds is not None and found.nats.url is None:
+        raise BadInput("nats.creds", f"{found.nats.creds} is for a bus that runs elsewhere; name it with --nats URL")
+    return found
 
 
 def read_file(path: Path) -> dict[str, Any]:

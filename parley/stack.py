@@ -27,13 +27,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 
 from parley.errors import BadInput, StackFailed
+from parley.served import Served, differences, served
 
 _POLL_S = 0.005
 _START_S = 30.0
@@ -112,6 +113,8 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     permanent: bool
     ready: bool = False
     """Every service has said that it can take work."""
+    served: tuple[Served, ...] | None = None
+    """What the agents are; None: not looked up yet."""
 
 
 def panel(
@@ -133,11 +136,11 @@ def _rows(
     return tuple(AgentRow(queue=q, copies=copies, model=model, options=options or {}) for q in queues)
 
 
-def names_models(rows: tuple[AgentRow, ...]) -> bool:
+def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os.environ) -> bool:
     """Whether a row, the environment or `.env` may name another model than the extractive one."""
     if any(row.spec or row.model not in ("", "extractive") for row in rows):
         return True
-    return Path(".env").is_file() or any("LLM_" in name for name in os.environ)
+    return Path(".env").is_file() or any("LLM_" in name for name in environment)
 
 
 def check_models(rows: tuple[AgentRow, ...]) -> None:
@@ -185,10 +188,10 @@ def read_running(state: Path) -> Running | None:
     return running if _is_alive(running.supervisor) else None
 
 
-def remembered(state: Path) -> Stack | None:
-    """The stack that ran in a state directory last; None if none ever did."""
+def remembered(state: Path) -> Order | None:
+    """What ran in a state directory last, without its environment; None if nothing ever did."""
     try:
-        return msgspec.json.decode((state / REMEMBERED).read_bytes(), type=Stack)
+        return msgspec.json.decode((state / REMEMBERED).read_bytes(), type=Order)
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -196,8 +199,8 @@ def remembered(state: Path) -> Stack | None:
 class Lease:
     """The use of a state directory's stack, started if need be: a context manager, or an async one.
 
-    The async one also watches: a supervisor that died is replaced, at the same address, so that what is under way goes
-    on.
+    The async one also watches: a supervisor that died is replaced, at the same address and by what ran there, so that
+    what is under way goes on.
 
     Parameters
     ----------
@@ -205,17 +208,34 @@ class Lease:
         The state directory; None: a temporary folder, removed at the end.
     wait_ready
         Wait until every service can take work, not only until the bus is there.
+    any_stack
+        Take what runs there as it is: for those who only look at its sessions.
+    tell
+        Called with a sentence on what is otherwise than `stack` says, where that is no error: whoever names no model
+        uses those of a stack that runs for everybody.
 
     Raises
     ------
     BadInput
-        The state directory cannot be used, or its running stack lacks a queue that `stack` wants.
+        The state directory cannot be used, or its running stack lacks a queue, or has other models than `stack` wants.
     StackFailed
         The stack did not come up.
     """
 
-    def __init__(self, stack: Stack, state: Path | None = None, *, wait_ready: bool = False) -> None:
+    def __init__(
+        self,
+        stack: Stack,
+        state: Path | None = None,
+        *,
+        wait_ready: bool = False,
+        any_stack: bool = False,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self._stack = stack
+        self._any_stack = any_stack
+        self._tell = tell
+        self.began = False
+        """Whether it was started here, in a directory where one ran before."""
         self._ephemeral = state is None
         self._wait_ready = wait_ready
         self._lock: int | None = None
@@ -260,8 +280,12 @@ class Lease:
 
     # -- life
     def __enter__(self) -> Self:
-        check_models(self._stack.agents)
+        self._check()
         return self._enter()
+
+    def _check(self) -> None:
+        if not self._any_stack:
+            check_models(self._stack.agents)
 
     def _enter(self) -> Self:
         self._make_state()
@@ -277,7 +301,7 @@ class Lease:
         self.close()
 
     async def __aenter__(self) -> Self:
-        check_models(self._stack.agents)
+        self._check()
         entering = asyncio.ensure_future(asyncio.to_thread(self._enter))
         await asyncio.sleep(0)
         importlib.import_module("parley.client")  # what is needed next is loaded while the stack starts
@@ -357,14 +381,17 @@ class Lease:
                 raise StackFailed(f"the stack in {self.state} is ending, and did not within {_START_S:g} s")
             time.sleep(_POLL_S)
 
-    def _ensure(self) -> None:
-        """Start the supervisor unless one is there, and wait until its bus is up."""
+    def _ensure(self, replaced: Order | None = None) -> None:
+        """Start the supervisor unless one is there, and wait until its bus is up. `replaced`: what died meanwhile."""
         deadline = time.monotonic() + _START_S
         started: subprocess.Popen[bytes] | None = None
         while True:
             found = read_running(self.state)
-            if found is not None and (found.ready or not self._wait_ready):
-                self._fits(found)
+            mine = found is not None and started is not None and started.pid == found.supervisor
+            as_is = mine or self._any_stack or replaced is not None
+            if found is not None and (found.ready or not self._wait_ready) and (as_is or found.served is not None):
+                if not as_is:
+                    self._fits(found)
                 self._url = found.url
                 return
             if started is not None and started.poll() not in (None, 0, OTHER):
@@ -374,13 +401,14 @@ class Lease:
                 and (started is None or started.poll() is not None)
                 and not _is_locked(self.state / "stack.lock")
             ):
-                started = self._spawn()
+                started = self._spawn(replaced)
             if time.monotonic() > deadline:
                 raise StackFailed(f"the stack in {self.state} was not up within {_START_S:g} s: {self._said()}")
             time.sleep(_POLL_S)
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        order = Order(stack=self._stack, state=str(self.state), ephemeral=self._ephemeral)
+    def _spawn(self, replaced: Order | None) -> subprocess.Popen[bytes]:
+        order = replaced or Order(stack=self._stack, state=str(self.state), ephemeral=self._ephemeral)
+        self.began = self.began or (self.state / REMEMBERED).exists()
         # Same modules as here, and nothing from the working folder; no threads before the forks.
         environment = {
             **os.environ,
@@ -416,6 +444,26 @@ class Lease:
                 f"the stack that runs in {self.state} serves {', '.join(found.queues)}, not {', '.join(missing)}; "
                 "wait for it to end, or name another folder with --state",
             )
+        environment = {**os.environ, **self._stack.env}
+        found_there = differences(served(self._stack.agents, environment), found.served or ())
+        if not found_there:
+            return
+        what = f"the stack that runs in {self.state} is another: {'; '.join(found_there[:4])}"
+        if found.permanent and not names_models(self._stack.agents, environment) and self._tell is not None:
+            self._tell(f"{what}; it is used as it is")
+            return
+        raise BadInput("state", f"{what}; wait for it to end, or name another folder with --state")
+
+    def _died(self) -> Order:
+        """What to start in place of a supervisor that is gone: what ran there, and for everybody if it was killed."""
+        order = remembered(self.state)
+        if order is None:
+            return Order(stack=self._stack, state=str(self.state), ephemeral=self._ephemeral)
+        killed = (self.state / "stack.json").exists()  # one that ends takes it away
+        env = self._stack.env
+        return msgspec.structs.replace(
+            order, permanent=order.permanent and killed, stack=msgspec.structs.replace(order.stack, env=env)
+        )
 
     async def _watch(self) -> None:
         """Replace a supervisor that died."""
@@ -426,7 +474,7 @@ class Lease:
                 with contextlib.suppress(
                     StackFailed
                 ):  # it is tried again; whoever waits on the bus has a limit of his own
-                    await asyncio.to_thread(self._ensure)
+                    await asyncio.to_thread(self._ensure, self._died())
 
 
 def _try(lock: int, how: int) -> bool:

@@ -31,6 +31,7 @@ from bus import accounts
 from bus.embedded import EmbeddedServer
 from bus.errors import BusError, ServerFailed
 from parley import keys
+from parley.served import Served, served
 from parley.stack import OTHER, OWNER, REMEMBERED, AgentRow, Order, Running, Service
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Supervisor:
         self._nats_starts = 1
         self._nats_due = 0.0
         self._said = b""
+        self._served: tuple[Served, ...] | None = None
 
     def run(self) -> int:
         """Start everything, keep it running, end it; the exit status. OTHER: another stack has the directory."""
@@ -114,8 +116,8 @@ class Supervisor:
     def _remember(self) -> None:
         """What runs here, for those who later only look at its sessions. Its environment may hold secrets, and stays
         out."""
-        stack = msgspec.structs.replace(self.order.stack, env={})
-        accounts.write_private(self.state / REMEMBERED, msgspec.json.encode(stack))
+        order = msgspec.structs.replace(self.order, stack=msgspec.structs.replace(self.order.stack, env={}))
+        accounts.write_private(self.state / REMEMBERED, msgspec.json.encode(order))
 
     def _port_before(self) -> int:
         """The port of the stack before, so that whoever still uses it finds this one; 0 if there was none."""
@@ -210,6 +212,7 @@ class Supervisor:
         if any(row.model in ("", "extractive") for row in stack.agents):
             with contextlib.suppress(ImportError):
                 importlib.import_module("agents.llm.extractive")
+        self._served = served(stack.agents, os.environ)
         gc.collect()
         gc.freeze()
 
@@ -339,6 +342,7 @@ class Supervisor:
             queues=tuple(a.queue for a in self.order.stack.agents),
             permanent=self.order.permanent,
             ready=bool(self._children) and all(c.ready for c in self._children),
+            served=self._served,
         )
         write_private = accounts.write_private
         write_private(self.state / "stack.json", msgspec.json.format(msgspec.json.encode(running), indent=2) + b"\n")

@@ -35,6 +35,21 @@ def _shown(char: str) -> str:
 
 
 def line(text: str, width: int = 0) -> str:
-    """The cleaned text on one line, cut to `width` characters with an ellipsis; 0 cuts nothing."""
+    """The cleaned text on one line, cut to `width` characters with an ellipsis, between words where there are any; 0
+    cuts nothing."""
     flat = " ".join(clean(text).split())
-    return flat if not width or len(flat) <= width else flat[: max(0, width - 1)] + "…"
+    if not width or len(flat) <= width:
+        return flat
+    cut = flat[: max(0, width - 1)]
+    words = cut.rpartition(" ")[0] if flat[len(cut)] != " " else cut
+    return (words if len(words) > len(cut) // 2 else cut).rstrip() + "…"
+
+
+def line_end(text: str, width: int) -> str:
+    """The last `width` characters of the cleaned text on one line, from the beginning of a word."""
+    flat = " ".join(clean(text).split())
+    if len(flat) <= width:
+        return flat
+    cut = flat[len(flat) - width + 1 :]
+    words = cut.partition(" ")[2]
+    return "…" + (words if len(words) > len(cut) // 2 else cut)

@@ -1,5 +1,6 @@
 """A session in words: each post as lines, the stop and the result as lines. Everything from outside is cleaned here."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,10 @@ from schemas.stops import STOPS
 Line = tuple[str, str]
 """(style, text): heading, seat, score, quiet, stop, answer, or empty for plain."""
 
+Why = Mapping[tuple[int, str], str]
+"""(round, seat) -> why it was missing (parley.turns)."""
+NOTHING_KNOWN: Why = {}
+
 _WIDE = 160
 _QUOTES = 5
 
@@ -24,8 +29,25 @@ def opening(sid: str, protocol: str, question: str, continues: str = "") -> Iter
     yield "quiet", f"session {line(sid)}" + (f", which follows up {line(continues)}" if continues else "")
 
 
-def post_lines(post: Post, width: int = _WIDE) -> Iterator[Line]:
-    """One post."""
+def missing(post: Post) -> tuple[str, ...]:
+    """Seats that a post says were missing in its round."""
+    if post.kind == "assessment":
+        return tuple(s for s, change in (_decoded(post.body).get("changes") or {}).items() if change == "missing")
+    return tuple(_decoded(post.body).get("missing") or ()) if post.kind == "tally" else ()
+
+
+def post_lines(post: Post, width: int = _WIDE, why: Why = NOTHING_KNOWN) -> Iterator[Line]:
+    """One post. `why`: what is known about seats that were missing."""
+    for seat in missing(post):
+        yield "score", f"  {line(seat)} is missing{_because(why.get((post.round, seat)))}"
+    yield from _said(post, width)
+
+
+def _because(reason: str | None) -> str:
+    return f": {line(reason, 300)}" if reason else ""
+
+
+def _said(post: Post, width: int) -> Iterator[Line]:
     body = _decoded(post.body)
     if post.kind == "closed":
         return
@@ -51,8 +73,8 @@ def post_lines(post: Post, width: int = _WIDE) -> Iterator[Line]:
         )
 
 
-def result_lines(result: Result) -> Iterator[Line]:
-    """What a session came to."""
+def result_lines(result: Result, why: Why = NOTHING_KNOWN) -> Iterator[Line]:
+    """What a session came to. `why`: what is known about seats that were missing."""
     outcome = result.outcome
     answer = str(outcome.get("answer") or "")
     yield "answer", f"Answer: {clean(answer)}" if answer else "No answer."
@@ -66,6 +88,7 @@ def result_lines(result: Result) -> Iterator[Line]:
         yield "quiet", f"  and {len(citations) - _QUOTES} more quotations"
     facts = [f"confidence {float(outcome.get('confidence') or 0):.2f}", stop_words(result)]
     yield "stop" if result.stop.converged else "score", "; ".join(facts)
+    yield from _absent(result, why)
     if "objections" in outcome:
         yield from transcript_critic.outcome_lines(outcome)
     for other in outcome.get("minority") or ():
@@ -77,6 +100,16 @@ def result_lines(result: Result) -> Iterator[Line]:
     if first and first != answer:
         yield "quiet", f"First round's majority: {line(str(first), 300)}"
     yield "quiet", usage_words(result)
+
+
+def _absent(result: Result, why: Why) -> Iterator[Line]:
+    """How many seats took part in the last round, where not all did."""
+    last = result.rounds[-1] if result.rounds else {}
+    gone = [str(seat) for seat in last.get("missing") or ()]
+    if gone:
+        seats = len(result.stop.certificate.get("weights") or result.usage.by_seat)
+        told = ", ".join(f"{line(s)} missing{_because(why.get((int(last.get('round') or 0), s)))}" for s in gone)
+        yield "score", f"{seats - len(gone)} of {seats} seats; {told}"
 
 
 def stop_words(result: Result) -> str:
@@ -108,6 +141,21 @@ def _stop(body: Mapping[str, Any]) -> Iterator[Line]:
     row = STOPS.get(str(body.get("reason")))
     words = row.words if row else ""
     yield "stop" if body.get("converged") else "score", f"stop: {line(str(body.get('reason')))}: {line(words)}"
+    what = (body.get("certificate") or {}).get("what")
+    if what:
+        yield "quiet", f"      {limit_words(line(str(what)))}"
+
+
+def limit_words(what: str) -> str:
+    """Which limit would have been passed, as a certificate says it, in words."""
+    seconds = re.fullmatch(r"budget\.seconds: limit (\S+) s", what)
+    if seconds:
+        return f"budget.seconds: the {seconds[1]} s of the session were over"
+    figures = re.fullmatch(r"(\S+): limit (\S+), used or reserved (\S+), the next turns may take (\S+)", what)
+    if not figures:
+        return what
+    name, limit, has, wants = figures.groups()
+    return f"{name}: limit {limit}; {has} are used or reserved, {wants} is the most that the next turns may take"
 
 
 def _position(seat: str, body: Mapping[str, Any], width: int) -> Iterator[Line]:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from parley import transcript
-from parley.text import clean, line
+from parley.text import clean, line, line_end
 from parley.transcript import Line
 from schemas import log
 from schemas.post import Live, Post
@@ -28,6 +28,7 @@ class View(Protocol):
     def live(self, live: Live) -> None: ...
     def entry(self, entry: str) -> None: ...
     def workers(self, queues: frozenset[str]) -> None: ...
+    def missed(self, why: transcript.Why) -> None: ...
     def note(self, text: str) -> None: ...
     def result(self, result: Result) -> None: ...
     def pause(self) -> None: ...
@@ -43,6 +44,11 @@ class SeatState:
         self.text = ""
         self.round = 0
         self.turn = ""
+
+    @property
+    def asked(self) -> int:
+        """The transition that asked its present turn; -1: none was."""
+        return _asked(self.turn)
 
     def shown(self, served: bool = True) -> str:
         """queued | no worker | thinking | retrying | answered | failed | idle"""
@@ -78,11 +84,11 @@ class Scene:
         return self.seat(name).shown(self._alive is None or self._queues.get(name, name) in self._alive)
 
     def post(self, post: Post) -> None:
-        """Fold one post."""
+        """Fold one post. A seat that was asked anew in the meantime, or with the post itself, is at its new turn."""
         self.round = max(self.round, post.round)
-        if post.seat:
-            self.seat(post.seat).text = ""
-            self.seat(post.seat).state = "answered"
+        seat = self.seat(post.seat) if post.seat else None
+        if seat is not None and seat.asked < post.transition:
+            seat.text, seat.state = "", "answered"
         if post.kind in ("assessment", "tally"):
             body: dict[str, Any] = msgspec.json.decode(post.body)
             self.trend = tuple(body.get("trend") or ())
@@ -91,6 +97,8 @@ class Scene:
     def live(self, live: Live) -> None:
         """Fold one sign of life."""
         seat = self.seat(live.seat)
+        if _asked(live.turn) < seat.asked:
+            return
         if live.turn != seat.turn:
             seat.turn, seat.text = live.turn, ""
         if live.state == "text":
@@ -113,21 +121,35 @@ class Scene:
             usage = entry.event.usage
             self.tokens += usage.input_tokens + usage.output_tokens
             self.calls += usage.calls
-            if seat:
+            if seat and self.seat(seat).turn == entry.event.turn:
                 self.seat(seat).state = "failed" if entry.event.error else "answered"
         for index, command in enumerate(entry.commands):
             if isinstance(command, log.Ask):
-                self._turns[f"{entry.n}-{index}"] = command.seat
+                turn = f"{entry.n}-{index}"
+                self._turns[turn] = command.seat
                 self.round = max(self.round, command.round)
                 seat_state = self.seat(command.seat)
-                if seat_state.turn != f"{entry.n}-{index}":
+                if seat_state.turn != turn and entry.n > seat_state.asked:
+                    seat_state.turn, seat_state.text = turn, ""
                     seat_state.state = "retrying" if command.attempt > 1 else "queued"
+
+
+def _asked(turn: str) -> int:
+    """The transition that asked a turn, as its id says; -1 where it says none."""
+    n = turn.partition("-")[0]
+    return int(n) if n.isdecimal() else -1
 
 
 class QuietView:
     """Shows nothing while it runs; notes go to stderr."""
 
     wants_log = False
+    why: transcript.Why = transcript.NOTHING_KNOWN
+    """Why seats were missing, as far as it is known."""
+
+    def missed(self, why: transcript.Why) -> None:
+        """Why seats were missing in rounds."""
+        self.why = why
 
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
@@ -162,11 +184,14 @@ class QuietView:
 
 
 class AnswerView(QuietView):
-    """Prints the answer alone."""
+    """Prints the answer alone; without one, why not goes to stderr."""
 
     def result(self, result: Result) -> None:
         """It is over."""
-        print(clean(str(result.outcome.get("answer") or "")), flush=True)
+        answer = clean(str(result.outcome.get("answer") or ""))
+        if not answer:
+            self.note(f"parley: no answer: {transcript.stop_words(result)}")
+        print(answer, flush=True)
 
 
 class PlainView(QuietView):
@@ -178,11 +203,11 @@ class PlainView(QuietView):
 
     def post(self, post: Post) -> None:
         """Something was said."""
-        self._print(transcript.post_lines(post))
+        self._print(transcript.post_lines(post, why=self.why))
 
     def result(self, result: Result) -> None:
         """It is over."""
-        self._print([("", ""), *transcript.result_lines(result)])
+        self._print([("", ""), *transcript.result_lines(result, self.why)])
 
     def _print(self, lines: Iterable[Line]) -> None:
         for _, text in lines:
@@ -213,7 +238,7 @@ class LiveView(QuietView):
     def post(self, post: Post) -> None:
         """Something was said."""
         self._scene.post(post)
-        self._print(transcript.post_lines(post, max(40, self._console.width - 20)))
+        self._print(transcript.post_lines(post, max(40, self._console.width - 20), self.why))
 
     def live(self, live: Live) -> None:
         """A seat's state or text."""
@@ -234,7 +259,7 @@ class LiveView(QuietView):
     def result(self, result: Result) -> None:
         """It is over."""
         self.close()
-        self._print([("", ""), *transcript.result_lines(result)])
+        self._print([("", ""), *transcript.result_lines(result, self.why)])
 
     def pause(self) -> None:
         """The terminal is wanted for a question."""
@@ -252,7 +277,7 @@ class LiveView(QuietView):
         from rich.text import Text
 
         for style, text in lines:
-            self._console.print(Text(text, style=_STYLES.get(style, "")), soft_wrap=True)
+            self._console.print(Text(text, style=_STYLES.get(style, "")))  # wrapped at words
 
     def _render(self) -> Any:
         from rich.table import Table
@@ -261,7 +286,7 @@ class LiveView(QuietView):
         scene = self._scene
         table = Table.grid(padding=(0, 2))
         for name, seat in sorted(scene.seats.items()):
-            tail = line(seat.text)[-max(20, self._console.width - 40) :]
+            tail = line_end(seat.text, max(20, self._console.width - 40))
             table.add_row(
                 Text(line(name), style="cyan"), Text(scene.shown(name), style="bold"), Text(tail, style="dim")
             )

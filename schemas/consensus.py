@@ -40,6 +40,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 100:
             raise InvalidValue("consensus.threshold", self.threshold, "allowed is above 0 to 100 (or a share up to 1)")
+        if 1 < self.threshold < 2:
+            raise InvalidValue("consensus.threshold", self.threshold, "is it a share (up to 1) or points (from 2)?")
         if self.threshold <= 1:
             msgspec.structs.force_setattr(self, "threshold", self.threshold * 100)
         in_range("consensus.max_rounds", self.max_rounds, 1, 50)

@@ -58,6 +58,9 @@ class Encoder(Protocol):
         EncoderError
         """
 
+    def close(self) -> None:
+        """Close its connections, if it has any."""
+
 
 class Cached:
     """An encoder that keeps the vectors of the texts last asked for, and asks for each text once."""
@@ -92,6 +95,10 @@ class Cached:
             while len(self._vectors) > self._kept:
                 self._vectors.popitem(last=False)
         return np.stack([found[text] for text in texts]) if texts else np.zeros((0, self.dimension), np.float32)
+
+    def close(self) -> None:
+        """Close the inner encoder."""
+        self._inner.close()
 
 
 def unit(rows: NDArray[np.floating], count: int) -> Vectors:

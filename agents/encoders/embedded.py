@@ -1,7 +1,8 @@
 """Encoder `embedded`: all-MiniLM-L6-v2 in 8 bits, shipped with the package (minilm/README.md), run by onnxruntime.
 
 No torch, no download, no key; one thread, since a helper shares its machine. It knows English best, and reads the first
-256 tokens of a text, some 200 words.
+256 tokens of a text, some 200 words. Texts go through it one at a time: activations are rounded by the largest of all
+that go together, so in a batch a text's vector would depend on its company, and on one thread a batch is no faster.
 """
 
 import importlib
@@ -19,8 +20,6 @@ from agents.encoders.wordpiece import WordPiece
 FOLDER = Path(__file__).parent / "minilm"
 LONGEST = 256
 """Tokens; what the original was trained with."""
-BATCH = 16
-"""Texts at once, of like length, so that little is padding."""
 
 
 class Embedded:
@@ -43,19 +42,15 @@ class Embedded:
             onnxruntime or the files cannot be loaded.
         """
         words, session = self._load()
-        ids = [words.ids(text, LONGEST) for text in texts]
         found = np.zeros((len(texts), self.dimension), np.float32)
-        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
-        for at in range(0, len(order), BATCH):
-            some = order[at : at + BATCH]
-            width = max(len(ids[i]) for i in some)
-            tokens, mask = np.zeros((2, len(some), width), np.int64)
-            for row, i in enumerate(some):
-                tokens[row, : len(ids[i])] = ids[i]
-                mask[row, : len(ids[i])] = 1
-            (vectors,) = session.run(None, {"input_ids": tokens, "attention_mask": mask})
-            found[some] = unit(vectors, len(some))
+        for row, text in enumerate(texts):
+            tokens = np.array([words.ids(text, LONGEST)], np.int64)
+            (vectors,) = session.run(None, {"input_ids": tokens, "attention_mask": np.ones_like(tokens)})
+            found[row] = unit(vectors, 1)[0]
         return found
+
+    def close(self) -> None:
+        """Nothing to close."""
 
     def _load(self) -> tuple[WordPiece, Any]:
         with self._lock:

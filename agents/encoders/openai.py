@@ -126,8 +126,7 @@ def _read(data: bytes, count: int) -> Vectors:
 def make(options: Mapping[str, Any], environ: Mapping[str, str]) -> OpenAIEncoder:
     """The encoder; options `model`, `base_url`, `key_variable`, `dimensions`, `deadline_s`; `api_key` is a Secret.
 
-    Without a key in the options it comes from ENCODER_API_KEY; OpenAI's own from OPENAI_API_KEY too, which goes nowhere
-    else. Another server may need none.
+    OpenAI's key may come from OPENAI_API_KEY, which goes nowhere else. Another server may need none.
 
     Raises
     ------
@@ -168,7 +167,9 @@ def _check_address(base_url: str) -> None:
 
 
 def find_key(options: Mapping[str, Any], environ: Mapping[str, str]) -> Secret | None:
-    """The key that the options bring or name, or that a variable holds; None: none is set, and none is needed.
+    """The key that the options bring or name, or OpenAI's own for OpenAI; None: none is set, and none is needed.
+
+    ENCODER_API_KEY is not looked at here: agents.encoders.settings knows which address it is for.
 
     Raises
     ------
@@ -179,13 +180,14 @@ def find_key(options: Mapping[str, Any], environ: Mapping[str, str]) -> Secret |
     if key is not None and not isinstance(key, Secret):
         raise EncoderMisconfigured("encoder.api_key: keys do not belong in agent files; set ENCODER_API_KEY")
     at_home = str(options.get("base_url", "") or HOME).rstrip("/") == HOME
-    names = (named,) if named else ("ENCODER_API_KEY", *(("OPENAI_API_KEY",) if at_home else ()))
+    names = (named,) if named else ("OPENAI_API_KEY",) if at_home else ()
     try:
         found: Secret | None = key or key_from(names, environ)
     except ModelMisconfigured as error:
         raise EncoderMisconfigured(error.why) from None
     if found is None and (named or at_home):
-        raise EncoderMisconfigured(f"encoder openai needs a key: set {' or '.join(names)} (or the same with _FILE)")
+        wanted = named or "OPENAI_API_KEY or ENCODER_API_KEY"
+        raise EncoderMisconfigured(f"encoder openai needs a key: set {wanted} (or the same with _FILE)")
     return found
 
 

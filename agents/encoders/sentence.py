@@ -50,6 +50,9 @@ class SentenceTransformers:
         self.dimension = vectors.shape[1]
         return vectors
 
+    def close(self) -> None:
+        """Nothing to close."""
+
 
 def make(options: Mapping[str, Any]) -> SentenceTransformers:
     """The encoder; options `model` (a name or a folder) and `device`.

@@ -52,8 +52,9 @@ class Rejected(Failure):
 class Broken(Failure):
     """The request did not come to an end that can be used."""
 
-    def __init__(self, why: str, *, paid: bool, text: str = "") -> None:
+    def __init__(self, why: str, *, paid: bool, text: str = "", reached: bool = False) -> None:
         self.paid = paid
+        self.reached = reached or paid
         self.text = text
         super().__init__(why)
 
@@ -147,7 +148,7 @@ class Endpoint:
         except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             raise Broken(_trouble(error)[0], paid=False) from None
         except (msgspec.DecodeError, KeyError, TypeError):
-            raise Broken("the server's list of models cannot be read", paid=False) from None
+            raise Broken("the server's list of models cannot be read", paid=False, reached=True) from None
 
     def _rejected(self, error: openai.APIStatusError) -> Rejected:
         body = error.body if isinstance(error.body, dict) else {}

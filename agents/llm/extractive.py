@@ -42,6 +42,10 @@ class Extractive:
         self._corpus = Corpus()
         self._comparer = comparer or Comparer()
 
+    async def aclose(self) -> None:
+        """Close the encoder's connections."""
+        self._comparer.close()
+
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """Answer one turn; same turn, same reply.
 

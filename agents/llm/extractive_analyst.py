@@ -7,12 +7,11 @@
 Three with one answer come to 90 or more, three with three answers to less than 50.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.context import Shown
-from agents.llm.extractive_figures import duration
+from agents.llm.extractive_figures import alone, compatible, finer
 from agents.llm.extractive_stance import is_negated
 from agents.llm.extractive_weigh import clean
 from agents.retrieval.corpus import sentence, stems
@@ -20,12 +19,13 @@ from schemas.consensus import Analysis, Position, ScoreBrief, Synthesis, Synthes
 from schemas.text import same
 
 STRONG = 90.0  # seed, "ConsensusAnalyzer": ready for synthesis
+UNLIKE = 0.85
+"""Agreement of answers in the first round that are compatible and not the same: one more round lets the seats say the
+same, which is how they are counted. If they then still say it each in its way, it is agreement."""
 PROGRESS = 2.0
 """Points by which a score must differ from the last to be called improving or diverging."""
 SHOWN = 160
 """Characters of an answer quoted in a disagreement."""
-
-_FIGURE = re.compile(r"\A\W*(\d[\d,]*(?:\.\d+)?)\s*(%|[a-z]+)?\W*\Z", re.I)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def score(shown: Shown) -> Analysis:
     brief: ScoreBrief = shown.brief
     voices = _voices(shown, brief.positions)
     groups = _groups(voices)
-    dimensions = _dimensions(voices)
+    dimensions = _dimensions(voices, UNLIKE if brief.iteration == 1 else 1.0)
     shares = brief.shares or {"facts": 0.6, "approach": 0.25, "priority": 0.15}
     whole = sum(shares.get(d, 0.0) for d in dimensions) or 1.0
     points = round(sum(shares.get(d, 0.0) * v for d, v in dimensions.items()) / whole, 1)
@@ -74,11 +74,13 @@ def synthesize(shown: Shown) -> Synthesis:
     if not groups:
         return Synthesis(answer=brief.answer or "No answer", reasoning="No seat took a position.", confidence=0.0)
     answer = brief.answer or groups[0].answer
-    holding = next((g for g in groups if same(g.answer, answer)), groups[0])
+    holding = next((g for g in groups if any(same(v.position.answer, answer) for v in g.voices)), groups[0])
     whole = sum(g.weight for g in groups)
     share = holding.weight / whole
     confidence = sum(v.weight * v.position.confidence for v in holding.voices) / holding.weight * share
-    how = "The panel agrees" if brief.converged else "There is no consensus; most weight stands"
+    tied = any(g is not holding and g.weight >= holding.weight for g in groups)
+    apart = "There is no consensus but a tie; one side stands" if tied else "There is no consensus; most weight stands"
+    how = "The panel agrees" if brief.converged else apart
     seats = sum(len(g.voices) for g in groups)
     parts = [f"{how} on {_shown(answer)}: {len(holding.voices)} of {seats} seats, {share:.0%} of the weight."]
     best = _best_quotes(holding)
@@ -102,30 +104,37 @@ def _voices(shown: Shown, wanted: Sequence[Weighted]) -> list[_Voice]:
 
 
 def _groups(voices: Sequence[_Voice]) -> list[_Group]:
-    """Voices by answer, the weightiest group first."""
+    """Voices by answers that are compatible with each other, the weightiest group first; its answer is the finest."""
     groups: list[list[_Voice]] = []
-    for v in voices:
-        for group in groups:
-            if same(group[0].position.answer, v.position.answer):
-                group.append(v)
-                break
+    answers = sorted(
+        {v.position.answer for v in voices}, key=lambda a: (sum(finer(a, v.position.answer) for v in voices), a)
+    )
+    for v in sorted(voices, key=lambda v: -answers.index(v.position.answer)):
+        fitting = [g for g in groups if all(compatible(o.position.answer, v.position.answer) for o in g)]
+        if fitting:
+            max(fitting, key=lambda g: sum(o.weight for o in g)).append(v)
         else:
             groups.append([v])
-    return sorted(
-        (_Group(min(v.position.answer for v in g), tuple(g)) for g in groups), key=lambda g: (-g.weight, g.answer)
-    )
+    return sorted((_Group(_finest(g), tuple(g)) for g in groups), key=lambda g: (-g.weight, g.answer))
 
 
-def _dimensions(voices: Sequence[_Voice]) -> dict[str, float]:
+def _finest(voices: Sequence[_Voice]) -> str:
+    answers = sorted(v.position.answer for v in voices)
+    return max(reversed(answers), key=lambda a: sum(finer(a, other) for other in answers))
+
+
+def _dimensions(voices: Sequence[_Voice], unlike: float) -> dict[str, float]:
     if not voices:
         return {"facts": 0.0, "approach": 0.0, "priority": 0.0}
     if len(voices) == 1:
         return {"facts": 100.0, "approach": 100.0, "priority": 100.0}
     best = (0.0, 0.0, 0.0)
     for centre in voices:
+        if any(finer(v.position.answer, centre.position.answer) for v in voices):
+            continue  # a year goes with two days of it that do not go with each other
         rest = [v for v in voices if v is not centre]
         whole = sum(v.weight for v in rest)
-        near = [(v, agreement(centre.position.answer, v.position.answer)) for v in rest]
+        near = [(v, agreement(centre.position.answer, v.position.answer, unlike)) for v in rest]
         facts = sum(v.weight * a for v, a in near) / whole
         approach = sum(v.weight * a * (0.75 + 0.25 * _common(centre, v)) for v, a in near) / whole
         priority = sum(
@@ -142,34 +151,24 @@ def _common(a: _Voice, b: _Voice) -> float:
     return len(a.evidence & b.evidence) / least if least else 0.0
 
 
-def agreement(a: str, b: str) -> float:
-    """How near two answers are, 0 to 1: 1 the same, up to 0.5 figures of one unit or texts that share their words."""
-    if same(a, b):
-        return 1.0
-    one, two = _figure(a), _figure(b)
+def agreement(a: str, b: str, unlike: float = 1.0) -> float:
+    """How near two answers are, 0 to 1: 1 the same, `unlike` compatible.
+
+    Up to 0.5: figures of one kind, and texts that share less than most of their words.
+    """
+    if compatible(a, b):
+        return 1.0 if same(a, b) else unlike
+    one, two = alone(a), alone(b)
     if one and two:
-        if one[0] != two[0] or max(one[1], two[1]) <= 0:
+        if one.kind != two.kind or one.kind == "date" or max(one.high, two.high) <= 0:
             return 0.0
-        return 1.0 if one[1] == two[1] else 0.5 * min(one[1], two[1]) / max(one[1], two[1])
+        return max(0.0, 0.5 * min(one.low, two.low) / max(one.high, two.high))
     first, second = sentence(a), sentence(b)
     if is_negated(first) != is_negated(second):
         return 0.0
     left, right = set(first.stems or first.words), set(second.stems or second.words)
     shared = len(left & right) / max(1, len(left | right))
     return 0.5 * shared if shared < 0.6 else shared
-
-
-def _figure(answer: str) -> tuple[str, float] | None:
-    """(unit, figure) of an answer that is nothing else."""
-    match = _FIGURE.match(answer)
-    if match is None:
-        return None
-    number, unit = float(match[1].replace(",", "")), (match[2] or "").lower()
-    try:
-        key, _ = duration(number, unit)
-    except KeyError:
-        return unit, number
-    return key[0], float(key[1:])
 
 
 def _agreements(groups: Sequence[_Group], voices: Sequence[_Voice]) -> tuple[str, ...]:

@@ -38,6 +38,11 @@ class Comparer:
         self._found: tuple[Encoder | None, str] | None = None if own is None else from_options(own)
         self._told = ""
 
+    def close(self) -> None:
+        """Close the encoder's connections, if it has any."""
+        if self._found is not None and self._found[0] is not None:
+            self._found[0].close()
+
     def compare(self, shown: Shown) -> tuple[Similarities, tuple[str, ...]]:
         """(one similarity for each objection of the profile, the flag that says what they are by)."""
         brief: CompareBrief = shown.brief

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 
 from agents.context import Shown
 from agents.llm import extractive_question
+from agents.llm.extractive_evidence import Candidate, Evidence, Weighed
 from agents.llm.extractive_panel import gather
 from agents.llm.extractive_question import Question
-from agents.llm.extractive_weigh import Candidate, Evidence, Weighed, beliefs, candidates, clean
+from agents.llm.extractive_weigh import beliefs, candidates, clean
 from agents.llm.injection import is_instruction
 from agents.retrieval.corpus import Corpus, collapse, sentence
 from schemas.consensus import Citation

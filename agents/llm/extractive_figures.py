@@ -1,191 +1,305 @@
-"""Figures and names in a sentence, each under a key that is the same however it is written: 14 days is two weeks."""
+"""Dates and quantities in a text, each as an interval on the scale of its kind, however it is written.
+
+14 days is two weeks, 1.5 km is 1,500 m, and a year is the interval of its days: a date contains another if its interval
+does. Two figures are compatible when one contains the other.
+"""
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from agents.llm.extractive_question import Question
-from agents.retrieval.corpus import STOP, Sentence, stem, word_set, words
+from agents.llm.extractive_units import (
+    DURATION_UNIT,
+    MEASURES,
+    NUMBER,
+    UNITS,
+    counted,
+    duration,
+    number,
+    shown,
+    singular,
+)
+from agents.retrieval.corpus import stem, word_set, words
+from schemas.text import same
 
-_NUMBER_WORDS = {
-    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-    "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17,
-    "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70,
-    "eighty": 80, "ninety": 90, "hundred": 100,
+DIMENSIONS = {
+    "long": ("length", "duration"), "deep": ("length",), "wide": ("length",), "high": ("length",), "far": ("length",),
+    "heavy": ("mass",), "fast": ("speed",), "old": ("duration",), "hot": ("temperature",),
 }  # fmt: skip
-_N = r"(\d[\d,]*(?:\.\d+)?|" + "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True)) + r")"
-_SECONDS = {
-    "millisecond": 0.001, "ms": 0.001, "second": 1, "sec": 1, "s": 1, "minute": 60, "min": 60, "hour": 3600, "h": 3600,
-    "day": 86_400, "night": 86_400, "week": 604_800,
-}  # fmt: skip
-_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+"""What `how <word>` asks, and the kinds of figure that answer it."""
+CUES = {
+    "long": word_set("long length lengths lasts lasted last stretches extends runs spans measures"),
+    "deep": word_set("deep depth depths"),
+    "wide": word_set("wide width widths broad breadth across"),
+    "high": word_set("high height heights tall rises elevation above"),
+    "far": word_set("distance far away apart from"),
+    "heavy": word_set("heavy weighs weighed weight mass"),
+    "fast": word_set("fast speed speeds quick"),
+    "old": word_set("old age aged"),
+    "hot": word_set("hot temperature temperatures warm cold degrees"),
+}
+"""Words beside a figure that say which dimension it measures."""
+_BEHIND = {"long": "long", "deep": "deep", "wide": "wide", "across": "wide", "high": "high", "tall": "high",
+           "old": "old", "away": "far", "apart": "far"}  # fmt: skip
+
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+           "december")  # fmt: skip
+CALENDAR = word_set(
+    """january february march april may june july august september october november december jan feb mar apr jun jul
+    aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday easter christmas spring summer
+    autumn winter today yesterday tomorrow century bc ad am pm"""
+)
+_MONTH = r"(" + "|".join(_MONTHS) + r"|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"
+_DATE = re.compile(
+    rf"\b(\d{{4}})-(\d\d)-(\d\d)\b|\b(?:(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}(?:\s+(\d{{1,2}})(?:st|nd|rd|th)?"
+    r",?)?(?:\s+of)?,?\s+(\d{4})\b",
+    re.I,
+)
+_YEAR = re.compile(r"(?<![\d$€£.,-])\b(1\d{3}|20\d\d)\b(?![%\d]|[.,]\d|-\d)")
+_AT_A_YEAR = word_set("in since by until till before after during from to of year around early late mid and or between")
 _DURATION = re.compile(
-    rf"\b{_N}(?:\s*-\s*|\s+|(?=ms\b|s\b|h\b|min\b))(?:(?:full|calendar|business|working|consecutive)[\s-]+)?"
-    r"(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|hours?|h|days?|nights?|weeks?|months?|quarters?|years?)\b",
+    rf"\b{NUMBER}(?:\s*-\s*|\s+|(?=ms\b|s\b|h\b|min\b))(?:(?:full|calendar|business|working|consecutive)[\s-]+)?{DURATION_UNIT}\b",
     re.I,
 )
 _ADVERB = re.compile(r"\b(hourly|daily|nightly|weekly|fortnightly|monthly|quarterly|yearly|annually)\b", re.I)
-_EVERY = {
-    "hourly": 3600.0, "daily": 86_400.0, "nightly": 86_400.0, "weekly": 604_800.0, "fortnightly": 1_209_600.0,
+_EVERY = re.compile(
+    r"\b(?:every|each|once (?:a|every|per))\s+(second|minute|hour|day|night|week|month|quarter|year)\b", re.I
+)
+_ADVERBS = {
+    "hourly": (1, "hour"), "daily": (1, "day"), "nightly": (1, "day"), "weekly": (1, "week"),
+    "fortnightly": (2, "week"), "monthly": (1, "month"), "quarterly": (3, "month"), "yearly": (1, "year"),
+    "annually": (1, "year"),
 }  # fmt: skip
-_EVERY_MONTHS = {"monthly": 1.0, "quarterly": 3.0, "yearly": 12.0, "annually": 12.0}
-_PERCENT = re.compile(rf"\b{_N}\s*(?:%|percent\b|per cent\b)", re.I)
+_PERCENT = re.compile(rf"\b{NUMBER}\s*(?:%|percent\b|per cent\b)", re.I)
 _MONEY = re.compile(
-    r"([$€£])\s?(\d[\d,]*(?:\.\d+)?)\s?(k|thousand|m|million|bn|billion)?\b|\b(\d[\d,]*(?:\.\d+)?)\s(dollars|euros|pounds)\b",
+    r"([$€£])\s?(\d[\d,]*(?:\.\d+)?)\s?(k|thousand|m|million|bn|billion)?\b|\b"
+    rf"{NUMBER}\s(dollars|euros|pounds)\b",
     re.I,
 )
 _SCALE = {"": 1.0, "k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "bn": 1e9, "billion": 1e9}
 _SIGN = {"dollars": "$", "euros": "€", "pounds": "£"}
-_YEAR = re.compile(r"\b(1[0-9]\d\d|20\d\d)\b")
-_MONTH_NAMES = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
-_DATE = re.compile(
-    r"\b(\d{4}-\d\d-\d\d)\b|\b(?:(\d{1,2})(?:st|nd|rd|th)? )?("
-    + "|".join(_MONTH_NAMES)
-    + r")(?: (\d{1,2}),?)? (\d{4})\b"
-)
-_NAME = re.compile(r"[A-Z][\w'’-]*(?:\s+(?:(?:of|de|van|von|da|al)\s+)?[A-Z][\w'’-]*)*")
-
-_AFTER_A_NAME = word_set(
-    """is was has had became serves served approves approved owns owned signs signed wrote founded invented leads led
-    decides decided runs ran remains holds held and"""
-)
-
-Found = tuple[str, str]
-"""(key, how it is written in an answer)"""
+_MEASURE = re.compile(rf"(?<![\w.]){NUMBER}\s*-?\s*({MEASURES})(?!\w)", re.I)
+_COUNT = re.compile(rf"\b{NUMBER}\b", re.I)
 
 
-def find(question: Question, sentence: Sentence) -> list[Found]:
-    """What a sentence offers as an answer to a question for a figure or a name."""
-    text = sentence.text
-    if question.kind == "name":
-        return _names(question, text)
-    kind = question.figure
-    if kind == "duration":
-        return _durations(text)
-    if kind == "frequency":
-        return _frequencies(text)
-    if kind == "percent":
-        return [(f"%{n:g}", f"{n:g} %") for n in (_number(m[1]) for m in _PERCENT.finditer(text))]
-    if kind == "money":
-        return [_money(m) for m in _MONEY.finditer(text)]
-    if kind == "year":
-        return [(m[1], m[1]) for m in _YEAR.finditer(text)]
-    if kind == "date":
-        return [_date(m) for m in _DATE.finditer(text)] or [(m[1], m[1]) for m in _YEAR.finditer(text)]
-    return _counts(question.noun, text)
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure in a text."""
+
+    kind: str
+    """date | seconds | months | every seconds | every months | percent | money $ | length | mass | … | count <stem>"""
+    low: float
+    high: float
+    """On the scale of its kind; above `low` only for a date that is a year or a month (yyyymmdd)."""
+    text: str
+    """How it is written in an answer."""
+    start: int
+    end: int
+    """Where it stands."""
+
+    @property
+    def key(self) -> tuple[str, float, float]:
+        """Equal for equal figures."""
+        return self.kind, round(self.low, 9), round(self.high, 9)
+
+    def within(self, other: "Figure") -> bool:
+        """Whether it is the other, or a finer form of it."""
+        kind, low, high = other.key
+        return self.kind == kind and low <= self.key[1] and self.key[2] <= high
 
 
-def _number(text: str) -> float:
-    low = text.lower()
-    return float(_NUMBER_WORDS[low]) if low in _NUMBER_WORDS else float(text.replace(",", ""))
+def find(asked: str, text: str, noun: str = "") -> list[Figure]:
+    """The figures in a text that answer a question for one of a sort.
+
+    Parameters
+    ----------
+    asked
+        duration, frequency, percent, money, year, date, count, or a key of DIMENSIONS.
+    noun
+        What is counted.
+    """
+    match asked:
+        case "duration":
+            return _durations(text)
+        case "frequency":
+            return _frequencies(text)
+        case "percent":
+            return [Figure("percent", n, n, f"{n:g} %", m.start(), m.end())
+                    for m in _PERCENT.finditer(text) for n in (number(m[1]),)]  # fmt: skip
+        case "money":
+            return [_money(m) for m in _MONEY.finditer(text)]
+        case "year":
+            return [_year(d) for d in _dates(text)]
+        case "date":
+            return _dates(text)
+        case "count":
+            return _counts(noun, text)
+    found = [
+        f for kind in DIMENSIONS[asked] for f in (_durations(text) if kind == "duration" else _measures(kind, text))
+    ]
+    return [f for f in found if dimension(f, text) in ("", asked)]
 
 
-def _shown(n: float) -> str:
-    return f"{n:,.0f}" if n == int(n) else f"{n:,g}"
+def stated(text: str) -> tuple[Figure, ...]:
+    """Every figure in a text; none twice."""
+    found: list[Figure] = []
+    readers = (_dates, lambda t: [_money(m) for m in _MONEY.finditer(t)], lambda t: find("percent", t), _frequencies,
+               _durations, *((lambda t, k=k: _measures(k, t)) for k in UNITS), _counted)  # fmt: skip
+    for read in readers:
+        found += [f for f in read(text) if not any(f.start < g.end and g.start < f.end for g in found)]
+    return tuple(sorted(found, key=lambda f: f.start))
 
 
-def _counted(n: float, unit: str) -> str:
-    return f"{_shown(n)} {unit}" + ("" if n == 1 else "s")
+def alone(answer: str) -> Figure | None:
+    """The figure that an answer is, if it is one and nothing else."""
+    for f in stated(answer):
+        around = {stem(w) for w in words(answer[: f.start] + " " + answer[f.end :])} - {f.kind.removeprefix("count ")}
+        if around <= _AT_A_YEAR | {"on", "about", "the", "every", "approximately", "for", "exactly", "long"}:
+            return f
+    plain = re.fullmatch(rf"\W*{NUMBER}\W*", answer, re.I)
+    n = number(plain[1]) if plain else 0.0
+    return Figure("count", n, n, answer.strip(), 0, len(answer)) if plain else None
 
 
-def duration(number: float, unit: str) -> Found:
-    """(key, text) of a length of time, the same for 14 days and two weeks, 24 hours and a day, 12 months and a year."""
-    unit = unit.lower()
-    unit = unit if unit in ("s", "ms") else unit.rstrip("s")
-    if unit in _MONTHS:
-        months = number * _MONTHS[unit]
-        years = months / 12
-        return f"M{months:g}", _counted(years, "year") if months and years == int(years) else _counted(months, "month")
-    seconds = number * _SECONDS[unit]
-    for name, size in (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)):
-        n = seconds / size
-        if n and n == int(n) and not (name == "week" and n > 8):
-            return f"S{seconds:g}", _counted(n, name)
-    return f"S{seconds:g}", _counted(seconds * 1000, "millisecond") if seconds < 1 else _counted(seconds, "second")
+def compatible(one: str, other: str) -> bool:
+    """Whether two answers can both be right: the same text, equal figures, or dates of which one contains the other."""
+    if same(one, other):
+        return True
+    a, b = alone(one), alone(other)
+    return a is not None and b is not None and (a.within(b) or b.within(a))
 
 
-def _durations(text: str) -> list[Found]:
-    return [duration(_number(m[1]), m[2]) for m in _DURATION.finditer(text)]
+def finer(one: str, other: str) -> bool:
+    """Whether an answer is the other, said more exactly."""
+    a, b = alone(one), alone(other)
+    return a is not None and b is not None and a.key != b.key and a.within(b)
 
 
-def _frequencies(text: str) -> list[Found]:
-    found = []
-    for m in _DURATION.finditer(text):
-        if re.search(r"\b(?:every|each|once in)\s*$", text[: m.start()], re.I):
-            key, shown = duration(_number(m[1]), m[2])
-            found.append((key, _every(shown)))
-    for m in re.finditer(
-        r"\b(?:every|each|once a|once per)\s+(second|minute|hour|day|night|week|month|quarter|year)\b", text, re.I
-    ):
-        key, shown = duration(1.0, m[1])
-        found.append((key, _every(shown)))
+def dimension(f: Figure, text: str) -> str:
+    """What a word beside a figure says that it measures: a key of DIMENSIONS, or nothing."""
+    after = words(text[f.end : f.end + 30])[:3]
+    for i, word in enumerate(after):
+        if word in _BEHIND and (i == 0 or after[0] in ("in", "or")):
+            return _BEHIND[word]
+        if i == 1 and after[0] == "in" and (named := _named((word,))):
+            return named
+    return _named(words(re.split(r"[,;]", text[max(0, f.start - 40) : f.start])[-1])[-4:][::-1])
+
+
+def _named(near: Iterable[str]) -> str:
+    return next((d for w in near for d, cues in CUES.items() if w in cues and w not in ("from", "above")), "")
+
+
+def _dates(text: str) -> list[Figure]:
+    found = [_date(m) for m in _DATE.finditer(text)]
+    taken = [(f.start, f.end) for f in found]
+    for m in _YEAR.finditer(text):
+        if any(s <= m.start() < e for s, e in taken):
+            continue
+        before, after = words(text[: m.start()])[-1:], words(text[m.end() : m.end() + 30])[:1]
+        follows = after[0] if after and not re.match(r"\s*[.,;:)?!]", text[m.end() :]) else ""
+        if (before and before[0] in _AT_A_YEAR) or not (singular(follows) != follows or follows in _UNIT_WORDS):
+            n = int(m[1])
+            found.append(Figure("date", n * 10_000, n * 10_000 + 9_999, m[1], m.start(), m.end()))
+    return sorted(found, key=lambda f: f.start)
+
+
+_UNIT_WORDS = frozenset(u for units in UNITS.values() for u in units)
+
+
+def _date(m: re.Match[str]) -> Figure:
+    if m[1]:
+        year, month, day = int(m[1]), min(12, max(1, int(m[2]))), int(m[3])
+    else:
+        year, day = int(m[7]), int(m[4] or m[6] or 0)
+        month = next(i for i, name in enumerate(_MONTHS, 1) if name.startswith(m[5].lower().rstrip(".")[:3]))
+    low = year * 10_000 + month * 100 + day
+    text = f"{day or ''} {_MONTHS[month - 1].capitalize()} {year}".strip()
+    return Figure("date", low, low if day else low + 99, text, m.start(), m.end())
+
+
+def _year(f: Figure) -> Figure:
+    year = int(f.low // 10_000)
+    return Figure("date", year * 10_000, year * 10_000 + 9_999, str(year), f.start, f.end)
+
+
+def _durations(text: str) -> list[Figure]:
+    return [_lasting(number(m[1]), m[2], m.start(), m.end()) for m in _DURATION.finditer(text)]
+
+
+def _lasting(n: float, unit: str, start: int, end: int, every: bool = False) -> Figure:
+    kind, value, written = duration(n, unit)
+    if every:
+        kind, written = f"every {kind}", "Every " + (written[2:] if written.startswith("1 ") else written)
+    return Figure(kind, value, value, written, start, end)
+
+
+def _frequencies(text: str) -> list[Figure]:
+    found = [
+        _lasting(number(m[1]), m[2], m.start(), m.end(), every=True)
+        for m in _DURATION.finditer(text)
+        if re.search(r"\b(?:every|each|once in)\s*$", text[: m.start()], re.I)
+    ]
+    found += [_lasting(1.0, m[1], m.start(), m.end(), every=True) for m in _EVERY.finditer(text)]
     for m in _ADVERB.finditer(text):
-        low = m[1].lower()
-        key, shown = duration(_EVERY[low], "second") if low in _EVERY else duration(_EVERY_MONTHS[low], "month")
-        found.append((key, _every(shown)))
+        n, unit = _ADVERBS[m[1].lower()]
+        found.append(_lasting(n, unit, m.start(), m.end(), every=True))
     return found
 
 
-def _every(shown: str) -> str:
-    return "Every " + (shown[2:] if shown.startswith("1 ") else shown)
-
-
-def _money(m: re.Match[str]) -> Found:
+def _money(m: re.Match[str]) -> Figure:
     if m[4]:
-        amount, sign = _number(m[4]), _SIGN[m[5].lower()]
+        amount, sign = number(m[4]), _SIGN[m[5].lower()]
     else:
-        amount, sign = _number(m[2]) * _SCALE[(m[3] or "").lower()], m[1]
-    return f"{sign}{amount:g}", f"{sign}{_shown(amount)}"
+        amount, sign = number(m[2]) * _SCALE[(m[3] or "").lower()], m[1]
+    return Figure(f"money {sign}", amount, amount, f"{sign}{shown(amount)}", m.start(), m.end())
 
 
-def _date(m: re.Match[str]) -> Found:
-    if m[1]:
-        year, month, day = m[1].split("-")
-        name = _MONTH_NAMES[(int(month) - 1) % 12]
-        return m[1], f"{int(day)} {name} {year}"
-    day = m[2] or m[4] or ""
-    shown = f"{day} {m[3]} {m[5]}".strip()
-    month_number = _MONTH_NAMES.index(m[3]) + 1
-    return (f"{m[5]}-{month_number:02d}-{int(day):02d}" if day else f"{m[5]}-{month_number:02d}"), shown
+def _measures(kind: str, text: str) -> list[Figure]:
+    found = []
+    for m in _MEASURE.finditer(text):
+        unit = UNITS[kind].get(m[2].lower())
+        if unit is not None:
+            size, written = unit
+            n = number(m[1])
+            value = (n - 32) / 1.8 if written == "°F" else n * size
+            name = f"{shown(n)} {written}" if written[0] == "°" or "/" in written else counted(n, written)
+            found.append(Figure(kind, value, value, name, m.start(), m.end()))
+    return found
 
 
-def _counts(noun: str, text: str) -> list[Found]:
+def _counts(noun: str, text: str) -> list[Figure]:
     if not noun:
         return []
     found = []
     wanted = stem(noun)
-    for m in re.finditer(rf"\b{_N}\b", text, re.I):
-        after = words(text[m.end() : m.end() + 60])[:4]
+    dates = _dates(text)
+    for m in _COUNT.finditer(text):
+        if any(d.start <= m.start() < d.end for d in dates):
+            continue
+        after = words(re.split(r"[,;:]|\band\b|\d", text[m.end() : m.end() + 60])[0])[:4]
         before = words(text[max(0, m.start() - 50) : m.start()])[-4:]
-        gap = text[m.end() : m.end() + 2]
-        if gap.startswith("%") or (gap[:1] in ".:" and gap[1:2].isdigit()):
+        if _is_no_count(text, m):
             continue
         if any(stem(w) == wanted for w in after) or (
             any(stem(w) == wanted for w in before) and not _DURATION.match(text, m.start())
         ):
-            n = _number(m[1])
-            found.append((f"#{n:g}", f"{_shown(n)} {noun}"))
+            n = number(m[1])
+            found.append(Figure(f"count {wanted}", n, n, f"{shown(n)} {noun}", m.start(), m.end()))
     return found
 
 
-def _names(question: Question, text: str) -> list[Found]:
-    asked = {stem(w) for w in words(question.text)}
+def _counted(text: str) -> list[Figure]:
+    """Each number before a noun, as a count of it."""
     found = []
-    for m in _NAME.finditer(text):
-        parts = m[0].split()
-        if m.start() == 0 or text[: m.start()].rstrip()[-1:] in '.!?"“(':
-            while parts and (parts[0].lower() in STOP or (len(parts) == 1 and not _goes_on_as_name(text, m.end()))):
-                parts.pop(0)
-        while parts and parts[0].lower() in STOP:
-            parts.pop(0)
-        name = " ".join(parts)
-        if name and not all(stem(w) in asked for w in words(name)):
-            found.append((name.casefold(), name))
+    for m in _COUNT.finditer(text):
+        after = words(text[m.end() : m.end() + 40])[:1]
+        if after and after[0].isalpha() and singular(after[0]) != after[0] and not _is_no_count(text, m):
+            n = number(m[1])
+            found.append(Figure(f"count {stem(after[0])}", n, n, f"{shown(n)} {after[0]}", m.start(), m.end()))
     return found
 
 
-def _goes_on_as_name(text: str, end: int) -> bool:
-    """Whether a capital at the beginning of a sentence is a name's: a verb follows it, or a comma with one behind."""
-    follows = words(text[end : end + 40])[:1]
-    return bool(follows) and follows[0] in _AFTER_A_NAME
+def _is_no_count(text: str, m: re.Match[str]) -> bool:
+    gap = text[m.end() : m.end() + 2]
+    return gap.startswith("%") or (gap[:1] in ".:" and gap[1:2].isdigit())

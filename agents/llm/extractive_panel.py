@@ -1,14 +1,16 @@
 """A panelist without a language model: it weighs the sentences it holds and those that others quote.
 
-It keeps its answer unless evidence that is new to it turns the balance; that others hold another answer does not move
-it.
+It keeps its answer unless evidence that is new to it turns the balance, or says the same more exactly; that others hold
+another answer does not move it.
 """
 
 from collections.abc import Iterable, Sequence
 
 from agents.context import Shown
 from agents.llm import extractive_question
-from agents.llm.extractive_weigh import Candidate, Evidence, Weighed, beliefs, candidates, clean
+from agents.llm.extractive_evidence import Candidate, Evidence, Weighed
+from agents.llm.extractive_figures import alone, compatible, finer, stated
+from agents.llm.extractive_weigh import beliefs, candidates, clean
 from agents.llm.injection import is_instruction, suspicious
 from agents.retrieval.corpus import Corpus, Text, collapse, sentence
 from schemas.consensus import Citation, Position
@@ -88,6 +90,10 @@ def _choose(found: Sequence[Candidate], before: Position | None, evidence: Seque
         return held
     if not any(e.new for e in evidence):
         return held
+    if finer(best.text, before.answer):
+        return best if _saying(best.text, _moved_by(found, best, None)) else held
+    if held is None and compatible(best.text, before.answer):
+        return None  # what it holds is said more exactly than what can be found
     if held is not None and best.score < held.score + HOLD:
         return held
     return best if _moved_by(found, best, held) else held
@@ -100,7 +106,13 @@ def _moved_by(found: Sequence[Candidate], now: Candidate, old: Candidate | None)
         (w for w in (*(w for w in now.weighed if w.value > 0), *against) if w.evidence.new),
         key=lambda w: (-abs(w.value), w.evidence.sentence.text),
     )
-    return _unique(moving)[:3]
+    return _unique(moving)
+
+
+def _saying(answer: str, moved: Sequence[Evidence]) -> list[Evidence]:
+    """Of what is new, the sentences that state a date as exactly as the answer."""
+    exact = alone(answer)
+    return [e for e in moved if exact and any(f.key == exact.key for f in stated(e.sentence.text))]
 
 
 def _unique(weighed: Iterable[Weighed]) -> list[Evidence]:
@@ -163,9 +175,15 @@ def _change(
         return "kept", "What the others quote does not turn the balance of what I hold.", []
     old = next((c for c in found if same(c.text, before.answer)), None)
     moved = _moved_by(found, chosen, old)
-    reason = f"New to me was {_quoted(moved[0])}; with it more speaks for {chosen.text!r} than for {before.answer!r}."
+    if finer(chosen.text, before.answer):
+        moved = _saying(chosen.text, moved)
+        reason = f"{_quoted(moved[0])} says what I answered more exactly: {chosen.text!r} for {before.answer!r}."
+    else:
+        reason = (
+            f"New to me was {_quoted(moved[0])}; with it more speaks for {chosen.text!r} than for {before.answer!r}."
+        )
     adopted = any(isinstance(o.body, Position) and same(o.body.answer, chosen.text) for o in shown.others)
-    return "adopted" if adopted else "partly", reason, moved
+    return "adopted" if adopted else "partly", reason, moved[:3]
 
 
 def _worded(shown: Shown, text: str, before: Position | None, change: str) -> str:

@@ -29,7 +29,8 @@ BAD = word_set(
     exceeded exceeds exceeding burden wasteful waste wasted fragile brittle vulnerable impossible impractical
     unacceptable unsuitable disadvantage disadvantages drawback drawbacks harm harmful harms penalty penalties
     fined disruption disruptions overload overloaded abandoned regret regretted irrecoverable unrecoverable
-    downtime difficult complex complexity overkill too shortfall rejected refused hurts hurt suffers suffered"""
+    downtime difficult complex complexity overkill too shortfall rejected refused hurts hurt suffers suffered
+    useless pointless faulty defective leaks leaked leaking crashed crashes"""
 )
 TOPICS = word_set(
     """risk risks error errors incident incidents delay delays failure failures fault faults outage outages breach
@@ -47,9 +48,12 @@ _REDUCERS = word_set(
     dropped spare spared minimise minimised minimize minimized limit limited limits contain contained contains
     caught catches detects detected"""
 )
+_PREDICATING = word_set("and but is was are were be been")
+"""Words behind which a thing is no longer what is reduced: "was dropped and is broken"."""
 _REVERSED = word_set(
     """stop stopping drop dropping remove removing abandon abandoning ban banning avoid avoiding delay delaying retire
-    retiring disable disabling quit quitting cancel cancelling end ending leave leaving reject rejecting"""
+    retiring disable disabling quit quitting cancel cancelling end ending leave leaving reject
+    rejecting replace replacing scrap scrapping demolish demolishing"""
 )
 _NORMS = word_set("""must require requires required requirement mandatory obliged obligation statutory shall minimum""")
 _FIRM = word_set(
@@ -111,7 +115,8 @@ def polarity(text: str, ignored: frozenset[str] = frozenset()) -> float:
         if not value or stem(word) in ignored:
             continue
         window = found[max(0, i - 4) : i]
-        if value < 0 and any(w in _REDUCERS for w in window):
+        joined = max((j for j, w in enumerate(window, 1) if w in _PREDICATING), default=0)
+        if value < 0 and any(w in _REDUCERS for w in window[joined:]):
             value = -0.8 * value
         if any(w in _NEGATORS for w in window[-3:]):
             value = -0.8 * value

@@ -6,18 +6,17 @@ who argues for it. Sums are damped, so that ten sentences saying the same are no
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from agents.llm import extractive_figures as figures
+from agents.llm import extractive_facts as facts
 from agents.llm import extractive_stance as stance
+from agents.llm.extractive_evidence import Candidate, Evidence, Read, Weighed, candidate
+from agents.llm.extractive_near import covered
 from agents.llm.extractive_question import FIGURE, NAME, OPTIONS, YES_NO, Question
 from agents.retrieval.bm25 import relevance
 from agents.retrieval.corpus import Sentence
 
 HEARD = 0.7
 """Weight of a sentence that another quotes, against one in the seat's own documents."""
-DAMPING = 0.8
-"""Each further sentence for the same answer counts this much of the one before."""
 INHERITED = 0.5
 """Weight of a sentence whose subject only the heading above it, or the sentence before, names."""
 NEUTRAL = 0.15
@@ -25,53 +24,24 @@ NEUTRAL = 0.15
 TEMPERATURE = 1.0
 SHARP = 0.5
 """Temperature for figures and names: one sentence that states the fact settles it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A sentence that may speak for an answer."""
-
-    sentence: Sentence
-    document: str
-    own: bool
-    """It stands in a document that this seat holds."""
-    new: bool = False
-    """Another quoted it, and this seat neither holds it nor quoted it in its last position."""
-
-
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """What one sentence says about one answer: above 0 for it, below 0 against it."""
-
-    value: float
-    evidence: Evidence
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A possible answer and what speaks for and against it."""
-
-    text: str
-    weighed: tuple[Weighed, ...]
-    score: float
+THIN = 0.2
+"""What one sentence alone takes off the belief in an answer; a second leaves a quarter of that."""
 
 
 def candidates(question: Question, evidence: Sequence[Evidence]) -> list[Candidate]:
     """Possible answers, by what speaks for them; empty where the evidence says nothing to the question."""
-    relevances = _relevances(question, evidence)
-    weights = [
-        (HEARD if not e.own else 1.0) * stance.firmness(e.sentence) * stance.source_weight(e.document) for e in evidence
+    reads = [
+        Read(e, rel, (1.0 if e.own else HEARD) * stance.firmness(e.sentence) * stance.source_weight(e.document))
+        for e, rel in zip(evidence, _relevances(question, evidence), strict=True)
     ]
     if question.kind == OPTIONS:
-        found = _options(question, evidence, relevances, weights)
+        found = _options(question, reads)
     elif question.kind == YES_NO:
-        found = _yes_no(question, evidence, relevances, weights)
+        found = facts.yes_no(question, reads)
+    elif question.kind in (FIGURE, NAME):
+        found = facts.find(question, reads)
     else:
-        found = []
-        if question.kind in (FIGURE, NAME):
-            found = _figures(question, evidence, relevances, weights)
-        if not found:
-            found = _open(question, evidence, relevances, weights)
+        found = _open(question, reads)
     return sorted(found, key=lambda c: (-c.score, c.text))
 
 
@@ -88,27 +58,28 @@ def _relevances(question: Question, evidence: Sequence[Evidence]) -> list[float]
 
 
 def beliefs(question: Question, found: Sequence[Candidate]) -> dict[str, float]:
-    """Share of belief of each candidate; where the question lists no answers, some is kept for none of them."""
+    """Share of belief of each candidate; some is kept for none of them where little speaks for it."""
     temperature = SHARP if question.kind in (FIGURE, NAME) else TEMPERATURE
     most = max(c.score for c in found)
     raised = [math.exp((c.score - most) / temperature) for c in found]
     whole = sum(raised) + (0.0 if question.kind in (OPTIONS, YES_NO) else math.exp(-most / temperature))
-    return {c.text: r / whole for c, r in zip(found, raised, strict=True)}
+    return {c.text: r / whole * (1 - THIN * 0.25 ** (_speaking(c) - 1)) for c, r in zip(found, raised, strict=True)}
 
 
-def _candidate(text: str, weighed: list[Weighed]) -> Candidate:
-    ordered = sorted(weighed, key=lambda w: (-abs(w.value), not w.evidence.own, w.evidence.sentence.text))
-    return Candidate(text, tuple(ordered), sum(w.value * DAMPING**i for i, w in enumerate(ordered)))
+def _speaking(c: Candidate) -> int:
+    """Sentences that speak for an answer, those left out that weigh next to nothing beside the best; at least 1."""
+    values = [w.value for w in c.weighed if w.value > 0]
+    return max(1, sum(1 for v in values if v >= 0.25 * max(values)))
 
 
-def _options(
-    question: Question, evidence: Sequence[Evidence], relevances: Sequence[float], weights: Sequence[float]
-) -> list[Candidate]:
+def _options(question: Question, reads: Sequence[Read]) -> list[Candidate]:
     found = []
+    turned = -1.0 if question.negated else 1.0
     for i, (text, marks) in enumerate(zip(question.options, question.marks, strict=True)):
         rivals = frozenset().union(*(m for j, m in enumerate(question.marks) if j != i)) - marks
         weighed = []
-        for e, rel, weight in zip(evidence, relevances, weights, strict=True):
+        for r in reads:
+            e = r.evidence
             named, value = stance.about(e.sentence.text, marks, rivals)
             if not named and e.own and not rivals & set(e.sentence.stems):
                 named = INHERITED * (len(marks & set(e.sentence.context)) == len(marks))
@@ -116,57 +87,18 @@ def _options(
                 if not value:
                     continue
             if named:
-                weighed.append(Weighed(weight * named * (0.4 + 0.6 * rel) * (value or NEUTRAL), e))
-        found.append(_candidate(text, weighed))
+                value = turned * (value or NEUTRAL)
+                weighed.append(Weighed(r.weight * named * (0.4 + 0.6 * r.relevance) * value, e))
+        found.append(candidate(text, weighed))
     return found if any(c.weighed for c in found) else []
 
 
-def _yes_no(
-    question: Question, evidence: Sequence[Evidence], relevances: Sequence[float], weights: Sequence[float]
-) -> list[Candidate]:
-    sides: dict[str, list[Weighed]] = {"Yes": [], "No": []}
-    turned = -1.0 if stance.is_reversed(question.text) else 1.0
-    terms = set(question.terms)
-    for e, rel, weight in zip(evidence, relevances, weights, strict=True):
-        covered = len(terms & set(e.sentence.stems)) / max(1, len(terms))
-        value = turned * stance.polarity(e.sentence.text)
-        if covered >= 0.6 and (not question.evaluative or not value):
-            value = covered * (-1.0 if stance.is_negated(e.sentence) else 1.0)
-            value *= 1.0 if not question.evaluative else 0.5
-        elif rel < 0.15:
-            continue
-        if value:
-            side = "Yes" if value > 0 else "No"
-            sides[side].append(Weighed(weight * rel * abs(value), e))
-    return [_candidate(text, weighed) for text, weighed in sides.items()] if any(sides.values()) else []
-
-
-def _figures(
-    question: Question, evidence: Sequence[Evidence], relevances: Sequence[float], weights: Sequence[float]
-) -> list[Candidate]:
-    found: dict[str, tuple[str, list[Weighed]]] = {}
-    for e, rel, weight in zip(evidence, relevances, weights, strict=True):
-        offered = dict(figures.find(question, e.sentence))
-        if rel <= 0 or not offered:
-            continue
-        value = stance.polarity(e.sentence.text, frozenset(question.terms))
-        if stance.is_norm(e.sentence):
-            value = max(value, 0.0) + 0.6
-        value = value if value < 0 else 1.0 + 0.5 * min(value, 1.0)
-        for key, text in offered.items():
-            found.setdefault(key, (text, []))[1].append(Weighed(weight * rel * value / math.sqrt(len(offered)), e))
-    return [_candidate(text, weighed) for text, weighed in found.values()]
-
-
-def _open(
-    question: Question, evidence: Sequence[Evidence], relevances: Sequence[float], weights: Sequence[float]
-) -> list[Candidate]:
-    terms = set(question.terms)
+def _open(question: Question, reads: Sequence[Read]) -> list[Candidate]:
     ranked = sorted(
         (
-            Weighed(weight * rel, e)
-            for e, rel, weight in zip(evidence, relevances, weights, strict=True)
-            if rel > 0.2 and len(terms & set(e.sentence.stems + e.sentence.context)) >= min(2, len(terms))
+            Weighed(r.weight * r.relevance, r.evidence)
+            for r in reads
+            if r.relevance > 0.2 and covered(question.terms, r.evidence.sentence, 1.0) >= _least(question)
         ),
         key=lambda w: (-w.value, w.evidence.sentence.text),
     )
@@ -178,7 +110,12 @@ def _open(
                 break
         else:
             clusters.append([w])
-    return [_candidate(clean(c[0].evidence.sentence.text), c) for c in clusters]
+    return [candidate(clean(c[0].evidence.sentence.text), c) for c in clusters]
+
+
+def _least(question: Question) -> float:
+    """Share of the question's words that is two of them, or the one that there is."""
+    return min(2, len(question.terms)) / max(1, len(question.terms)) - 1e-9
 
 
 def _alike(a: Sentence, b: Sentence) -> float:

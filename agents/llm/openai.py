@@ -31,6 +31,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
     answers: bool
     """The server is there and takes the key, or does not list models."""
+    there: bool
+    """False: nobody answers at its address, or the key is refused. No turn could be answered."""
     listed: bool | None
     """Whether it lists this model; None: it lists none."""
     why: str = ""
@@ -103,22 +105,23 @@ class OpenAIModel:
 
     async def check(self, timeout_s: float = 5.0) -> Checked:
         """Look whether the server is there, takes the key and has the model. Never raises a ModelError."""
-        listed, why = None, ""
+        listed, why, there = None, "", True
         try:
             async with asyncio.timeout(timeout_s):
                 names = await self.open()[0].models()
             listed = self.name in names if names else None
             why = "" if listed is not False else f"the server does not list {self.name}"
         except TimeoutError:
-            why = f"no answer within {timeout_s:g} s"
+            why, there = f"no answer within {timeout_s:g} s", False
         except Rejected as error:
             # Some servers that chat do not list their models.
             why = "" if error.status in (404, 405, 501) else error.why
+            there = error.status not in (401, 403)
         except Broken as error:
-            why = error.why
+            why, there = error.why, error.reached
         price = self._options.price
         return Checked(
-            answers=not why or listed is False, listed=listed, why=why, structured=NAMES[self.rung()],
+            answers=not why or listed is False, there=there, listed=listed, why=why, structured=NAMES[self.rung()],
             usd_per_million_input=None if price is None else price.input,
             usd_per_million_output=None if price is None else price.output,
         )  # fmt: skip

@@ -34,6 +34,8 @@ STOP = word_set(
 )
 """Words that say nothing about the subject of a question."""
 
+_HISSING = ("ses", "xes", "zes", "ches", "shes", "oes")
+_REFERRING = word_set("it its he his she her they their this these")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|approx|Dr|Mr|Mrs|Ms|St|No|Fig|Inc|Ltd|etc)|\b[A-Z])\.$")
@@ -51,7 +53,7 @@ class Sentence:
     stems: tuple[str, ...]
     """Of the words that carry meaning, in order."""
     context: tuple[str, ...] = ()
-    """Stems of the headings above and of the sentence before it in its paragraph."""
+    """Stems of the headings above and of the sentence before it in its paragraph: of more where that is about "it"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Text:
 def stem(word: str) -> str:
     """A light stem: plural, -ing, -ed and -ly fall off."""
     for suffix, least in (("ies", 5), ("ing", 6), ("edly", 7), ("ed", 5), ("es", 5), ("ly", 5), ("s", 4)):
+        if suffix == "es" and not word.endswith(_HISSING):
+            continue
         if word.endswith(suffix) and len(word) >= least and not word.endswith("ss"):
             word = word[: -len(suffix)] + ("y" if suffix == "ies" else "")
             break
@@ -96,6 +100,11 @@ def sentence(text: str, context: tuple[str, ...] = ()) -> Sentence:
     return Sentence(collapse(text), all_words, tuple(stem(w) for w in all_words if w not in STOP), context)
 
 
+def refers(s: Sentence) -> bool:
+    """Whether a sentence begins with a word for what the sentence before is about."""
+    return s.words[:1] != () and s.words[0] in _REFERRING
+
+
 def cut(text: str) -> Text:
     """Cut a text (plain or Markdown) into sentences; fences, rules and headings are no sentences."""
     found: list[Sentence] = []
@@ -110,7 +119,7 @@ def cut(text: str) -> Text:
             s = sentence(part, above + before)
             if len(s.words) >= 3:
                 found.append(s)
-                before = s.stems
+                before = s.stems + before if refers(s) else s.stems
     return Text(tuple(found), collapse(text))
 
 

@@ -43,8 +43,12 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
 def _fill(role: str, wanted: int, workers: tuple[Announcement, ...]) -> list[Seat]:
     queues = sorted({w.queue for w in workers if role in w.roles and not w.draining})
     if len(queues) < wanted:
-        free = f"{role}_{next(i for i in range(1, wanted + 1) if f'{role}_{i}' not in queues)}" if wanted > 1 else role
-        what = f"role {role}: {wanted} needed, {len(queues)} alive; start one more: parley agent {free}"
+        names = [f"{role}_{i}" for i in range(1, wanted + 1)] if wanted > 1 else [role]
+        free = [name for name in names if name not in queues][: wanted - len(queues)]
+        start = ", ".join(f"parley agent {name}" for name in free)
+        what = f"role {role}: {wanted} needed, {len(queues)} alive; {len(free)} missing, start {start}"
+        if wanted > 1:
+            what += f" (credentials: parley bus config --panel {wanted})"
         raise Inadmissible("seats", what)
     return [Seat(seat=q, role=role, queue=q) for q in queues[:wanted]]
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def kill(front: Front, service: str) -> None:
 
 def ended(child: "subprocess.Popen[str]") -> tuple[int, dict[str, Any], str]:
     out, err = child.communicate(timeout=60)
+    assert out, err
     return child.returncode, json.loads(out), err
 
 
@@ -58,7 +60,8 @@ def test_no_call_is_begun_after_its_reply_is_stored(
     front = Front(tmp_path)
     child = start(front, server, "--protocol", protocol)
     try:
-        until(lambda: _asked(server, seat)[kind], "no call of that kind was begun", 30.0)
+        until(lambda: _asked(server, seat)[kind] or child.poll() is not None, "no call of that kind was begun", 45.0)
+        assert child.poll() is None, child.communicate()
         kill(front, {"worker": f"{seat}-1", "moderator": "moderator-1", "nats": "nats"}[victim])
         code, found, err = ended(child)
     finally:
@@ -108,7 +111,7 @@ def test_the_budget_holds_when_a_worker_is_killed_in_mid_repair(clumsy: Aimock, 
     done = 0
     try:
         while done < kills:
-            until(lambda n=done: _repairs(clumsy) > n or child.poll() is not None, "no repair was begun", 30.0)
+            until(partial(_goes_on, clumsy, done, child), "no repair was begun", 30.0)
             if child.poll() is not None:
                 break
             kill(front, "answerer-1")
@@ -129,7 +132,13 @@ def test_the_budget_holds_when_a_worker_is_killed_in_mid_repair(clumsy: Aimock, 
     )
     assert paid <= usage["input_tokens"] + usage["output_tokens"] + usage["unaccounted_tokens"] <= BUDGET
     assert usage["unaccounted_turns"] >= granted >= done
+    assert front.run("explain", found["session"])[1].count("handed out again") == granted
     front.assert_nothing_left()
+
+
+def _goes_on(server: Aimock, done: int, child: "subprocess.Popen[str]") -> bool:
+    """One more repair than kills so far is under way, or the session is over."""
+    return _repairs(server) > done or child.poll() is not None
 
 
 def _repairs(server: Aimock) -> int:

@@ -446,8 +446,11 @@ def test_seats_are_the_queues_that_are_alive() -> None:
 def test_too_few_queues() -> None:
     with pytest.raises(Inadmissible) as refused:
         Play({"panel": 3}, there=workers(2))
-    assert str(refused.value) == "role panelist: 3 needed, 2 alive; start one more: parley agent panelist_3"
-    with pytest.raises(Inadmissible, match="role analyst: 1 needed, 0 alive; start one more: parley agent analyst"):
+    assert str(refused.value) == (
+        "role panelist: 3 needed, 2 alive; 1 missing, start parley agent panelist_3 "
+        "(credentials: parley bus config --panel 3)"
+    )
+    with pytest.raises(Inadmissible, match="role analyst: 1 needed, 0 alive; 1 missing, start parley agent analyst"):
         Play(there=workers(3)[:-1])
     with pytest.raises(Inadmissible, match="2 alive"):
         Play(there=(*workers(2), worker("panelist_3", draining=True)))

@@ -440,6 +440,7 @@ def test_seats_that_do_not_fit_are_refused() -> None:
         ({"max_rounds": 0}, "critic.max_rounds"),
         ({"min_rounds": 0}, "critic.min_rounds"),
         ({"duplicate_at": 1.2}, "critic.duplicate_at"),
+        ({"duplicate_at_encoder": 0}, "critic.duplicate_at_encoder"),
         ({"duplicate_at_lexical": 0}, "critic.duplicate_at_lexical"),
         ({"raise_by": -1}, "critic.raise_by"),
         ({"quorum": 3}, "critic.quorum"),

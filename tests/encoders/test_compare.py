@@ -49,12 +49,14 @@ def test_without_an_encoder_words_are_compared_and_the_reply_says_so() -> None:
 def test_an_encoder_that_fails_leaves_the_words_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     async def both() -> list[Completion]:
         async with model_server(fails(400, "no such model")) as server:
-            model = make_model("extractive", {"encoder": {"name": "openai", "model": "m", "base_url": server.url}})
+            model: Any = make_model("extractive", {"encoder": {"name": "openai", "model": "m", "base_url": server.url}})
             shown = Shown(
                 session="s", protocol="critic", question="", seat="helper", role="helper", kind="compare", round=2,
                 brief=CompareBrief(objection=NEW, profile=PROFILE), reply=critic.KINDS["compare"].reply,
             )  # fmt: skip
-            return [await model.reply(shown, lambda text: None) for _ in range(2)]
+            replies = [await model.reply(shown, lambda text: None) for _ in range(2)]
+            await model.aclose()
+            return replies
 
     with caplog.at_level(logging.WARNING, logger="agents.llm.extractive_compare"):
         replies = asyncio.run(both())

@@ -4,6 +4,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -73,12 +74,11 @@ def test_vectors_are_the_originals(shipped: Embedded) -> None:
     assert np.abs(found @ found.T - vectors @ vectors.T).max() <= MOST_APART
 
 
-def test_a_vector_hardly_depends_on_what_is_encoded_with_it(shipped: Embedded) -> None:
-    """Activations are rounded a batch at a time, and a batch pads."""
-    texts = sentences()[:20]
-    together, alone = shipped.encode(texts), np.concatenate([shipped.encode([text]) for text in texts])
-    assert (together * alone).sum(1).min() >= 0.98
-    assert np.array_equal(shipped.encode(texts), together), "the same batch, the same bits"
+def test_a_vector_does_not_depend_on_what_is_encoded_with_it(shipped: Embedded) -> None:
+    texts = sentences()[:8]
+    together = shipped.encode(texts)
+    assert np.array_equal(together, np.concatenate([shipped.encode([text]) for text in texts]))
+    assert np.array_equal(together[::-1], shipped.encode(texts[::-1]))
 
 
 def test_no_text_no_rows(shipped: Embedded) -> None:
@@ -127,15 +127,18 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
 
-    def encode(self, texts: list[str]) -> Vectors:
+    def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit rows."""
         self.asked.append(list(texts))
         return unit(np.array([[len(t), 1.0] for t in texts]), len(texts))
 
+    def close(self) -> None:
+        """Nothing."""
+
 
 def test_the_cache_asks_for_each_text_once_and_forgets_the_oldest() -> None:
     inner = Counting()
-    cached = Cached(inner, kept=2)  # type: ignore[arg-type]
+    cached = Cached(inner, kept=2)
     found = cached.encode(["a", "bb", "a"])
     assert found.shape == (3, 2) and np.array_equal(found[0], found[2]) and not np.array_equal(found[0], found[1])
     assert np.array_equal(cached.encode(["bb", "a"]), found[[1, 0]])
@@ -155,6 +158,6 @@ def test_rows_without_direction_or_number_are_refused(rows: list[list[float]]) -
 def test_an_unknown_encoder_is_named_with_the_nearest() -> None:
     with pytest.raises(EncoderMisconfigured, match="did you mean embedded"):
         make_encoder("embeded")
-    with pytest.raises(EncoderMisconfigured, match="encoder.model: without an encoder"):
+    with pytest.raises(EncoderMisconfigured, match=r"encoder\.model: without an encoder"):
         make_encoder("none", {"model": "x"})
     assert make_encoder("none") is None

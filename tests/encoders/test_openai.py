@@ -111,7 +111,7 @@ async def test_vectors_of_another_length_than_before_are_refused() -> None:
 @pytest.mark.parametrize(
     "options, environ, named",
     [
-        ({"model": "m"}, {}, "ENCODER_API_KEY or OPENAI_API_KEY"),
+        ({"model": "m"}, {}, "OPENAI_API_KEY or ENCODER_API_KEY"),
         ({"base_url": "http://127.0.0.1:1/v1"}, {}, "ENCODER_MODEL"),
         ({"model": "m", "base_url": "127.0.0.1"}, {}, "encoder.base_url"),
         ({"model": "m", "base_url": "http://u:p@127.0.0.1/v1"}, {}, "keys do not belong"),
@@ -141,6 +141,7 @@ async def test_by_name_it_is_cached() -> None:
         assert encoder is not None and encoder.name == "m"
         for _ in range(2):
             await asyncio.to_thread(encoder.encode, ["a", "a"])
+        encoder.close()
     assert [r.body["input"] for r in server.requests] == [["a"]]
 
 

@@ -2,6 +2,7 @@
 
 import json
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
@@ -43,18 +44,14 @@ async def test_an_owner_sees_every_living_worker_and_its_copies(stack: Engine) -
 
 
 async def test_a_worker_that_leaves_is_gone_at_once(stack: Engine) -> None:
-    async with await stack.worker("panelist_1") as worker:
-        await until(lambda: five(stack))
-        assert worker.ready is None
+    worker = await stack.worker("panelist_1")
 
-    async def four() -> bool:
-        return len((await workers(stack)).workers) == 4
+    async def there(count: int) -> bool:
+        return len((await workers(stack)).workers) == count
 
-    await until(four)
-
-
-async def five(engine: Engine) -> bool:
-    return len((await workers(engine)).workers) == 5
+    await until(lambda: there(5))
+    await worker.__aexit__(None, None, None)
+    await until(lambda: there(4))
 
 
 async def test_a_client_is_not_told(stack: Engine) -> None:
@@ -147,3 +144,14 @@ async def test_a_budget_that_does_not_hold_one_round_is_refused_before_anything_
     assert (fate.fate, fate.field) == ("refused", "budget.calls")
     assert fate.why == "budget.calls: limit 9, one round may take 10"
     assert (await stack.open("s2", budget=Budget(calls=10))).fate == "taken"
+
+
+async def test_the_logs_age_limit_is_a_setting(bare: Engine) -> None:
+    """Days in the settings, seconds here; the last moderator that starts brings the stream to it."""
+    limits: tuple[tuple[dict[str, Any], int], ...] = (
+        ({}, 90 * 86_400), ({"log_max_age_s": 7 * 86_400.0}, 7 * 86_400), ({"log_max_age_s": 0.0}, 0),
+    )  # fmt: skip
+    for given, wanted in limits:
+        await bare.moderator(**given)
+        info = await (await bare.connect("moderator")).api("STREAM.INFO.LOG", {})
+        assert info["config"]["max_age"] == wanted * 10**9

@@ -1,9 +1,15 @@
-"""The deployment files are what their readers take them for."""
+"""The deployment files are what their readers take them for, and the image's commands run without the tree."""
 
 import json
+import os
+import re
 import shutil
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +18,33 @@ import yaml
 
 from agents import specs
 from bus.accounts import load_credentials, load_token_key
+from bus.channels import ACCOUNT_OF_ROLE
 from bus.embedded import find_server
-from deploy import keys
+from coordinator.protocols import PROTOCOLS
+from tests.parley.support import QUESTION, TEXTS, until
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, Any] = COMPOSE["services"]
+OURS = [n for n, s in SERVICES.items() if s.get("image") == "parley"]
+AGENTS = [n for n in OURS if (SERVICES[n].get("command") or [""])[0] == "agent"]
+TOOLS = {"ask": "client", "doctor": "owner", "sessions": "owner"}
+"""Tool -> whose credentials it has."""
+FOR_TOOLS = {"ask": ["q"], "doctor": [], "sessions": ["list"], "keys": []}
+
+
+def words(name: str) -> list[str]:
+    """What a service runs, behind `parley`."""
+    service = SERVICES[name]
+    return list(service["command"]) if "command" in service else [*service["entrypoint"][1:], *FOR_TOOLS[name]]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The keys, as the service `keys` makes them."""
     folder = tmp_path_factory.mktemp("deploy") / "keys"
-    subprocess.run([sys.executable, "-m", "deploy.keys", folder], cwd=ROOT, check=True, timeout=30)
+    command = [word.replace("/keys", str(folder)) for word in words("keys")]
+    subprocess.run([sys.executable, "-m", "parley", *command], cwd=ROOT, check=True, timeout=30, capture_output=True)
     return folder
 
 
@@ -36,72 +58,83 @@ def test_the_compose_file_satisfies_the_specification() -> None:
 
 
 def test_each_service_gets_its_own_key_and_no_other() -> None:
-    for name, service in COMPOSE["services"].items():
-        if service.get("image") != "parley":
+    for name in OURS:
+        if name == "keys":
+            assert "secrets" not in SERVICES[name] and SERVICES[name]["network_mode"] == "none"
             continue
-        user = "client" if name == "ask" else name
+        user = TOOLS.get(name, name)
         extra = ["token_key"] if name == "moderator" else []
-        assert service["secrets"] == [user, *extra]
-        words = service["command"] if name != "ask" else service["entrypoint"]
-        assert f"--creds=/run/secrets/{user}" in words
+        assert SERVICES[name]["secrets"] == [user, *extra]
+        variables = SERVICES[name].get("environment", {}).items()
+        named = [*words(name), *(f"--creds={v}" for k, v in variables if k == "PARLEY__NATS__CREDS")]
+        assert f"--creds=/run/secrets/{user}" in named
 
 
-@pytest.mark.parametrize("name", [n for n, s in COMPOSE["services"].items() if s.get("image") == "parley"])
+def test_there_is_a_service_for_every_role_of_both_protocols() -> None:
+    roles = [specs.load(name).roles[0] for name in AGENTS]
+    assert set(roles) == set(ACCOUNT_OF_ROLE)
+    for protocol in PROTOCOLS.values():
+        for role in protocol.roles:
+            assert roles.count(role.name) >= role.least
+    for name in AGENTS:
+        assert specs.load(name).queue == name
+
+
+def test_what_serves_is_watched_restarted_and_reads_models_settings() -> None:
+    for name in ("moderator", *AGENTS):
+        service = SERVICES[name]
+        assert "/readyz" in service["healthcheck"]["test"][-1]
+        assert service["restart"] == "unless-stopped"
+        assert service["depends_on"]["nats"]["condition"] == "service_healthy"
+        assert "container_name" not in service and "ports" not in service, "so that --scale works"
+        assert ("env_file" in service) == (name != "moderator")
+    assert SERVICES["nats"]["healthcheck"] and SERVICES["nats"]["volumes"]
+
+
+@pytest.mark.parametrize("name", OURS)
 def test_the_command_line_takes_each_services_words(name: str) -> None:
-    service = COMPOSE["services"][name]
-    words = service["command"] if name != "ask" else service["entrypoint"][1:]
-    command = [sys.executable, "-m", "parley", *words]
+    command = [sys.executable, "-m", "parley", *words(name)]
     done = subprocess.run([*command, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([*command, "--bogus", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=30)
     assert done.returncode == 2  # so the first would have shown an option that is not there
 
 
-def test_every_agent_of_the_panel_is_one_that_there_is() -> None:
-    agents = {n for n, s in COMPOSE["services"].items() if (s.get("command") or [""])[0] == "agent"}
-    assert agents == set(keys.QUEUES)
-    for name in agents:
-        spec = specs.load(name)
-        assert (spec.queue, spec.roles[0]) == (name, keys.QUEUES[name])
-
-
 def test_the_files_that_secrets_name_are_those_that_are_made(made: Path) -> None:
-    for secret in COMPOSE["secrets"].values():
+    for name, secret in COMPOSE["secrets"].items():
         path = made / Path(secret["file"]).name
         assert path.stat().st_mode & 0o777 == 0o600
-        if path.suffix == ".creds":
-            assert load_credentials(path).user == path.stem
+        if path.suffix == ".json":
+            assert load_credentials(path).user == {"moderator": "moderator-1"}.get(name, name)
     assert len(load_token_key(made / "token.key")) == 32
 
 
 def test_a_real_server_takes_the_configuration_and_it_holds_no_secret(made: Path) -> None:
-    conf = made / "nats.conf"
+    conf = made / "nats-server.conf"
     done = subprocess.run([find_server(), "-t", "-c", conf], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
     text = conf.read_text()
-    assert json.loads(text)["host"] == "0.0.0.0"
-    for path in made.glob("*.creds"):
+    found = json.loads(text)
+    assert (found["host"], found["port"], found["http"]) == ("0.0.0.0", 4222, "127.0.0.1:8222")
+    assert found["jetstream"]["store_dir"].startswith("/data")
+    assert any(f"{conf.name}:/etc/nats/{conf.name}" in v for v in SERVICES["nats"]["volumes"])
+    for path in made.glob("*.json"):
         credentials = load_credentials(path)
         assert credentials.seed not in text
         assert credentials.public in text
 
 
-def test_keys_are_not_replaced_unasked(made: Path) -> None:
-    before = (made / "nats.conf").read_bytes()
-    done = subprocess.run(
-        [sys.executable, "-m", "deploy.keys", made], cwd=ROOT, capture_output=True, text=True, timeout=30
-    )
-    assert done.returncode == 2
-    assert "has keys already" in done.stderr
-    assert (made / "nats.conf").read_bytes() == before
+def test_keys_are_not_replaced(made: Path) -> None:
+    before = {p.name: p.read_bytes() for p in made.iterdir()}
+    command = [sys.executable, "-m", "parley", "bus", "config", "--dir", str(made)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=30, capture_output=True)
+    assert {p.name: p.read_bytes() for p in made.iterdir()} == before
 
 
-def test_the_image_copies_every_package() -> None:
-    text = (ROOT / "deploy" / "Dockerfile").read_text()
-    ignore = (ROOT / ".dockerignore").read_text().splitlines()
-    for package in ("schemas", "observability", "bus", "coordinator", "agents", "parley"):
-        assert f"COPY {package} {package}\n" in text
-        assert f"!{package}" in ignore
+def test_prometheus_finds_every_service() -> None:
+    config = yaml.safe_load((ROOT / "deploy" / "prometheus.yml").read_text())
+    (names,) = [d["names"] for d in config["scrape_configs"][0]["dns_sd_configs"]]
+    assert sorted(names) == sorted(["moderator", *AGENTS])
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="NOT CHECKED: no `promtool` on PATH (.ci/run installs it)")
@@ -110,3 +143,145 @@ def test_prometheus_takes_its_configuration() -> None:
         ["promtool", "check", "config", ROOT / "deploy" / "prometheus.yml"], capture_output=True, text=True, timeout=30
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---------------------------------------------------------------- the image
+
+
+def dockerfile() -> list[tuple[str, str]]:
+    """(instruction, its text) of each line, continuations joined."""
+    text = (ROOT / "deploy" / "Dockerfile").read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return [(word, " ".join(rest.split())) for word, _, rest in (line.partition(" ") for line in lines)]
+
+
+def test_the_image_copies_what_the_context_lets_through() -> None:
+    ignore = (ROOT / ".dockerignore").read_text().splitlines()
+    for instruction, text in dockerfile():
+        if instruction == "COPY" and not text.startswith("--from"):
+            for source in text.split()[:-1]:
+                assert (ROOT / source).exists(), source
+                assert f"!{source}" in ignore, source
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packages as the image has them: the COPY and `pip wheel` lines of the Dockerfile carried out in a bare
+    folder, the wheel unpacked where nothing else of the tree is."""
+    folder = tmp_path_factory.mktemp("image")
+    source, wheels, app = folder / "src", folder / "dist", folder / "app"
+    source.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__")
+    for instruction, text in dockerfile():
+        if instruction == "COPY" and not text.startswith("--from"):
+            *sources, target = text.split()
+            for name in sources:
+                to = source / (target if target != "./" else name)
+                to.parent.mkdir(parents=True, exist_ok=True)
+                if (ROOT / name).is_dir():
+                    shutil.copytree(ROOT / name, to, ignore=ignored)
+                else:
+                    shutil.copy(ROOT / name, to)
+    (build,) = [text for word, text in dockerfile() if word == "RUN" and "pip wheel" in text]
+    (command,) = [part.strip() for part in build.split("&&") if part.strip().startswith("pip wheel")]
+    arguments = command.replace("/dist", str(wheels)).split()[1:]
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    subprocess.run([*pip, *arguments], cwd=source, check=True, capture_output=True, timeout=60)
+    (wheel,) = wheels.glob("*.whl")
+    install = [*pip, "install", "--quiet", "--no-deps", "--no-index", "--target", str(app), str(wheel)]
+    subprocess.run(install, check=True, capture_output=True, timeout=60)
+    return app
+
+
+@contextmanager
+def running(image: Path, folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """`parley ...` from the image's packages alone, in an empty folder."""
+    with (folder / f"{len(list(folder.glob('*.log')))}.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "parley", *arguments], cwd=folder / "cwd", env=environment(image), stdout=log,
+            stderr=log, text=True,
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0, f"{arguments} did not drain"
+
+
+def environment(image: Path) -> dict[str, str]:
+    """Nothing of ours but where the packages are."""
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(image), "HOME": "/nonexistent"}
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 0.2).close()
+    except OSError:
+        return False
+    return True
+
+
+def ready(command: list[str], port: int, image: Path) -> bool:
+    """The health check of the Compose file."""
+    words = [w.replace("9464", str(port)) for w in command[1:]]
+    done = subprocess.run([sys.executable, *words[1:]], env=environment(image), capture_output=True, timeout=10)
+    return done.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(150)
+def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: Path, tmp_path: Path) -> None:
+    """Every service of the Compose file on a real server with the configuration that `keys` made; then the tools."""
+    (tmp_path / "cwd").mkdir()
+    evidence = tmp_path / "evidence"
+    evidence.mkdir()
+    for name, text in TEXTS.items():
+        (evidence / name).write_text(text)
+    port = free_port()
+    conf = re.sub(r'"port": \d+', f'"port": {port}', (made / "nats-server.conf").read_text())
+    conf = conf.replace("127.0.0.1:8222", f"127.0.0.1:{free_port()}").replace("/data/jetstream", str(tmp_path / "js"))
+    (tmp_path / "server.conf").write_text(conf.replace("0.0.0.0", "127.0.0.1"))
+    secrets = {f"/run/secrets/{n}": str(made / Path(s["file"]).name) for n, s in COMPOSE["secrets"].items()}
+
+    def here(text: str, metrics: int = 0) -> str:
+        for secret, path in secrets.items():
+            text = re.sub(rf"{re.escape(secret)}\Z", path, text)
+        text = text.replace("nats://nats:4222", f"nats://127.0.0.1:{port}").replace("=0.0.0.0", "=127.0.0.1")
+        return text.replace("9464", str(metrics))
+
+    server = subprocess.Popen([find_server(), "-c", str(tmp_path / "server.conf")], stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: listens(port), "no server")
+        with ExitStack() as stack:
+            for name in ("moderator", *AGENTS):
+                metrics = free_port()
+                stack.enter_context(running(image, tmp_path, *(here(w, metrics) for w in words(name))))
+                check = SERVICES[name]["healthcheck"]["test"]
+                until(partial(ready, check, metrics, image), f"{name} is not ready", 30)
+
+            def tool(name: str, *more: str) -> Any:
+                variables = {k: here(v) for k, v in SERVICES[name].get("environment", {}).items()}
+                command = [here(w) for w in SERVICES[name]["entrypoint"][1:]]
+                done = subprocess.run(
+                    [sys.executable, "-P", "-m", "parley", *command, *more], cwd=tmp_path / "cwd", text=True,
+                    env={**environment(image), **variables}, capture_output=True, timeout=60,
+                )  # fmt: skip
+                assert done.returncode == 0, f"{name}: {done.stderr}"
+                return json.loads(done.stdout)
+
+            for protocol in PROTOCOLS:
+                assert tool("doctor", "--json", "--protocol", protocol)["ok"] is True
+            result = tool("ask", QUESTION, "--evidence", str(evidence), "--json")
+            assert result["stop"]["converged"] is True
+            (row,) = tool("sessions", "list", "--json")["sessions"]
+            assert row["session"] == result["session"]
+    finally:
+        server.terminate()
+        server.wait(10)
+    assert list((tmp_path / "cwd").iterdir()) == []

@@ -216,7 +216,7 @@ def test_a_bus_that_is_not_there_and_wrong_credentials_each_say_so(fresh: Front,
         assert fresh.run("sessions", "list", *client)[0] == 2
         code, _, err = fresh.run("ask", QUESTION, "--panel", "3", *given)
         assert code == 2
-        assert "role panelist: 3 needed, 2 alive; start one more: parley agent panelist_3" in err
+        assert "panelist: 3 needed, 2 alive; 1 missing, start parley agent panelist_3 (credentials: parley bus" in err
         code, _, err = fresh.run("up", "--panel", "2")
         assert code == 2
         assert "a stack runs in" in err

@@ -27,8 +27,19 @@ def help_of(*command: str) -> str:
 def test_every_command_is_documented_and_gives_an_example() -> None:
     text = (ROOT / "docs/cli.md").read_text()
     commands = [
-        *(("ask",), ("up",), ("moderator",), ("agent",), ("replay",), ("explain",), ("schema",), ("bus", "config")),
-        *(("sessions", name) for name in ("list", "show", "watch", "cancel", "export")),
+        *(
+            ("ask",),
+            ("up",),
+            ("doctor",),
+            ("init",),
+            ("moderator",),
+            ("agent",),
+            ("replay",),
+            ("explain",),
+            ("schema",),
+            ("bus", "config"),
+        ),
+        *(("sessions", name) for name in ("list", "show", "watch", "cancel", "export", "erase")),
     ]
     listed = help_of()
     for command in commands:

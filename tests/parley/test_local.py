@@ -26,12 +26,13 @@ from schemas.wire import decode, encode
 from tests.parley.support import QUESTION, TEXTS, until
 
 MODEL = "tests.support.model:make"
+LATENCY = {"latency_s": 0.05}
 
 
 @pytest.fixture(scope="module")
 def lease(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lease]:
     """A stack with the stub model."""
-    stack = Stack(agents=panel(3, model=MODEL, options={"latency_s": 0.05}), ack_wait_s=1.0)
+    stack = Stack(agents=panel(3, model=MODEL, options=LATENCY), ack_wait_s=1.0)
     with Lease(stack, tmp_path_factory.mktemp("state"), wait_ready=True) as found:
         yield found
 
@@ -85,7 +86,7 @@ async def test_a_session_is_cancelled_and_then_refuses_to_be(front: parley.Parle
 
 async def test_a_moderator_refuses_what_cannot_run(front: parley.Parley) -> None:
     with pytest.raises(
-        parley.Refusal, match="role panelist: 5 needed, 3 alive; start one more: parley agent panelist_4"
+        parley.Refusal, match="5 needed, 3 alive; 2 missing, start parley agent panelist_4, parley agent panelist_5"
     ):
         await front.start("q", settings={"panel": 5})
 
@@ -100,7 +101,7 @@ async def test_a_moderator_refuses_what_cannot_run(front: parley.Parley) -> None
         ({"turn_timeout_s": 0.0}, "turn_timeout_s"),
     ],
 )
-async def test_bad_input_names_its_field(front: parley.Parley, given: dict[str, object], field: str) -> None:
+async def test_bad_input_names_its_field(front: parley.Parley, given: dict[str, Any], field: str) -> None:
     with pytest.raises(parley.BadInput) as caught:
         await front.start("q", **given)
     assert caught.value.field == field
@@ -252,12 +253,21 @@ def test_secrets_are_for_their_owner_alone(lease: Lease) -> None:
 
 def test_two_leases_share_one_stack(lease: Lease) -> None:
     before = lease.pids()
-    with Lease(Stack(agents=panel(2)), lease.state) as other:
+    with Lease(Stack(agents=panel(2, model=MODEL, options=LATENCY)), lease.state) as other:
         assert other.url == lease.url
         assert other.pids()["supervisor"] == before["supervisor"]
     assert lease.pids()["supervisor"] == before["supervisor"]
     with pytest.raises(parley.BadInput, match="not panelist_4"):
         Lease(Stack(agents=panel(4)), lease.state).__enter__()
+    with pytest.raises(parley.BadInput, match=rf"panelist_1: model is {MODEL} there, extractive here"):
+        Lease(Stack(agents=panel(2)), lease.state).__enter__()
+    with pytest.raises(parley.BadInput, match=r"panelist_1: options\.latency_s differs"):
+        Lease(Stack(agents=panel(2, model=MODEL, options={"latency_s": 1})), lease.state).__enter__()
+    named = Stack(agents=panel(2), env={"LLM_PROVIDER": "ollama", "LLM_MODEL": "some"})
+    with pytest.raises(parley.BadInput, match=rf"model is {MODEL} there, openai here.*options\.model is nothing there"):
+        Lease(named, lease.state).__enter__()
+    with Lease(Stack(agents=()), lease.state, any_stack=True) as looking:
+        assert looking.url == lease.url
     assert lease.pids()["supervisor"] == before["supervisor"]
 
 

@@ -1,0 +1,53 @@
+"""What speaks for an answer: sentences, and how much each of them says for and against it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agents.retrieval.corpus import Sentence
+
+DAMPING = 0.8
+"""Each further sentence for the same answer counts this much of the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A sentence that may speak for an answer."""
+
+    sentence: Sentence
+    document: str
+    own: bool
+    """It stands in a document that this seat holds."""
+    new: bool = False
+    """Another quoted it, and this seat neither holds it nor quoted it in its last position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What one sentence says about one answer: above 0 for it, below 0 against it."""
+
+    value: float
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A possible answer and what speaks for and against it."""
+
+    text: str
+    weighed: tuple[Weighed, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A sentence, how relevant it is (0 to 1), and how much its source and its tone make it count."""
+
+    evidence: Evidence
+    relevance: float
+    weight: float
+
+
+def candidate(text: str, weighed: Iterable[Weighed]) -> Candidate:
+    """A candidate from what is said about it; further sentences count less and less."""
+    ordered = sorted(weighed, key=lambda w: (-abs(w.value), not w.evidence.own, w.evidence.sentence.text))
+    return Candidate(text, tuple(ordered), sum(w.value * DAMPING**i for i, w in enumerate(ordered)))

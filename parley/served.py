@@ -1,0 +1,86 @@
+"""What the agents of a stack are, so that whoever shares it gets the models that he named. Keys never leave: what may
+be one is compared by its digest."""
+
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from parley.stack import AgentRow
+
+_PLAIN = ("provider", "model", "temperature")
+"""Options that are shown as they are."""
+_KEYS = ("api_key",)
+"""Options that two users may have each their own."""
+_ROOM = 4
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """One queue: model, options, room, roles and expertise, as words."""
+
+    queue: str
+    facts: dict[str, str]
+
+
+def served(rows: "Sequence[AgentRow]", environment: Mapping[str, str]) -> tuple[Served, ...]:
+    """The rows as they come out under this environment and `.env`."""
+    from parley.stack import names_models
+
+    if not names_models(tuple(rows), environment):
+        return tuple(Served(queue=row.queue, facts=_plainly(row)) for row in rows)
+    from agents.config import environment as over_file
+
+    full = over_file(environ=environment)
+    return tuple(Served(queue=row.queue, facts=_resolved(row, full)) for row in rows)
+
+
+def differences(wanted: Sequence[Served], there: Sequence[Served]) -> list[str]:
+    """In words, how what is there differs from what is wanted; queues that nobody wants do not count."""
+    have = {s.queue: s.facts for s in there}
+    found = []
+    for s in wanted:
+        other = have.get(s.queue)
+        if other is None:
+            found.append(f"{s.queue} is not served there")
+            continue
+        for name in sorted(s.facts.keys() | other.keys()):
+            mine, theirs = s.facts.get(name, "nothing"), other.get(name, "nothing")
+            if mine != theirs:
+                shown = name.startswith("options.") and name.partition(".")[2] not in _PLAIN
+                what = "differs" if shown else f"is {theirs} there, {mine} here"
+                found.append(f"{s.queue}: {name} {what}")
+    return found
+
+
+def _plainly(row: "AgentRow") -> dict[str, str]:
+    """Without the imports that models need."""
+    roles = row.roles or (re.sub(r"_\d+\Z", "", row.queue),)
+    return _facts("extractive", row.options if row.model else {}, row.room or _ROOM, roles, row.expertise)
+
+
+def _resolved(row: "AgentRow", environment: Mapping[str, str]) -> dict[str, str]:
+    from agents.config import resolve
+    from agents.llm import ModelError
+    from agents.specs import SpecError
+    from parley import services
+
+    try:
+        spec = resolve(services.spec_of(row), environment)
+    except (SpecError, ModelError) as error:
+        return {"model": f"none ({error})"}
+    return _facts(spec.model, spec.options, spec.room, spec.roles, spec.expertise)
+
+
+def _facts(
+    model: str, options: Mapping[str, Any], room: int, roles: Sequence[str], expertise: Sequence[str]
+) -> dict[str, str]:
+    shown = {f"options.{k}": str(v) if k in _PLAIN else _digest(v) for k, v in options.items() if k not in _KEYS}
+    lists = {"roles": ", ".join(roles), "expertise": ", ".join(expertise) or "nothing"}
+    return {"model": model, **shown, **lists, "room": str(room)}
+
+
+def _digest(value: Any) -> str:
+    return blake2b(repr(value).encode(), digest_size=6).hexdigest()

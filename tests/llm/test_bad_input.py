@@ -1,0 +1,115 @@
+"""Mistakes about models at the command line: each named in its own words, with its exit status, and nothing left."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.llm.aimock import Aimock, aimock
+from tests.llm.debate import QUESTION, variables
+from tests.llm.server import fails, model_server
+from tests.llm.support import PROSE
+from tests.parley.support import Front
+
+pytestmark = [pytest.mark.slow]
+KEY = "sk-secret-0123456789"
+OPENAI = {"LLM_PROVIDER": "openai", "LLM_MODEL": "gpt-5"}
+LOCAL = {"LLM_PROVIDER": "ollama", "LLM_MODEL": "m"}
+WHO = "parley: agent panelist_1: "
+
+BAD: dict[str, tuple[dict[str, str], str]] = {
+    "no key": (OPENAI, f"{WHO}provider openai needs a key: set OPENAI_API_KEY or LLM_API_KEY"),
+    "no key of one seat": (
+        {"PANELIST_2_LLM_PROVIDER": "anthropic", "PANELIST_2_LLM_MODEL": "claude-sonnet-4-6"},
+        "parley: agent panelist_2: provider anthropic needs a key: set ANTHROPIC_API_KEY or LLM_API_KEY",
+    ),
+    "an empty key file": ({**OPENAI, "LLM_API_KEY_FILE": "empty"}, f"{WHO}LLM_API_KEY_FILE: the file that it names is"),
+    "unknown provider": ({**LOCAL, "LLM_PROVIDER": "opnai"}, f"{WHO}LLM_PROVIDER: provider: got 'opnai'; did you mean"),
+    "no model": ({"LLM_PROVIDER": "ollama"}, f"{WHO}provider ollama is set, but no model: set LLM_MODEL"),
+    "no address": (
+        {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "m"},
+        f"{WHO}provider openai_compatible needs an address: set LLM_BASE_URL",
+    ),
+    "a price table with a negative price": (
+        {**LOCAL, "LLM_PRICES": "prices.yaml"},
+        f"{WHO}prices: prices.yaml, row 1 (m): input: got -2, a price is not negative",
+    ),
+    "a negative price": (
+        {**LOCAL, "LLM_USD_PER_MILLION_INPUT": "-1", "LLM_USD_PER_MILLION_OUTPUT": "1"},
+        f"{WHO}LLM_USD_PER_MILLION_INPUT: got -1, a price is not negative",
+    ),
+    "half a price": ({**LOCAL, "LLM_USD_PER_MILLION_INPUT": "1"}, f"{WHO}options.usd_per_million_output: a price is"),
+    "a key and a file of it": (
+        {**OPENAI, "LLM_API_KEY": KEY, "LLM_API_KEY_FILE": "key"},
+        f"{WHO}LLM_API_KEY and LLM_API_KEY_FILE are both set: unset one",
+    ),
+    "a temperature that the provider does not know": (
+        {"LLM_PROVIDER": "anthropic", "LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_TEMPERATURE": "1.5"},
+        f"{WHO}options.temperature: got 1.5, allowed is 0 to 1",
+    ),
+    "a key in the address": (
+        {**LOCAL, "LLM_BASE_URL": f"http://me:{KEY}@127.0.0.1/v1"},
+        f"{WHO}options.base_url: keys do not belong in an address; set LLM_API_KEY",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
+    found = Front(tmp_path_factory.mktemp("bad"))
+    (found.folder / "prices.yaml").write_text("- {model: m, input: -2, output: 1}\n")
+    (found.folder / "key").write_text(KEY)
+    (found.folder / "empty").write_text("")
+    return found
+
+
+def refused(front: Front, env: dict[str, str], why: str) -> None:
+    """Exit status 2, one line that says why, and nothing was started."""
+    code, out, err = front.run("ask", QUESTION, "--json", env=env)
+    assert code == 2, err
+    assert err.startswith(why) and len(err.splitlines()) == 1, err
+    assert f"parley: {json.loads(out)['error']['message']}" == err.rstrip("\n")
+    assert KEY not in out + err
+    assert not front.state.exists() and front.left() == []
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_mistake_is_named_and_nothing_is_started(front: Front, case: str) -> None:
+    refused(front, *BAD[case])
+
+
+def test_a_server_that_is_not_there(front: Front) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and nobody listens
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}/v1"
+        refused(front, {**LOCAL, "LLM_BASE_URL": url}, f"{WHO}provider ollama at {url} cannot be used: ")
+
+
+async def test_a_key_that_is_not_taken(front: Front) -> None:
+    async with model_server(fails(401, f"no such key: {KEY}")) as server:
+        env = {**OPENAI, "LLM_API_KEY": KEY, "LLM_BASE_URL": server.url, "LLM_PROVIDER": "openai_compatible"}
+        why = f"{WHO}provider openai_compatible at {server.url} cannot be used: HTTP 401, no such key: ***"
+        await asyncio.to_thread(refused, front, env, why)
+
+
+@pytest.fixture
+def talker(tmp_path: Path) -> Iterator[Aimock]:
+    with aimock(tmp_path, [{"match": {"userMessage": "question"}, "response": {"content": PROSE}}]) as found:
+        yield found
+
+
+@pytest.mark.parametrize("protocol, turns", [("consensus", 3), ("critic", 1)])
+def test_a_model_that_answers_prose_for_ever(talker: Aimock, tmp_path: Path, protocol: str, turns: int) -> None:
+    """Each turn is asked twice, each with one repair; then the session fails, and says why."""
+    front = Front(tmp_path)
+    code, out, err = front.run("ask", QUESTION, "--json", "--protocol", protocol, env=variables(talker.url))
+    assert code == 1, err
+    found = json.loads(out)
+    assert (found["status"], found["stop"]["reason"]) == ("failed", "quorum")
+    assert found["usage"]["calls"] == 4 * turns
+    why = front.run("explain", found["session"])[1]
+    assert "gave no usable reply, also after a repair: there is no JSON object" in why, why
+    front.assert_nothing_left()

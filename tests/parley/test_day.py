@@ -1,0 +1,481 @@
+"""The first day: init, doctor, an estimate, a panel file, a follow-up, exports, erasing. Real stacks, as processes."""
+
+import asyncio
+import json
+import re
+import shlex
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parley.beginning import texts
+from parley.stack import read_running
+from tests.llm.server import fails, model_server, says
+from tests.parley.support import QUESTION, ROOT, Front, until
+
+pytestmark = [pytest.mark.slow]
+
+FREE = ("LLM_PROVIDER", "LLM_MODEL", "LLM_API_KEY", "OPENAI_API_KEY")
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Front:
+    return Front(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
+    return Front(tmp_path_factory.mktemp("day"))
+
+
+def priced(front: Front) -> Path:
+    """A panel file whose panelists have the stub model at a price."""
+    stub = "{model: 'tests.support.model:make', options: {metered: true, usd_in: 2.0, usd_out: 10.0, tokens: 100}}"
+    panel = front.folder / "priced.yaml"
+    panel.write_text(
+        "protocol: consensus\nseats:\n"
+        + "".join(f"  panelist_{i}: {stub}\n" for i in (1, 2, 3))
+        + "  analyst: {model: 'tests.support.model:make'}\n"
+    )
+    return panel
+
+
+# ---------------------------------------------------------------- init
+
+
+def test_init_makes_a_folder_in_which_everything_runs_and_overwrites_nothing(fresh: Front) -> None:
+    found = fresh.json("init", "new", "--json")
+    assert sorted(found["written"]) == sorted(f"new/{name}" for name in texts())
+    folder = fresh.folder / "new"
+    assert (folder / ".env").stat().st_mode & 0o777 == 0o600
+    fresh.folder = folder
+    assert fresh.json("doctor", "--json")["ok"] is True
+    question = (folder / "example/question.txt").read_text()
+    asked = fresh.json("ask", question, "--evidence", "example/evidence", "--json")
+    assert set(asked["usage"]["by_seat"]) == {"panelist_1", "panelist_2", "panelist_3", "analyst"}
+    (folder / ".env").write_text("mine")
+    code, out, err = fresh.run("init")
+    assert (code, out) == (2, "")
+    assert ".env, panel.yaml" in err and "nothing is overwritten" in err
+    assert (folder / ".env").read_text() == "mine"
+    fresh.assert_nothing_left()
+
+
+def test_init_writes_nothing_where_one_file_is_in_the_way(fresh: Front) -> None:
+    (fresh.folder / "new").mkdir()
+    (fresh.folder / "new" / "panel.yaml").write_text("x")
+    assert fresh.run("init", "new")[0] == 2
+    assert [p.name for p in (fresh.folder / "new").iterdir()] == ["panel.yaml"]
+
+
+# ---------------------------------------------------------------- the estimate
+
+
+def test_a_dry_run_prints_the_estimate_and_starts_nothing(fresh: Front) -> None:
+    panel = priced(fresh)
+    arguments = ("ask", QUESTION, "--panel-file", str(panel), "--max-rounds", "3", "--dry-run")
+    found = fresh.json(*arguments, "--json")
+    price = (16_000 * 2 + 1_500 * 10) / 1e6 * 2
+    assert found["least"] == {"turns": 5, "calls": 10, "tokens": 3 * 35_000, "cost_usd": pytest.approx(3 * price)}
+    assert (found["rounds"], found["most"]["turns"]) == (3, 3 * 3 * 2 + 4 * 2)
+    assert found["most"]["cost_usd"] == pytest.approx(18 * price)
+    assert found["fits_one_round"] is True
+    assert {s["seat"]: s["metered"] for s in found["seats"]} == {
+        "panelist_1": True, "panelist_2": True, "panelist_3": True, "analyst": False,
+    }  # fmt: skip
+    code, out, err = fresh.run(*arguments)
+    assert (code, err) == (0, "")
+    assert "at least, one round:  5 turns, 10 calls, 105,000 tokens, 0.2820 USD" in out
+    assert re.search(r"panelist_1 +stub +2 in, 10 out +1 to 6 ", out)
+    assert not fresh.state.exists()
+    assert fresh.left() == []
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_budget_below_one_round_is_said_before_anything_starts(fresh: Front, dry: bool) -> None:
+    arguments = ("ask", QUESTION, "--panel-file", str(priced(fresh)), "--budget-usd", "0.28", "--json")
+    code, out, err = fresh.run(*arguments, *(["--dry-run"] if dry else []))
+    assert code == 2
+    assert err == "parley: budget.cost_usd: limit 0.28, one round may take 0.282; nothing was started\n"
+    assert json.loads(out)["error"]["field"] == "budget.cost_usd"
+    assert not fresh.state.exists()
+    assert fresh.left() == []
+
+
+def test_a_priced_run_begins_with_its_estimate_and_stays_within_it(fresh: Front) -> None:
+    code, out, err = fresh.run("ask", QUESTION, "--panel-file", str(priced(fresh)), "--budget-usd", "5", "--json")
+    assert code == 0, err
+    assert "at least, one round:" in err and "budget:               5 USD" in err
+    usage = json.loads(out)["usage"]
+    assert usage["by_seat"]["panelist_1"]["input_tokens"] == 200
+    assert usage["turns"] <= 42
+    fresh.assert_nothing_left()
+
+
+# ---------------------------------------------------------------- panel files
+
+BAD_PANELS = [
+    ("seats: {panelist_1: {modle: x}}", "seats.panelist_1.modle in p.yaml is no field; did you mean model?"),
+    ("seat: {}", "seat in p.yaml is no field; did you mean seats?"),
+    ("protocol: consensu\nseats: {a: {}}", "protocol: 'consensu' is no protocol; did you mean consensus?"),
+    ("seats: {panelist_1: {}, analyst: {}}", "seats: consensus needs 2 of role panelist, p.yaml has 1"),
+    ("seats: {storage: {}}", "seats.storage.role: the name says none; name one of"),
+    ("seats: {storage: {role: panelst}}", "seats.storage.role: got 'panelst', known are"),
+    ("seats: {panelist_1: {model: 'qwen3:8b'}}", "seats.panelist_1.provider: whose model is 'qwen3:8b'?"),
+    ("seats: {panelist_1: {provider: ollama}}", "seats.panelist_1.model: which model of ollama?"),
+    ("seats: {panelist_1: {spec: nope.yaml}}", "seats.panelist_1.spec:"),
+    ("seats: {panelist_1: {weight: 50}}", "seats.panelist_1.weight: Input should be less than or equal to 10"),
+    ("seats: {panelist_1: {copies: 0}}", "seats.panelist_1.copies: Input should be greater than or equal to 1"),
+    (
+        "seats: {panelist_1: {}, panelist_2: {}, judge: {}, analyst: {}}",
+        "seats.judge: consensus has no role judge; its roles are panelist, analyst",
+    ),
+    (
+        "seats: {panelist_1: {provider: openia, model: m}, panelist_2: {}, analyst: {}}",
+        "agent panelist_1: provider: got 'openia'; did you mean openai?",
+    ),
+    (
+        "seats: {panelist_1: {provider: openai, model: m}, panelist_2: {}, analyst: {}}",
+        "agent panelist_1: provider openai needs a key: set OPENAI_API_KEY or LLM_API_KEY",
+    ),
+    (
+        "seats: {panelist_1: {provider: ollama, model: m, temperature: 9}, panelist_2: {}, analyst: {}}",
+        "agent panelist_1: options.temperature: got 9.0, allowed is 0 to 2",
+    ),
+]
+CONTRADICTIONS = [
+    (("--protocol", "critic"), "protocol: got critic, the panel in good.yaml is for consensus"),
+    (("--panel", "5"), "consensus.panel: got 5, good.yaml seats 2 panelists"),
+    (("--nats", "nats://127.0.0.1:1", "--creds", "c"), "panel-file: good.yaml describes an embedded stack"),
+    (("--ephemeral", "--continue", "abc"), "continue: --ephemeral keeps nothing"),
+    (("--continue", "../x"), "continue: '../x' is no session's id"),
+]
+
+
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory: pytest.TempPathFactory) -> Front:
+    found = Front(tmp_path_factory.mktemp("bad"))
+    (found.folder / "good.yaml").write_text("seats: {panelist_1: , panelist_2: {}, analyst: {}}\n")
+    return found
+
+
+def refused(bad: Front, arguments: tuple[str, ...], why: str) -> None:
+    empty = dict.fromkeys(FREE, "")
+    code, out, err = bad.run(*arguments, env=empty)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"parley: {why}"), err
+    assert len(err.splitlines()) == 1
+    assert not bad.state.exists()
+    assert bad.left() == []
+
+
+@pytest.mark.parametrize(("text", "why"), BAD_PANELS, ids=[w[:40] for _, w in BAD_PANELS])
+def test_a_bad_panel_file_is_named_and_nothing_is_started(bad: Front, text: str, why: str) -> None:
+    (bad.folder / "p.yaml").write_text(text + "\n")
+    refused(bad, ("ask", "q", "--panel-file", "p.yaml"), why)
+    refused(bad, ("up", "--panel-file", "p.yaml"), why)
+
+
+@pytest.mark.parametrize(("more", "why"), CONTRADICTIONS, ids=[w[:40] for _, w in CONTRADICTIONS])
+def test_what_contradicts_the_panel_file_is_refused(bad: Front, more: tuple[str, ...], why: str) -> None:
+    refused(bad, ("ask", "q", "--panel-file", "good.yaml", *more), why)
+
+
+def test_a_missing_panel_file(bad: Front) -> None:
+    refused(bad, ("ask", "q", "--panel-file", "nope.yaml"), "panel-file: cannot read nope.yaml")
+
+
+def test_who_sits_where_is_as_the_panel_file_says(fresh: Front) -> None:
+    """Names that say no role, weights, expertise, copies; `up` and `ask` share the file."""
+    panel = fresh.folder / "panel.yaml"
+    panel.write_text(
+        "seats:\n"
+        "  storage: {role: panelist, expertise: [capital], copies: 2}\n"
+        "  network: {role: panelist, weight: 3}\n"
+        "  analyst: {}\n"
+    )
+    up = fresh.start("up", "--panel-file", "panel.yaml", "--json", "--log-max-age", "7")
+    try:
+        assert up.stdout is not None
+        running = json.loads(up.stdout.readline())
+        assert {"storage-1", "storage-2", "network-1", "analyst-1"} <= set(running["services"])
+        found = fresh.json("ask", QUESTION, "--panel-file", "panel.yaml", "--evidence", str(fresh.evidence), "--json")
+        shown = fresh.json("sessions", "show", found["session"], "--json")
+        seats = {s["seat"]: (s["role"], s["weight"]) for s in shown["opened"]["seats"]}
+        assert seats == {"storage": ("panelist", 2.0), "network": ("panelist", 3.0), "analyst": ("analyst", 1.0)}
+        report = fresh.json("doctor", "--panel-file", "panel.yaml", "--json")
+        panelists = next(r for r in report["roles"] if r["role"] == "panelist")
+        assert panelists["queues"] == {"storage": 2, "network": 1}
+    finally:
+        up.send_signal(signal.SIGTERM)
+        up.communicate(timeout=20)
+    fresh.assert_nothing_left()
+
+
+# ---------------------------------------------------------------- the README
+
+
+def readme_lines() -> list[str]:
+    text = (ROOT / "README.md").read_text().partition("## Your models, your documents")[2]
+    return text.partition("```sh\n")[2].partition("```")[0].strip().splitlines()
+
+
+@pytest.mark.parametrize("line", readme_lines(), ids=["ollama", "openai", "documents"])
+def test_the_readmes_one_liners_are_taken(fresh: Front, line: str) -> None:
+    """As they stand, with the models' servers left alone: a dry run makes the same models and asks none."""
+    words = shlex.split(line)
+    at = words.index("parley")
+    env = {**dict.fromkeys(FREE, ""), **dict(word.split("=", 1) for word in words[:at])}
+    arguments = [str(ROOT / word) if word.startswith("examples/") else word for word in words[at + 1 :]]
+    code, out, err = fresh.run(*arguments, "--dry-run", "--json", env=env)
+    assert code == 0, err
+    models = {s["model"] for s in json.loads(out)["seats"]}
+    assert models == {env["LLM_MODEL"] or "extractive"}
+
+
+# ---------------------------------------------------------------- doctor
+
+
+def test_doctor_where_nothing_runs(fresh: Front) -> None:
+    found = fresh.json("doctor", "--json")
+    assert found["ok"] is True and found["missing"] == []
+    assert found["bus"]["status"] == found["moderators"]["status"] == "not running"
+    assert {m["seat"]: (m["model"], m["status"]) for m in found["models"]} == {
+        s: ("extractive", "ok") for s in ("panelist_1", "panelist_2", "panelist_3", "analyst")
+    }
+    assert {r["status"] for r in found["roles"]} == {"not running"}
+    assert not fresh.state.exists()
+    code, out, _ = fresh.run("doctor", "--protocol", "critic")
+    assert code == 0
+    assert "helper       ok           extractive" in out
+    assert len(out.splitlines()) <= 40
+
+
+def test_doctor_names_what_is_missing_and_what_mends_it(fresh: Front) -> None:
+    env = {**dict.fromkeys(FREE, ""), "PANELIST_2_LLM_PROVIDER": "openai", "PANELIST_2_LLM_MODEL": "gpt-5-mini"}
+    code, out, err = fresh.run("doctor", "--json", env=env)
+    assert (code, err) == (1, "")
+    found = json.loads(out)
+    assert found["ok"] is False
+    (one,) = found["missing"]
+    assert one["what"] == "agent panelist_2: provider openai needs a key"
+    assert one["mend"].startswith("set OPENAI_API_KEY or LLM_API_KEY")
+    code, out, err = fresh.run("doctor", "--json", env={**env, "OPENAI_API_KEY": "sk-secret-0815"})
+    assert code == 0
+    assert "sk-secret-0815" not in out + err
+    (model,) = [m for m in json.loads(out)["models"] if m["seat"] == "panelist_2"]
+    assert (model["status"], model["provider"], model["structured"]) == ("configured", "openai", "json_schema")
+    assert (model["usd_per_million_input"], model["usd_per_million_output"]) == (0.25, 2.0)
+
+
+def test_doctor_tries_a_server_on_this_machine(fresh: Front) -> None:
+    env = {**dict.fromkeys(FREE, ""), "LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "m"}
+    code, out, _ = fresh.run("doctor", env=env)
+    assert code == 1
+    assert "agent panelist_1: model m does not answer: no connection" in out
+    assert "start the server, or set LLM_BASE_URL to where it is" in out
+
+
+async def test_doctor_says_which_models_answer(fresh: Front) -> None:
+    """A server on this machine is asked a few tokens' worth; one that refuses says why; the key is shown nowhere."""
+    async with model_server(says("ok")) as server:
+        env = {**dict.fromkeys(FREE, ""), "LLM_BASE_URL": server.url, "LLM_MODEL": "m", "LLM_API_KEY": "sk-secret-0815"}
+        code, out, err = await asyncio.to_thread(fresh.run, "doctor", "--json", env=env)
+        assert (code, err) == (0, "")
+        models = json.loads(out)["models"]
+        assert {m["status"] for m in models} == {"answers"}
+        assert all(m["seconds"] > 0 and m["usd_per_million_input"] is None for m in models)
+        assert {r.body["max_tokens"] for r in server.requests} == {16}
+    async with model_server(fails(401, "bad key sk-secret-0815")) as server:
+        env["LLM_BASE_URL"] = server.url
+        code, out, err = await asyncio.to_thread(fresh.run, "doctor", env=env)
+        assert code == 1
+        assert "model m does not answer: HTTP 401" in out and "put a key that it takes into LLM_API_KEY" in out
+        assert "sk-secret-0815" not in out + err
+
+
+MODELS = [
+    ({"LLM_PROVIDER": "openia", "LLM_MODEL": "m"}, "LLM_PROVIDER: provider: got 'openia'; did you mean openai?"),
+    ({"LLM_PROVIDER": "anthropic", "LLM_MODEL": "m"}, "provider anthropic needs a key: set ANTHROPIC_API_KEY"),
+    ({"LLM_PROVIDER": "ollama"}, "provider ollama is set, but no model: set LLM_MODEL"),
+    ({"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "m"}, "needs an address: set LLM_BASE_URL"),
+    ({"LLM_BASE_URL": "http://x/v1", "LLM_MODEL": "m", "LLM_PRICES": "prices.yaml"}, "got -1, a price is not negative"),
+    (
+        {"LLM_BASE_URL": "http://x/v1", "LLM_MODEL": "m", "LLM_API_KEY": "k", "LLM_API_KEY_FILE": "f"},
+        "LLM_API_KEY and LLM_API_KEY_FILE are both set: unset one",
+    ),
+    ({"LLM_BASE_URL": "http://u:p@x/v1", "LLM_MODEL": "m"}, "keys do not belong in an address"),
+    ({"LLM_BASE_URL": "http://x/v1", "LLM_MODEL": "m", "LLM_TEMPERATURE": "warm"}, "LLM_TEMPERATURE: got 'warm'"),
+]
+
+
+@pytest.mark.parametrize(("env", "why"), MODELS, ids=[w[:40] for _, w in MODELS])
+def test_a_model_that_cannot_be_made_is_said_by_name_and_nothing_is_started(
+    bad: Front, env: dict[str, str], why: str
+) -> None:
+    (bad.folder / "prices.yaml").write_text("- {model: m, input: -1, output: 2}\n")
+    for command in (("ask", "q"), ("ask", "q", "--dry-run"), ("up",)):
+        code, out, err = bad.run(*command, env={**dict.fromkeys(FREE, ""), **env})
+        assert (code, out) == (2, ""), command
+        assert err.startswith("parley: agent panelist_1: ") and why in err, err
+        assert len(err.splitlines()) == 1
+    code, out, _ = bad.run("doctor", env={**dict.fromkeys(FREE, ""), **env})
+    assert code == 1 and "missing      agent panelist_1: " in out
+    assert not bad.state.exists()
+    assert bad.left() == []
+
+
+def test_doctor_on_a_bus_that_is_not_there_and_with_bad_credentials(fresh: Front) -> None:
+    keys = fresh.json("bus", "config", "--dir", "keys", "--json")
+    code, out, _ = fresh.run("doctor", "--nats", "nats://127.0.0.1:1", "--creds", keys["owner"], "--json")
+    assert code == 1
+    found = json.loads(out)
+    assert found["bus"]["status"] == "missing"
+    assert "docker compose up" in found["missing"][0]["mend"]
+    code, out, _ = fresh.run("doctor", "--nats", "nats://127.0.0.1:1", "--json")
+    assert json.loads(out)["missing"][0]["mend"].startswith("--creds FILE")
+    code, out, _ = fresh.run("doctor", "--nats", "nats://127.0.0.1:1", "--creds", "nope.json", "--json")
+    assert (code, json.loads(out)["credentials"]["status"]) == (1, "missing")
+
+
+def test_doctor_sees_living_workers_and_missing_roles(fresh: Front) -> None:
+    up = fresh.start("up", "--panel", "2", "--copies", "2", "--json")
+    try:
+        assert up.stdout is not None
+        running = json.loads(up.stdout.readline())
+        given = ("--nats", running["url"], "--creds", running["credentials"]["owner"], "--json")
+        code, out, _ = fresh.run("doctor", *given)
+        found = json.loads(out)
+        assert code == 1
+        roles = {(r["protocol"], r["role"]): r for r in found["roles"]}
+        assert roles["consensus", "panelist"]["queues"] == {"panelist_1": 2, "panelist_2": 2}
+        assert roles["consensus", "panelist"]["status"] == "missing"
+        assert roles["consensus", "analyst"]["status"] == "ok"
+        assert roles["critic", "judge"]["status"] == "missing"
+        (one,) = found["missing"]
+        assert one["what"] == "consensus: role panelist, 3 needed, 2 alive"
+        assert one["mend"].startswith("parley agent panelist_3 ")
+        assert {m["status"] for m in found["models"]} == {"announced"}
+        client = ("--nats", running["url"], "--creds", running["credentials"]["client"], "--json")
+        found = json.loads(fresh.run("doctor", *client)[1])
+        assert (found["moderators"]["status"], found["credentials"]["status"]) == ("unknown", "ok")
+        found = json.loads(fresh.run("ask", QUESTION, "--panel", "2", "--dry-run", *given)[1])
+        assert (found["least"]["turns"], found["fits_one_round"]) == (4, True)
+        code, _, err = fresh.run("ask", QUESTION, "--panel", "2", "--dry-run", *client)
+        assert code == 2 and "takes an owner's credentials" in err
+    finally:
+        up.send_signal(signal.SIGTERM)
+        up.communicate(timeout=20)
+    fresh.assert_nothing_left()
+
+
+# ---------------------------------------------------------------- follow-ups, exports, erasing
+
+
+@pytest.fixture(scope="module")
+def asked(front: Front) -> dict[str, Any]:
+    found: dict[str, Any] = front.json("ask", QUESTION, "--evidence", str(front.evidence), "--seed", "7", "--json")
+    return found
+
+
+def test_a_follow_up_holds_what_the_session_before_came_to(front: Front, asked: dict[str, Any]) -> None:
+    before = asked["session"]
+    code, out, err = front.run(
+        "ask", "Which city is the capital, again?", "--evidence", str(front.evidence), "--continue", before, "--plain"
+    )
+    assert code in (0, 3), err
+    after = re.search(rf"^session (\w+), which follows up {before}$", out, re.M)
+    assert after is not None, out
+    shown = front.json("sessions", "show", after[1], "--json")
+    assert shown["opened"]["continues"] == before
+    (document,) = [d for d in shown["opened"]["documents"] if d["name"].startswith("previous/")]
+    assert document["name"] == f"previous/{before}.md"
+    assert document["holders"] == ["panelist_1", "panelist_2", "panelist_3"]
+    for words in (
+        f"Question: {QUESTION}",
+        "Answer: Vilnius",
+        "Quotations that it rested on:",
+        "Vilnius is the capital",
+    ):
+        assert words in document["text"]
+    code, out, _ = front.run("sessions", "export", after[1], "--format", "markdown")
+    assert f"Follows up session {before}." in out
+    code, _, err = front.run("ask", "q", "--continue", "abcdefabcdefabcdef12")
+    assert (code, err) == (2, "parley: continue: there is no session abcdefabcdefabcdef12, or nothing is left of it\n")
+    front.assert_nothing_left()
+
+
+def test_every_form_of_export_of_the_critic_protocol_too(front: Front) -> None:
+    folder = ROOT / "examples" / "critic-archive"
+    question = (folder / "question.txt").read_text()
+    given = ("--protocol", "critic", "--evidence", str(folder / "evidence"), "--max-rounds", "2", "--json")
+    code, out, err = front.run("ask", question, *given)
+    assert code == 3, err
+    found = json.loads(out)
+    sid = found["session"]
+    lines = front.run("sessions", "export", sid)[1].splitlines()
+    assert json.loads(lines[0])["session"] == sid
+    assert [json.loads(text)["n"] for text in lines[1:]] == list(range(len(lines) - 1))
+    whole = json.loads(front.run("sessions", "export", sid, "--format", "json")[1])
+    assert (whole["result"], len(whole["entries"])) == (found, len(lines) - 1)
+    assert {"question", "answer", "objection", "judgement", "tally", "verdict"} <= {p["kind"] for p in whole["posts"]}
+    page = front.run("sessions", "export", sid, "--format", "markdown")[1]
+    for words in (f"# Session {sid}", "## Round 2", "objects (1)", "confidence", "## Result", "Objections: "):
+        assert words in page
+    code, _, err = front.run("sessions", "export", sid, "--format", "html")
+    assert (code, err) == (2, "parley: format: got 'html', allowed are jsonl, json, markdown\n")
+
+
+def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
+    found = fresh.json("ask", QUESTION, "--evidence", str(fresh.evidence), "--json")
+    sid = found["session"]
+    code, out, err = fresh.run("sessions", "erase", sid)
+    assert (code, out) == (2, "") and "confirm with --yes" in err
+    told = fresh.json("sessions", "erase", sid, "--yes", "--json")
+    assert told["erased"] is True and any("sessions list" in text for text in told["remains"])
+    (row,) = fresh.json("sessions", "list", "--json")["sessions"]
+    assert (row["session"], row["status"], row["question"], row["erased_by"]) == (sid, "erased", "", "owner")
+    for command in (("sessions", "show"), ("sessions", "export"), ("explain",), ("replay",)):
+        code, out, err = fresh.run(*command, sid)
+        assert (code, out) == (2, ""), command
+        assert f"session {sid} was erased by owner at 20" in err
+    fresh.assert_nothing_left()
+
+
+@pytest.mark.serial
+def test_an_open_session_is_erased_only_by_force(fresh: Front) -> None:
+    up = fresh.start("up", "--config", str(fresh.slow_agents(30.0)), "--json")
+    try:
+        assert up.stdout is not None
+        running = json.loads(up.stdout.readline())
+        given = ("--nats", running["url"], "--creds", running["credentials"]["owner"])
+        child = fresh.start("ask", QUESTION, *given, "--json")
+        until(fresh.journal.exists, "no model call was begun")
+        (row,) = fresh.json("sessions", "list", "--json")["sessions"]
+        code, _, err = fresh.run("sessions", "erase", row["session"], "--yes", *given)
+        assert code == 2 and "is open; cancel it first, or --force does" in err
+        client = ("--nats", running["url"], "--creds", running["credentials"]["client"])
+        code, _, err = fresh.run("sessions", "erase", row["session"], "--yes", "--force", *client)
+        assert code == 2 and "only an owner" in err
+        code, out, err = fresh.run("sessions", "erase", row["session"], "--yes", "--force", *given)
+        assert code == 0, err
+        assert f"session {row['session']} is erased; what remains:" in out
+        (row,) = fresh.json("sessions", "list", "--json")["sessions"]
+        assert (row["status"], row["reason"]) == ("erased", "cancelled")
+        child.kill()
+        child.communicate()
+    finally:
+        up.send_signal(signal.SIGTERM)
+        up.communicate(timeout=20)
+    fresh.assert_nothing_left()
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs_before(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A stack of the module's own state directory is gone between tests."""
+    yield
+    if "front" in request.fixturenames:
+        assert read_running(request.getfixturevalue("front").state) is None

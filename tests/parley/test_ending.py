@@ -1,0 +1,238 @@
+"""How a command ends: interrupted, unread, refused, with its session neither lost nor left running unseen."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import parley
+from parley.errors import Unanswered
+from parley.ordering import in_order
+from parley.stack import OWNER, Lease, Stack, panel, read_running
+from schemas.post import Post
+from schemas.session import OpenSession
+from tests.parley.support import QUESTION, Front, until
+
+pytestmark = [pytest.mark.slow]
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Front:
+    return Front(tmp_path)
+
+
+def rows(front: Front) -> list[tuple[str, str]]:
+    return [(r["status"], r["reason"]) for r in front.json("sessions", "list", "--json")["sessions"]]
+
+
+def test_nobody_reads_and_the_session_is_cancelled_without_a_word(fresh: Front) -> None:
+    child = fresh.start("ask", QUESTION, "--config", str(fresh.slow_agents(0.3)))
+    assert child.stdout is not None and child.stderr is not None
+    assert child.stdout.readline().startswith("consensus: ")
+    child.stdout.close()
+    assert child.wait(30) == 141
+    with child.stderr:
+        assert child.stderr.read() == ""
+    assert rows(fresh) == [("cancelled", "cancelled")]
+    fresh.assert_nothing_left()
+
+
+@pytest.mark.parametrize("redirect", [">/dev/full", ">&-"])
+def test_an_output_that_cannot_be_written_is_no_traceback(fresh: Front, redirect: str) -> None:
+    command = f"{sys.executable} -m parley sessions list {redirect}"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=fresh.folder, env=fresh.environment, capture_output=True, text=True, timeout=30
+    )
+    full = redirect == ">/dev/full"
+    assert (done.returncode, done.stderr) == (
+        (1, "parley: standard output: No space left on device\n") if full else (0, "")
+    )
+
+
+USAGE = [
+    (("ask", "q", "--bogus", "--json"), "--bogus", "--bogus"),
+    (("ask", "--json"), "question", None),
+    (("ask", "q", "--max-rounds", "abc", "--json"), "--max-rounds", "abc"),
+    (("sessions", "list", "--limit=0", "--json"), "--limit", "0"),
+]
+
+
+@pytest.mark.parametrize(("command", "field", "value"), USAGE, ids=[u[1] for u in USAGE])
+def test_a_usage_error_with_json_is_one_document(
+    fresh: Front, command: tuple[str, ...], field: str, value: str | None
+) -> None:
+    code, out, err = fresh.run(*command)
+    found = json.loads(out)
+    assert (code, found["exit_code"], found["error"]["field"], found["error"].get("value")) == (2, 2, field, value)
+    assert err.startswith("parley: ")
+
+
+def raw(front: Front, *arguments: bytes, said: bytes = b"") -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable.encode(), b"-m", b"parley", *arguments], cwd=front.folder, env=front.environment, input=said,
+        capture_output=True, timeout=30,
+    )  # fmt: skip
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_what_is_not_utf8_is_named_and_nothing_is_started(fresh: Front) -> None:
+    assert raw(fresh, b"ask", b"q\xff") == (2, "", "parley: argument 2: got 'q\\udcff', which is not UTF-8\n")
+    code, out, _ = raw(fresh, b"ask", b"q", b"--evidence=\xff", b"--json")
+    assert (code, json.loads(out)["error"]["field"]) == (2, "--evidence")
+    assert raw(fresh, b"ask", b"-", said=b"a\xff") == (
+        2, "", "parley: question: standard input is not UTF-8 text (byte 1)\n",
+    )  # fmt: skip
+    Path(os.fsdecode(os.fsencode(fresh.evidence) + b"/\xfe.md")).write_text("text")
+    code, out, err = raw(fresh, b"ask", b"q", b"--evidence", b"evidence")
+    assert (code, out, err) == (2, "", "parley: evidence: the file name \\udcfe.md is not UTF-8\n")
+    assert not fresh.state.exists()
+
+
+@pytest.mark.serial
+def test_an_interrupt_while_the_session_is_opened_leaves_none_behind(fresh: Front) -> None:
+    """At several moments of the first second."""
+    for i in range(6):
+        child = fresh.start("ask", QUESTION, "--config", str(fresh.slow_agents(30.0)))
+        if i:
+            until(lambda: read_running(fresh.state), "no stack")
+        threading.Event().wait(0.04 * i)  # the moments are what is varied
+        child.send_signal(signal.SIGINT)
+        try:
+            child.communicate(timeout=2)
+        except subprocess.TimeoutExpired:  # it was open already, and asked what to do
+            child.send_signal(signal.SIGINT)
+            child.communicate(timeout=20)
+        assert child.returncode in (130, -2), i
+    fresh.assert_nothing_left()
+    assert {status for status, _ in rows(fresh)} <= {"cancelled", "refused"}
+
+
+@pytest.mark.serial
+def test_without_a_moderator_the_session_is_named_and_expires(tmp_path: Path) -> None:
+    fresh = Front(tmp_path)
+    with Lease(Stack(agents=panel(2)), tmp_path / "s", wait_ready=True) as lease:
+        pid = lease.kill("moderator-1", signal.SIGSTOP)
+        given = ("--nats", lease.url, "--creds", str(lease.credentials("client")))
+        try:
+            code, _, err = fresh.run(
+                "ask", QUESTION, "--panel", "2", "--nats", lease.url, "--creds", str(lease.credentials(OWNER))
+            )
+            assert (code, err) == (
+                2, f"parley: no moderator answered within 6 s at {lease.url}; nothing was opened\n",
+            )  # fmt: skip
+            child = fresh.start("ask", QUESTION, "--panel", "2", *given)
+            _, err = child.communicate(timeout=40)
+            assert child.returncode == 2
+            named = re.search(r"session (\w+) may still run, if a moderator comes within \d+ s; (.+)$", err)
+            assert named is not None, err
+            assert named[2] == f"parley sessions cancel {named[1]} {' '.join(given)}"
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+async def test_an_opening_that_nobody_waits_for_is_refused_and_told_to_who_looks(tmp_path: Path) -> None:
+    with Lease(Stack(agents=panel(2)), tmp_path / "s", wait_ready=True) as lease:
+        async with parley.connect(lease.url, lease.credentials(OWNER)) as p:
+            opening = OpenSession(
+                question=QUESTION, protocol="consensus", settings={"panel": 2}, expires_ns=time.time_ns() - 10**9
+            )
+            with pytest.raises(parley.Refusal, match="the asker has given up"):
+                await p.client.open(opening, "late")
+            assert [(r.session, r.status) for r in await p.client.sessions()] == [("late", "refused")]
+            with pytest.raises(parley.Refusal, match=r"session late was refused: the asker has given up"):
+                await p.client.cancel("late")
+        async with parley.connect(lease.url, lease.credentials(OWNER), patience_s=0.5) as p:
+            pid = lease.kill("moderator-1", signal.SIGSTOP)
+            try:
+                with pytest.raises(Unanswered) as caught:
+                    await p.client.open(msgspec.structs.replace(opening, expires_ns=time.time_ns() + 10**8), "gone")
+                assert caught.value.sid == "gone"
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            assert await _row(p, "gone") == "refused"
+        given = ("--nats", lease.url, "--creds", str(lease.credentials("client")))
+        code, out, err = Front(tmp_path).run("sessions", "watch", "late", "--json", *given)
+        assert code == 2, err
+        assert "was refused: the asker has given up" in json.loads(out)["error"]["message"]
+
+
+async def _row(p: parley.Parley, sid: str) -> str:
+    while True:
+        for row in await p.client.sessions():
+            if row.session == sid:
+                return row.status
+
+
+@pytest.mark.serial
+def test_an_interrupt_with_json_prints_the_cancelled_frame(fresh: Front) -> None:
+    child = fresh.start("ask", QUESTION, "--config", str(fresh.slow_agents(30.0)), "--json")
+    until(fresh.journal.exists, "no model call was begun")
+    child.send_signal(signal.SIGTERM)
+    out, _ = child.communicate(timeout=20)
+    assert child.returncode == 130
+    found: dict[str, Any] = json.loads(out)
+    assert (found["status"], found["stop"]["reason"]) == ("cancelled", "cancelled")
+
+
+@pytest.mark.serial
+def test_earlier_sessions_that_go_on_are_told(fresh: Front) -> None:
+    child = fresh.start("ask", QUESTION, "--config", str(fresh.slow_agents(30.0)))
+    until(fresh.journal.exists, "no model call was begun")
+    child.kill()
+    child.communicate()
+    fresh.assert_nothing_left()
+    row = fresh.json("sessions", "list", "--json")["sessions"][0]
+    assert row["status"] == "open"
+    code, _, err = fresh.run("ask", QUESTION, "--evidence", str(fresh.evidence), "--json")
+    assert code == 0, err
+    assert err == (f"1 earlier session goes on: {row['session']}; parley sessions cancel {row['session']}\n")
+
+
+@pytest.mark.serial
+def test_a_killed_permanent_stack_comes_back_as_it_was(fresh: Front) -> None:
+    """Its size and its moderators are those of `up`, not of the session that uses it."""
+    config = fresh.slow_agents(0.5)
+    up = fresh.start("up", "--config", str(config), "--moderators", "2", "--json")
+    try:
+        assert up.stdout is not None
+        up.stdout.readline()
+        child = fresh.start("ask", QUESTION, "--config", str(config), "--json")
+        until(fresh.journal.exists, "no model call was begun")
+        os.kill(up.pid, signal.SIGKILL)
+        out, err = child.communicate(timeout=40)
+        assert child.returncode == 0, err
+        assert json.loads(out)["stop"]["reason"] == "threshold"
+        again = until(lambda: read_running(fresh.state), "it is gone")
+        assert again.permanent
+        assert again.supervisor != up.pid
+        assert "moderator-2" in until(lambda: (read_running(fresh.state) or again).services, "none")
+        os.kill(again.supervisor, signal.SIGTERM)
+    finally:
+        up.kill()
+        up.communicate()
+    fresh.assert_nothing_left()
+
+
+async def test_posts_of_two_channels_come_in_the_order_in_which_they_were_said() -> None:
+    def post(n: int) -> Post:
+        return Post(
+            session="s", channel="public", k=n, n=n, transition=n, at_ns=0, kind="x", round=1, body=msgspec.Raw(b"{}")
+        )
+
+    async def heard() -> AsyncIterator[Post]:
+        for n in (0, 2, 1, 5, 4):
+            yield post(n)
+
+    assert [p.n async for p in in_order(heard(), 30.0)] == [0, 1, 2, 4, 5], (
+        "what never comes holds up nobody at the end"
+    )

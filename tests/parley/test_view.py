@@ -1,0 +1,50 @@
+"""The live view's figures: whose turn waits for nobody."""
+
+from parley.view import Scene
+from schemas import log
+from schemas.post import Live
+from schemas.wire import encode
+from tests.coordinator.consensus_play import Play
+
+
+def opened() -> Scene:
+    scene = Scene()
+    scene.entry(encode(Play().entries[0]).decode())
+    return scene
+
+
+def states(scene: Scene) -> dict[str, str]:
+    return {name: scene.shown(name) for name in sorted(scene.seats)}
+
+
+def test_before_anybody_was_asked_who_is_there_turns_are_queued() -> None:
+    assert states(opened()) == {"panelist_1": "queued", "panelist_2": "queued", "panelist_3": "queued"}
+
+
+def test_a_turn_whose_queue_nobody_serves_is_shown_at_once_and_until_somebody_does() -> None:
+    scene = opened()
+    scene.workers(frozenset({"panelist_1", "panelist_3", "analyst"}))
+    assert states(scene) == {"panelist_1": "queued", "panelist_2": "no worker", "panelist_3": "queued"}
+    scene.workers(frozenset({"panelist_1", "panelist_2", "panelist_3", "analyst"}))
+    assert states(scene)["panelist_2"] == "queued"
+
+
+def test_a_worker_that_dies_while_it_thinks_is_seen() -> None:
+    scene = opened()
+    scene.live(Live(session="s1", seat="panelist_1", turn="0-0", state="thinking"))
+    scene.workers(frozenset({"panelist_1"}))
+    assert scene.shown("panelist_1") == "thinking"
+    scene.workers(frozenset())
+    assert scene.shown("panelist_1") == "no worker"
+    scene.live(Live(session="s1", seat="panelist_1", turn="0-0", state="done"))
+    assert scene.shown("panelist_1") == "answered", "what is answered waits for nobody"
+
+
+def test_it_is_the_queue_that_counts_and_not_the_seats_name() -> None:
+    entry = Play().entries[0]
+    assert isinstance(entry.event, log.Opened)
+    text = encode(entry).decode().replace('"queue":"panelist_2"', '"queue":"elsewhere"')
+    scene = Scene()
+    scene.entry(text)
+    scene.workers(frozenset({"panelist_1", "elsewhere", "panelist_3"}))
+    assert states(scene) == {"panelist_1": "queued", "panelist_2": "queued", "panelist_3": "queued"}
