@@ -230,8 +230,6 @@ def examine(settings: Settings, *, probe: bool) -> "Report":
 
 def up(settings: Settings, *, clients: tuple[str, ...], json: bool) -> int:
     """The stack in the foreground, until SIGTERM or SIGINT; the exit status."""
-    if settings.nats.url:
-        raise BadInput("nats", f"the settings name a bus that runs elsewhere, {settings.nats.url}; up starts its own")
     asking.check_settings(settings)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -289,7 +287,9 @@ def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_
 
     url, credentials = _bus(settings)
     if credentials.kind != accounts.MODERATOR:
-        raise BadInput("creds", f"they are for {credentials.user!r}, of kind {credentials.kind}; wanted are a moderator's")
+        raise BadInput(
+            "creds", f"they are for {credentials.user!r}, of kind {credentials.kind}; wanted are a moderator's"
+        )
     try:
         key = accounts.load_token_key(token_key)
     except BadKeyFile as error:

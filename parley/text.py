@@ -42,7 +42,7 @@ def line(text: str, width: int = 0) -> str:
         return flat
     cut = flat[: max(0, width - 1)]
     words = cut.rpartition(" ")[0] if flat[len(cut)] != " " else cut
-    return (words if len(words) > len(cut) // 2 else cut).rstrip() + "…"
+    return (words if len(words) >= len(cut) // 2 else cut).rstrip() + "…"
 
 
 def line_end(text: str, width: int) -> str:
@@ -52,4 +52,4 @@ def line_end(text: str, width: int) -> str:
         return flat
     cut = flat[len(flat) - width + 1 :]
     words = cut.partition(" ")[2]
-    return "…" + (words if len(words) > len(cut) // 2 else cut)
+    return "…" + (words if len(words) >= len(cut) // 2 else cut)

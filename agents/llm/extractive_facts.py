@@ -30,6 +30,9 @@ UNNAMED = 0.45
 SHADOWED = 0.4
 """A finer date takes over what speaks for a coarser one from this share of its weight."""
 
+COARSER = 0.6
+"""What a sentence with a coarser date says for a finer one, against what it says for its own."""
+
 
 def find(question: Question, reads: Sequence[Read]) -> list[Candidate]:
     """Candidates for a question that asks for a figure or a name; empty where nothing fits."""
@@ -88,7 +91,9 @@ def _merge_dates(found: list[tuple[Figure, list[Weighed]]]) -> list[tuple[Figure
         for g, into in merged:
             if g.key != f.key and g.within(f) and totals[g.key] >= SHADOWED * totals[f.key]:
                 there = {w.evidence.sentence.text for w in into}
-                into.extend(w for w in weighed if w.evidence.sentence.text not in there)
+                into += [
+                    Weighed(COARSER * w.value, w.evidence) for w in weighed if w.evidence.sentence.text not in there
+                ]
                 shadowed.add(f.key)
     return [(f, weighed) for f, weighed in merged if f.key not in shadowed]
 

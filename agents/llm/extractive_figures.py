@@ -5,8 +5,9 @@ does. Two figures are compatible when one contains the other.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 from agents.llm.extractive_units import (
     DURATION_UNIT,
@@ -22,6 +23,8 @@ from agents.llm.extractive_units import (
 from agents.retrieval.corpus import stem, word_set, words
 from schemas.text import same
 
+KEPT = 20_000
+"""Sentences whose figures are kept: a seat is asked about the same ones in every round."""
 DIMENSIONS = {
     "long": ("length", "duration"), "deep": ("length",), "wide": ("length",), "high": ("length",), "far": ("length",),
     "heavy": ("mass",), "fast": ("speed",), "old": ("duration",), "hot": ("temperature",),
@@ -108,7 +111,8 @@ class Figure:
         return self.kind == kind and low <= self.key[1] and self.key[2] <= high
 
 
-def find(asked: str, text: str, noun: str = "") -> list[Figure]:
+@lru_cache(maxsize=KEPT)
+def find(asked: str, text: str, noun: str = "") -> tuple[Figure, ...]:
     """The figures in a text that answer a question for one of a sort.
 
     Parameters
@@ -120,31 +124,31 @@ def find(asked: str, text: str, noun: str = "") -> list[Figure]:
     """
     match asked:
         case "duration":
-            return _durations(text)
+            return tuple(_durations(text))
         case "frequency":
-            return _frequencies(text)
+            return tuple(_frequencies(text))
         case "percent":
-            return [Figure("percent", n, n, f"{n:g} %", m.start(), m.end())
-                    for m in _PERCENT.finditer(text) for n in (number(m[1]),)]  # fmt: skip
+            return tuple(_percents(text))
         case "money":
-            return [_money(m) for m in _MONEY.finditer(text)]
+            return tuple(_money(m) for m in _MONEY.finditer(text))
         case "year":
-            return [_year(d) for d in _dates(text)]
+            return tuple(_year(d) for d in _dates(text))
         case "date":
-            return _dates(text)
+            return tuple(_dates(text))
         case "count":
-            return _counts(noun, text)
-    found = [
-        f for kind in DIMENSIONS[asked] for f in (_durations(text) if kind == "duration" else _measures(kind, text))
-    ]
-    return [f for f in found if dimension(f, text) in ("", asked)]
+            return tuple(_counts(noun, text))
+    kinds = DIMENSIONS[asked]
+    found = [f for kind in kinds for f in (_durations(text) if kind == "duration" else _measures(kind, text))]
+    return tuple(f for f in found if dimension(f, text) in ("", asked))
 
 
+@lru_cache(maxsize=KEPT)
 def stated(text: str) -> tuple[Figure, ...]:
     """Every figure in a text; none twice."""
     found: list[Figure] = []
-    readers = (_dates, lambda t: [_money(m) for m in _MONEY.finditer(t)], lambda t: find("percent", t), _frequencies,
-               _durations, *((lambda t, k=k: _measures(k, t)) for k in UNITS), _counted)  # fmt: skip
+    readers: tuple[Callable[[str], Iterable[Figure]], ...] = (
+               _dates, partial(find, "money"), _percents, _frequencies, _durations,
+               *(partial(_measures, k) for k in UNITS), _counted)  # fmt: skip
     for read in readers:
         found += [f for f in read(text) if not any(f.start < g.end and g.start < f.end for g in found)]
     return tuple(sorted(found, key=lambda f: f.start))
@@ -266,6 +270,14 @@ def _measures(kind: str, text: str) -> list[Figure]:
             name = f"{shown(n)} {written}" if written[0] == "°" or "/" in written else counted(n, written)
             found.append(Figure(kind, value, value, name, m.start(), m.end()))
     return found
+
+
+def _percents(text: str) -> list[Figure]:
+    return [
+        Figure("percent", n, n, f"{n:g} %", m.start(), m.end())
+        for m in _PERCENT.finditer(text)
+        for n in (number(m[1]),)
+    ]
 
 
 def _counts(noun: str, text: str) -> list[Figure]:

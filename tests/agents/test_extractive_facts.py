@@ -2,12 +2,14 @@
 
 import pytest
 
+from agents.llm import make_model
 from agents.llm.extractive_figures import compatible, finer
 from schemas.consensus import Citation, Position
 from schemas.text import same
 from tests.agents import facts
 from tests.agents.simulate import ask, document, run, turn_shown
 from tests.agents.test_extractive_analyst import position, scored
+from tests.agents.test_extractive_panel import timed
 
 LIGHTHOUSE = (
     document("log.md", "The Brae lighthouse was lit on 9 October 1884 by the keeper.", "panelist_1"),
@@ -204,6 +206,19 @@ def test_which_not_to_take_is_the_worse() -> None:
     text = "The bus was reliable and safe. The tram failed twice and is unsafe."
     assert said("Which should we take: the bus or the tram?", text).answer == "Bus"
     assert said("Which should we not take: the bus or the tram?", text).answer == "Tram"
+
+
+def test_facts_in_long_documents_are_found_quickly_once_they_are_known() -> None:
+    page = "\n\n".join(f"# Dam {i}\n\n{DAM.replace('Orla', f'Orla{i}')} Nora Vance designed it." for i in range(40))
+    model = make_model("extractive")
+    for question in (
+        "When was the Orla7 dam finished?",
+        "Who designed the Orla7 dam?",
+        "Was the Orla7 dam raised in 1988?",
+    ):
+        shown = turn_shown(question, [document("d.md", page), document("e.md", page + " ")])
+        ask(shown, model)
+        assert min(timed(shown, model) for _ in range(7)) < 0.02
 
 
 def test_confidence_is_lower_where_the_evidence_is_thin() -> None:

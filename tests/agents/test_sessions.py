@@ -31,6 +31,12 @@ def test_rollout_without_one_seats_documents_ends_with_another_answer() -> None:
     assert whole and part and not same(whole, part)
 
 
+@pytest.mark.parametrize("seat", ["panelist_1", "panelist_2", "panelist_3"])
+def test_rollout_takes_another_course_without_any_one_seats_documents(seat: str) -> None:
+    whole, part = run(*example("rollout")), run(*example("rollout", without=seat))
+    assert part.scores != whole.scores and part.answers(1)[seat] == ""
+
+
 def test_unresolved_ends_without_consensus() -> None:
     ended = run(*example("unresolved"))
     no_refusals(ended)

@@ -236,3 +236,49 @@ async def test_posts_of_two_channels_come_in_the_order_in_which_they_were_said()
     assert [p.n async for p in in_order(heard(), 30.0)] == [0, 1, 2, 4, 5], (
         "what never comes holds up nobody at the end"
     )
+
+
+SETTINGS = [
+    (("ask", "q", "--creds", "x.json"), "nats.creds: x.json is for a bus that runs elsewhere; name it with --nats URL"),
+    (("ask", "q", "--evidence", ""), "--evidence: got '', wanted is a path"),
+    (("ask", "q", "--nats", "http://x:1"), "nats.url: no such scheme, known are nats, tls, ws, wss (got 'http://x:1')"),
+    (("ask", "q", "--threshold", "1.5"), "consensus.threshold: got 1.5, is it a share (up to 1) or points (from 2)?"),
+    (("up", "--protocol", "nope"), "protocol: 'nope' is no protocol; known are consensus, critic"),
+    (("up", "--config", "high.yaml"), "consensus.threshold: got 500.0, allowed is above 0 to 100 (or a share up to 1)"),
+    (("up", "--config", "agents.yaml"), "agent panelist_1: nowhere.yaml: no such file"),
+]
+
+
+@pytest.mark.parametrize(("command", "why"), SETTINGS, ids=[" ".join(c)[:40] for c, _ in SETTINGS])
+def test_what_cannot_be_right_is_refused_before_anything_starts(
+    fresh: Front, command: tuple[str, ...], why: str
+) -> None:
+    (fresh.folder / "high.yaml").write_text("consensus: {threshold: 500}\n")
+    (fresh.folder / "agents.yaml").write_text("stack: {agents: [{queue: panelist_1, spec: nowhere.yaml}]}\n")
+    code, out, err = fresh.run(*command)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"parley: {why}"), err
+    assert not fresh.state.exists()
+
+
+def test_up_is_as_its_settings_file_says_and_others_are_told_what_differs(fresh: Front) -> None:
+    (fresh.folder / "up.yaml").write_text("consensus: {panel: 2}\nstack: {moderators: 2, copies: 2}\n")
+    up = fresh.start("up", "--config", "up.yaml", "--json")
+    try:
+        assert up.stdout is not None
+        running = json.loads(up.stdout.readline())
+        assert {"moderator-2", "panelist_2-2"} <= set(running["services"])
+        assert running["queues"] == ["panelist_1", "panelist_2", "analyst"]
+        assert fresh.state.stat().st_mode & 0o777 == 0o700
+        other = {"LLM_PROVIDER": "ollama", "LLM_MODEL": "some"}
+        code, _, err = fresh.run("ask", QUESTION, "--panel", "2", env=other)
+        assert code == 2
+        assert "panelist_1: model is extractive there, openai here" in err
+        client = ("--nats", running["url"], "--creds", running["credentials"]["panelist_1"])
+        code, _, err = fresh.run("ask", QUESTION, "--panel", "2", *client)
+        assert code == 2
+        assert err.endswith("is for 'panelist_1', of kind agent; wanted are a client's or an owner's\n")
+    finally:
+        up.terminate()
+        up.communicate(timeout=20)
+    fresh.assert_nothing_left()

@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from parley.text import clean, line
+from parley.text import clean, line, line_end
+from parley.transcript import limit_words
 
 HOSTILE = [
     ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
@@ -52,3 +53,32 @@ def test_markup_is_not_interpreted_and_no_escape_reaches_the_terminal() -> None:
     )
     console.print(Text(clean("[bold red]x[/] :skull: \x1b[2J \x9b1m")), soft_wrap=True)
     assert out.getvalue() == "[bold red]x[/] :skull: \\x1b[2J \\x9b1m\n"
+
+
+def test_what_is_too_long_is_cut_between_words() -> None:
+    text = "one two three four"
+    assert [line(text, n) for n in (18, 17, 14, 9, 8)] == [
+        text,
+        "one two three…",
+        "one two three…",
+        "one two…",
+        "one two…",
+    ]
+    assert line("unbreakable", 6) == "unbre…"
+    assert [line_end(text, n) for n in (18, 12, 9)] == [text, "…three four", "…four"]
+    assert line_end("unbreakable", 6) == "…kable"
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("budget.seconds: limit 10 s", "budget.seconds: the 10 s of the session were over"),
+        (
+            "budget.tokens: limit 100, used or reserved 60, the next turns may take 50",
+            "budget.tokens: limit 100; 60 are used or reserved, 50 is the most that the next turns may take",
+        ),
+        ("something else", "something else"),
+    ],
+)
+def test_a_limit_is_told_in_words(what: str, words: str) -> None:
+    assert limit_words(what) == words

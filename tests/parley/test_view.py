@@ -1,8 +1,12 @@
 """The live view's figures: whose turn waits for nobody."""
 
+from typing import Any
+
+import msgspec
+
 from parley.view import Scene
 from schemas import log
-from schemas.post import Live
+from schemas.post import Live, Post
 from schemas.wire import encode
 from tests.coordinator.consensus_play import Play
 
@@ -48,3 +52,23 @@ def test_it_is_the_queue_that_counts_and_not_the_seats_name() -> None:
     scene.entry(text)
     scene.workers(frozenset({"panelist_1", "elsewhere", "panelist_3"}))
     assert states(scene) == {"panelist_1": "queued", "panelist_2": "queued", "panelist_3": "queued"}
+
+
+def test_an_older_turns_reply_does_not_overwrite_what_a_seat_does_now() -> None:
+    scene = Scene()
+    scene.live(Live(session="s", seat="analyst", turn="9-1", state="thinking"))
+    scene.live(Live(session="s", seat="analyst", turn="5-0", state="done"))
+    assert states(scene) == {"analyst": "thinking"}
+    said: dict[str, Any] = {
+        "session": "s",
+        "channel": "public",
+        "k": 0,
+        "n": 0,
+        "at_ns": 0,
+        "seat": "analyst",
+        "kind": "analysis",
+    }
+    scene.post(Post(**said, transition=9, round=1, body=msgspec.Raw(b"{}")))
+    assert states(scene) == {"analyst": "thinking"}, "the turn was asked with the post"
+    scene.post(Post(**said, transition=12, round=1, body=msgspec.Raw(b"{}")))
+    assert states(scene) == {"analyst": "answered"}
