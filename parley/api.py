@@ -288,5 +288,4 @@ async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["
     except BusError as error:
         raise Unreachable(str(error)) from error
     async with connection:
-        owner = credentials.kind == OWNER_KIND
-        yield Client(connection, credentials.user, url=connection.url, patience_s=patience_s, owner=owner)
+        yield Client(connection, credentials.user, url=connection.url, patience_s=patience_s)

@@ -58,10 +58,8 @@ class Client:
         How long a moderator is waited for.
     """
 
-    def __init__(
-        self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0, owner: bool = False
-    ) -> None:
-        self.owner = owner
+    def __init__(self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0) -> None:
+        self.owner = connection.credentials.kind == OWNER_KIND
         """Whether it may ask for sessions, logs and workers."""
         self._connection = connection
         self._user = user
@@ -97,8 +95,7 @@ class Client:
 
     async def cancel(self, sid: str, reason: str = "") -> None:
         """End a session. Raises as `open`; Refusal also where it is not open."""
-        owner = self._connection.credentials.kind == OWNER_KIND
-        await self._submit(sid, CancelSession(reason=reason), OWNER if owner else CLIENT)
+        await self._submit(sid, CancelSession(reason=reason), OWNER if self.owner else CLIENT)
 
     async def _submit(self, sid: str, submission: Submission, channel: str = CLIENT) -> None:
         """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one

@@ -18,8 +18,9 @@ from parley import asking, keys, records
 from parley.api import Parley
 from parley.errors import BadInput, Interrupted, ParleyError, Refusal, Unreachable
 from parley.records import Record
+from parley.served import check_models
 from parley.settings import Settings
-from parley.stack import OTHER, OWNER, Lease, Order, Running, check_models, default_state, panel, remembered, rows_of
+from parley.stack import OTHER, OWNER, Lease, Order, Running, default_state, panel, remembered, rows_of
 from parley.view import choose
 from schemas.post import SessionRow
 from schemas.result import Result

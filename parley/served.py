@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from parley.errors import BadInput
+
 if TYPE_CHECKING:
     from parley.stack import AgentRow
 
@@ -35,6 +37,33 @@ def served(rows: "Sequence[AgentRow]", environment: Mapping[str, str]) -> tuple[
 
     full = over_file(environ=environment)
     return tuple(Served(queue=row.queue, facts=_resolved(row, full)) for row in rows)
+
+
+def check_models(rows: "tuple[AgentRow, ...]") -> None:
+    """Refuse a panel whose models cannot be made, before anything starts.
+
+    Where nothing names a model there is nothing to check, and the check's imports are not paid.
+
+    Raises
+    ------
+    BadInput
+        The agent, and what is wrong: an unknown provider, a missing key and its variable, a field of its file.
+    """
+    from parley.stack import names_models
+
+    if not names_models(rows):
+        return
+    from agents.llm import ModelError
+    from agents.specs import SpecError
+    from parley import services
+
+    for row in rows:
+        try:
+            spec = services.spec_of(row)
+            if ":" not in spec.model:  # a module of the operator's is loaded where it runs
+                services.model_of(spec)
+        except (SpecError, ModelError) as error:
+            raise BadInput(f"agent {row.queue}", str(error)) from error
 
 
 def differences(wanted: Sequence[Served], there: Sequence[Served]) -> list[str]:

@@ -143,31 +143,6 @@ def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os
     return Path(".env").is_file() or any("LLM_" in name for name in environment)
 
 
-def check_models(rows: tuple[AgentRow, ...]) -> None:
-    """Refuse a panel whose models cannot be made, before anything starts.
-
-    Where nothing names a model there is nothing to check, and the check's imports are not paid.
-
-    Raises
-    ------
-    BadInput
-        The agent, and what is wrong: an unknown provider, a missing key and its variable, a field of its file.
-    """
-    if not names_models(rows):
-        return
-    from agents.llm import ModelError
-    from agents.specs import SpecError
-    from parley import services
-
-    for row in rows:
-        try:
-            spec = services.spec_of(row)
-            if ":" not in spec.model:  # a module of the operator's is loaded where it runs
-                services.model_of(spec)
-        except (SpecError, ModelError) as error:
-            raise BadInput(f"agent {row.queue}", str(error)) from error
-
-
 def default_state() -> Path:
     """$PARLEY_STATE, or `parley` in $XDG_STATE_HOME, or `~/.local/state/parley`."""
     given = os.environ.get("PARLEY_STATE")
@@ -285,6 +260,8 @@ class Lease:
 
     def _check(self) -> None:
         if not self._any_stack:
+            from parley.served import check_models
+
             check_models(self._stack.agents)
 
     def _enter(self) -> Self:

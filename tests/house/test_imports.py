@@ -69,7 +69,8 @@ def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     extras = ["uvloop", "embeddings", "export"] + ([] if folders == PACKAGES else ["dev"])
     wanted = project["dependencies"] + [d for e in extras for d in project["optional-dependencies"][e]]
     declared = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
-    declared |= {"nkeys", "referencing"}  # nats-py[nkeys] and jsonschema bring them, and speak in their types
+    # nats-py[nkeys], jsonschema and pydantic bring them, and speak in their types
+    declared |= {"nkeys", "referencing", "pydantic-core"}
     used = {n.partition(".")[0] for _, tree in sources(*folders) for n in imported(tree)}
     foreign = used - sys.stdlib_module_names - {*PACKAGES, "benchmarks", "deploy", "tests"}
     known = packages_distributions()

@@ -209,6 +209,11 @@ async def test_sessions_and_logs_are_the_owners(front: parley.Parley, lease: Lea
     assert await front.client.log(session.sid, 3) == entries[3:]
     async with parley.connect(lease.url, lease.credentials("client"), patience_s=5) as p:
         assert (await p.ask("theirs")).status == "finished"
+        with pytest.raises(
+            parley.BadInput, match="logs are read by owners; the credentials of 'client' are a client's"
+        ):
+            await p.client.log(session.sid)
+        p.client.owner = True  # whoever claims it is refused by the broker
         with pytest.raises(parley.Refusal, match="does not allow"):
             await p.client.log(session.sid)
 

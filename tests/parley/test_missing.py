@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from parley import records
+from parley.records import Record
+from parley.turns import Turns
+from tests.coordinator.consensus_play import Play, says
 from tests.parley.support import QUESTION, Front
 
 pytestmark = [pytest.mark.slow]
@@ -74,3 +78,21 @@ def test_a_record_with_a_gap_or_without_its_end_says_so(front: Front, asked: tup
     code, _, err = front.run("replay", str(file), "--set", "consensus.panel=5")
     assert code == 2
     assert err.startswith("parley: consensus.panel: it acts before the first event")
+
+
+def test_flags_of_a_reply_stand_beside_it_and_a_failed_seat_says_why() -> None:
+    play = Play()
+    play.reply("panelist_1", says("A"), flags=("repaired", "cut"))
+    play.reply("panelist_2", says("A"))
+    play.fail("panelist_3")
+    play.score(95.0)
+    play.synthesize("A")
+    record = Record(sid=play.result.session, entries=tuple(bytes(e).decode() for e in play.log))
+    lines = list(records.show(record))
+    said = next(i for i, text in enumerate(lines) if text.startswith("  panelist_1 ("))
+    after = lines[said + 1 : next(i for i, text in enumerate(lines) if text.startswith("  panelist_2 ("))]
+    assert "      flags of this reply: repaired, cut" in after
+    assert sum("flags of this reply" in text for text in lines) == 1
+    why = next(f["why"] for f in Turns(records.entries_of(record)).failures)
+    assert f"  panelist_3 is missing: {why}" in lines
+    assert f"2 of 3 seats; panelist_3 missing: {why}" in lines
