@@ -86,9 +86,10 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
     code, out, _ = front.run("explain", str(file))
     assert code == 0
     assert "threshold of 90" in out
-    parted = front.json("replay", str(file), "--set", "consensus.threshold=0.05", "--json")
+    parted = front.json("replay", str(file), "--set", "consensus.threshold=100", "--json")
     assert parted["n"] is not None
-    assert parted["stop"] == "threshold"
+    assert (parted["recorded"][-1], parted["this"][-1]) == ("asks round 1 (synthesize)", "asks round 2 (revise)")
+    assert parted["stop"] is None, "the record carries it no further"
     code, out, _ = front.run("sessions", "export", str(file), "--format", "markdown")
     assert code == 0
     assert out.startswith(f"# Session {sid}")
