@@ -59,7 +59,7 @@ schemas: $(STAMP)
 	$(BIN)/python -m schemas.export
 
 # Needs uv. Names no index: whatever the caller's configuration says is used, and the hashes hold.
-COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" pyproject.toml
 lock:
 	$(COMPILE) --extra uvloop --extra dev -o requirements.lock >/dev/null

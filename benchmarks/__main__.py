@@ -1,4 +1,4 @@
-"""The bench: `python -m benchmarks [--quick] [--json FILE] [PART ...]`; parts are floors, debates, start, memory.
+"""The bench: `python -m benchmarks [--quick] [--json FILE] [floors|debates|start|memory|client ...]`.
 
 Every figure is printed beside a floor that was taken in the same run, since ratios hold from machine to machine and
 rates do not. A target that was missed is marked, and does not fail the run.
@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import around, bare, report
+from benchmarks import around, bare, model_client, report
 from benchmarks.bare_worker import loop_factory
 from benchmarks.debates import Case, Run, bench, stack
 from benchmarks.report import Figures
 
-PARTS = ("floors", "debates", "start", "memory")
+PARTS = ("floors", "debates", "start", "memory", "client")
 LATENCY_S = 0.05
 
 
@@ -79,6 +79,11 @@ async def memory(quick: bool, figures: Figures) -> None:
     figures.open = await around.open_sessions(around.OPEN // 2 if quick else around.OPEN)
 
 
+async def client(quick: bool, figures: Figures) -> None:
+    """The model client, 100 callers, beside aiohttp on the same stub."""
+    figures.client = await asyncio.to_thread(model_client.measure, calls=1_000 if quick else model_client.CALLS)
+
+
 def main() -> int:
     """Run what was asked for; 0 unless something broke."""
     parser = argparse.ArgumentParser(
@@ -93,7 +98,7 @@ def main() -> int:
             parser.error(f"no part {part}; parts are {', '.join(PARTS)}")
     figures = Figures(machine=report.machine())
     print(report.machine_text(figures.machine), flush=True)
-    run: dict[str, Any] = {"floors": floors, "debates": debates, "start": start, "memory": memory}
+    run: dict[str, Any] = {"floors": floors, "debates": debates, "start": start, "memory": memory, "client": client}
     for part in given.parts or PARTS:
         print(f"... {part}", file=sys.stderr, flush=True)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:

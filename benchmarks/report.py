@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks import model_client
 from benchmarks.around import FirstTurn, Open
 from benchmarks.debates import Case, Run
 from benchmarks.processes import Memory
@@ -35,6 +36,7 @@ class Figures(msgspec.Struct, kw_only=True):
     first_turn: FirstTurn | None = None
     memory: dict[str, Memory] = {}
     open: Open | None = None
+    client: list[model_client.Figure] = []
     missing: dict[str, str] = {}
     """What could not be measured, and why."""
 
@@ -204,11 +206,22 @@ def text(f: Figures) -> str:
             "",
             f"{f.open.sessions:,} open sessions take {f.open.bytes_a_session / 1e3:.1f} kB each in the moderator",
         ]
+    lines += _client_lines(f)
     lines += [f"not measured: {name}: {why}" for name, why in f.missing.items()]
     rows = targets(f)
     lines += ["", "targets"] if rows else []
     lines += [f"  {'reached' if t.reached else 'MISSED ':<8} {t.what}: {t.got}, wanted {t.wanted}" for t in rows]
     return "\n".join(lines)
+
+
+def _client_lines(f: Figures) -> list[str]:
+    """The ways to call a model, beside the last of them that is a bare client."""
+    floor = next((c.cpu_us for c in f.client if c.way == "aiohttp alone"), 0.0)
+    lines = ["", "model client, 100 callers       CPU us/call             calls/s"] if f.client else []
+    for c in f.client:
+        ratio = f"{c.cpu_us / floor:5.1f}x" if floor else ""
+        lines.append(f"  {c.way:30}{c.cpu_us:9.0f} {ratio:>7} {c.calls_per_s:12.0f}")
+    return lines
 
 
 def _run_json(run: Run) -> dict[str, Any]:

@@ -464,6 +464,7 @@ async def test_the_worker_cancels_what_was_closed_while_it_was_away(bare: Engine
         return not worker._jobs
 
     await until(idle, 8.0)
+    assert len(journal(calls)) == 1
 
 
 async def test_turns_of_one_queue_and_round_share_a_message(tmp_path: Path) -> None:
