@@ -12,6 +12,7 @@ A key and an address belong to a provider: where a nearer level names another pr
 farther level is not taken over, and so never sent to a host that it is not for.
 """
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from dotenv import dotenv_values
 
 from agents.llm.base import ModelMisconfigured
 from agents.llm.presets import PRESETS, provider
-from agents.llm.secrets import Secret, key_from, variable
+from agents.llm.secrets import as_key, key_from, variable
 from agents.specs import AgentSpec
 
 WITHOUT_A_SERVER = ("extractive",)
@@ -151,7 +152,7 @@ class _Chosen:
             self._options["model"] = model
         if key := variable(f"{level}LLM_API_KEY", environ):
             self._drop("key_variable")
-            self._options["api_key"] = Secret(key)
+            self._options["api_key"] = as_key(f"{level}LLM_API_KEY", key)
         for name, option in _TEXTS.items():
             if value := get(name):
                 self._options[option] = value
@@ -201,6 +202,8 @@ def _number(name: str, text: str) -> float | int:
         value = float(text)
     except ValueError:
         raise ModelMisconfigured(f"{name}: got {text!r}, a number is wanted") from None
+    if not math.isfinite(value):
+        raise ModelMisconfigured(f"{name}: got {text!r}, a finite number is wanted")
     if name.endswith(("USD_PER_MILLION_INPUT", "USD_PER_MILLION_OUTPUT")) and value < 0:
         raise ModelMisconfigured(f"{name}: got {value:g}, a price is not negative")
     return int(value) if value == int(value) and abs(value) < 1e15 else value

@@ -22,7 +22,7 @@ from parley.interrupts import Interrupts
 from parley.ordering import in_order
 from parley.process import INTERRUPTED
 from parley.settings import Settings
-from parley.stack import OWNER, Lease, Stack, default_state
+from parley.stack import OWNER, Lease, Stack, default_state, read_running
 from parley.turns import Turns
 from parley.view import View, choose
 from schemas import log
@@ -137,14 +137,14 @@ async def front(
 
 
 def expected(settings: Settings, opening: OpenSession) -> Estimate | None:
-    """What the session may come to on the embedded stack, before anything starts; None on a bus that runs elsewhere.
+    """What the session may come to on a stack that is still to start; None where one runs: its workers say so.
 
     Raises
     ------
     BadInput
         It could not be opened on that stack; a model cannot be made.
     """
-    if settings.nats.url:
+    if settings.nats.url or read_running(settings.state or default_state()) is not None:
         return None
     return estimating.of(opening, panel.announced(panel.rows(settings)))
 

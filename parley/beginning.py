@@ -1,5 +1,6 @@
 """`parley init`: a folder to begin in: `.env`, a panel file, settings that name it, and an example with documents."""
 
+import shlex
 from pathlib import Path
 
 from parley.errors import BadInput
@@ -82,6 +83,12 @@ NEXT = (
     'parley ask "$(cat example/question.txt)" --evidence example/evidence --dry-run',
 )
 """What to run there."""
+
+
+def next_steps(folder: Path) -> list[str]:
+    """What to run from where the user stands."""
+    go = [] if folder.resolve() == Path.cwd() else [f"cd {shlex.quote(str(folder))}"]
+    return [*go, *NEXT]
 
 
 def texts() -> dict[str, str]:

@@ -387,9 +387,10 @@ def init(
 
         written = [str(path) for path in beginning.write(folder)]
         if json:
-            options.print_json({"written": written, "next": beginning.NEXT})
+            options.print_json({"written": written, "next": beginning.next_steps(folder)})
         else:
-            print("\n".join([*(f"wrote  {path}" for path in written), *(f"next   {text}" for text in beginning.NEXT)]))
+            steps = beginning.next_steps(folder)
+            print("\n".join([*(f"wrote  {path}" for path in written), *(f"next   {text}" for text in steps)]))
 
 
 def main() -> None:

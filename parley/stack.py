@@ -140,7 +140,7 @@ def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os
     """Whether a row, the environment or `.env` may name another model than the extractive one."""
     if any(row.spec or row.model not in ("", "extractive") for row in rows):
         return True
-    return Path(".env").is_file() or any("LLM_" in name for name in environment)
+    return Path(".env").is_file() or any("LLM_" in name or name.endswith("ENCODER") for name in environment)
 
 
 def default_state() -> Path:

@@ -11,6 +11,7 @@ _LOOKS_LIKE_A_KEY = re.compile(
     r"\b(?:sk|pk|rk|key|gsk|xai|glm)-[\w*.-]{4,}|\bAIza[\w*-]{8,}|\bBearer\s+\S+|\beyJ[\w-]+\.[\w.-]+", re.I
 )
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.I)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
@@ -74,9 +75,24 @@ def variable(name: str, environ: Mapping[str, str]) -> str:
     return text
 
 
+def as_key(name: str, value: str) -> Secret:
+    """A variable's value as a key. Raises ModelMisconfigured where no header could carry it; the value is not shown."""
+    if not (value.isascii() and value.isprintable()) or " " in value:
+        raise ModelMisconfigured(f"{name}: a key has printable ASCII characters and no spaces; this has others")
+    return Secret(value)
+
+
 def key_from(names: Iterable[str], environ: Mapping[str, str]) -> Secret | None:
-    """The first of the variables that is set, as a key."""
+    """The first of the variables that is set, as a key.
+
+    Raises
+    ------
+    ModelMisconfigured
+        What stands there can be no key, or no variable's name: what was given is not repeated.
+    """
     for name in names:
+        if not _VARIABLE.fullmatch(name):
+            raise ModelMisconfigured("key_variable: the name of a variable is wanted, and not the key itself")
         if value := variable(name, environ):
-            return Secret(value)
+            return as_key(name, value)
     return None

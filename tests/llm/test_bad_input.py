@@ -50,6 +50,16 @@ BAD: dict[str, tuple[dict[str, str], str]] = {
         {"LLM_PROVIDER": "anthropic", "LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_TEMPERATURE": "1.5"},
         f"{WHO}options.temperature: got 1.5, allowed is 0 to 1",
     ),
+    "a price that is no number": (
+        {**LOCAL, "LLM_USD_PER_MILLION_INPUT": "nan", "LLM_USD_PER_MILLION_OUTPUT": "1"},
+        f"{WHO}LLM_USD_PER_MILLION_INPUT: got 'nan', a finite number is wanted",
+    ),
+    "a temperature without end": (
+        {**LOCAL, "LLM_TEMPERATURE": "inf"}, f"{WHO}LLM_TEMPERATURE: got 'inf', a finite number is wanted",
+    ),
+    "a key that no header can carry": (
+        {**OPENAI, "LLM_API_KEY": f"{KEY}é"}, f"{WHO}LLM_API_KEY: a key has printable ASCII characters",
+    ),
     "a key in the address": (
         {**LOCAL, "LLM_BASE_URL": f"http://me:{KEY}@127.0.0.1/v1"},
         f"{WHO}options.base_url: keys do not belong in an address; set LLM_API_KEY",
