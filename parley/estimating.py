@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from coordinator.admission import admit
-from coordinator.estimate import Amount, Estimate, estimate
+from coordinator.estimate import Amount, Estimate, SeatEstimate, estimate
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
 from parley.errors import BadInput
@@ -57,6 +57,9 @@ def words(found: Estimate) -> Iterator[str]:
     yield f"  budget:               {_budget(found.budget)}"
     if found.shortfall:
         yield f"  The budget does not hold one round: {found.shortfall}"
+    unpriced = [s.seat for s in found.seats if s.metered and not s.usd_per_million_input + s.usd_per_million_output]
+    if unpriced:
+        yield f"  Counted as free, since no price is known (or none is taken): {', '.join(map(line, unpriced))}"
 
 
 def table(found: Estimate) -> Iterator[str]:
@@ -65,9 +68,17 @@ def table(found: Estimate) -> Iterator[str]:
     yield ""
     yield f"  {'seat':14} {'model':24} {'USD per million tokens':>24} {'turns':>8}  most USD"
     for s in found.seats:
-        price = f"{s.usd_per_million_input:g} in, {s.usd_per_million_output:g} out" if s.metered else "not metered"
+        price = _price(s)
         turns = f"{s.least.turns} to {s.most.turns}"
         yield f"  {line(s.seat):14} {line(s.model, 24):24} {price:>24} {turns:>8}  {s.most.cost_usd:.4f}"
+
+
+def _price(s: SeatEstimate) -> str:
+    if not s.metered:
+        return "not metered"
+    if not s.usd_per_million_input and not s.usd_per_million_output:
+        return "free, or not known"
+    return f"{s.usd_per_million_input:g} in, {s.usd_per_million_output:g} out"
 
 
 def _amount(a: Amount) -> str:
