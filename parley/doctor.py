@@ -107,7 +107,7 @@ class _Doctor:
     async def examine(self) -> Report:
         await (self._remote() if self.settings.nats.url else self._embedded())
         roles = tuple(self._roles())
-        if self.workers is not None and self.settings.nats.url:
+        if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
             models = [_as_announced(w) for w in self.workers]
         else:
             models = list(await asyncio.gather(*(self._model(row) for row in self._rows())))
@@ -115,6 +115,14 @@ class _Doctor:
             ok=not self.missing, bus=self.bus, credentials=self.credentials, moderators=self.moderators, roles=roles,
             models=tuple(models), missing=tuple(self.missing),
         )  # fmt: skip
+
+    def _others(self, workers: Sequence[Announcement]) -> bool:
+        """Whether the stack that runs serves other models than these settings would: then its own are looked at."""
+        try:
+            mine = {a.queue: a.model for a in panel.announced(self._rows())}
+        except BadInput:
+            return False
+        return any(mine.get(w.queue, w.model) != w.model for w in workers)
 
     # -- the bus
     async def _remote(self) -> None:
