@@ -31,6 +31,9 @@ MODERATORS = "moderators"
 
 DAY_S = 86_400.0
 IN_PER_SUBJECT = 100
+IN_MESSAGES = 100_000
+IN_BYTES = 2**30
+"""What may wait in IN altogether: one author can name as many sessions as it likes."""
 ASIDE_MESSAGES = 10_000
 LOG_MAX_AGE_S = 90 * DAY_S
 """How long a session's log is kept, unless a setting says otherwise."""
@@ -74,6 +77,8 @@ def stream_configs(*, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "
             "subjects": [subjects.IN_ALL],
             "retention": "workqueue",
             "max_msgs_per_subject": IN_PER_SUBJECT,
+            "max_msgs": IN_MESSAGES,
+            "max_bytes": IN_BYTES,
             "discard": "new",
             "discard_new_per_subject": True,
             "sources": [

@@ -165,3 +165,15 @@ async def test_timers_survive_the_server(bus: Bus, dial: Dial, eventually: Event
     await eventually(lambda: fired(conn, "afterwards"))
     await eventually(lambda: fired(conn, "meanwhile"))
     assert [await fired(conn, sid) for sid in ("meanwhile", "afterwards")] == [1, 1]
+
+
+async def test_what_waits_in_in_is_bounded_altogether(dial: Dial) -> None:
+    """The limit of one subject does not bound an author that names ever new sessions."""
+    moderator = await dial("moderator")
+    await streams.ensure_streams(moderator)
+    config = (await moderator.api("STREAM.INFO.IN"))["config"]
+    assert (config["max_msgs"], config["max_bytes"], config["discard"]) == (
+        streams.IN_MESSAGES,
+        streams.IN_BYTES,
+        "new",
+    )
