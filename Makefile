@@ -9,10 +9,10 @@ STAMP := $(VENV)/.installed
 EXAMPLE ?= examples/rollout
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check unit serial bench chaos lint format diagrams schemas lock clean
+.PHONY: help install demo test check unit serial bench chaos results lint format diagrams schemas lock clean
 
 help:
-	@echo "make demo | test | bench | chaos | lint | format | diagrams | schemas | lock | clean"
+	@echo "make demo | test | bench | chaos | results | lint | format | diagrams | schemas | lock | clean"
 
 install: $(STAMP)
 
@@ -51,6 +51,10 @@ bench: $(STAMP)
 
 chaos: $(STAMP)
 	$(BIN)/python -m tests.chaos
+
+# docs/results.md, from recorded debates: python -m evaluation --data DIR where they are not in ../shared/data.
+results: $(STAMP)
+	$(BIN)/python -m evaluation
 
 diagrams: $(STAMP)
 	mkdir -p docs/diagrams

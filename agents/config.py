@@ -12,6 +12,7 @@ A key and an address belong to a provider: where a nearer level names another pr
 farther level is not taken over, and so never sent to a host that it is not for.
 """
 
+import io
 import math
 import os
 import re
@@ -19,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 
 from agents.llm.base import ModelMisconfigured
 from agents.llm.presets import PRESETS, provider
@@ -41,25 +42,55 @@ _NUMBERS = {
 }
 VARIABLES = ("LLM_PROVIDER", "LLM_MODEL", "LLM_API_KEY", "LLM_API_KEY_FILE", "LLM_BASE_URL", *_TEXTS, *_NUMBERS)
 """Every variable, without a prefix."""
+_OF_A_PROVIDER = tuple(name for name in VARIABLES if name.startswith(
+    ("LLM_MODEL", "LLM_API_KEY", "LLM_BASE_URL", "LLM_FAMILY", "LLM_STRUCTURED", "LLM_USD"))
+)  # fmt: skip
 
 
 def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment over the file `.env` in a folder.
 
+    Where the environment names another provider than the file does for the same prefix, what the file says of its own
+    provider (model, key, address) is not taken over.
+
     Raises
     ------
     ModelMisconfigured
-        The file cannot be read.
+        The file cannot be read, is not UTF-8, or has a line that is no assignment: its number, and never what stands
+        there, which may be a key.
     """
+    own = dict(os.environ if environ is None else environ)
     path = folder / ".env"
-    own = os.environ if environ is None else environ
     if not path.is_file():
-        return dict(own)
+        return own
+    found = _dotenv(path)
+    for name in (n for n in own if n.endswith("LLM_PROVIDER") and own[n].strip()):
+        wanted, there = own[name].strip().lower(), found.get(name, "").strip().lower()
+        if wanted != there and (there or wanted in WITHOUT_A_SERVER):
+            for belongs in _OF_A_PROVIDER:
+                found.pop(name.removesuffix("LLM_PROVIDER") + belongs, None)
+    return {**found, **own}
+
+
+def _dotenv(path: Path) -> dict[str, str]:
     try:
-        found = dotenv_values(path, interpolate=False, encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelMisconfigured(f".env cannot be read: {type(error).__name__}") from None
-    return {**{k: v for k, v in found.items() if v is not None}, **own}
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ModelMisconfigured(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ModelMisconfigured(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
+    found = {}
+    for binding in parse_stream(io.StringIO(text)):
+        said = binding.original.string
+        if binding.error or (binding.key is not None and binding.value is None):
+            blank = said[: len(said) - len(said.lstrip())].count("\n")
+            number = binding.original.line + blank
+            raise ModelMisconfigured(
+                f"{path}, line {number}: this is no assignment, wanted is NAME=value or # a comment"
+            )
+        if binding.key is not None:
+            found[binding.key] = binding.value or ""
+    return found
 
 
 def prefixes(queue: str, roles: tuple[str, ...]) -> tuple[str, ...]:
@@ -117,6 +148,7 @@ def _with_encoder(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     return spec if named is None else spec.model_copy(update={"options": {**spec.options, "encoder": named}})
 
 
+_SAYS = {"LLM_MODEL": "model to choose", "LLM_BASE_URL": "address"}
 _CHOOSING = ("LLM_PROVIDER", "LLM_MODEL", "LLM_BASE_URL")
 
 
@@ -141,6 +173,13 @@ class _Chosen:
             return environ.get(level + name, "").strip()
 
         new_provider, new_url = get("LLM_PROVIDER"), get("LLM_BASE_URL").rstrip("/")
+        if new_provider in WITHOUT_A_SERVER:
+            for name in ("LLM_MODEL", "LLM_BASE_URL"):
+                if get(name):
+                    raise ModelMisconfigured(
+                        f"{level}LLM_PROVIDER is {new_provider}, which has no {_SAYS[name]}, and {level}{name} names"
+                        " one: unset one of the two"
+                    )
         if new_provider:
             self._set_provider(f"{level}LLM_PROVIDER", new_provider)
         if new_url and new_url != self._options.get("base_url"):

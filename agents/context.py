@@ -45,6 +45,8 @@ class Other(msgspec.Struct, frozen=True, kw_only=True):
     """Number of the post, by which a brief refers to it."""
     kind: str
     round: int
+    channel: str = "public"
+    """Where it was said."""
     body: Any
     """Typed where the protocol knows the kind, else plain JSON values."""
 
@@ -120,7 +122,9 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = ()) -> Shown:
         brief=decode(turn.brief, kind.brief),
         reply=kind.reply,
         others=tuple(
-            Other(label=label(i), post=n, body=body(n), kind=posts[n].kind, round=posts[n].round)
+            Other(
+                label=label(i), post=n, body=body(n), kind=posts[n].kind, round=posts[n].round, channel=posts[n].channel
+            )
             for i, n in enumerate(turn.sees)
         ),
         own=None if turn.own is None else body(turn.own),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from nats.aio.msg import Msg
 
 from bus import subjects
+from bus.channels import PUBLIC
 from bus.connection import Connection
 from bus.errors import BusError, Denied, NoModerator
 from observability import tracing
@@ -57,7 +58,7 @@ class Line:
 
     async def documents(self, work: Work, turn: Turn, ids: tuple[str, ...]) -> Documents:
         """Documents by content hash, as many as fit one message. Raises BusError when nobody answered in time."""
-        subject = subjects.doc(work.channel, work.session)
+        subject = subjects.doc(PUBLIC, work.session)  # where they lie, whatever channel the reply belongs on
         data = encode(FetchDocuments(ids=ids))
         return decode((await self._ask(lambda _: subject, subjects.ANY, data, turn.deadline_ns)).data, Documents)
 

@@ -21,6 +21,7 @@ from agents.context import show
 from agents.documents import DocumentCache
 from agents.line import Line
 from agents.llm.base import Completion, Model, ModelError
+from agents.llm.computed import with_computed
 from agents.specs import AgentSpec
 from bus import subjects
 from bus.channels import ACCOUNT_OF_ROLE, CHANNELS, CONTROL, may_read, speaks_on
@@ -93,7 +94,7 @@ class Worker:
     ) -> None:
         self._connection = connection
         self._spec = spec
-        self._model = model
+        self._model = with_computed(model)
         self._metrics = metrics
         self._ack_wait_s = ack_wait_s
         self._drain_s = drain_s

@@ -15,9 +15,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agents import strict_yaml
 from bus.channels import ACCOUNT_OF_ROLE
 
 
@@ -72,8 +72,10 @@ def load(name_or_path: str) -> AgentSpec:
         raise SpecError(
             name_or_path, "", f"no such file, and no built-in agent (those are {names}, also with _1, _2 ...)"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(name_or_path, "", f"cannot be read: {error}") from error
+    except OSError as error:
+        raise SpecError(name_or_path, "", f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(name_or_path, "", f"is not UTF-8 text (byte {error.start})") from error
     return parse(text, name_or_path)
 
 
@@ -83,12 +85,12 @@ def parse(text: str, source: str = "agent file") -> AgentSpec:
     Raises
     ------
     SpecError
-        Not YAML, or a field that is missing, misspelt or out of range.
+        Not YAML, a key twice, or a field that is missing, misspelt or out of range.
     """
     try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SpecError(source, "", f"not YAML: {' '.join(str(error).split())}") from error
+        data = strict_yaml.read(text)
+    except strict_yaml.BadYaml as error:
+        raise SpecError(source, "", error.why) from error
     if not isinstance(data, dict):
         raise SpecError(source, "", "a mapping with the field queue is wanted")
     for key in data:

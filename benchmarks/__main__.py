@@ -1,4 +1,4 @@
-"""The bench: `python -m benchmarks [--quick] [--json FILE] [floors|debates|start|memory|client ...]`.
+"""The bench: `python -m benchmarks [--quick] [--json FILE] [floors|debates|start|memory|client|controller ...]`.
 
 Every figure is printed beside a floor that was taken in the same run, since ratios hold from machine to machine and
 rates do not. A target that was missed is marked, and does not fail the run.
@@ -16,11 +16,12 @@ from typing import Any
 import msgspec
 
 from benchmarks import around, bare, model_client, report
+from benchmarks import controller as maci
 from benchmarks.bare_worker import loop_factory
 from benchmarks.debates import Case, Run, bench, stack
 from benchmarks.report import Figures
 
-PARTS = ("floors", "debates", "start", "memory", "client")
+PARTS = ("floors", "debates", "start", "memory", "client", "controller")
 LATENCY_S = 0.05
 
 
@@ -84,6 +85,11 @@ async def client(quick: bool, figures: Figures) -> None:
     figures.client = await asyncio.to_thread(model_client.measure, calls=1_000 if quick else model_client.CALLS)
 
 
+async def controller(quick: bool, figures: Figures) -> None:
+    """MACI's controller, a round."""
+    figures.controller = await asyncio.to_thread(maci.measure)
+
+
 def main() -> int:
     """Run what was asked for; 0 unless something broke."""
     parser = argparse.ArgumentParser(
@@ -98,7 +104,10 @@ def main() -> int:
             parser.error(f"no part {part}; parts are {', '.join(PARTS)}")
     figures = Figures(machine=report.machine())
     print(report.machine_text(figures.machine), flush=True)
-    run: dict[str, Any] = {"floors": floors, "debates": debates, "start": start, "memory": memory, "client": client}
+    run: dict[str, Any] = {
+        "floors": floors, "debates": debates, "start": start, "memory": memory, "client": client,
+        "controller": controller,
+    }  # fmt: skip
     for part in given.parts or PARTS:
         print(f"... {part}", file=sys.stderr, flush=True)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:

@@ -16,7 +16,8 @@ from benchmarks.processes import Memory
 from bus.accounts import load_credentials
 from bus.connection import connect
 from parley.client import Client
-from parley.stack import OWNER, Lease, Stack, panel
+from parley.rows import panel
+from parley.stack import OWNER, Lease, Stack
 from schemas.log import Entry, Replied
 from schemas.wire import decode
 

@@ -17,7 +17,8 @@ from bus.accounts import load_credentials
 from bus.channels import CLIENT, CONTROL
 from bus.connection import Connection, connect
 from parley.client import Client
-from parley.stack import OWNER, AgentRow, Lease, Stack
+from parley.rows import AgentRow
+from parley.stack import OWNER, Lease, Stack
 from schemas.log import Entry, Replied
 from schemas.post import Post
 from schemas.result import Result

@@ -9,6 +9,8 @@ there are left out, and said to be.
 """
 
 import argparse
+import asyncio
+import atexit
 import csv
 import json
 import os
@@ -44,6 +46,12 @@ Like = Callable[[str, str], float]
 Pair = tuple[str, str, str]
 """(one text, the other, kind)"""
 GRADES = {"reworded": 2, "same": 2, "related": 1, "unrelated": 0}
+
+
+_RUNNER = asyncio.Runner()
+atexit.register(_RUNNER.close)
+run = _RUNNER.run
+"""One event loop for all: making one costs as much as encoding a text."""
 
 
 # ---------------------------------------------------------------- pairs
@@ -153,7 +161,7 @@ def routed(encoder: Encoder | None, like: Like, data: Path) -> float:
     if encoder is None:
         nearest = [max(range(len(known)), key=lambda i: like(text, known[i][0])) for text, _ in asked]
     else:
-        rows = encoder.encode([text for text, _ in asked]) @ encoder.encode([text for text, _ in known]).T
+        rows = run(encoder.encode([text for text, _ in asked])) @ run(encoder.encode([text for text, _ in known])).T
         nearest = [int(i) for i in rows.argmax(1)]
     return sum(known[i][1] == intent for i, (_, intent) in zip(nearest, asked, strict=True)) / len(asked)
 
@@ -164,13 +172,13 @@ def cost(own: dict[str, Any]) -> dict[str, float]:
     before = psutil.Process().memory_info().rss
     started = time.perf_counter()
     encoder = _encoder(own)
-    encoder.encode(["warm"])
+    run(encoder.encode(["warm"]))
     load_s = time.perf_counter() - started
     rates = []
     for part in (texts[:70], texts[70:140], texts[140:]):
         started = time.perf_counter()
         for text in part:
-            encoder.encode([text])
+            run(encoder.encode([text]))
         rates.append(len(part) / (time.perf_counter() - started))
     return {"load_s": load_s, "mb": (psutil.Process().memory_info().rss - before) / 1e6, "rate": max(rates)}
 
@@ -192,13 +200,13 @@ def measures(named: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Like, Encod
     for own in named:
         try:
             encoder = _encoder(own)
-            encoder.encode(["warm"])
+            run(encoder.encode(["warm"]))
         except EncoderError as error:
             print(f"left out: {own['name']}: {error.why}", file=sys.stderr)
             continue
 
         def like(a: str, b: str, encoder: Encoder = encoder) -> float:
-            return by_encoder(encoder, a, (b,))[0]
+            return run(by_encoder(encoder, a, (b,)))[0]
 
         yield f"{own['name']}: {encoder.name}", like, encoder, own, limits.duplicate_at_encoder
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks import controller as maci
 from benchmarks import model_client
 from benchmarks.around import FirstTurn, Open
 from benchmarks.debates import Case, Run
@@ -17,6 +18,7 @@ from benchmarks.processes import Memory
 from bus.embedded import find_server, version_of
 
 CPU_US, SHARE, TIMES, FIRST_TURN_S, HELP_S, PROCESS_MB, SESSION_KB = 300.0, 0.60, 2.0, 1.5, 0.3, 80.0, 30.0
+CONTROLLER_US = 300.0
 """The targets."""
 
 
@@ -37,6 +39,7 @@ class Figures(msgspec.Struct, kw_only=True):
     memory: dict[str, Memory] = {}
     open: Open | None = None
     client: list[model_client.Figure] = []
+    controller: list[maci.Figure] = []
     missing: dict[str, str] = {}
     """What could not be measured, and why."""
 
@@ -183,6 +186,9 @@ def targets(f: Figures) -> list[Target]:
         at_most(f"memory of a process (the largest: {name})", most, PROCESS_MB, " MB")
     if f.open and f.open.bytes_a_session is not None:
         at_most("memory of an open session in the moderator", f.open.bytes_a_session / 1e3, SESSION_KB, " kB")
+    for figure in f.controller:
+        if figure.what == maci.ADAPTIVE:
+            at_most("a round of MACI's controller, 8 agents, 100 outcomes", round(figure.us), CONTROLLER_US, " us")
     return found
 
 
@@ -207,6 +213,7 @@ def text(f: Figures) -> str:
             f"{f.open.sessions:,} open sessions take {f.open.bytes_a_session / 1e3:.1f} kB each in the moderator",
         ]
     lines += _client_lines(f)
+    lines += ["", *maci.lines(f.controller)] if f.controller else []
     lines += [f"not measured: {name}: {why}" for name, why in f.missing.items()]
     rows = targets(f)
     lines += ["", "targets"] if rows else []

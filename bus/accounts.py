@@ -119,6 +119,13 @@ def write_private(path: Path, data: bytes) -> None:
     draft.replace(path)
 
 
+def rewrite_private(path: Path, data: bytes) -> None:
+    """Write a file anew, with mode 600, and keep it the same file: a container that has it mounted sees the change."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(data)
+
+
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
@@ -219,10 +226,6 @@ def publics(keys: Mapping[str, Credentials]) -> dict[str, str]:
 # -- what each row may do
 
 
-def _readable(account: str) -> list[str]:
-    return [c.name for c in channels.CHANNELS.values() if account in c.readers]
-
-
 def _writable(account: str) -> list[str]:
     return [c.name for c in channels.CHANNELS.values() if account in c.writers]
 
@@ -243,7 +246,7 @@ def _acks(queue: str) -> str:
 def _services(user: User) -> dict[str, str]:
     """Subjects of CORE that the user may ask on -> how many answers one question has (Singleton or Stream)."""
     asked: list[str] = []
-    for name in _readable(user.account):
+    for name in channels.readable_by(user.account):
         asked += [subjects.read_of(name), subjects.doc_of(name)]
     for name in _writable(user.account):
         if name == channels.CLIENT:
@@ -273,7 +276,7 @@ def _live(user: User) -> list[str]:
 
 def _heard(user: User) -> list[str]:
     """Streams of CORE that the user may hear."""
-    heard = [subjects.channel_all(name) for name in _readable(user.account)]
+    heard = [subjects.channel_all(name) for name in channels.readable_by(user.account)]
     return [*heard, subjects.CALL] if user.kind == AGENT else heard
 
 
@@ -289,7 +292,7 @@ def permissions(user: User, users: Iterable[User] = ()) -> dict[str, Any]:
             "publish": {"allow": [*everything, "$JS.ACK.>", "_R_.>", *inboxes]},
             "subscribe": {"allow": [subjects.ALL, "$SRV.>", inbox]},
         }
-    live = [subjects.live_all(name) for name in _readable(user.account)]
+    live = [subjects.live_all(name) for name in channels.readable_by(user.account)]
     return {
         "publish": {"allow": [*_services(user), *_live(user)]},
         "subscribe": {"allow": [inbox, *_heard(user), *live]},
@@ -306,6 +309,24 @@ Grants = dict[tuple[str, str, str], set[str]]
 def broker_account(user: User) -> str:
     """The account that the broker keeps this user in: its group's in CORE and SYS, else one of its own."""
     return user.account if user.account in (channels.CORE, SYS) else f"{user.account}:{subjects.escape(user.name)}"
+
+
+def asker(headers: Mapping[str, str] | None) -> str:
+    """The account that a request for history or documents came from, as the server says; empty inside CORE.
+
+    The server writes this header itself, over whatever the asker put there.
+    """
+    said = (headers or {}).get("Nats-Request-Info")
+    if not said:
+        return ""
+    try:
+        return msgspec.json.decode(said, type=_Info).acc
+    except (msgspec.DecodeError, UnicodeError):
+        return ""
+
+
+class _Info(msgspec.Struct):
+    acc: str = ""
 
 
 def _grants(users: Iterable[User]) -> Grants:
@@ -342,6 +363,8 @@ def _accounts(users: tuple[User, ...], keys: Mapping[str, str]) -> dict[str, Any
     for user in users:
         row = {"nkey": keys[user.name], "permissions": permissions(user, users)}
         accounts[broker_account(user)]["users"].append(row)
+    told = {of(name) for name in channels.CHANNELS for of in (subjects.read_of, subjects.doc_of)}
+    """History and documents name no author: there the server tells moderators who asks (`asker`)."""
     for (owner, kind, subject), importers in sorted(_grants(users).items()):
         sort = "stream" if kind == "heard" else "service"
         export: dict[str, Any] = {sort: subject, "accounts": sorted(importers)}
@@ -349,7 +372,10 @@ def _accounts(users: tuple[User, ...], keys: Mapping[str, str]) -> dict[str, Any
             export["response_type"] = kind
         accounts[owner]["exports"].append(export)
         for account in sorted(importers):
-            accounts[account]["imports"].append({sort: {"account": owner, "subject": subject}})
+            taken: dict[str, Any] = {sort: {"account": owner, "subject": subject}}
+            if subject in told:
+                taken["share"] = True
+            accounts[account]["imports"].append(taken)
     return accounts
 
 
@@ -403,3 +429,30 @@ def render(
         **(extra or {}),
     }
     return json.dumps(config, indent=2) + "\n"
+
+
+def without(config: Mapping[str, Any], public: str) -> dict[str, Any]:
+    """A rendered configuration without the user of this public key; an account that is empty then goes too, with all
+    that it gave and took.
+
+    Raises
+    ------
+    BadTable
+        No user has this key.
+    """
+    kept = {
+        name: {**account, "users": [u for u in account["users"] if u["nkey"] != public]}
+        for name, account in config["accounts"].items()
+    }
+    if kept == config["accounts"]:
+        raise BadTable("no user of the configuration has this key")
+    gone = {name for name, account in kept.items() if not account["users"] and name not in (channels.CORE, SYS)}
+    for name in gone:
+        del kept[name]
+    for account in kept.values():
+        exports = [{**e, "accounts": [a for a in e["accounts"] if a not in gone]} for e in account["exports"]]
+        account["exports"] = [e for e in exports if e["accounts"]]
+        account["imports"] = [
+            i for i in account["imports"] if (i.get("service") or i.get("stream"))["account"] not in gone
+        ]
+    return {**config, "accounts": kept}

@@ -13,9 +13,16 @@ CORE = "CORE"
 CLIENTS = "CLIENTS"
 PANEL = "PANEL"
 HELPERS = "HELPERS"
-AGENT_ACCOUNTS = (PANEL, HELPERS)
+PRO = "PRO"
+CON = "CON"
+JUDGE = "JUDGE"
+AGENT_ACCOUNTS = (PANEL, HELPERS, PRO, CON, JUDGE)
 
 PUBLIC = "public"
+SCORES = "scores"
+TEAM_PRO = "team_pro"
+TEAM_CON = "team_con"
+JUDGE_NOTES = "judge_notes"
 CONTROL = "control"
 CLIENT = "client"
 OWNER = "owner"
@@ -30,13 +37,19 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     writers: frozenset[str] = frozenset()
 
 
-_ALL = frozenset({CLIENTS, PANEL, HELPERS})
+_ALL = frozenset({CLIENTS, *AGENT_ACCOUNTS})
 
 CHANNELS: dict[str, Channel] = {
     c.name: c
     for c in (
-        Channel(name=PUBLIC, readers=_ALL, writers=frozenset({PANEL, HELPERS})),
+        # The first channel that an account writes is the one that it speaks on.
+        Channel(name=PUBLIC, readers=_ALL, writers=frozenset(AGENT_ACCOUNTS)),
         Channel(name=CONTROL, readers=_ALL),
+        # What judges made of arguments, and those that a gate refused: for whoever watches, never for who argues.
+        Channel(name=SCORES, readers=frozenset({CLIENTS, HELPERS, JUDGE})),
+        Channel(name=TEAM_PRO, readers=frozenset({PRO}), writers=frozenset({PRO})),
+        Channel(name=TEAM_CON, readers=frozenset({CON}), writers=frozenset({CON})),
+        Channel(name=JUDGE_NOTES, readers=frozenset({JUDGE}), writers=frozenset({JUDGE})),
         Channel(name=CLIENT, writers=frozenset({CLIENTS})),
         Channel(name=OWNER),
         Channel(name=TIMER),
@@ -48,6 +61,9 @@ MAY_SUBMIT: dict[str, tuple[type, ...]] = {
     OWNER: (CancelSession,),
     TIMER: (TimerDue,),
     PUBLIC: (Reply, Speak),
+    TEAM_PRO: (Reply,),
+    TEAM_CON: (Reply,),
+    JUDGE_NOTES: (Reply,),
 }
 """Channel -> what may be submitted through it. A pair that is absent is refused."""
 
@@ -56,7 +72,11 @@ ACCOUNT_OF_ROLE: dict[str, str] = {
     "analyst": HELPERS,
     "answerer": PANEL,
     "critic": PANEL,
-    "judge": HELPERS,
+    "debater": PANEL,
+    "pro": PRO,
+    "con": CON,
+    "audience": PANEL,
+    "judge": JUDGE,
     "helper": HELPERS,
 }
 """The account that a role's workers live in."""
@@ -66,6 +86,17 @@ def may_read(account: str, channel: str) -> bool:
     """Whether participants of the account may read the channel."""
     row = CHANNELS.get(channel)
     return row is not None and account in row.readers
+
+
+def readable_by(account: str) -> tuple[str, ...]:
+    """The channels that participants of the account may read."""
+    return tuple(row.name for row in CHANNELS.values() if account in row.readers)
+
+
+def may_write(account: str, channel: str) -> bool:
+    """Whether participants of the account submit through the channel."""
+    row = CHANNELS.get(channel)
+    return row is not None and account in row.writers
 
 
 def may_submit(channel: str, message: object) -> bool:

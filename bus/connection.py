@@ -201,6 +201,11 @@ class Connection:
         return self.nc.is_connected
 
     @property
+    def server_id(self) -> str:
+        """The server's name for itself."""
+        return str(self.nc._server_info.get("server_id", ""))
+
+    @property
     def max_size(self) -> int:
         """Bytes that payload and headers may have together."""
         return self.nc.max_payload - HEADROOM

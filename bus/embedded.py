@@ -40,6 +40,9 @@ GARBAGE = "50"
 """The server collects garbage twice as eagerly as Go's default, unless GOGC says otherwise. A fixed limit of memory
 (GOMEMLIMIT) saved more at first, and cost two and a half times the CPU once the store had grown up to it."""
 
+REVOKED = "revoked"
+"""File beside the configuration: public keys, one a line, that no configuration written there may know."""
+
 _GUARDIAN = 'read -r pid && { read -r word || kill -9 "$pid"; }'
 _LAUNCHER = 'read -r word && exec "$@" </dev/null'
 _POLL_S = 0.003
@@ -76,6 +79,21 @@ def find_server() -> str:
     if too_old:
         raise ServerTooOld(".".join(map(str, too_old)), ".".join(map(str, LEAST_VERSION)))
     raise ServerNotFound(("PATH", bundled))
+
+
+def forbid(folder: Path, public: str) -> None:
+    """Leave the user of this key out of every configuration that an EmbeddedServer writes in this folder."""
+    known = forbidden(folder)
+    if public not in known:
+        write_private(folder / REVOKED, "".join(f"{key}\n" for key in sorted({*known, public})).encode())
+
+
+def forbidden(folder: Path) -> frozenset[str]:
+    """The keys that were forbidden there."""
+    try:
+        return frozenset((folder / REVOKED).read_text().split())
+    except FileNotFoundError:
+        return frozenset()
 
 
 class EmbeddedServer:
@@ -223,8 +241,9 @@ class EmbeddedServer:
 
     def _write_config(self) -> None:
         extra = {"log_file": str(self.log_path), "ports_file_dir": str(self.folder), **self._extra}
+        gone = forbidden(self.folder)
         text = render(
-            self._users,
+            [u for u in self._users if self._keys.get(u.name) not in gone],
             self._keys,
             port=self.port or -1,
             store_dir=self.folder,  # the server adds jetstream/

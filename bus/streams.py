@@ -31,9 +31,10 @@ MODERATORS = "moderators"
 
 DAY_S = 86_400.0
 IN_PER_SUBJECT = 100
-IN_MESSAGES = 100_000
+IN_MESSAGES = 5_000
 IN_BYTES = 2**30
-"""What may wait in IN altogether: one author can name as many sessions as it likes."""
+"""What may wait in IN altogether: one author can name as many sessions as it likes, and timers wait behind it. A
+moderator takes some 2,500 a second; who is refused for want of room asks again."""
 ASIDE_MESSAGES = 10_000
 LOG_MAX_AGE_S = 90 * DAY_S
 """How long a session's log is kept, unless a setting says otherwise."""

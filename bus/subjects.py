@@ -157,6 +157,11 @@ def work_of_session(sid: str) -> str:
     return _join("work", "*", escape(sid), ">")
 
 
+def work_of_queue_and_session(queue: str, sid: str) -> str:
+    """All turns of one queue in one session."""
+    return _join("work", escape(queue), escape(sid), "*")
+
+
 def parse_work(subject: str) -> tuple[str, str, str]:
     """(queue, session, number)."""
     queue, sid, n = _parse(subject, "work", 3)
@@ -202,6 +207,11 @@ def channel(sid: str, name: str) -> str:
     return _join("ch", escape(sid), escape(name))
 
 
+def channels_of(sid: str) -> str:
+    """Every channel of one session."""
+    return _join("ch", escape(sid), "*")
+
+
 def channel_all(name: str) -> str:
     """One channel of every session: what an account imports."""
     return _join("ch", "*", escape(name))
@@ -237,6 +247,10 @@ def live_of(name: str, sid: str) -> str:
 def live_all(name: str) -> str:
     """Everything live of one channel: what an account imports."""
     return _join("live", escape(name), "*", "*")
+
+
+LIVE_ALL = _join("live", ">")
+"""Everything live."""
 
 
 # -- requests to moderators
@@ -286,6 +300,8 @@ def parse_check(subject: str) -> tuple[str, str, str, str]:
     return lane, channel, author, sid
 
 
+SAY_ALL = _join("say", ">")
+CHECK_ALL = _join("check", ">")
 READ_ALL = _join("read", "*", "*")
 DOC_ALL = _join("doc", "*", "*")
 FATE_ALL = _join("fate", "*", "*", "*")

@@ -102,29 +102,36 @@ def build_settings(protocol: Protocol, given: Mapping[str, Any]) -> Any:
         text = str(error)
         field = text.split("$.")[-1].rstrip("`") if "$." in text else text.split(":")[0]
         name = field if field.startswith(protocol.name) else f"{protocol.name}.{field}"
-        shown = f" (got {given[field]!r})" if field in given else ""
+        plain = isinstance(given.get(field), str | int | float | None)  # a whole format would say nothing
+        shown = f" (got {given[field]!r})" if field in given and plain else ""
         raise Inadmissible(name, text if text.startswith(name) else f"{name}: {text}{shown}") from error
 
 
 def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat, ...]) -> tuple[Document, ...]:
-    """Documents with their holders: those that name none go to all seats of the protocol's readers; where it has none,
-    to the seats of the first role in turn, or to all of them where there are fewer documents than seats.
+    """Documents with their holders: a holder that names a role stands for all its seats. Those that name none go to all
+    seats of the protocol's readers; where it has none, to the seats of the first role in turn, or to all of them where
+    there are fewer documents than seats.
 
     Raises
     ------
     Inadmissible
-        A document names a seat that is not there.
+        A document names a seat or a role that is not there.
     """
     names = {s.seat for s in seats}
+    holding = {s.role: tuple(t.seat for t in seats if t.role == s.role) for s in seats} | {n: (n,) for n in names}
     takers = [s.seat for s in seats if s.role in (protocol.readers or (protocol.roles[0].name,))]
     documents = tuple(
         msgspec.structs.replace(d, holders=tuple(takers)) if d.holders == (EVERYBODY,) else d for d in documents
     )
     for d in documents:
         for holder in d.holders:
-            if holder not in names:
+            if holder not in holding:
                 seated = ", ".join(sorted(names))
                 raise Inadmissible("evidence", f"evidence {d.name}: no seat {holder}; seats are {seated}")
+    documents = tuple(
+        msgspec.structs.replace(d, holders=tuple(dict.fromkeys(seat for h in d.holders for seat in holding[h])))
+        for d in documents
+    )
     undealt = [d for d in documents if not d.holders]
     out = []
     i = 0

@@ -9,7 +9,7 @@ from itertools import islice
 
 import msgspec
 
-from bus.channels import ACCOUNT_OF_ROLE, may_read, speaks_on
+from bus.channels import ACCOUNT_OF_ROLE, may_read, may_write, speaks_on
 from coordinator.machine import MachineError, Session
 from schemas import log
 from schemas.session import Seat
@@ -17,12 +17,14 @@ from schemas.turn import DocumentRef, Seen, Turn, Work
 
 
 class Leak(MachineError):
-    """A turn would show a seat a post of a channel that it may not read. Ours."""
+    """A turn would show a seat a post of a channel that it may not read, or have it speak where it may not. Ours."""
 
-    def __init__(self, seat: str, channel: str, post: int) -> None:
+    def __init__(self, seat: str, channel: str, post: int | None = None) -> None:
         self.seat = seat
         self.channel = channel
-        super().__init__(f"seat {seat} may not read channel {channel} (post {post})")
+        what = "speak on" if post is None else "read"
+        where = "" if post is None else f" (post {post})"
+        super().__init__(f"seat {seat} may not {what} channel {channel}{where}")
 
 
 class Sending(msgspec.Struct, frozen=True):
@@ -77,25 +79,25 @@ def build(
     if not any(isinstance(c, log.Ask) and turn_id(n, i) in session.turns for i, c in enumerate(commands)):
         return []
     seats = {s.seat: s for s in session.opened.seats}
-    groups: dict[tuple[str, int], list[tuple[int, log.Ask]]] = {}
+    groups: dict[tuple[str, int, str], list[tuple[int, log.Ask]]] = {}
     for index, ask in enumerate(commands):
         if isinstance(ask, log.Ask):
-            groups.setdefault((seats[ask.seat].queue, ask.round), []).append((index, ask))
+            place = (seats[ask.seat].queue, ask.round, channel_of(seats[ask.seat], ask))
+            groups.setdefault(place, []).append((index, ask))
     sendings = []
-    for (queue, round_), asks in groups.items():
+    for (queue, round_, channel), asks in groups.items():
         rest = iter(asks)
         while whole := list(islice(rest, turns_per_message)):
             # Grouped as they were first, whatever was answered since: one place in the log, one subject.
             part = [(i, a) for i, a in whole if turn_id(n, i) in session.turns]
             if not part:
                 continue
-            role = seats[part[0][1].seat].role
             work = Work(
                 session=session.sid,
                 protocol=session.opened.protocol,
                 question=session.question or session.opened.question,
                 round=round_,
-                channel=speaks_on(ACCOUNT_OF_ROLE[role]),
+                channel=channel,
                 lane=lane,
                 decided_ns=decided_ns,
                 reissued=reissued,
@@ -104,6 +106,20 @@ def build(
             )
             sendings.append(Sending(queue, turn_id(n, whole[0][0]), work))
     return sendings
+
+
+def channel_of(seat: Seat, ask: log.Ask) -> str:
+    """Where the reply to a turn is submitted.
+
+    Raises
+    ------
+    Leak
+        The seat's account does not write there.
+    """
+    account = ACCOUNT_OF_ROLE[seat.role]
+    if ask.channel and not may_write(account, ask.channel):
+        raise Leak(seat.seat, ask.channel)
+    return ask.channel or speaks_on(account)
 
 
 def _posts(session: Session, seats: dict[str, Seat], asks: list[log.Ask]) -> tuple[Seen, ...]:

@@ -19,6 +19,10 @@ class AskSeat(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     final: bool = False
     """The turn for which the ledger holds money back from the opening on."""
+    channel: str = ""
+    """Where the reply is submitted and its text is shown live; empty: the channel that the seat's account speaks on."""
+    window_s: float | None = None
+    """Seconds for this turn, where it has fewer than the session's turns have."""
 
 
 class SayOn(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +42,8 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     """A row of schemas.stops.STOPS."""
     certificate: Json
     """An object: the figures that the decision rests on."""
+    converged: bool = True
+    """False: not convergence, though its row may be (a plateau without agreement)."""
 
 
 class Rephrase(msgspec.Struct, frozen=True, kw_only=True):

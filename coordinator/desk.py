@@ -3,6 +3,7 @@
 import msgspec
 from nats.aio.msg import Msg
 
+from bus import subjects
 from bus.channels import PUBLIC
 from bus.log import Asides
 from coordinator.presence import Presence
@@ -73,7 +74,7 @@ class Desk:
             page.append(document)
         return Documents(documents=tuple(page))
 
-    async def fate(self, msg: Msg, _channel: str, author: str, sid: str) -> Fate:
+    async def fate(self, msg: Msg, channel: str, author: str, sid: str) -> Fate:
         """What became of a submission to IN: told to its author only."""
         cause = f"in:{decode(msg.data, AskFate).seq}"
         held = await self._sessions.look(sid, fresh=True)
@@ -85,7 +86,7 @@ class Desk:
         last = await self._asides.last(sid)
         if last is not None:
             aside = decode(last, Aside)
-            if aside.cause == cause:
+            if aside.cause == cause and aside.subject.startswith(subjects.inbox_by(channel, author)[:-1]):
                 return Fate(fate="aside", why=aside.why)
         return Fate(fate="pending")
 

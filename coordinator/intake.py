@@ -203,6 +203,6 @@ class Intake:
                 return opened
             except Inadmissible as error:
                 left = until - time.monotonic()
-                if left <= 0 or not error.field.startswith("seats"):
+                if left <= 0 or not error.worker:
                     raise
                 await self._presence.change(left)

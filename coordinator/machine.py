@@ -10,7 +10,7 @@ the submission behind it is refused with that text.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -42,6 +42,7 @@ from schemas.result import Result
 from schemas.result import Stop as StopReport
 from schemas.session import Seat
 from schemas.stops import STOPS
+from schemas.turn import Caps
 from schemas.wire import Json, Undecodable, decode, encode, raw
 
 __all__ = [
@@ -61,6 +62,7 @@ class Stopped(msgspec.Struct, frozen=True, kw_only=True):
 
     reason: str
     certificate: Json
+    converged: bool
     transition: int
 
 
@@ -168,7 +170,8 @@ def _on_timer(draft: "_Draft", event: log.TimerFired) -> None:
         if draft.turns.pop(turn.id, None) is None:
             continue  # withdrawn by what an earlier one led to
         draft.lose(turn)
-        draft.miss(turn, f"no reply within {draft.opened.turn_timeout_s:g} s")
+        seconds = draft.opened.turn_timeout_s if turn.ask.window_s is None else turn.ask.window_s
+        draft.miss(turn, f"no reply within {seconds:g} s")
 
 
 def _on_redelivered(draft: "_Draft", event: log.Redelivered) -> None:
@@ -183,7 +186,7 @@ def _on_redelivered(draft: "_Draft", event: log.Redelivered) -> None:
     draft.lose(turn)
     if short:
         del draft.turns[turn.id]
-        draft.miss(turn, f"the worker that had it was lost, and another try does not fit: {short}")
+        draft.miss(turn, f"the worker that had it was lost, and another try does not fit: {short}", short)
 
 
 def _on_cancelled(draft: "_Draft", event: log.Cancelled) -> None:
@@ -233,7 +236,10 @@ class _Draft:
     # -- looking
     def view(self) -> View:
         posts = tuple(self.posts)
-        return View(self.opened, self.session.settings, posts, len(posts), tuple(self.turns.values()), self.at_ns)
+        open_turns = tuple(self.turns.values())
+        return View(
+            self.opened, self.session.settings, posts, len(posts), open_turns, self.at_ns, self.ledger, self.affords
+        )
 
     def seat(self, seat: str) -> Seat:
         return next(s for s in self.opened.seats if s.seat == seat)
@@ -269,6 +275,13 @@ class _Draft:
         final = any(a.final for a in self.asks)
         what = shortfall(budget, self.ledger, self.reserved(final), more)
         return Unaffordable(what=what) if what else None
+
+    def affords(self, turns: Iterable[tuple[str, Caps]]) -> str:
+        """Which limit these turns together would pass; empty if they fit."""
+        if self.time_is_over():
+            return self.out_of_time().what
+        more = total(reservation(self.seat(seat), caps) for seat, caps in turns)
+        return shortfall(self.opened.budget, self.ledger, self.reserved(False), more)
 
     # -- doing
     def handle(self, event: Inner) -> None:
@@ -317,8 +330,10 @@ class _Draft:
         if self.stopped is not None:
             raise BrokenTable(f"stopped twice: {self.stopped.reason}, then {w.reason}")
         self.withdraw()
-        self.stopped = Stopped(reason=w.reason, certificate=w.certificate, transition=self.session.n)
-        converged = STOPS[w.reason].converged
+        converged = STOPS[w.reason].converged and w.converged
+        self.stopped = Stopped(
+            reason=w.reason, certificate=w.certificate, converged=converged, transition=self.session.n
+        )
         told = {"reason": w.reason, "converged": converged, "transition": self.session.n, "certificate": w.certificate}
         self.say("control", "stop", 0, raw(told))
 
@@ -331,21 +346,21 @@ class _Draft:
     def lose(self, turn: OpenTurn, times: int = 1) -> None:
         self.ledger = self.ledger.lose(reservation(self.seat(turn.ask.seat), turn.ask.caps), times)
 
-    def miss(self, turn: OpenTurn, why: str) -> None:
+    def miss(self, turn: OpenTurn, why: str, short: str = "") -> None:
         a = turn.ask
-        self.handle(Missed(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, why=why))
+        self.handle(Missed(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, why=why, short=short))
 
     def again(self, turn: OpenTurn, error: str) -> None:
         """A bad reply: a new turn with the error, as long as attempts, time and budget allow."""
         a = turn.ask
-        fits = not self.time_is_over() and not self.no_more(turn)
-        if fits and a.attempt < self.protocol.attempts(self.session.settings):
+        left = a.attempt < self.protocol.attempts(self.session.settings)
+        short = (self.out_of_time().what if self.time_is_over() else self.no_more(turn)) if left else ""
+        if left and not short:
             error = error[:_ERROR_CHARS]
-            self.commands.append(
-                msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, deadline_ns=self.deadline())
-            )
+            deadline = self.deadline() if a.window_s is None else a.deadline_ns
+            self.commands.append(msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, deadline_ns=deadline))
         else:
-            self.miss(turn, error)
+            self.miss(turn, error, short)
 
     def no_more(self, turn: OpenTurn) -> str:
         """Which limit one more turn like this would pass; empty if it fits."""
@@ -353,8 +368,9 @@ class _Draft:
         more = reservation(self.seat(a.seat), a.caps)
         return shortfall(self.opened.budget, self.ledger, self.reserved(a.final), more)
 
-    def deadline(self) -> int:
-        at = self.at_ns + int(self.opened.turn_timeout_s * 1e9)
+    def deadline(self, window_s: float | None = None) -> int:
+        seconds = self.opened.turn_timeout_s if window_s is None else min(window_s, self.opened.turn_timeout_s)
+        at = self.at_ns + int(seconds * 1e9)
         end = self.end_ns()
         return at if end is None else min(at, end)
 
@@ -371,7 +387,7 @@ class _Draft:
             protocol=self.protocol.name,
             status=row.status,
             outcome=outcome,
-            stop=StopReport(reason=row.reason, converged=row.converged, certificate=certificate),
+            stop=StopReport(reason=row.reason, converged=self.stopped.converged, certificate=certificate),
             rounds=rounds,
             usage=self.ledger.report(s.seat for s in self.opened.seats),
             duration_s=(self.at_ns - self.session.opened_ns) / 1e9,
@@ -380,12 +396,12 @@ class _Draft:
         self.commands.append(log.Close(status=row.status, reason=row.reason))
 
     def done(self) -> Taken:
-        deadline = self.deadline()
         for a in self.asks:
             self.commands.append(
                 log.Ask(
                     seat=a.seat, kind=a.kind, round=a.round, brief=a.brief, sees=a.sees, own=a.own, caps=a.caps,
-                    deadline_ns=deadline, stream=a.stream, final=a.final,
+                    deadline_ns=self.deadline(a.window_s), stream=a.stream, final=a.final, channel=a.channel,
+                    window_s=a.window_s,
                 )
             )  # fmt: skip
         for i, command in enumerate(self.commands):

@@ -19,6 +19,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from bus import streams, subjects
+from bus.accounts import asker
 from bus.channels import may_submit
 from bus.connection import Connection
 from bus.errors import BusError, PayloadTooLarge
@@ -163,9 +164,8 @@ class Moderator:
             except subjects.BadSubject as error:
                 self._spawn(self._answer(msg, Answer(verdict="refused", why=str(error))))
                 return
-            # The author where the subject names one; else the channel, which is as far as the broker tells readers
-            # apart.
-            who = ".".join(parts[1:-1]) or parts[0]
+            # The author where the subject names one; else the account, which the server adds to the request.
+            who = ".".join(parts[1:-1]) or asker(msg.headers) or parts[0]
             if parts[-1] and not SESSION_ID.fullmatch(parts[-1]):
                 self._spawn(self._answer(msg, Answer(verdict="refused", why=str(BadSessionId(parts[-1])))))
                 return
@@ -236,7 +236,7 @@ class Moderator:
         held = await self.sessions.look(sid)
         if held.session is None or held.session.n <= briefing.turn_transition(reply.turn):
             held = await self.sessions.look(sid, fresh=True)
-        fault = self._not_its_turn(held, author, sid, reply.turn, reply.token)
+        fault = self._not_its_turn(held, channel, author, sid, reply.turn, reply.token)
         if fault:
             return Taken(False, why=fault)
         event = log.Replied(
@@ -245,8 +245,8 @@ class Moderator:
         )  # fmt: skip
         return await self.sessions.take(sid, f"turn:{reply.turn}", event)
 
-    def _not_its_turn(self, held: Held, author: str, sid: str, turn: str, token: str) -> str:
-        """Why this author may not answer this turn; empty if he may."""
+    def _not_its_turn(self, held: Held, channel: str, author: str, sid: str, turn: str, token: str) -> str:
+        """Why this author may not answer this turn on this channel; empty if he may."""
         if held.session is None:
             return f"there is no session {sid}"
         if not secrets.compare_digest(briefing.token(self._key, sid, turn), token):
@@ -256,6 +256,9 @@ class Moderator:
             seat = next(s for s in held.session.opened.seats if s.seat == open_turn.ask.seat)
             if seat.queue != author:
                 return f"turn {turn} belongs to queue {seat.queue}, not to {author}"
+            wanted = briefing.channel_of(seat, open_turn.ask)
+            if channel != wanted:
+                return f"turn {turn} is answered on channel {wanted}, not on {channel}"
         return ""
 
     async def _speak(self, channel: str, author: str, sid: str, speak: Speak) -> Taken:
@@ -267,7 +270,7 @@ class Moderator:
     async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Checked:
         check = decode(msg.data, Check)
         held = await self.sessions.look(sid, fresh=True)
-        fault = self._not_its_turn(held, author, sid, check.turn, check.token)
+        fault = self._not_its_turn(held, channel, author, sid, check.turn, check.token)
         if not fault and held.session is not None and check.turn in held.session.turns:
             fault = await self._pay_for(sid, check, held)
             if not fault and check.turn in held.session.turns:

@@ -165,11 +165,14 @@ def _parting(n: int, mine: Session, theirs: Session, my_commands: Commands, thei
 
 
 def _where(commands: Commands) -> str:
-    """`after round 2 (score 72): `, where the transition scored a round."""
+    """`after round 2 (score 72): `, where the transition ended a round."""
     for c in commands:
         if isinstance(c, log.Say) and c.kind == "assessment":
             score = msgspec.json.decode(c.body)["score"]
             return f"after round {c.round} (score {score:g}): "
+        if isinstance(c, log.Say) and c.kind == "signals":
+            disagreement = msgspec.json.decode(c.body)["signals"]["jsd"]
+            return f"after round {c.round} (disagreement {disagreement:.2f}): "
     return ""
 
 

@@ -3,13 +3,14 @@
 A protocol is data and pure functions: phase x event -> handler and the phases that it may lead to. A pair that is
 absent is illegal. The machine (coordinator.machine) runs it; the diagrams are drawn from it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
+from coordinator.budget import Ledger
 from coordinator.commands import Wish
 from schemas import log
 from schemas.post import Post
@@ -28,10 +29,17 @@ class Illegal(MachineError):
 
 
 class Inadmissible(MachineError):
-    """A session that cannot be opened. Names the field to blame. The peer's fault."""
+    """A session that cannot be opened. Names the field to blame. The peer's fault.
 
-    def __init__(self, field: str, why: str) -> None:
+    Parameters
+    ----------
+    worker
+        A worker that is not alive, or not heard yet, could cure it.
+    """
+
+    def __init__(self, field: str, why: str, *, worker: bool | None = None) -> None:
         self.field = field
+        self.worker = field.startswith("seats") if worker is None else worker
         super().__init__(why)
 
 
@@ -61,6 +69,8 @@ class Missed(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     round: int
     why: str
+    short: str = ""
+    """Which limit of the budget another attempt would have passed, as Unaffordable says it; empty: none."""
 
 
 class Unaffordable(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +114,11 @@ class View:
     open_turns: tuple[OpenTurn, ...]
     """Turns still out, the one being handled excluded."""
     at_ns: int
+    ledger: Ledger = field(default_factory=Ledger)
+    """What was used so far."""
+    affords: Callable[[Iterable[tuple[str, Caps]]], str] = lambda turns: ""
+    """Which limit of the budget these turns of seats would pass together, beside what is used, reserved and held back;
+    empty: they fit."""
 
     def seats(self, role: str) -> tuple[Seat, ...]:
         """Seats of one role, in the order of the opening."""

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from parley.api import Parley, Session, connect, local
     from parley.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
-    from parley.stack import AgentRow, Stack
+    from parley.rows import AgentRow
+    from parley.stack import Stack
     from schemas.result import Result
 
 _WHERE = {
-    "AgentRow": "parley.stack",
+    "AgentRow": "parley.rows",
     "BadInput": "parley.errors",
     "Parley": "parley.api",
     "ParleyError": "parley.errors",

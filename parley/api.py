@@ -11,9 +11,11 @@ from bus.errors import BadKeyFile, BusError
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import PROTOCOLS
+from coordinator.protocols.competition_seats import refuse_controls
 from parley import evidence as evidence_folder
 from parley.errors import BadInput, Unreachable
-from parley.stack import OWNER, Lease, Stack, rows_of
+from parley.rows import rows_of
+from parley.stack import OWNER, Lease, Stack
 from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.session import Budget, Document, OpenSession, Seat
@@ -71,11 +73,12 @@ class Parley:
         Parameters
         ----------
         protocol
-            How they argue: `consensus` or `critic`.
+            How they argue: `consensus`, `critic`, `maci` or `competition`.
         evidence
             Folder of documents (parley.evidence).
         settings
-            The protocol's settings, `{"threshold": 80}`; what is absent has its default.
+            The protocol's settings, `{"threshold": 80}`; what is absent has its default. A competition's `format` may
+            be a built-in name or a file, and its `personalities` a file.
         budget
             Limits: tokens, calls, cost_usd, seconds.
         seed
@@ -177,10 +180,13 @@ def request(
     """
     found = known_protocol(protocol)
     try:
-        build_settings(found, settings or {})
+        settings = whole_settings(protocol, settings or {})
+        if protocol == "competition":
+            refuse_controls("question", question)
+        build_settings(found, settings)
         limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
         given = {
-            "question": question, "protocol": protocol, "settings": dict(settings or {}), "budget": limits,
+            "question": question, "protocol": protocol, "settings": dict(settings), "budget": limits,
             "seed": seed, "turn_timeout_s": turn_timeout_s, "seats": tuple(seats), "continues": continues,
         }  # fmt: skip
         checked = OpenSession(**given)  # type: ignore[arg-type]  # before a folder is read
@@ -193,6 +199,16 @@ def request(
         raise BadInput(error.field, str(error)) from error
     except TypeError as error:
         raise BadInput("budget", str(error)) from error
+
+
+def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A protocol's settings, with what stands in files read in: a competition's format, personalities. Raises
+    BadInput."""
+    if protocol != "competition":
+        return dict(given)
+    from parley import formats
+
+    return formats.whole(given)
 
 
 def known_protocol(name: str) -> Protocol:
@@ -229,7 +245,7 @@ async def connect(url: str, creds: Path | str, *, patience_s: float = 30.0) -> A
 
 @asynccontextmanager
 async def local(
-    panel_size: int = 3,
+    panel_size: int | None = None,
     *,
     stack: Stack | None = None,
     state: Path | str | None = None,
@@ -243,7 +259,7 @@ async def local(
     Parameters
     ----------
     panel_size
-        Panelists.
+        Panelists, or debaters of `maci`; None: as many as the protocol seats where nothing else is said.
     stack
         Another stack than that panel's.
     state

@@ -15,12 +15,13 @@ import msgspec
 from bus.errors import BusError
 from bus.posts import CLOSED
 from coordinator.estimate import Estimate
-from parley import estimating, panel, reaching, transcript
-from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request
+from parley import competition_story, estimating, panel, reaching, transcript
+from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request, whole_settings
 from parley.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.interrupts import Interrupts
 from parley.ordering import in_order
 from parley.process import INTERRUPTED
+from parley.rows import CROWDS
 from parley.settings import Settings
 from parley.stack import OWNER, Lease, Stack, default_state, read_running
 from parley.turns import Turns
@@ -72,8 +73,9 @@ def request_of(settings: Settings, question: str, evidence: Path | None) -> Open
     protocol = found.protocol if found else settings.protocol
     known_protocol(protocol)
     given = dict(getattr(settings, protocol, {}))
-    if found and protocol == "consensus":
-        given.setdefault("panel", sum(s.role == "panelist" for s in found.seats))
+    if found and protocol in CROWDS:
+        crowd = CROWDS[protocol]
+        given.setdefault(crowd.setting, sum(s.role == crowd.role for s in found.seats))
     return request(
         question,
         protocol=protocol,
@@ -93,7 +95,7 @@ def check_settings(settings: Settings) -> None:
 
     protocol = known_protocol(panel.protocol_of(settings))
     try:
-        build_settings(protocol, getattr(settings, protocol.name, {}))
+        build_settings(protocol, whole_settings(protocol.name, getattr(settings, protocol.name, {})))
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
 
@@ -176,9 +178,16 @@ def dry_run(settings: Settings, question: str, evidence: Path | None) -> Estimat
 
 
 async def ask(
-    settings: Settings, opening: OpenSession, view: View, *, ephemeral: bool = False, continues: str = ""
+    settings: Settings,
+    opening: OpenSession,
+    view: View,
+    *,
+    ephemeral: bool = False,
+    continues: str = "",
+    everything: bool = False,
 ) -> Result:
-    """Run one session to its end. `continues`: a finished session whose result is context.
+    """Run one session to its end. `continues`: a finished session whose result is context. `everything`: show every
+    channel, which takes an owner's credentials.
 
     Raises
     ------
@@ -193,7 +202,9 @@ async def ask(
     """
     choice = Interrupts(view)
     try:
-        return await _ask(settings, opening, view, choice, ephemeral=ephemeral, continues=continues)
+        async with front(settings, ephemeral=ephemeral, tell=view.note) as parley:
+            _check_everything(parley, everything)
+            return await _ask(settings, opening, view, choice, parley, continues=continues, everything=everything)
     except asyncio.CancelledError:
         choice.heard()
         raise Ended("nothing was opened") from None
@@ -202,30 +213,37 @@ async def ask(
 
 
 async def _ask(
-    settings: Settings, opening: OpenSession, view: View, choice: Interrupts, *, ephemeral: bool, continues: str
+    settings: Settings,
+    opening: OpenSession,
+    view: View,
+    choice: Interrupts,
+    parley: Parley,
+    *,
+    continues: str,
+    everything: bool,
 ) -> Result:
-    async with front(settings, ephemeral=ephemeral, tell=view.note) as parley:
-        if continues:
-            previous = await parley.previous(continues)
-            opening = replace(opening, documents=(*opening.documents, previous), continues=continues)
-        if parley.lease is None and parley.client.owner:
-            try:
-                _announce(await _expected_there(parley, opening), view)
-            except BadInput:
-                pass  # a moderator refuses it, for the record
-            except Unreachable as error:
-                raise Unreachable(f"{error}; nothing was opened") from error
-        sid = await _open(parley, opening, choice)
-        choice.follows(can_leave=parley.lease is None or parley.lease.running().permanent, owns=True)
+    if continues:
+        previous = await parley.previous(continues)
+        opening = replace(opening, documents=(*opening.documents, previous), continues=continues)
+    if parley.lease is None and parley.client.owner:
         try:
-            if parley.lease is not None and parley.lease.began:
-                await _tell_earlier(parley, sid, view, settings)
-            view.opened(sid, opening.protocol, opening.question, opening.continues)
-            return await _follow(parley, sid, view, choice)
-        except OSError as error:
-            if not isinstance(error, TimeoutError):
-                await _cancel(parley, sid, "nobody reads what it says")
-            raise
+            _announce(await _expected_there(parley, opening), view)
+        except BadInput:
+            pass  # a moderator refuses it, for the record
+        except Unreachable as error:
+            raise Unreachable(f"{error}; nothing was opened") from error
+    sid = await _open(parley, opening, choice)
+    choice.follows(can_leave=parley.lease is None or parley.lease.running().permanent, owns=True)
+    try:
+        if parley.lease is not None and parley.lease.began:
+            await _tell_earlier(parley, sid, view, settings)
+        view.rules(competition_story.rules(opening.protocol, opening.settings))
+        view.opened(sid, opening.protocol, opening.question, opening.continues)
+        return await _follow(parley, sid, view, choice, everything=everything)
+    except OSError as error:
+        if not isinstance(error, TimeoutError):
+            await _cancel(parley, sid, "nobody reads what it says")
+        raise
 
 
 async def _open(parley: Parley, opening: OpenSession, choice: Interrupts) -> str:
@@ -304,16 +322,31 @@ def _announce(found: Estimate, view: View) -> None:
             view.note(text)
 
 
-async def follow(parley: Parley, sid: str, view: View, *, can_leave: bool, owns: bool = True) -> Result:
-    """Show a session until it is closed. `owns`: ending it cancels it. Raises Left, Ended, UnknownSession."""
+async def follow(
+    parley: Parley, sid: str, view: View, *, can_leave: bool, owns: bool = True, everything: bool = False
+) -> Result:
+    """Show a session until it is closed. `owns`: ending it cancels it. `everything`: every channel, from its log.
+
+    Raises
+    ------
+    Left, Ended, UnknownSession
+    BadInput
+        `everything` with credentials that are no owner's.
+    """
+    _check_everything(parley, everything)
+    if parley.client.owner:
+        entries = await parley.client.log(sid)
+        opened = decode(entries[0].encode(), log.Entry).event if entries else None
+        if isinstance(opened, log.Opened):
+            view.rules(competition_story.rules(opened.protocol, opened.settings))
     choice = Interrupts(view)
     choice.follows(can_leave=can_leave, owns=owns)
-    return await _follow(parley, sid, view, choice)
+    return await _follow(parley, sid, view, choice, everything=everything)
 
 
-async def _follow(parley: Parley, sid: str, view: View, choice: Interrupts) -> Result:
+async def _follow(parley: Parley, sid: str, view: View, choice: Interrupts, *, everything: bool) -> Result:
     session = Session(parley.client, sid)
-    showing = asyncio.ensure_future(_show(session, view, parley.client))
+    showing = asyncio.ensure_future(_show(session, view, parley.client, everything=everything))
     watching = asyncio.ensure_future(_watch_log(parley, sid, view))
     choosing = asyncio.ensure_future(choice.wait())
     try:
@@ -340,9 +373,22 @@ async def _follow(parley: Parley, sid: str, view: View, choice: Interrupts) -> R
         view.close()
 
 
-async def _show(session: Session, view: View, client: "Client") -> Result:
+def _check_everything(parley: Parley, everything: bool) -> None:
+    """Raise BadInput where every channel is wanted with credentials that are no owner's."""
+    if everything and not parley.client.owner:
+        raise BadInput("all", "only an owner's credentials see every channel of a session")
+
+
+async def _show(session: Session, view: View, client: "Client", *, everything: bool) -> Result:
     closed: Post | None = None
-    async for post in in_order(session.posts(on_live=view.live)):
+    posts = session.posts(on_live=view.live)
+    if everything:
+        from parley import fetching
+
+        ordered = fetching.every_post(client, session.sid, posts)
+    else:
+        ordered = in_order(posts)
+    async for post in ordered:
         if client.owner and (transcript.missing(post) or post.kind == CLOSED):
             await _tell_missed(client, session.sid, view, post)
         view.post(post)
@@ -398,6 +444,7 @@ def ask_command(
     plain: bool,
     ephemeral: bool,
     continues: str = "",
+    everything: bool = False,
 ) -> tuple[int, Result | None]:
     """The whole command: (exit status, result). Checks everything that can be checked before anything is started."""
     opening = request_of(settings, question, evidence)
@@ -413,7 +460,8 @@ def ask_command(
     try:
         if found:
             _announce(found, view)
-        result = run(ask(settings, opening, view, ephemeral=ephemeral, continues=continues))
+        asked = ask(settings, opening, view, ephemeral=ephemeral, continues=continues, everything=everything)
+        result = run(asked)
     except Left as left:
         print(f"left running; parley sessions watch {left.sid}{where(settings)}", file=sys.stderr)
         return 0, None

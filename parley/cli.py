@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from parley import options, process
+from parley.cli_bus import app as bus_app
 from parley.cli_sessions import app as sessions_app
 from parley.options import (
     Config,
     Creds,
+    Everything,
     Host,
     Json,
     Level,
@@ -19,6 +21,7 @@ from parley.options import (
     Plain,
     Port,
     Protocol,
+    Rules,
     Sets,
     State,
     Subject,
@@ -29,7 +32,6 @@ app = typer.Typer(
     help="Several agents, each its own process, argue over a question on a NATS bus.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
-bus_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The bus's configuration.")
 
 
 def _print_version(wanted: bool) -> None:
@@ -58,7 +60,9 @@ app.add_typer(bus_app, name="bus")
 
 @app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
+    question: Annotated[
+        str | None, typer.Argument(help="The question; - reads it from standard input. A --topic has one.")
+    ] = None,
     protocol: Protocol = None,
     evidence: Annotated[
         Path | None, typer.Option(help="Folder of documents; a subfolder named like a seat is its alone.")
@@ -73,6 +77,26 @@ def ask(
     ] = None,
     max_rounds: Annotated[int | None, typer.Option(help="Rounds at most.")] = None,
     panel: Annotated[int | None, typer.Option(help="Panelists.")] = None,
+    debaters: Annotated[int | None, typer.Option(help="Debaters of maci.")] = None,
+    outcomes: Annotated[
+        str | None,
+        typer.Option(help="What maci's answer may be: a file with one a line, or 'a, b, c' (default: they propose)."),
+    ] = None,
+    ordered: Annotated[bool, typer.Option("--ordered", help="The outcomes stand on a scale, in this order.")] = False,
+    close_the_loop: Annotated[
+        bool, typer.Option("--close-the-loop", help="maci: run the plan's queries on the evidence after each round.")
+    ] = False,
+    format_: Rules = None,
+    topic: Annotated[
+        str | None,
+        typer.Option(metavar="FILE#NAME", help="competition: a motion with stances and evidence from a file."),
+    ] = None,
+    topics: Annotated[Path | None, typer.Option(help="The file of --topic, where it gives the name alone.")] = None,
+    styles: Annotated[
+        list[str] | None, typer.Option("--style", metavar="SEAT=NAME", help="A debater's personality; repeatable.")
+    ] = None,
+    personalities: Annotated[Path | None, typer.Option(help="A file of personalities of your own.")] = None,
+    everything: Everything = False,
     budget_tokens: Annotated[int | None, typer.Option(help="Tokens, input and output together.")] = None,
     budget_calls: Annotated[int | None, typer.Option(help="Model calls.")] = None,
     budget_usd: Annotated[float | None, typer.Option(help="US dollars.")] = None,
@@ -102,26 +126,36 @@ def ask(
       parley ask - --json < question.txt
       parley ask "..." --threshold 80 --max-rounds 3 --budget-seconds 60
       parley ask "..." --panel-file panel.yaml --budget-usd 0.50 --dry-run
+      parley ask "..." --protocol maci --evidence docs/ --outcomes "yes, no, not yet"
+      parley ask --protocol competition --topic topics.yaml#remote-work --style pro_1=logical
       parley ask "And at night?" --continue 1f2e3d4c5b6a79880716
       parley ask "..." --nats nats://bus:4222 --creds owner.json
     """
     with options.errors(json):
-        text = options.read_question() if question == "-" else question
+        options.apart(json=json, quiet=quiet)
+        options.apart(ephemeral=ephemeral, state=state)
         given = {
             "protocol": protocol, "turn_timeout_s": turn_timeout, "seed": seed, "state": state, "nats__url": nats,
             "nats__creds": creds, "budget__tokens": budget_tokens, "budget__calls": budget_calls,
             "budget__cost_usd": budget_usd, "budget__seconds": budget_seconds, "panel_file": panel_file,
         }  # fmt: skip
         from parley import asking, commands
+        from parley import outcomes as outcomes_of
 
-        own = {"threshold": threshold, "max_rounds": max_rounds, "panel": panel}
+        text, stances, folder = commands.motion(question, topic, topics)
+        own = {
+            "threshold": threshold, "max_rounds": max_rounds, "panel": panel, "debaters": debaters,
+            "outcomes": outcomes_of.read(outcomes) if outcomes is not None else None, "ordered": ordered or None,
+            "close_the_loop": close_the_loop or None, "format": format_, "stances": stances or None,
+            "styles": commands.styles(styles), "personalities": str(personalities) if personalities else None,
+        }  # fmt: skip
         settings = commands.with_protocol_settings(config, sets, given, own)
         if dry_run:
-            commands.dry_run(settings, text, evidence, json=json)
+            commands.dry_run(settings, text, evidence or folder, json=json)
             return
         code, result = asking.ask_command(
-            settings, text, evidence, json=json, quiet=quiet, plain=plain, ephemeral=ephemeral,
-            continues=continues or "",
+            settings, text, evidence or folder, json=json, quiet=quiet, plain=plain, ephemeral=ephemeral,
+            continues=continues or "", everything=everything,
         )  # fmt: skip
         if json and result is not None:
             options.print_json(result)
@@ -133,6 +167,8 @@ def up(
     protocol: Protocol = None,
     panel_file: PanelFile = None,
     panel: Annotated[int | None, typer.Option(help="Panelists (default: 3).", min=2, max=16)] = None,
+    debaters: Annotated[int | None, typer.Option(help="Debaters of maci (default: 2).", min=2, max=8)] = None,
+    format_: Rules = None,
     moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
     copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
     clients: Annotated[
@@ -154,7 +190,8 @@ def up(
     with options.errors(json):
         settings = options.settings(
             config, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
-            consensus__panel=panel, stack__moderators=moderators, stack__copies=copies,
+            consensus__panel=panel, maci__debaters=debaters, competition__format=format_,
+            stack__moderators=moderators, stack__copies=copies,
         )  # fmt: skip
         from parley import commands
 
@@ -250,6 +287,9 @@ def replay(
 @app.command()
 def explain(
     session: Subject,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Also draw a MACI session's signals into this file (.png or .svg).")
+    ] = None,
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -259,62 +299,44 @@ def explain(
     """Why a session stopped, in words and figures.
 
     \b
-    Example:
+    Examples:
       parley explain session.jsonl
+      parley explain session.jsonl --plot signals.svg
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import commands
         from parley import explain as explaining
 
-        found = commands.record(settings, session)
+        found = commands.explained(settings, session, plot)
         if json:
             options.print_json(explaining.figures(found))
         else:
             commands.write_lines(explaining.words(found), None)
 
 
-@bus_app.command("config")
-def bus_config(
-    folder: Annotated[Path, typer.Option("--dir", help="Where to write; what is there already is kept.")],
-    panel: Annotated[int, typer.Option(help="Panelists.", min=2, max=16)] = 3,
-    moderators: Annotated[int, typer.Option(help="Moderators.", min=1, max=16)] = 1,
-    clients: Annotated[
-        list[str] | None, typer.Option("--client", help="Client credentials by name; repeatable.")
-    ] = None,
-    host: Annotated[str, typer.Option(help="Where the server listens.")] = "0.0.0.0",
-    port: Annotated[int, typer.Option(help="On which port.", min=1, max=65_535)] = 4222,
-    store: Annotated[
-        str, typer.Option("--store-dir", help="JetStream's folder, as the server sees it.")
-    ] = "/data/jetstream",
-    monitor: Annotated[
-        str, typer.Option(help="Where the server's own health pages are, to be reached by itself; empty: nowhere.")
-    ] = "127.0.0.1:8222",
-    json: Json = False,
+@app.command()
+def signals(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON of outcomes and rounds; - reads standard input.")],
 ) -> None:
-    """Write a nats-server configuration and everybody's credentials (mode 600).
+    """MACI's signals, dials and stop over a recorded debate, as one JSON document; no model is asked.
+
+    The first round is the blind one. What a round may have beside beliefs: evidence, crit, crit_mean, crit_variance, q,
+    tokens.
 
     \b
     Example:
-      parley bus config --dir deploy/keys --panel 3 --moderators 2
+      parley signals debate.json
+    where debate.json is
+      {"outcomes": ["a", "b"], "config": {"tau_stop": 2},
+       "rounds": [{"beliefs": {"u": [0.6, 0.4], "v": [0.1, 0.9]}, "q": 0.6},
+                  {"beliefs": {"u": [0.5, 0.5], "v": [0.2, 0.8]}, "q": 0.7,
+                   "evidence": {"u": ["e1", "e2"], "v": ["e2"]}, "crit": {"u": 0.8, "v": 0.7}}]}
     """
-    with options.errors(json):
-        from parley import commands
+    with options.errors():
+        from parley import signals_file
 
-        written = commands.bus_config(
-            folder,
-            size=panel,
-            moderators=moderators,
-            clients=tuple(clients or ("client",)),
-            host=host,
-            port=port,
-            store=store,
-            monitor=monitor,
-        )
-        if json:
-            options.print_json(written)
-        else:
-            commands.write_lines((f"{name:14} {path}" for name, path in written.items()), None)
+        options.print_json(signals_file.read(file))
 
 
 @app.command()

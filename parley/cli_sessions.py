@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from parley import options
-from parley.options import Config, Creds, Json, Nats, Plain, Sid, State, Subject
+from parley.options import Config, Creds, Everything, Json, Nats, Plain, Sid, State, Subject
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Sessions that run or ran.")
 
@@ -40,6 +40,7 @@ def sessions_list(
 @app.command("show")
 def sessions_show(
     session: Subject,
+    everything: Everything = False,
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -56,7 +57,7 @@ def sessions_show(
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import commands, records
 
-        found = commands.record(settings, session)
+        found = commands.seen(settings, session, everything=everything)
         if json:
             options.print_json(records.document(found))
         else:
@@ -66,6 +67,7 @@ def sessions_show(
 @app.command("watch")
 def sessions_watch(
     session: Sid,
+    everything: Everything = False,
     json: Json = False,
     plain: Plain = False,
     nats: Nats = None,
@@ -83,7 +85,7 @@ def sessions_watch(
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import asking, commands
 
-        result = commands.watch(settings, session, json=json, plain=plain)
+        result = commands.watch(settings, session, json=json, plain=plain, everything=everything)
         if json:
             options.print_json(result)
     raise typer.Exit(asking.exit_code(result))
@@ -119,25 +121,34 @@ def sessions_cancel(
 @app.command("export")
 def sessions_export(
     session: Subject,
-    form: Annotated[str, typer.Option("--format", help="jsonl (log entries verbatim), json or markdown.")] = "jsonl",
+    form: Annotated[
+        str | None, typer.Option("--format", help="jsonl (log entries verbatim, the default), json, markdown or html.")
+    ] = None,
+    html: Annotated[bool, typer.Option("--html", help="One page for a browser; the same as --format html.")] = False,
+    everything: Everything = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File (default: standard output).")] = None,
     nats: Nats = None,
     creds: Creds = None,
     state: State = None,
     config: Config = None,
 ) -> None:
-    """A session's log, to keep, to replay or to read.
+    """A session's log, to keep, to replay or to read; of a competition what its audience hears, or --all.
 
     \b
     Examples:
       parley sessions export 1f2e3d4c5b6a79880716 -o session.jsonl
       parley sessions export session.jsonl --format markdown
+      parley sessions export session.jsonl --html -o session.html
+      parley sessions export 1f2e3d4c5b6a79880716 --all -o whole.jsonl
     """
     with options.errors():
+        options.apart(html=html, format=form if form != "html" else None)
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import commands
 
-        commands.write_lines(commands.export(commands.record(settings, session), form), output)
+        wanted = "html" if html else form or "jsonl"
+        found = commands.seen(settings, session, everything=everything)
+        commands.write_lines(commands.export(found, wanted), output)
 
 
 @app.command("erase")

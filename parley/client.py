@@ -11,7 +11,7 @@ import msgspec
 
 from bus import subjects
 from bus.accounts import OWNER as OWNER_KIND
-from bus.channels import CLIENT, CONTROL, OWNER, PUBLIC
+from bus.channels import CLIENT, CLIENTS, CONTROL, OWNER, readable_by
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault
 from bus.posts import CLOSED, Reader
@@ -125,8 +125,9 @@ class Client:
     async def posts(
         self, sid: str, from_k: int = 0, on_live: Callable[[Live], None] | None = None
     ) -> AsyncGenerator[Post, None]:
-        """Posts of the session's channels as they come, until it is closed. Raises as bus.posts.Reader.follow."""
-        async with contextlib.aclosing(self._reader.follow(sid, (PUBLIC, CONTROL), from_k, on_live)) as posts:
+        """Posts of the channels that clients read, as they come, until the session is closed. Raises as
+        bus.posts.Reader.follow."""
+        async with contextlib.aclosing(self._reader.follow(sid, readable_by(CLIENTS), from_k, on_live)) as posts:
             async for post in posts:
                 yield post
 

@@ -15,12 +15,14 @@ from bus import accounts
 from bus.errors import BadKeyFile, BadTable, BusError
 from bus.posts import UnknownSession
 from parley import asking, keys, records
+from parley import panel as panel_file
 from parley.api import Parley
 from parley.errors import BadInput, Interrupted, ParleyError, Refusal, Unreachable
-from parley.records import Record
+from parley.records import Record, Seen
+from parley.rows import panel, rows_of
 from parley.served import check_models
 from parley.settings import Settings
-from parley.stack import OTHER, OWNER, Lease, Order, Running, default_state, panel, remembered, rows_of
+from parley.stack import OTHER, OWNER, Lease, Order, Running, default_state, remembered
 from parley.view import choose
 from schemas.post import SessionRow
 from schemas.result import Result
@@ -103,6 +105,23 @@ async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
     return NoSession(sid, _where(settings))
 
 
+def seen(settings: Settings, name: str, *, everything: bool) -> Seen:
+    """A session as whoever asks may see it: all of it, what clients read, or what the seat of the credentials reads.
+
+    Raises
+    ------
+    BadInput
+        There is no such session; `everything` with credentials that are no owner's.
+    """
+    from parley import fetching
+
+    if Path(name).is_file() or not settings.nats.url or fetching.owns(settings):
+        return records.seen(record(settings, name), everything=everything)
+    if everything:
+        raise BadInput("all", "only an owner's credentials see every channel of a session")
+    return asking.run(fetching.posts(settings, name))
+
+
 def cancel(settings: Settings, sid: str, reason: str) -> None:
     """End a session. Raises Refusal where it is not open: one that was refused says why."""
 
@@ -115,7 +134,7 @@ def cancel(settings: Settings, sid: str, reason: str) -> None:
     asking.run(main())
 
 
-def watch(settings: Settings, sid: str, *, json: bool, plain: bool) -> Result:
+def watch(settings: Settings, sid: str, *, json: bool, plain: bool, everything: bool = False) -> Result:
     """Follow a session to its end. Raises Interrupted when the user stopped watching; Refusal where it was refused."""
 
     async def main() -> Result:
@@ -124,7 +143,7 @@ def watch(settings: Settings, sid: str, *, json: bool, plain: bool) -> Result:
                 raise NoSession(sid, _where(settings))
             view = choose(json=json, quiet=False, plain=plain)
             try:
-                return await asking.follow(parley, sid, view, can_leave=True, owns=False)
+                return await asking.follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
             except UnknownSession as error:
                 if error.why:
                     raise Refusal("session", str(error)) from None
@@ -199,12 +218,40 @@ def with_protocol_settings(
         As parley.settings.load; a setting that the protocol does not have.
     """
     from parley import options
-    from parley import panel as panel_file
 
     if not any(value is not None for value in own.values()):
         return options.settings(config, sets, **given)
     name = panel_file.protocol_of(options.settings(config, sets, **given))
     return options.settings(config, sets, **given, **{f"{name}__{key}": value for key, value in own.items()})
+
+
+def motion(question: str | None, topic: str | None, topics: Path | None) -> tuple[str, dict[str, str], Path | None]:
+    """The question, the teams' stances and the evidence folder that a question or a topic gives.
+
+    Raises
+    ------
+    BadInput
+        Neither, or both; as parley.formats.topic.
+    """
+    from parley import formats, options
+
+    if topic is None and topics is None:
+        if question is None:
+            raise BadInput("question", "nothing was asked: give a question, - to read it, or a --topic")
+        return options.read_question() if question == "-" else question, {}, None
+    if question is not None:
+        raise BadInput("topic", "a topic has its motion, and a question is given beside it; leave one out")
+    found, folder = formats.topic(topic or "", topics)
+    return found.motion, {str(team): text for team, text in found.stances.items()}, folder
+
+
+def styles(given: list[str] | None) -> dict[str, str] | None:
+    """Seat -> style, of pairs such as `pro_1=logical`; None for none. Raises BadInput."""
+    if not given:
+        return None
+    from parley import formats
+
+    return formats.styles(given)
 
 
 def dry_run(settings: Settings, question: str, evidence: Path | None, *, json: bool) -> None:
@@ -221,11 +268,8 @@ def dry_run(settings: Settings, question: str, evidence: Path | None, *, json: b
 
 def examine(settings: Settings, *, probe: bool) -> "Report":
     """What works and what is missing (parley.doctor)."""
-    import logging
-
     from parley import doctor
 
-    logging.getLogger("agents").setLevel(logging.ERROR)  # an unknown price is in the report
     return asking.run(doctor.examine(settings, probe=probe))
 
 
@@ -238,7 +282,10 @@ def up(settings: Settings, *, clients: tuple[str, ...], json: bool) -> int:
 
     state = (settings.state or default_state()).absolute()
     stack = replace(asking.stack_of(settings), clients=clients)
+    unpriced = panel_file.unpriced_words(stack.agents)
     check_models(stack.agents)
+    if unpriced:
+        print(unpriced, file=sys.stderr, flush=True)
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         (state / "logs").mkdir(exist_ok=True, mode=0o700)
@@ -348,6 +395,9 @@ def bus_config(
     folder: Path,
     *,
     size: int,
+    debaters: int,
+    team: int,
+    audience: int,
     moderators: int,
     clients: tuple[str, ...],
     host: str,
@@ -361,13 +411,17 @@ def bus_config(
     Keys that are there already stay as they are, so that running it again adds users without changing the others.
     """
     extra = {"http": monitor} if monitor else {}
-    queues = {row.queue: _role(row.queue) for row in (*panel(size), *rows_of("critic"))}
+    sizes = (("pro", team), ("con", team), ("audience", audience))
+    seats = ("judge", *(f"{role}_{i}" for role, most in sizes for i in range(1, most + 1)))
+    competition = rows_of("competition", seats=seats)
+    rows = (*panel(size), *rows_of("critic"), *rows_of("maci", debaters), *competition)
+    queues = {row.queue: _role(row.queue) for row in rows}
     names = tuple(f"moderator-{i}" for i in range(1, moderators + 1))
     try:
         users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",))
         credentials, _ = keys.ensure(folder, users)
         text = accounts.render(users, accounts.publics(credentials), store_dir=store, host=host, port=port, extra=extra)
-        accounts.write_private(folder / "nats-server.conf", text.encode())
+        accounts.rewrite_private(folder / "nats-server.conf", text.encode())
     except (BadTable, BadKeyFile) as error:
         raise BadInput("bus", str(error)) from error
     except OSError as error:
@@ -382,15 +436,33 @@ def _role(queue: str) -> str:
     return load(queue).roles[0]
 
 
-def export(found: Record, form: str) -> Iterator[str]:
-    """A record as lines: `jsonl` (entries verbatim), `json` or `markdown`."""
+def explained(settings: Settings, name: str, plot: Path | None) -> Record:
+    """The record that is explained; its picture is drawn into `plot`. Raises BadInput, before it looks for the record
+    where the file's format is not one of signals_plot.FORMATS."""
+    from parley import signals_plot
+
+    if plot is not None:
+        signals_plot.form_of(plot)
+    found = record(settings, name)
+    if plot is not None:
+        signals_plot.write(found, plot)
+    return found
+
+
+def export(found: Record | Seen, form: str) -> Iterator[str]:
+    """A session as lines, as far as it may be seen: `jsonl` (entries verbatim where all of it may be, else posts),
+    `json`, `markdown` or `html`."""
     if form == "jsonl":
-        return records.write(found)
+        return records.lines(found)
     if form == "json":
         return iter([msgspec.json.format(msgspec.json.encode(records.document(found)), indent=2).decode()])
     if form == "markdown":
         return records.markdown(found)
-    raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown")
+    if form == "html":
+        from parley import page
+
+        return page.html(found)
+    raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown, html")
 
 
 def write_lines(lines: Iterator[str], output: Path | None) -> None:

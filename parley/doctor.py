@@ -6,6 +6,7 @@ this machine) or where `probe` says so; else it is said to be configured.
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,11 +15,13 @@ import msgspec
 
 from bus.errors import BusError
 from coordinator.protocols import PROTOCOLS
-from parley import panel
+from parley import doctor_encoder, panel
 from parley.api import CONNECT_S
+from parley.doctor_encoder import EncoderFound
 from parley.errors import BadInput, ParleyError
+from parley.rows import CROWDS, AgentRow
 from parley.settings import Settings
-from parley.stack import OWNER, AgentRow, Running, default_state, read_running
+from parley.stack import OWNER, Running, default_state, read_running
 from parley.text import line
 from schemas.presence import Announcement
 
@@ -88,6 +91,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     moderators: Part
     roles: tuple[RoleFound, ...]
     models: tuple[ModelFound, ...]
+    encoder: EncoderFound
     missing: tuple[Missing, ...]
 
 
@@ -102,18 +106,22 @@ class _Doctor:
         self.runs = bool(settings.nats.url)
 
     def lacks(self, what: str, mend: str) -> None:
-        self.missing.append(Missing(what=what, mend=mend))
+        found = Missing(what=what, mend=mend)
+        if found not in self.missing:  # what keeps every agent from starting is one thing
+            self.missing.append(found)
 
     async def examine(self) -> Report:
         await (self._remote() if self.settings.nats.url else self._embedded())
         roles = tuple(self._roles())
         if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
             models = [_as_announced(w) for w in self.workers]
+            encoder = doctor_encoder.unseen()
         else:
             models = list(await asyncio.gather(*(self._model(row) for row in self._rows())))
+            encoder = doctor_encoder.unseen() if self.settings.nats.url else await self._encoder()
         return Report(
             ok=not self.missing, bus=self.bus, credentials=self.credentials, moderators=self.moderators, roles=roles,
-            models=tuple(models), missing=tuple(self.missing),
+            models=tuple(models), encoder=encoder, missing=tuple(self.missing),
         )  # fmt: skip
 
     def _others(self, workers: Sequence[Announcement]) -> bool:
@@ -206,14 +214,14 @@ class _Doctor:
         """Of every protocol; what is missing counts for the one that the settings name."""
         file = panel.of(self.settings)
         mine = file.protocol if file else self.settings.protocol
-        size = sum(s.role == "panelist" for s in file.seats) if file else self.settings.consensus.get("panel", 3)
+        due = self._due(mine)
         for name, protocol in PROTOCOLS.items():
             for role in protocol.roles:
                 queues: dict[str, int] = {}
                 for w in self.workers or ():
                     if role.name in w.roles:
                         queues[w.queue] = queues.get(w.queue, 0) + 1
-                needed = max(role.least, size) if (name, role.name) == ("consensus", "panelist") else role.least
+                needed = max(role.least, due.get(role.name, 0)) if name == mine else role.least
                 status = "ok" if len(queues) >= needed else "missing"
                 if self.workers is None:
                     status = "unknown" if self.runs else "not running"
@@ -222,6 +230,20 @@ class _Doctor:
                     mend = f"parley agent {free} --nats URL --creds DIR/{free}.json"
                     self.lacks(f"{name}: role {role.name}, {needed} needed, {len(queues)} alive", mend)
                 yield RoleFound(protocol=name, role=role.name, needed=needed, queues=queues, status=status)
+
+    def _due(self, protocol: str) -> dict[str, int]:
+        """Role -> seats that the settings want of it."""
+        file = panel.of(self.settings)
+        given: dict[str, Any] = getattr(self.settings, protocol, {})
+        if protocol == "competition":
+            from parley import formats
+
+            return Counter(seat.rpartition("_")[0] or seat for seat in formats.seats(given))
+        crowd = CROWDS.get(protocol)
+        if crowd is None:
+            return {}
+        seated = sum(s.role == crowd.role for s in file.seats) if file else given.get(crowd.setting, crowd.size)
+        return {crowd.role: seated}
 
     # -- models
     async def _model(self, row: AgentRow) -> ModelFound:
@@ -242,13 +264,22 @@ class _Doctor:
                 if cure
                 else "correct it in the environment, .env, the panel or agent file (docs/models.md)"
             )
-            self.lacks(text if text.startswith("agent") else f"agent {row.queue}: {text}", mend)
+            self.lacks(text if text.startswith(("agent", ".env")) else f"agent {row.queue}: {text}", mend)
             return ModelFound(seat=row.queue, model=row.model or "?", status="missing")
         return ModelFound(
             seat=row.queue, model=found.model, family=found.family, metered=found.metered,
             usd_per_million_input=found.usd_per_million_input, usd_per_million_output=found.usd_per_million_output,
             status="ok" if found.model == "extractive" else "configured",
         )  # fmt: skip
+
+    async def _encoder(self) -> EncoderFound:
+        """What is wrong with it counts where the settings have a helper; its model's faults are told already."""
+        row = doctor_encoder.helper(self._rows())
+        found = await doctor_encoder.examine(row or AgentRow(queue=doctor_encoder.HELPER), probe=self.probe)
+        if row is not None and found.status == "missing" and found.encoder:
+            what = f"agent {row.queue}: encoder {found.encoder} {found.model}".rstrip()
+            self.lacks(f"{what} does not answer: {found.why}; words are compared", doctor_encoder.cure(found))
+        return found
 
     async def _server(self, seat: str, model: "OpenAIModel") -> ModelFound:
         o = model.options
@@ -350,6 +381,7 @@ def words(report: Report) -> Iterator[str]:
         yield f"{role.protocol:12} {role.status:12} {role.role}: {role.needed} needed; {line(there)}"
     for m in report.models:
         yield f"{line(m.seat):12} {m.status:12} {_model_words(m)}"
+    yield f"{'encoder':12} {report.encoder.status:12} {doctor_encoder.words(report.encoder)}"
     for one in report.missing:
         yield f"missing      {line(one.what)}"
         yield f"  mend it    {line(one.mend)}"
@@ -360,7 +392,7 @@ def _model_words(m: ModelFound) -> str:
     parts = [line(m.model) + (f" ({m.provider})" if m.provider else "")]
     if m.model == "extractive":
         parts.append("no language model: answers from documents")
-    if m.metered:
+    elif m.metered:
         if m.usd_per_million_input is None:
             parts.append("no price known: set LLM_USD_PER_MILLION_INPUT and _OUTPUT")
         else:

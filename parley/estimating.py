@@ -36,7 +36,11 @@ def refuse(found: Estimate) -> None:
         field = found.shortfall.partition(":")[0]
         name = field.partition(".")[2]
         limit, wants = getattr(found.budget, name), getattr(found.least, name)
-        raise BadInput(field, f"limit {limit:g}, one round may take {wants:g}; nothing was started")
+        raise BadInput(field, f"limit {limit:g}, {_least(found)} may take {wants:g}; nothing was started")
+
+
+def _least(found: Estimate) -> str:
+    return "the whole debate" if found.protocol == "competition" else "one round"
 
 
 def costs(found: Estimate) -> bool:
@@ -52,11 +56,15 @@ def document(found: Estimate) -> dict[str, Any]:
 def words(found: Estimate) -> Iterator[str]:
     """In lines."""
     yield "This session may come to, if every turn uses all that it may (usually it is far less):"
-    yield f"  at least, one round:  {_amount(found.least)}"
-    yield f"  at most, {found.rounds} round{'s' if found.rounds > 1 else ''}:    {_amount(found.most)}"
+    if found.protocol == "competition":
+        yield f"  each turn once:       {_amount(found.least)}"
+        yield f"  with all repeats:     {_amount(found.most)}"
+    else:
+        yield f"  at least, one round:  {_amount(found.least)}"
+        yield f"  at most, {found.rounds} round{'s' if found.rounds > 1 else ''}:    {_amount(found.most)}"
     yield f"  budget:               {_budget(found.budget)}"
     if found.shortfall:
-        yield f"  The budget does not hold one round: {found.shortfall}"
+        yield f"  The budget does not hold {_least(found)}: {found.shortfall}"
     unpriced = [s.seat for s in found.seats if s.metered and not s.usd_per_million_input + s.usd_per_million_output]
     if unpriced:
         yield f"  Counted as free, since no price is known (or none is taken): {', '.join(map(line, unpriced))}"

@@ -1,8 +1,8 @@
 """The evidence folder: every text in it becomes a document of the session.
 
-A file below a folder named like a seat (`panelist_2`: a role and a number) is held by that seat alone; every other
-file is dealt by the moderator. Names that begin with a dot are passed over. Everything else must be readable text: what
-cannot be used is refused by name, not left out.
+A file below a folder named like a seat (`panelist_2`: a role and a number) is held by that seat alone, one below a
+folder named like a role (`pro`) by all its seats; every other file is dealt by the moderator. Names that begin with a
+dot are passed over. Everything else must be readable text: what cannot be used is refused by name, not left out.
 """
 
 import hashlib
@@ -25,7 +25,8 @@ def read(folder: Path, roles: Collection[str] = ()) -> tuple[Document, ...]:
     Parameters
     ----------
     roles
-        Roles of the protocol: a first-level folder called `<role>` or `<role>_<number>` gives its files to that seat.
+        Roles of the protocol: a first-level folder called `<role>_<number>` gives its files to that seat, one called
+        `<role>` to all seats of the role.
 
     Raises
     ------

@@ -5,9 +5,18 @@ from typing import Any
 
 import msgspec
 
-from parley import records, transcript, transcript_critic
+from bus.channels import CLIENTS, may_read
+from parley import (
+    competition_story,
+    maci_story,
+    records,
+    transcript,
+    transcript_competition,
+    transcript_critic,
+    transcript_maci,
+)
 from parley.records import Record
-from parley.text import clean, line
+from parley.text import clean, line, plain
 from parley.turns import Turns
 from schemas.result import Result
 from schemas.stops import STOPS
@@ -31,8 +40,8 @@ def figures(record: Record) -> dict[str, Any]:
         "words": row.words if row else "",
         "status": result.status if result else "open",
         "outcome": result.outcome if result else None,
-        "rounds": [r if "raised" in r else _round(r) for r in result.rounds] if result else [],
-        "failures": Turns(entries).failures,
+        "rounds": [_round(r) if result.protocol == "consensus" else r for r in result.rounds] if result else [],
+        "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel)).failures,
         "usage": msgspec.to_builtins(result.usage) if result else None,
         "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
     }
@@ -60,23 +69,27 @@ def words(record: Record) -> Iterator[str]:
     yield f"Session {line(record.sid)}, {line(found['protocol'])}: {line(found['question'], 200)}"
     if result is None:
         yield f"It is still open after {found['transitions']} transitions."
+        yield from _maci(record)
         return
     yield f"It ended with status {line(result.status)}: {transcript.stop_words(result)}."
     yield f"Converged: {'yes' if result.stop.converged else 'no'}."
     yield from _certificate(result)
-    for r in found["rounds"]:
-        yield from transcript_critic.round_words(r) if "raised" in r else _round_words(r)
+    yield from _maci(record)
+    for r in found["rounds"] if result.protocol != "maci" else ():
+        yield from _told(r, record)
     for failure in found["failures"]:
         who = f"{failure['seat']}, round {failure['round']}: " if "seat" in failure else ""
         yield f"Transition {failure['transition']}: {line(who)} {line(str(failure['why']), 300)}."
-    answer = str(result.outcome.get("answer") or "")
-    yield f"Answer: {clean(answer)}" if answer else "There is no answer."
+    story = competition_story.fold(records.seen(record).story(), records.posts_of(record))
+    answer = transcript.answer_of(result, story)
+    kind = "Verdict" if transcript_competition.is_outcome(result.outcome) else "Answer"
+    yield f"{kind}: {clean(answer)}" if answer else "There is no answer."
     for other in result.outcome.get("minority") or ():
         yield f"Minority: {line(other['seat'])} held {line(other['answer'], 300)}."
     if "first_round_majority" in result.outcome:
         first = result.outcome["first_round_majority"]
         yield f"First round's plain majority: {line(first, 300)}." if first else "The first round had no majority."
-    for _, text in transcript_critic.outcome_lines(result.outcome) if "objections" in result.outcome else ():
+    for _, text in transcript.beside(result.outcome, story):
         yield text
     yield f"Used: {transcript.usage_words(result)}."
     for seat, used in result.usage.by_seat.items():
@@ -86,6 +99,9 @@ def words(record: Record) -> Iterator[str]:
 
 def _certificate(result: Result) -> Iterator[str]:
     certificate = result.stop.certificate
+    if "stops" in certificate:
+        yield from transcript_maci.certificate_words(certificate)
+        return
     score, threshold = certificate.get("score"), certificate.get("threshold")
     if score is not None and threshold is not None:
         relation = "reached" if score >= threshold else "is below"
@@ -97,16 +113,22 @@ def _certificate(result: Result) -> Iterator[str]:
     shown = {"trend", "score", "band", *(("threshold",) if score is not None else ())}
     for name, value in certificate.items():
         if name not in shown and value not in (None, "", [], {}, ()):
-            shown_value = transcript.limit_words(_plain(value)) if name == "what" else _plain(value)
+            shown_value = transcript.limit_words(plain(value)) if name == "what" else plain(value)
             yield f"  {line(name)}: {line(shown_value, 300)}"
 
 
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{k} {_plain(v)}" for k, v in value.items())
-    if isinstance(value, list):
-        return ", ".join(_plain(v) for v in value)
-    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+def _maci(record: Record) -> Iterator[str]:
+    found = maci_story.story(records.posts_of(record))
+    if found.rounds:
+        yield from transcript_maci.explained(found)
+
+
+def _told(r: dict[str, Any], record: Record) -> Iterator[str]:
+    if "speeches" in r:
+        post = r.get("summary_post")  # the result, which debaters read, has its number alone
+        summary = msgspec.json.decode(records.posts_of(record)[post].body)["text"] if post is not None else ""
+        return transcript_competition.stage_words({**r, "summary": summary})
+    return transcript_critic.round_words(r) if "raised" in r else _round_words(r)
 
 
 def _round_words(r: dict[str, Any]) -> Iterator[str]:

@@ -40,7 +40,7 @@ def _page(record: Record, result: Result) -> Iterator[str]:
     yield f"# What an earlier session found ({record.sid})"
     yield ""
     yield f"Question: {clean(records.opening(record).question)}"
-    answer = str(outcome.get("answer") or "")
+    answer = transcript.answer_of(result)
     yield f"Answer: {clean(answer)}" if answer else "There was no answer."
     yield f"It ended: {transcript.stop_words(result)}. Converged: {'yes' if result.stop.converged else 'no'}."
     if outcome.get("reasoning"):
@@ -68,7 +68,7 @@ def _disagreements(result: Result) -> Sequence[str]:
 def _quotes(record: Record, result: Result) -> Iterator[tuple[str, str]]:
     """(document, span): those of the result first, then those of everything that was said, each once."""
     seen: set[tuple[str, str]] = set()
-    bodies = [result.outcome, *(json.loads(bytes(p.body)) for p in reversed(records.posts_of(record)))]
+    bodies = [result.outcome, *(json.loads(bytes(p.body)) for p in reversed(records.seen(record).posts))]
     for body in bodies:
         for citation in (body.get("citations") if isinstance(body, dict) else None) or ():
             found = (line(str(citation.get("document"))), line(str(citation.get("quote"))))

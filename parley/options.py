@@ -25,6 +25,12 @@ Sets = Annotated[
     list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=0.7; repeatable.")
 ]
 PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="Who sits where with which model (YAML).")]
+Rules = Annotated[
+    str | None, typer.Option("--format", metavar="NAME|FILE", help="competition: by what rules (default: four_stage).")
+]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Also the teams' own channels and the judge's notes (owners only).")
+]
 Protocol = Annotated[str | None, typer.Option(help="How they argue (default: consensus).")]
 LogMaxAge = Annotated[
     float | None, typer.Option("--log-max-age", help="Days that sessions are kept; 0 for ever (default: 90).")
@@ -65,6 +71,21 @@ def settings(config: Path | None, sets: list[str] | None = None, **given: Any) -
             part = {key: part}
         layer = layers.merge(layer, part)
     return layers.load(config, layer)
+
+
+def apart(**given: Any) -> None:
+    """Refuse two options that contradict each other; those not given are None or False.
+
+    Raises
+    ------
+    BadInput
+        Names both.
+    """
+    from parley.errors import BadInput
+
+    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value not in (None, False)]
+    if len(names) > 1:
+        raise BadInput(names[0], f"{names[0]} and {names[1]} contradict each other; leave one out")
 
 
 def read_question() -> str:

@@ -13,6 +13,7 @@ as they go over an agent file (docs/models.md).
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,9 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from parley.errors import BadInput
+from parley.rows import CROWDS, AgentRow, names_models, rows_of
 from parley.settings import Section, Settings, read_file
-from parley.stack import AgentRow, names_models, rows_of
+from parley.text import line
 from schemas.presence import Announcement
 from schemas.session import Seat
 
@@ -139,10 +141,12 @@ def of(settings: Settings) -> Panel | None:
     found = read(path)
     if "protocol" in settings.model_fields_set and settings.protocol != found.protocol:
         raise BadInput("protocol", f"got {settings.protocol}, the panel in {path} is for {found.protocol}")
-    size = settings.consensus.get("panel")
-    panelists = sum(s.role == "panelist" for s in found.seats)
-    if found.protocol == "consensus" and size is not None and size != panelists:
-        raise BadInput("consensus.panel", f"got {size}, {path} seats {panelists} panelists")
+    if found.protocol in CROWDS:
+        crowd = CROWDS[found.protocol]
+        size = getattr(settings, found.protocol).get(crowd.setting)
+        seated = sum(s.role == crowd.role for s in found.seats)
+        if size is not None and size != seated:
+            raise BadInput(f"{found.protocol}.{crowd.setting}", f"got {size}, {path} seats {seated} {crowd.role}s")
     return found
 
 
@@ -159,9 +163,19 @@ def rows(settings: Settings) -> tuple[AgentRow, ...]:
     if found:
         return found.rows
     if section.agents:
+        for queue, times in Counter(a.queue for a in section.agents).items():
+            if times > 1:
+                raise BadInput(
+                    "stack.agents", f"queue {queue} stands there {times} times; for more of it there is copies"
+                )
         return tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
-    size = getattr(settings, settings.protocol, {}).get("panel", 3)
-    return rows_of(settings.protocol, size, copies=section.copies)
+    given: Mapping[str, Any] = getattr(settings, settings.protocol, {})
+    if settings.protocol == "competition":
+        from parley import formats
+
+        return rows_of(settings.protocol, seats=formats.seats(given), copies=section.copies)
+    crowd = CROWDS.get(settings.protocol)
+    return rows_of(settings.protocol, given.get(crowd.setting) if crowd else None, copies=section.copies)
 
 
 def spec_of(row: AgentRow) -> "AgentSpec":
@@ -172,7 +186,11 @@ def spec_of(row: AgentRow) -> "AgentSpec":
     from parley import services
 
     try:
-        return resolve(services.spec_of(row), environment())
+        environ = environment()
+    except ModelError as error:
+        raise BadInput(".env", str(error)) from error
+    try:
+        return resolve(services.spec_of(row), environ)
     except (SpecError, ModelError) as error:
         raise BadInput(f"agent {row.queue}", str(error)) from error
 
@@ -185,9 +203,37 @@ def announced(rows: tuple[AgentRow, ...]) -> list[Announcement]:
     BadInput
         A model cannot be made: whose, and why.
     """
-    if names_models(rows):
+    if names_models(rows) or any(row.options for row in rows):
         return [_announced(row) for row in rows]
     return [_plainly(row) for row in rows]  # without the imports
+
+
+def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
+    """One line that names the rows whose calls count as free because no price is known; empty: none.
+
+    Raises
+    ------
+    BadInput
+        A row's agent cannot be made.
+    """
+    if not names_models(rows):
+        return ""
+    from agents.llm import ModelError
+    from agents.llm.options import parse
+
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        spec = spec_of(row)
+        if spec.model != "openai":
+            continue
+        try:
+            options = parse(spec.options)
+        except ModelError as error:
+            raise BadInput(f"agent {row.queue}", str(error)) from error
+        if options.price is None:
+            found.setdefault(options.model, []).append(row.queue)
+    told = "; ".join(f"{line(model)} ({line(', '.join(queues), 200)})" for model, queues in found.items())
+    return f"no price is known, calls count as free of charge: {told}" if told else ""
 
 
 def _plainly(row: AgentRow) -> Announcement:

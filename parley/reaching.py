@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from parley import panel
 from parley.errors import BadInput
+from parley.rows import names_models
 from parley.settings import Settings
-from parley.stack import default_state, names_models, read_running
+from parley.stack import default_state, read_running
 
 if TYPE_CHECKING:
     from agents.llm.openai import OpenAIModel
@@ -24,8 +25,13 @@ def refuse(settings: Settings, *, ephemeral: bool = False) -> None:
     Raises
     ------
     BadInput
-        Names the agent, its model's server, and why it could answer nothing.
+        Names the agent, its model's server, and why it could answer nothing. Also where a bus that runs elsewhere would
+        keep what is to be kept nowhere.
     """
+    if ephemeral and settings.nats.url:
+        raise BadInput(
+            "--ephemeral", f"--ephemeral keeps nothing, and the bus at {settings.nats.url} keeps its sessions"
+        )
     rows = panel.rows(settings)
     if settings.nats.url or not names_models(rows):
         return

@@ -11,10 +11,12 @@ from typing import Any
 
 import msgspec
 
+from bus.channels import CLIENTS, may_read
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import Diverged, Parting, replay, what_if
-from parley import transcript
+from parley import competition_story, transcript
+from parley.competition_story import Story
 from parley.errors import BadInput, ParleyError
 from parley.text import clean, line
 from parley.turns import Turns
@@ -23,7 +25,12 @@ from schemas.post import Post
 from schemas.result import Result
 from schemas.wire import SchemaError, decode
 
-OPENING_ONLY = {"consensus": ("panel", "expertise_weight", "stream"), "critic": ("stream",)}
+OPENING_ONLY = {
+    "consensus": ("panel", "expertise_weight", "stream"),
+    "critic": ("stream",),
+    "maci": ("debaters", "judges", "cross_family"),
+    "competition": ("stances", "personalities", "styles", "context_posts", "stream"),
+}
 """Settings by protocol that act before the first recorded event, or on what is shown alone: no replay can tell."""
 VERSION = 1
 MAX_FILE = 500_000_000
@@ -56,6 +63,9 @@ def read(path: Path) -> Record:
             raise BadInput("file", f"{path} has {size:,} bytes, allowed are {MAX_FILE:,}")
         lines = path.read_bytes().decode().split("\n")
         head = json.loads(lines[0])
+        if isinstance(head, dict) and head.get("parley") == "posts":
+            whole = "wanted is the record (sessions export --all, with an owner's credentials)"
+            raise BadInput("file", f"{path} holds what was posted, as far as its owner might see it; {whole}")
         if not isinstance(head, dict) or head.get("parley") != "session" or not isinstance(head.get("session"), str):
             raise BadInput("file", f"{path} is no exported session: its first line does not say so")
     except OSError as error:
@@ -116,8 +126,13 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
                 "it acts before the first event, or on what is shown alone: no recorded session changes with it",
             )
     _whole(record)
+    given = dict(settings.get(protocol, {}))
+    if isinstance(given.get("format"), str) and protocol == "competition":
+        from parley import formats
+
+        given["format"] = msgspec.to_builtins(formats.read(given["format"]))
     try:
-        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, settings.get(protocol, {}))
+        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, given)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
     except Diverged as error:
@@ -200,60 +215,148 @@ def result_of(record: Record) -> Result | None:
     return None
 
 
-def show(record: Record) -> Iterator[str]:
-    """The whole session in lines."""
-    first = opening(record)
-    for _, text in transcript.opening(record.sid, first.protocol, first.question, first.continues):
-        yield text
-    turns = Turns(entries_of(record))
-    for _, lines in _said(record, turns, 2_000):
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """As much of a session as somebody may see: everything, what a client reads, or what a seat reads."""
+
+    sid: str
+    opened: log.Opened | None
+    """None: only the posts are known."""
+    posts: tuple[Post, ...]
+    turns: Turns
+    record: Record | None
+    """The whole record, where nothing in it is closed to whoever asks."""
+    left_out: int = 0
+    """Posts on channels that are not shown; 0 also where nobody knows."""
+
+    @property
+    def protocol(self) -> str:
+        """Its protocol; empty: not known."""
+        result = self.result
+        return self.opened.protocol if self.opened else result.protocol if result else ""
+
+    @property
+    def question(self) -> str:
+        """Its question; empty: not known."""
+        return self.opened.question if self.opened else ""
+
+    @property
+    def result(self) -> Result | None:
+        """Its result; None while it is open."""
+        for post in reversed(self.posts):
+            if post.kind == "closed" and post.channel == "control":
+                return decode(post.body, Result)
+        return None
+
+    def story(self) -> Story:
+        """A competition's, before its first post."""
+        return competition_story.rules(self.opened.protocol, self.opened.settings) if self.opened else Story()
+
+    def left_out_words(self) -> str:
+        """That something is missing; empty where nothing is known to be."""
+        if not self.left_out:
+            return ""
+        where = "on the teams' own channels and in the judge's notes"
+        return f"{self.left_out:,} posts {where} are left out (--all shows them)"
+
+
+def seen(found: Record | Seen, *, everything: bool = False) -> Seen:
+    """A record as a client may see it, or all of it. What is seen already stays as it is.
+
+    Raises
+    ------
+    Altered
+        It has no opening entry, or an entry that is none.
+    """
+    if isinstance(found, Seen):
+        return found
+    entries, posts, opened = entries_of(found), posts_of(found), opening(found)
+    asked = {c.channel for e in entries for c in e.commands if isinstance(c, log.Ask) and c.channel}
+    if everything or all(map(_open, {*asked, *(p.channel for p in posts)})):
+        return Seen(sid=found.sid, opened=opened, posts=tuple(posts), turns=Turns(entries), record=found)
+    shown = tuple(p for p in posts if _open(p.channel))
+    return Seen(
+        sid=found.sid, opened=_without_held(opened), posts=shown, turns=Turns(entries, _open), record=None,
+        left_out=len(posts) - len(shown),
+    )  # fmt: skip
+
+
+def _open(channel: str) -> bool:
+    return may_read(CLIENTS, channel)
+
+
+def _without_held(opened: log.Opened) -> log.Opened:
+    """Without the texts of documents that one team alone holds."""
+    teams = {team for s in opened.seats if (team := s.role) in ("pro", "con")}
+    roles = {s.seat: s.role for s in opened.seats}
+    documents = tuple(
+        d if not d.holders or teams <= {roles.get(h) for h in d.holders} else msgspec.structs.replace(d, text="")
+        for d in opened.documents
+    )
+    return msgspec.structs.replace(opened, documents=documents)
+
+
+def show(found: Record | Seen) -> Iterator[str]:
+    """The whole session in lines, as far as it may be seen."""
+    found = seen(found)
+    first, story = found.opened, found.story()
+    title = transcript.opening(found.sid, found.protocol, found.question, first.continues if first else "")
+    yield from (text for _, text in title)
+    for _, lines in _said(found, 2_000, story):
         yield from lines
-    result = result_of(record)
+    result = found.result
     if result is None:
-        yield f"still open after {len(record.entries)} transitions"
+        yield "still open" + (f" after {len(found.record.entries)} transitions" if found.record else "")
     else:
         yield ""
-        for _, text in transcript.result_lines(result, turns.why):
-            yield text
+        yield from (text for _, text in transcript.result_lines(result, found.turns.why, story))
+    if found.left_out:
+        yield found.left_out_words()
 
 
-def _said(record: Record, turns: Turns, width: int) -> Iterator[tuple[Post, list[str]]]:
+def _said(found: Seen, width: int, story: Story) -> Iterator[tuple[Post, list[str]]]:
     """Posts and their lines, with the flags that their replies came with."""
-    flags = {key: list(found) for key, found in turns.flags.items()}
-    for post in posts_of(record):
-        lines = [text for _, text in transcript.post_lines(post, width, turns.why)]
-        left = flags.get((post.round, post.seat))
+    flags = {key: list(each) for key, each in found.turns.flags.items()}
+    teller = transcript.Teller(story)
+    for post in found.posts:
+        lines = [text for _, text in teller.lines(post, width, found.turns.why)]
+        left = flags.get((post.round, post.seat)) if competition_story.is_reply(post) else None
         shown = left.pop(0) if left else ()
         if shown and lines:
             lines.append(f"      flags of this reply: {', '.join(line(f) for f in shown)}")
         yield post, lines
 
 
-def markdown(record: Record) -> Iterator[str]:
-    """The whole session as a Markdown page; texts stand in code blocks, so that nothing in them is markup."""
-    first = opening(record)
-    yield f"# Session {record.sid}"
+def markdown(found: Record | Seen) -> Iterator[str]:
+    """The whole session as a Markdown page, as far as it may be seen; texts stand in code blocks, so that nothing in
+    them is markup."""
+    found = seen(found)
+    first, story = found.opened, found.story()
+    yield f"# Session {found.sid}"
     yield ""
-    if first.continues:
-        yield f"Follows up session {first.continues}."
-    yield f"Protocol {first.protocol}, seed {first.seed}. Question:"
-    yield ""
-    yield from _block([clean(first.question)])
+    if first is not None:
+        if first.continues:
+            yield f"Follows up session {first.continues}."
+        yield f"Protocol {first.protocol}, seed {first.seed}. Question:"
+        yield ""
+        yield from _block([clean(first.question)])
     round_ = 0
-    turns = Turns(entries_of(record))
-    for post, lines in _said(record, turns, 20_000):
+    for post, lines in _said(found, 20_000, story):
         if post.round > round_:
             round_ = post.round
             yield ""
-            yield f"## Round {round_}"
+            yield f"## {'Stage' if story.began else 'Round'} {round_}"
             yield ""
         if lines:
-            yield from _block(lines)
-    result = result_of(record)
+            yield from _block([text for text in lines if text])
+    result = found.result
     yield ""
     yield "## Result"
     yield ""
-    yield from _block([text for _, text in transcript.result_lines(result, turns.why)] if result else ["still open"])
+    told = [text for _, text in transcript.result_lines(result, found.turns.why, story)] if result else ["still open"]
+    yield from _block(told)
+    if found.left_out:
+        yield ""
+        yield f"{found.left_out_words()}."
 
 
 def _block(lines: Iterable[str]) -> Iterator[str]:
@@ -272,15 +375,29 @@ def _runs(text: str, char: str) -> list[str]:
     return found
 
 
-def document(record: Record) -> dict[str, Any]:
-    """The whole session as one JSON value."""
+def document(found: Record | Seen) -> dict[str, Any]:
+    """The whole session as one JSON value, as far as it may be seen; `entries` where all of it may."""
+    found = seen(found)
+    result = found.result
+    whole = {"entries": [json.loads(text) for text in found.record.entries]} if found.record else {}
     return {
-        "session": record.sid,
-        "opened": msgspec.to_builtins(opening(record)),
-        "posts": [json.loads(msgspec.json.encode(p)) for p in posts_of(record)],
-        "result": None if (found := result_of(record)) is None else msgspec.to_builtins(found),
-        "entries": [json.loads(text) for text in record.entries],
+        "session": found.sid,
+        "opened": None if found.opened is None else msgspec.to_builtins(found.opened),
+        "posts": [json.loads(msgspec.json.encode(p)) for p in found.posts],
+        "result": None if result is None else msgspec.to_builtins(result),
+        "left_out": found.left_out,
+        **whole,
     }
+
+
+def lines(found: Record | Seen) -> Iterator[str]:
+    """A session as JSON lines: its record where all of it may be seen, else its posts, under a head that says so."""
+    found = seen(found)
+    if found.record is not None:
+        yield from write(found.record)
+        return
+    yield json.dumps({"parley": "posts", "session": found.sid, "version": VERSION, "left_out": found.left_out})
+    yield from (msgspec.json.encode(post).decode() for post in found.posts)
 
 
 def sessions_table(rows: Sequence[Any]) -> Iterator[str]:

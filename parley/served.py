@@ -11,7 +11,7 @@ import msgspec
 from parley.errors import BadInput
 
 if TYPE_CHECKING:
-    from parley.stack import AgentRow
+    from parley.rows import AgentRow
 
 _PLAIN = ("provider", "model", "temperature")
 """Options that are shown as they are."""
@@ -29,7 +29,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 
 def served(rows: "Sequence[AgentRow]", environment: Mapping[str, str]) -> tuple[Served, ...]:
     """The rows as they come out under this environment and `.env`."""
-    from parley.stack import names_models
+    from parley.rows import names_models
 
     if not names_models(tuple(rows), environment):
         return tuple(Served(queue=row.queue, facts=_plainly(row)) for row in rows)
@@ -49,7 +49,7 @@ def check_models(rows: "tuple[AgentRow, ...]") -> None:
     BadInput
         The agent, and what is wrong: an unknown provider, a missing key and its variable, a field of its file.
     """
-    from parley.stack import names_models
+    from parley.rows import names_models
 
     if not names_models(rows):
         return

@@ -30,7 +30,7 @@ from observability.health import HealthServer
 from observability.logs import setup_logging
 from observability.metrics import Metrics
 from observability.setup import setup_tracing
-from parley.stack import AgentRow
+from parley.rows import AgentRow
 
 _LOGGER = logging.getLogger(__name__)
 LOG_BYTES = 5_000_000

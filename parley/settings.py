@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
+from agents import strict_yaml
 from parley.errors import BadInput
 
 DEFAULT_FILE = "parley.yaml"
@@ -105,6 +105,10 @@ class Settings(BaseSettings):
     """Settings of the consensus protocol."""
     critic: dict[str, Any] = {}
     """Settings of the critic protocol."""
+    maci: dict[str, Any] = {}
+    """Settings of the MACI protocol."""
+    competition: dict[str, Any] = {}
+    """Settings of the competition; `format` is a name or a file, `personalities` a file (parley.formats)."""
 
     @classmethod
     def settings_customise_sources(
@@ -134,7 +138,8 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
     Raises
     ------
     BadInput
-        An unknown key (with its layer and the nearest known one), a value outside its range, a file that is not YAML.
+        An unknown key (with its layer and the nearest known one), a value outside its range, a file that is not YAML,
+        settings that contradict each other.
     """
     path = config or (Path(DEFAULT_FILE) if Path(DEFAULT_FILE).is_file() else None)
     file = read_file(path) if path else {}
@@ -150,19 +155,27 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
         raise BadInput(where, f"{first['msg']} (got {first['input']!r})") from error
     if found.nats.creds is not None and found.nats.url is None:
         raise BadInput("nats.creds", f"{found.nats.creds} is for a bus that runs elsewhere; name it with --nats URL")
+    if {"min_rounds", "max_rounds"} <= found.critic.keys():
+        from coordinator.protocols.critic_seats import contradiction
+
+        if why := contradiction(found.critic):
+            raise BadInput("critic.min_rounds", why)
     return found
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """One settings file. Raises BadInput if it is missing, too large, or no YAML mapping."""
+    """One settings file. Raises BadInput if it is missing, too large, no YAML mapping, or says a key twice."""
     try:
         if path.stat().st_size > MAX_FILE:
             raise BadInput("config", f"{path} has {path.stat().st_size:,} bytes, allowed are {MAX_FILE:,}")
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = strict_yaml.read(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput("config", f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput("config", f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput("config", f"{path} is not UTF-8 text (byte {error.start})") from error
+    except strict_yaml.BadYaml as error:
+        comma = "," if error.why.startswith("line") else ""
+        raise BadInput("config", f"{path}{comma} {error.why}") from error
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -202,15 +215,17 @@ def nest(pairs: Sequence[tuple[list[str], str]], origin: str) -> dict[str, Any]:
             here = here.setdefault(part, {})
             if not isinstance(here, dict):
                 raise BadInput(".".join(path), f"{part} is set as a value and as a section by {origin}")
-        here[path[-1]] = scalar(text)
+        value = scalar(text)
+        if here.setdefault(path[-1], value) != value:
+            raise BadInput(".".join(path), f"{'.'.join(path)} is set twice by {origin}, and not to the same value")
     return result
 
 
 def scalar(text: str) -> Any:
     """A value as YAML reads it: numbers and true/false as such, everything else as text."""
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
+        value = strict_yaml.read(text)
+    except strict_yaml.BadYaml:
         return text
     return value if isinstance(value, int | float | str | list | dict | None) else text
 

@@ -27,13 +27,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
 from parley.errors import BadInput, StackFailed
+from parley.rows import AgentRow, names_models
 from parley.served import Served, differences, served
 
 _POLL_S = 0.005
@@ -41,25 +42,10 @@ _START_S = 30.0
 _WATCH_S = 0.2
 OWNER = "owner"
 REMEMBERED = "last-stack.json"
-CRITIC_QUEUES = ("answerer", "critic", "judge", "helper")
+
+
 OTHER = 75
 """The supervisor's exit status when another has the directory."""
-
-
-class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One queue of the stack and how many copies serve it."""
-
-    queue: str
-    spec: str = ""
-    """A built-in name or an agent file; empty: the queue's name."""
-    copies: int = 1
-    model: str = ""
-    """In place of the spec's: as agents.llm.make_model takes it."""
-    options: dict[str, Any] = {}
-    room: int | None = None
-    roles: tuple[str, ...] = ()
-    """In place of the spec's; with roles a queue needs no spec."""
-    expertise: tuple[str, ...] = ()
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,32 +101,6 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     """Every service has said that it can take work."""
     served: tuple[Served, ...] | None = None
     """What the agents are; None: not looked up yet."""
-
-
-def panel(
-    size: int = 3, *, copies: int = 1, model: str = "", options: dict[str, Any] | None = None
-) -> tuple[AgentRow, ...]:
-    """Rows for a panel of so many seats and its analyst."""
-    queues = [*(f"panelist_{i}" for i in range(1, size + 1)), "analyst"]
-    return _rows(queues, copies=copies, model=model, options=options)
-
-
-def rows_of(protocol: str, size: int = 3, **given: Any) -> tuple[AgentRow, ...]:
-    """Rows for what a protocol seats; `size` and `given` as `panel` takes them."""
-    return _rows(CRITIC_QUEUES, **given) if protocol == "critic" else panel(size, **given)
-
-
-def _rows(
-    queues: Sequence[str], *, copies: int = 1, model: str = "", options: dict[str, Any] | None = None
-) -> tuple[AgentRow, ...]:
-    return tuple(AgentRow(queue=q, copies=copies, model=model, options=options or {}) for q in queues)
-
-
-def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a row, the environment or `.env` may name another model than the extractive one."""
-    if any(row.spec or row.model not in ("", "extractive") for row in rows):
-        return True
-    return Path(".env").is_file() or any("LLM_" in name or name.endswith("ENCODER") for name in environment)
 
 
 def default_state() -> Path:

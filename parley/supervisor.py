@@ -31,8 +31,9 @@ from bus import accounts
 from bus.embedded import EmbeddedServer
 from bus.errors import BusError, ServerFailed
 from parley import keys
+from parley.rows import AgentRow
 from parley.served import Served, served
-from parley.stack import OTHER, OWNER, REMEMBERED, AgentRow, Order, Running, Service
+from parley.stack import OTHER, OWNER, REMEMBERED, Order, Running, Service
 
 if TYPE_CHECKING:
     from parley.services import Report

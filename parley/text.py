@@ -1,6 +1,8 @@
 """Text that others wrote, made safe to show: control characters and terminal escapes become visible text."""
 
 import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 _KEPT = frozenset("\n\t\u200c\u200d")
 """Line feed and tab; the joiners, without which some scripts and emoji fall apart."""
@@ -53,3 +55,55 @@ def line_end(text: str, width: int) -> str:
     cut = flat[len(flat) - width + 1 :]
     words = cut.partition(" ")[2]
     return "…" + (words if len(words) >= len(cut) // 2 else cut)
+
+
+def wrapped(text: str, width: int) -> Iterator[str]:
+    """The cleaned text of one paragraph in lines of at most `width` columns, between words where there are any; wide
+    characters take two. Nothing for nothing."""
+    room = max(10, width)
+    row, used = "", 0
+    for word in clean(text).split():
+        for part in _parts(word, room):
+            size = columns(part)
+            if row and used + 1 + size > room:
+                yield row
+                row, used = "", 0
+            row, used = (f"{row} {part}", used + 1 + size) if row else (part, size)
+    if row:
+        yield row
+
+
+def columns(text: str) -> int:
+    """Columns that a terminal shows it in."""
+    if text.isascii():
+        return len(text)
+    marks = ("Mn", "Me", "Cf")
+    return sum(
+        0 if unicodedata.category(c) in marks else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
+
+
+def _parts(word: str, room: int) -> Iterator[str]:
+    """A word, cut where it is longer than a row."""
+    if columns(word) <= room:
+        yield word
+        return
+    part, used = "", 0
+    for char in word:
+        size = columns(char)
+        if used + size > room:
+            yield part
+            part, used = "", 0
+        part, used = part + char, used + size
+    yield part
+
+
+def plain(value: Any) -> str:
+    """A JSON value in words: `a 1, b 2`."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} {plain(v)}" for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(plain(v) for v in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if value is None else f"{value:g}" if isinstance(value, int | float) else str(value)

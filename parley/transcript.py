@@ -6,14 +6,16 @@ from typing import Any
 
 import msgspec
 
-from parley import transcript_critic
+from parley import transcript_competition, transcript_critic, transcript_maci
+from parley.competition_story import Story
 from parley.text import clean, line
+from parley.transcript_competition import Piece
 from schemas.post import Post
 from schemas.result import Result
 from schemas.stops import STOPS
 
 Line = tuple[str, str]
-"""(style, text): heading, seat, score, quiet, stop, answer, or empty for plain."""
+"""(style, text): heading, seat, score, quiet, stop, answer, warning, pro, con, judge, or empty for plain."""
 
 Why = Mapping[tuple[int, str], str]
 """(round, seat) -> why it was missing (parley.turns)."""
@@ -29,11 +31,42 @@ def opening(sid: str, protocol: str, question: str, continues: str = "") -> Iter
     yield "quiet", f"session {line(sid)}" + (f", which follows up {line(continues)}" if continues else "")
 
 
+class Teller:
+    """Tells posts one after another, as far as they are told by what was said before them: a competition's stages, and
+    its scoreboard."""
+
+    def __init__(self, story: Story | None = None) -> None:
+        self.story = story or Story()
+        self._stage = 0
+
+    def pieces(self, post: Post, width: int = _WIDE, why: Why = NOTHING_KNOWN) -> Iterator[Piece]:
+        """The next post: lines, and blocks of what a competition's seats say at length."""
+        body = self.story.take(post)
+        if body is None:
+            yield from post_lines(post, width, why)
+            return
+        if self._stage != self.story.round:
+            self._stage = self.story.round
+            yield "", ""
+            yield "heading", self.story.stage_words(self._stage)
+        yield from transcript_competition.pieces(post, body, self.story)
+        if post.kind == "summary" and not self.story.last:
+            yield from transcript_competition.scoreboard(self.story)
+
+    def lines(self, post: Post, width: int = _WIDE, why: Why = NOTHING_KNOWN) -> Iterator[Line]:
+        """The same, blocks in lines."""
+        for piece in self.pieces(post, width, why):
+            if isinstance(piece, transcript_competition.Block):
+                yield from piece.lines()
+            else:
+                yield piece
+
+
 def missing(post: Post) -> tuple[str, ...]:
     """Seats that a post says were missing in its round."""
     if post.kind == "assessment":
         return tuple(s for s, change in (_decoded(post.body).get("changes") or {}).items() if change == "missing")
-    return tuple(_decoded(post.body).get("missing") or ()) if post.kind == "tally" else ()
+    return tuple(_decoded(post.body).get("missing") or ()) if post.kind in ("tally", "signals") else ()
 
 
 def post_lines(post: Post, width: int = _WIDE, why: Why = NOTHING_KNOWN) -> Iterator[Line]:
@@ -65,18 +98,32 @@ def _said(post: Post, width: int) -> Iterator[Line]:
     elif post.kind in transcript_critic.POSTS:
         yield from transcript_critic.POSTS[post.kind](post.seat, post.round, body, width)
     else:
-        who = f"{post.seat}: " if post.seat else ""
-        said = line(bytes(post.body).decode(errors="replace"), width)
-        yield (
-            "",
-            f"  [{line(post.channel)}] {line(who)}{line(post.kind)} {said}",
-        )
+        yield from transcript_maci.post_lines(post, width) or _unknown(post, width)
 
 
-def result_lines(result: Result, why: Why = NOTHING_KNOWN) -> Iterator[Line]:
-    """What a session came to. `why`: what is known about seats that were missing."""
+def _unknown(post: Post, width: int) -> Iterator[Line]:
+    who = f"{line(post.seat)}: " if post.seat else ""
+    said = line(bytes(post.body).decode(errors="replace"), width)
+    yield "", f"  [{line(post.channel)}] {who}{line(post.kind)} {said}"
+
+
+def answer_of(result: Result, story: Story | None = None) -> str:
+    """What a session came to in one sentence: its answer, or a competition's verdict; empty if there is none."""
+    if transcript_competition.is_outcome(result.outcome):
+        return transcript_competition.verdict(result.outcome, story)
+    return str(result.outcome.get("answer") or "")
+
+
+def result_lines(result: Result, why: Why = NOTHING_KNOWN, story: Story | None = None) -> Iterator[Line]:
+    """What a session came to. `why`: what is known about seats that were missing. `story`: of a competition."""
     outcome = result.outcome
-    answer = str(outcome.get("answer") or "")
+    if transcript_competition.is_outcome(outcome):
+        yield "answer", f"Verdict: {answer_of(result, story)}"
+        yield "stop" if outcome.get("complete") else "score", stop_words(result)
+        yield from transcript_competition.outcome_lines(outcome, story)
+        yield "quiet", usage_words(result)
+        return
+    answer = answer_of(result)
     yield "answer", f"Answer: {clean(answer)}" if answer else "No answer."
     reasoning = str(outcome.get("reasoning") or "")
     if reasoning:
@@ -89,8 +136,9 @@ def result_lines(result: Result, why: Why = NOTHING_KNOWN) -> Iterator[Line]:
     facts = [f"confidence {float(outcome.get('confidence') or 0):.2f}", stop_words(result)]
     yield "stop" if result.stop.converged else "score", "; ".join(facts)
     yield from _absent(result, why)
+    yield from beside(outcome)
     if "objections" in outcome:
-        yield from transcript_critic.outcome_lines(outcome)
+        yield from transcript_critic.by_words(result.rounds)
     for other in outcome.get("minority") or ():
         yield (
             "",
@@ -100,6 +148,16 @@ def result_lines(result: Result, why: Why = NOTHING_KNOWN) -> Iterator[Line]:
     if first and first != answer:
         yield "quiet", f"First round's majority: {line(str(first), 300)}"
     yield "quiet", usage_words(result)
+
+
+def beside(outcome: Mapping[str, Any], story: Story | None = None) -> Iterator[Line]:
+    """What a protocol has beside its answer. `story`: of a competition."""
+    if "objections" in outcome:
+        yield from transcript_critic.outcome_lines(outcome)
+    if "mixture" in outcome:
+        yield from transcript_maci.outcome_lines(outcome)
+    if transcript_competition.is_outcome(outcome):
+        yield from transcript_competition.outcome_lines(outcome, story)
 
 
 def _absent(result: Result, why: Why) -> Iterator[Line]:
@@ -117,7 +175,18 @@ def stop_words(result: Result) -> str:
     row = STOPS.get(result.stop.reason)
     words = row.words if row else result.stop.reason
     agreed = result.stop.converged and result.protocol == "consensus"
-    return f"{'consensus: ' if agreed else ''}{line(words)} ({line(result.stop.reason)})"
+    note = transcript_maci.stop_note(result.stop.reason, result.stop.converged)
+    return f"{'consensus: ' if agreed else ''}{line(words)}{note} ({line(result.stop.reason)})"
+
+
+def _played(result: Result) -> str:
+    played = len(result.rounds)
+    match result.protocol:
+        case "competition":
+            return _count(played, "stage")
+        case "maci" if played:
+            return f"a blind round and {_count(played - 1, 'round')}"
+    return _count(played, "round")
 
 
 def usage_words(result: Result) -> str:
@@ -125,7 +194,8 @@ def usage_words(result: Result) -> str:
     u = result.usage
     about = "about " if u.estimated else ""
     parts = [
-        _count(len(result.rounds), "round"), _count(u.turns, "turn"), _count(u.calls, "call"),
+        _played(result),
+        _count(u.turns, "turn"), _count(u.calls, "call"),
         f"{about}{u.input_tokens + u.output_tokens:,} tokens", f"{u.cost_usd:.4f} USD", f"{result.duration_s:.1f} s",
     ]  # fmt: skip
     if u.unaccounted_turns:
@@ -138,10 +208,13 @@ def _count(number: int, what: str) -> str:
 
 
 def _stop(body: Mapping[str, Any]) -> Iterator[Line]:
-    row = STOPS.get(str(body.get("reason")))
-    words = row.words if row else ""
-    yield "stop" if body.get("converged") else "score", f"stop: {line(str(body.get('reason')))}: {line(words)}"
-    what = (body.get("certificate") or {}).get("what")
+    reason, converged = str(body.get("reason")), bool(body.get("converged"))
+    words = STOPS[reason].words if reason in STOPS else ""
+    note = transcript_maci.stop_note(reason, converged)
+    yield "stop" if converged else "score", f"stop: {line(reason)}: {line(words)}{note}"
+    certificate = body.get("certificate") or {}
+    yield from transcript_maci.stop_lines(reason, certificate)
+    what = certificate.get("what")
     if what:
         yield "quiet", f"      {limit_words(line(str(what)))}"
 

@@ -1,6 +1,6 @@
 """The critic protocol's posts, rounds and outcome in words."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from parley.text import line
@@ -44,6 +44,15 @@ def _comparison(seat: str, round_: int, body: Body, width: int) -> Iterator[Line
     yield "score", f"      duplicate: {told} ({limit})"
     yield "quiet", f"        now:    {line(str(body.get('objection', '')), _WIDE)}"
     yield "quiet", f"        before: {line(str(body.get('nearest_text', '')), _WIDE)}"
+
+
+def by_words(rounds: Sequence[Body]) -> Iterator[Line]:
+    """One warning where objections were compared by words because what was to do it failed."""
+    found = [c for r in rounds for c in r.get("comparisons") or ()]
+    failed = [str(c["why"]) for c in found if c.get("why")]
+    if failed:
+        told = "; ".join(line(why, _WIDE) for why in dict.fromkeys(failed))
+        yield "score", f"Warning: {len(failed)} of {len(found)} objections were compared by words alone: {told}"
 
 
 def _pressed(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
@@ -124,6 +133,8 @@ def round_words(r: Body) -> Iterator[str]:
     for c in r.get("comparisons") or ():
         what = "a duplicate of" if c["duplicate"] else "nearest to"
         yield f"    {what} objection {c['nearest']}, {c['similarity']:.2f} ({line(str(c['source']))})"
+        if c.get("why"):
+            yield f"      by words alone: {line(str(c['why']), _WIDE)}"
     for name, words in (("answered", "newly met"), ("reopened", "no longer met")):
         if r.get(name):
             yield f"  {words}: {_numbers(r[name])}"

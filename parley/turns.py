@@ -1,7 +1,7 @@
 """What became of a session's turns, folded from its log: who was missing and why, whose deadline passed, and with what
 flags a reply came (`repaired`, `cut`, `injection` ...)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -25,7 +25,10 @@ class Open(msgspec.Struct, frozen=True):
 class Turns:
     """All turns so far."""
 
-    def __init__(self, entries: Iterable[log.Entry] = ()) -> None:
+    def __init__(
+        self, entries: Iterable[log.Entry] = (), may_see: Callable[[str], bool] = lambda channel: True
+    ) -> None:
+        """`may_see`: whether what came of turns whose reply belongs on this channel may be told."""
         self.why: dict[Key, str] = {}
         """The last thing that went wrong for a seat in a round."""
         self.flags: dict[Key, list[tuple[str, ...]]] = {}
@@ -33,13 +36,17 @@ class Turns:
         self.failures: list[dict[str, object]] = []
         """What went wrong, as JSON values: transition, seat, round, why; turn, where one failed."""
         self._open: dict[str, Open] = {}
+        self._may_see = may_see
+        self._hidden: set[str] = set()
         for entry in entries:
             self.take(entry)
 
     def take(self, entry: log.Entry) -> None:
         """Fold one entry."""
         event = entry.event
-        if isinstance(event, log.Replied):
+        if isinstance(event, log.Replied | log.Redelivered) and event.turn in self._hidden:
+            pass
+        elif isinstance(event, log.Replied):
             self._replied(entry.n, event)
         elif isinstance(event, log.TimerFired):
             self._passed(entry)
@@ -48,7 +55,9 @@ class Turns:
             why = "handed out again: what the worker that had it before may have used is unaccounted"
             self._failed(entry.n, turn, why, event.turn)
         for index, command in enumerate(entry.commands):
-            if isinstance(command, log.Ask):
+            if isinstance(command, log.Ask) and command.channel and not self._may_see(command.channel):
+                self._hidden.add(f"{entry.n}-{index}")
+            elif isinstance(command, log.Ask):
                 self._open[f"{entry.n}-{index}"] = Open(command, entry.at_ns)
 
     def _replied(self, n: int, event: log.Replied) -> None:

@@ -6,16 +6,23 @@ from typing import Any, Protocol
 
 import msgspec
 
-from parley import transcript
+from parley import transcript, transcript_maci, view_competition
+from parley.competition_story import Due, Story, due
 from parley.text import clean, line, line_end
-from parley.transcript import Line
+from parley.transcript import Teller
+from parley.transcript_competition import Block, Piece
 from schemas import log
 from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.wire import SchemaError, decode
 
-_STYLES = {"heading": "bold", "seat": "cyan", "score": "yellow", "quiet": "dim", "stop": "bold green", "answer": "bold"}
+_STYLES = {
+    "heading": "bold", "seat": "cyan", "score": "yellow", "quiet": "dim", "stop": "bold green", "answer": "bold",
+    **view_competition.STYLES,
+}  # fmt: skip
 _TEXT = 400
+_KEPT = 40_000
+"""Characters of a text that is under way."""
 
 
 class View(Protocol):
@@ -23,6 +30,7 @@ class View(Protocol):
 
     wants_log: bool
 
+    def rules(self, story: Story) -> None: ...
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None: ...
     def post(self, post: Post) -> None: ...
     def live(self, live: Live) -> None: ...
@@ -61,10 +69,14 @@ class Scene:
 
     def __init__(self) -> None:
         self.seats: dict[str, SeatState] = {}
+        self.dues: dict[str, Due] = {}
+        """What each seat was asked for last, as far as the log may be read."""
         self.round = 0
         self.trend: tuple[float, ...] = ()
         self.band = ""
         self.direction = ""
+        self.signals = ""
+        """Of MACI: the last round's signals, and the dials of the next."""
         self.tokens = 0
         self.calls = 0
         self._turns: dict[str, str] = {}
@@ -93,6 +105,24 @@ class Scene:
             body: dict[str, Any] = msgspec.json.decode(post.body)
             self.trend = tuple(body.get("trend") or ())
             self.band, self.direction = str(body.get("band") or body.get("label", "")), str(body.get("direction", ""))
+        self.signals = transcript_maci.foot(post) or self.signals
+
+    def busy(self) -> dict[str, tuple[str, str]]:
+        """Seats that are at something: state, and text so far."""
+        names = sorted(
+            name for name, seat in self.seats.items() if seat.state in ("queued", "thinking", "retrying", "text")
+        )
+        return {name: (self.shown(name), self.seats[name].text) for name in names}
+
+    def used(self) -> str:
+        """What was used so far."""
+        return f"{self.tokens:,} tokens, {self.calls} calls"
+
+    def foot(self) -> str:
+        """The session's figures on one line."""
+        trend = " → ".join(f"{s:.0f}" for s in self.trend) or "–"
+        moves = self.signals or f"score {trend} {line(self.band)} {line(self.direction)}"
+        return f"round {self.round or 1} · {moves} · {self.used()}"
 
     def live(self, live: Live) -> None:
         """Fold one sign of life."""
@@ -102,7 +132,7 @@ class Scene:
         if live.turn != seat.turn:
             seat.turn, seat.text = live.turn, ""
         if live.state == "text":
-            seat.text = (seat.text + live.text)[-4 * _TEXT :]
+            seat.text = (seat.text + live.text)[-_KEPT:]
         elif live.state == "done":
             seat.state = "answered"
         else:
@@ -127,6 +157,7 @@ class Scene:
             if isinstance(command, log.Ask):
                 turn = f"{entry.n}-{index}"
                 self._turns[turn] = command.seat
+                self.dues[command.seat] = due(command)
                 self.round = max(self.round, command.round)
                 seat_state = self.seat(command.seat)
                 if seat_state.turn != turn and entry.n > seat_state.asked:
@@ -150,6 +181,9 @@ class QuietView:
     def missed(self, why: transcript.Why) -> None:
         """Why seats were missing in rounds."""
         self.why = why
+
+    def rules(self, story: Story) -> None:
+        """What a competition is played by."""
 
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
@@ -188,7 +222,7 @@ class AnswerView(QuietView):
 
     def result(self, result: Result) -> None:
         """It is over."""
-        answer = clean(str(result.outcome.get("answer") or ""))
+        answer = clean(transcript.answer_of(result))
         if not answer:
             self.note(f"parley: no answer: {transcript.stop_words(result)}")
         print(answer, flush=True)
@@ -197,19 +231,26 @@ class AnswerView(QuietView):
 class PlainView(QuietView):
     """Lines on standard output, without any escape."""
 
+    def __init__(self) -> None:
+        self._teller = Teller()
+
+    def rules(self, story: Story) -> None:
+        """What a competition is played by."""
+        self._teller = Teller(story)
+
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
         self._print(transcript.opening(sid, protocol, question, continues))
 
     def post(self, post: Post) -> None:
         """Something was said."""
-        self._print(transcript.post_lines(post, why=self.why))
+        self._print(self._teller.lines(post, why=self.why))
 
     def result(self, result: Result) -> None:
         """It is over."""
-        self._print([("", ""), *transcript.result_lines(result, self.why)])
+        self._print([("", ""), *transcript.result_lines(result, self.why, self._teller.story)])
 
-    def _print(self, lines: Iterable[Line]) -> None:
+    def _print(self, lines: Iterable[transcript.Line]) -> None:
         for _, text in lines:
             print(text, flush=True)
 
@@ -224,12 +265,17 @@ class LiveView(QuietView):
         from rich.live import Live as RichLive
 
         self._scene = Scene()
+        self._teller = Teller()
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._live = RichLive(
             console=self._console, transient=True, refresh_per_second=8, get_renderable=self._render,
             redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
         self._live.start()
+
+    def rules(self, story: Story) -> None:
+        """What a competition is played by."""
+        self._teller = Teller(story)
 
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
@@ -238,7 +284,7 @@ class LiveView(QuietView):
     def post(self, post: Post) -> None:
         """Something was said."""
         self._scene.post(post)
-        self._print(transcript.post_lines(post, max(40, self._console.width - 20), self.why))
+        self._print(self._teller.pieces(post, max(40, self._console.width - 20), self.why))
 
     def live(self, live: Live) -> None:
         """A seat's state or text."""
@@ -259,7 +305,7 @@ class LiveView(QuietView):
     def result(self, result: Result) -> None:
         """It is over."""
         self.close()
-        self._print([("", ""), *transcript.result_lines(result, self.why)])
+        self._print([("", ""), *transcript.result_lines(result, self.why, self._teller.story)])
 
     def pause(self) -> None:
         """The terminal is wanted for a question."""
@@ -273,26 +319,36 @@ class LiveView(QuietView):
         """Leave the terminal as it was."""
         self._live.stop()
 
-    def _print(self, lines: Iterable[Line]) -> None:
+    def _print(self, pieces: Iterable[Piece]) -> None:
         from rich.text import Text
 
-        for style, text in lines:
-            self._console.print(Text(text, style=_STYLES.get(style, "")))  # wrapped at words
+        for piece in pieces:
+            if isinstance(piece, Block):
+                self._console.print(view_competition.framed(piece, self._console.width))
+            else:
+                style, text = piece
+                told = Text(text, style=_STYLES.get(style, ""))  # wrapped at words
+                hangs = self._teller.story.began and text.startswith(" ")
+                self._console.print(view_competition.hanging(text, told.style) if hangs else told)
 
     def _render(self) -> Any:
+        from rich.console import Group
         from rich.table import Table
         from rich.text import Text
 
-        scene = self._scene
+        scene, story = self._scene, self._teller.story
+        if story.began:
+            size = self._console.size
+            rows = view_competition.under_way(story, scene.busy(), scene.dues, size.width, size.height)
+            stage = f"{line(story.stage_words(story.round))} · " if story.round else ""
+            return Group(*rows, Text(f"{stage}{scene.used()}", style="yellow"))
         table = Table.grid(padding=(0, 2))
         for name, seat in sorted(scene.seats.items()):
-            tail = line_end(seat.text, max(20, self._console.width - 40))
+            tail = line_end(seat.text[-4 * _TEXT :], max(20, self._console.width - 40))
             table.add_row(
                 Text(line(name), style="cyan"), Text(scene.shown(name), style="bold"), Text(tail, style="dim")
             )
-        trend = " → ".join(f"{s:.0f}" for s in scene.trend) or "–"
-        foot = f"round {scene.round or 1} · score {trend} {line(scene.band)} {line(scene.direction)} · "
-        table.add_row(Text(""), Text(""), Text(foot + f"{scene.tokens:,} tokens, {scene.calls} calls", style="yellow"))
+        table.add_row(Text(""), Text(""), Text(scene.foot(), style="yellow"))
         return table
 
 

@@ -1,5 +1,7 @@
 """The consensus protocol's messages (source: seeds/iterative-debate.md, cited as "seed" by its headings)."""
 
+from typing import Literal
+
 import msgspec
 
 from schemas.wire import InvalidValue, in_range, not_empty
@@ -7,7 +9,7 @@ from schemas.wire import InvalidValue, in_range, not_empty
 DIMENSIONS = ("facts", "approach", "priority")
 """Dimensions of agreement (seed, "Future Enhancements", 4)."""
 
-CHANGES = ("kept", "partly", "adopted")
+Change = Literal["kept", "partly", "adopted"]
 """Position update (seed, "Iteration Dynamics", 2)."""
 
 
@@ -92,7 +94,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     """0 to 1."""
     citations: tuple[Citation, ...] = ()
-    change: str = "kept"
+    change: Change = "kept"
     """kept | partly | adopted, against the seat's own last position; `kept` in the first round."""
     change_reason: str = ""
     """Required for partly and adopted."""
@@ -103,8 +105,6 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         in_range("confidence", self.confidence, 0, 1)
-        if self.change not in CHANGES:
-            raise InvalidValue("change", self.change, "allowed are " + ", ".join(CHANGES))
         if not self.abstains and not self.answer.strip():
             raise InvalidValue("answer", self.answer, "it must not be empty")
         at_most("answer", self.answer, 2_000)

@@ -202,6 +202,8 @@ class CompareBrief(msgspec.Struct, frozen=True, kw_only=True):
 
 BY_ENCODER, BY_WORDS = "encoder", "words"
 """Flags of the helper's reply to `compare`: what its similarities are by, if not a model's judgement."""
+WHY = "no encoder: "
+"""How the flag begins that says why they are by words where an encoder was wanted."""
 
 
 class Similarities(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +216,7 @@ class Similarities(msgspec.Struct, frozen=True, kw_only=True):
             in_range("values", value, 0, 1)
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Post of the moderator: the objection of the profile that is nearest to the new one, and what follows."""
 
     objection: str
@@ -226,6 +228,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     duplicate: bool
     source: str
     """helper (a model's judgement) | encoder | words | lexical_fallback (no helper: the moderator's own, by words)"""
+    why: str = ""
+    """Why words were compared where an encoder, or a helper, was to do it; empty where nothing failed."""
 
 
 # ---------------------------------------------------------------- judge

@@ -95,6 +95,10 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="ask"):
     stream: bool = False
     final: bool = False
     """Paid from what was held back for the end."""
+    channel: str = ""
+    """Where the reply is submitted and its text is shown live; empty: the channel that the seat's account speaks on."""
+    window_s: float | None = None
+    """Seconds for this turn, retries included, where it has fewer than the session's turns have."""
     attempt: int = 1
     error: str = ""
 

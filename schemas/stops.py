@@ -8,6 +8,7 @@ class StopRow(msgspec.Struct, frozen=True, kw_only=True):
 
     reason: str
     converged: bool
+    """Whether it may be: a stop decision can say that it is not (a plateau without agreement)."""
     status: str
     """finished | failed | cancelled"""
     exit_code: int
@@ -59,6 +60,34 @@ STOPS: dict[str, StopRow] = {
             status="finished",
             exit_code=3,
             words="the last round allowed was played; objections may be left",
+        ),
+        StopRow(
+            reason="plateau",
+            converged=True,
+            status="finished",
+            exit_code=0,
+            words="nothing moves any more",
+        ),
+        StopRow(
+            reason="stalemate",
+            converged=False,
+            status="finished",
+            exit_code=0,
+            words="the arguments stayed below the gate; no consensus",
+        ),
+        StopRow(
+            reason="max_rounds",
+            converged=False,
+            status="finished",
+            exit_code=3,
+            words="the last round allowed was played without a plateau",
+        ),
+        StopRow(
+            reason="played",
+            converged=False,
+            status="finished",
+            exit_code=0,
+            words="every stage was played",
         ),
         StopRow(
             reason="budget",

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from agents.encoders.base import Cached, Encoder, EncoderError, EncoderMisconfigured, EncoderUnavailable, Vectors
+from agents.encoders.base import Cached, Encoder, EncoderError, EncoderMisconfigured, EncoderUnavailable, Spent, Vectors
 
 __all__ = [
     "NAMES",
@@ -16,6 +16,7 @@ __all__ = [
     "EncoderError",
     "EncoderMisconfigured",
     "EncoderUnavailable",
+    "Spent",
     "Vectors",
     "make_encoder",
 ]

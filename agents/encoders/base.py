@@ -5,11 +5,11 @@ EncoderError
 └─ EncoderUnavailable      the environment's: a server that does not answer, or answers with no vectors
 """
 
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,8 +34,21 @@ class EncoderUnavailable(EncoderError):
     """The environment's: a server that does not answer, or answers with no vectors."""
 
 
+class Spent(msgspec.Struct, kw_only=True):
+    """What encoding used at a server, and what it may use. One in this process uses nothing of it."""
+
+    most_tokens: int | None = None
+    """None: no limit. Encoding ends with EncoderUnavailable before a request that might pass it."""
+    most_calls: int | None = None
+    tokens: int = 0
+    calls: int = 0
+    """Requests that were, or may have been, paid."""
+    estimated: bool = False
+    """Some of the tokens are our estimate: the server did not count them."""
+
+
 class Encoder(Protocol):
-    """Texts to vectors. Blocks its thread; safe for several threads at once."""
+    """Texts to vectors. Safe for several at once on one event loop; cancelling `encode` ends the request behind it."""
 
     @property
     def name(self) -> str:
@@ -45,8 +58,21 @@ class Encoder(Protocol):
     def dimension(self) -> int:
         """Length of a vector; 0: not known before the first one came."""
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    @property
+    def metered(self) -> bool:
+        """Whether it counts tokens."""
+
+    @property
+    def usd_per_million(self) -> float | None:
+        """US dollars for a million tokens, 0 if it costs nothing; None: no price is known."""
+
+    async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
         """Vectors of texts.
+
+        Parameters
+        ----------
+        spent
+            Its limits hold, and what is used is added to it, also where this raises.
 
         Returns
         -------
@@ -58,8 +84,8 @@ class Encoder(Protocol):
         EncoderError
         """
 
-    def close(self) -> None:
-        """Close its connections, if it has any."""
+    async def aclose(self) -> None:
+        """Close its connections, if it has any. It can be used again."""
 
 
 class Cached:
@@ -69,7 +95,6 @@ class Cached:
         self._inner = inner
         self._kept = kept
         self._vectors: OrderedDict[str, Vectors] = OrderedDict()
-        self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -81,24 +106,32 @@ class Cached:
         """The inner encoder's."""
         return self._inner.dimension
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    @property
+    def metered(self) -> bool:
+        """The inner encoder's."""
+        return self._inner.metered
+
+    @property
+    def usd_per_million(self) -> float | None:
+        """The inner encoder's."""
+        return self._inner.usd_per_million
+
+    async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
         """As the inner encoder does; see Encoder."""
-        with self._lock:
-            found = {text: self._vectors[text] for text in texts if text in self._vectors}
+        found = {text: self._vectors[text] for text in texts if text in self._vectors}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         if missing:
-            found.update(zip(missing, self._inner.encode(missing), strict=True))
-        with self._lock:
-            for text in found:
-                self._vectors[text] = found[text]
-                self._vectors.move_to_end(text)
-            while len(self._vectors) > self._kept:
-                self._vectors.popitem(last=False)
+            found.update(zip(missing, await self._inner.encode(missing, spent), strict=True))
+        for text in found:
+            self._vectors[text] = found[text]
+            self._vectors.move_to_end(text)
+        while len(self._vectors) > self._kept:
+            self._vectors.popitem(last=False)
         return np.stack([found[text] for text in texts]) if texts else np.zeros((0, self.dimension), np.float32)
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Close the inner encoder."""
-        self._inner.close()
+        await self._inner.aclose()
 
 
 def unit(rows: NDArray[np.floating], count: int) -> Vectors:

@@ -5,6 +5,7 @@ No torch, no download, no key; one thread, since a helper shares its machine. It
 that go together, so in a batch a text's vector would depend on its company, and on one thread a batch is no faster.
 """
 
+import asyncio
 import importlib
 import importlib.util
 import threading
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Vectors, unit
+from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
 from agents.encoders.wordpiece import WordPiece
 
 FOLDER = Path(__file__).parent / "minilm"
@@ -27,20 +28,25 @@ class Embedded:
 
     name = "all-MiniLM-L6-v2-int8"
     dimension = 384
+    metered = False
+    usd_per_million = 0.0
 
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads
         self._loaded: tuple[WordPiece, Any] | None = None
         self._lock = threading.Lock()
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """See Encoder.
+    async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
+        """See Encoder. In a thread, so that the event loop goes on.
 
         Raises
         ------
         EncoderUnavailable
             onnxruntime or the files cannot be loaded.
         """
+        return await asyncio.to_thread(self._encode, texts)
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
         words, session = self._load()
         found = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in enumerate(texts):
@@ -49,7 +55,7 @@ class Embedded:
             found[row] = unit(vectors, 1)[0]
         return found
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Nothing to close."""
 
     def _load(self) -> tuple[WordPiece, Any]:

@@ -1,33 +1,35 @@
 """Encoder `openai`: embeddings of any server that speaks OpenAI's `/embeddings`.
 
-Blocking, in the caller's thread, with a deadline of its own over all attempts; the client's own retries are off. Status
-200 is not believed: vectors are counted, put in order, measured and checked.
+With a deadline of its own over all attempts; the client's own retries are off. Status 200 is not believed: vectors are
+counted, put in order, measured and checked. What the server says that it used is counted, else an estimate.
 """
 
-import logging
+import asyncio
 import random
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
 import msgspec
 import numpy as np
-import openai
 
-from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Vectors, unit
+from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
+from agents.llm import prices
 from agents.llm.base import ModelMisconfigured
-from agents.llm.limits import backoff_s, retry_after_s
-from agents.llm.secrets import Secret, key_from, scrub
+from agents.llm.endpoint import Broken, Endpoint, Rejected
+from agents.llm.limits import backoff_s
+from agents.llm.secrets import Secret, key_from
+from agents.llm.tokens import estimate
 
 HOME = "https://api.openai.com/v1"
 BATCH = 64
 """Texts in a request."""
-CONNECT_S = 5.0
+UNREACHED = 3
+"""So often nobody listens there before it gives up, whatever time is left."""
 _AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-NAMES = ("model", "base_url", "api_key", "key_variable", "dimensions", "deadline_s")
-logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log every address
+_CONNECTIONS = 8
+NAMES = ("model", "base_url", "api_key", "key_variable", "dimensions", "deadline_s", "usd_per_million")
 
 
 class _Row(msgspec.Struct):
@@ -39,45 +41,68 @@ class _Answer(msgspec.Struct):
     data: list[_Row]
 
 
+class _Used(msgspec.Struct):
+    prompt_tokens: int
+
+
+class _Counted(msgspec.Struct):
+    usage: _Used
+
+
 class OpenAIEncoder:
     """One model at one endpoint."""
 
+    metered = True
+
     def __init__(
-        self, model: str, base_url: str, key: Secret | None, *, dimensions: int = 0, deadline_s: float = 20.0
+        self,
+        model: str,
+        base_url: str,
+        key: Secret | None,
+        *,
+        dimensions: int = 0,
+        deadline_s: float = 20.0,
+        usd_per_million: float | None = None,
     ) -> None:
         self.name = model
+        self.base_url = base_url
         self.dimension = dimensions
+        self.usd_per_million = usd_per_million
         self._asked = {"dimensions": dimensions} if dimensions else {}
         self._key = key
         self._deadline_s = deadline_s
-        timeout = httpx2.Timeout(deadline_s, connect=CONNECT_S)
-        self._client = openai.OpenAI(
-            base_url=base_url,
-            api_key=key.reveal() if key is not None else "none",
-            max_retries=0,
-            timeout=timeout,
-            http_client=openai.DefaultHttpxClient(timeout=timeout, follow_redirects=False),
-        )
-        left_out = ["OpenAI-Organization", "OpenAI-Project", *(["Authorization"] if key is None else [])]
-        self._headers: dict[str, str | openai.Omit] = {name: openai.Omit() for name in left_out}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._endpoint: Endpoint | None = None
 
     def __repr__(self) -> str:
         return f"OpenAIEncoder({self.name})"
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Close all connections."""
-        self._client.close()
+        endpoint, self._endpoint = self._endpoint, None
+        if endpoint is not None:
+            await endpoint.close()
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def _open(self) -> Endpoint:
+        """Connections, made on first use on the event loop that uses them."""
+        loop = asyncio.get_running_loop()
+        if self._endpoint is None or self._loop is not loop:
+            self._loop = loop
+            self._endpoint = Endpoint(self.base_url, self._key, connections=_CONNECTIONS, silence_s=self._deadline_s)
+        return self._endpoint
+
+    async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
         """See Encoder. An empty text is sent as a blank, since servers refuse it.
 
         Raises
         ------
         EncoderUnavailable
-            No usable answer within the deadline, which holds for all requests of the call together.
+            No usable answer within the deadline, which holds for all requests of the call together, or within what may
+            be spent.
         """
+        spent = Spent() if spent is None else spent
         until = time.monotonic() + self._deadline_s
-        parts = [self._request(texts[at : at + BATCH], until) for at in range(0, len(texts), BATCH)]
+        parts = [await self._request(texts[at : at + BATCH], until, spent) for at in range(0, len(texts), BATCH)]
         if not parts:
             return np.zeros((0, self.dimension), np.float32)
         widths = {part.shape[1] for part in parts} | ({self.dimension} if self.dimension else set())
@@ -86,29 +111,56 @@ class OpenAIEncoder:
         self.dimension = parts[0].shape[1]
         return np.concatenate(parts)
 
-    def _request(self, texts: Sequence[str], until: float) -> Vectors:
+    async def _request(self, texts: Sequence[str], until: float, spent: Spent) -> Vectors:
         body = {"model": self.name, "input": [t or " " for t in texts], "encoding_format": "float", **self._asked}
-        rejections = 0
+        most = sum(estimate(t or " ") for t in texts)
+        rejections = unreached = 0
         while True:
-            left = until - time.monotonic()
+            _check_limits(spent, most)
+            wait = None
             try:
-                response: Any = self._client.post(
-                    "/embeddings", cast_to=httpx2.Response, content=msgspec.json.encode(body),
-                    options={"headers": self._headers, "timeout": httpx2.Timeout(max(0.01, left), connect=CONNECT_S)},
-                )  # fmt: skip
-                return _read(response.content, len(texts))
-            except openai.APIStatusError as error:
-                why = f"HTTP {error.status_code}, {scrub(error.response.text[:500], self._key)}"
-                if error.status_code not in _AGAIN:
+                left_s = max(0.01, until - time.monotonic())
+                async with asyncio.timeout(left_s):
+                    data = await self._open().embeddings(body, left_s)
+                _count(spent, data, most)
+                return _read(data, len(texts))
+            except Rejected as error:
+                why, wait = error.why, error.retry_after_s
+                if error.status not in _AGAIN:
                     raise EncoderUnavailable(why) from None
-                wait = retry_after_s(error.response.headers)
-            except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
-                why, wait = f"no answer from the server ({type(error).__name__})", None
+            except (Broken, TimeoutError) as error:
+                why, paid = (error.why, error.paid) if isinstance(error, Broken) else ("the server fell silent", True)
+                if paid:
+                    _count(spent, b"", most)
+                unreached += not paid
+                if unreached == UNREACHED:
+                    raise EncoderUnavailable(why) from None
             rejections += 1
             pause = backoff_s(rejections, random.random) if wait is None else wait
             if time.monotonic() + pause >= until:
                 raise EncoderUnavailable(why)
-            time.sleep(pause)
+            await asyncio.sleep(pause)
+
+
+def _check_limits(spent: Spent, more: int) -> None:
+    """Raise EncoderUnavailable where a request of so many tokens might pass what may be spent."""
+    if spent.most_tokens is not None and spent.tokens + more > spent.most_tokens:
+        raise EncoderUnavailable(
+            f"the texts may take {spent.tokens + more:,} tokens, the turn may use {spent.most_tokens:,}"
+        )
+    if spent.most_calls is not None and spent.calls >= spent.most_calls:
+        raise EncoderUnavailable(f"the turn may make {spent.most_calls:,} calls, and has made them")
+
+
+def _count(spent: Spent, data: bytes, most: int) -> None:
+    """Book a request that is, or may be, paid: by what the answer says, else at the estimate."""
+    spent.calls += 1
+    try:
+        tokens = msgspec.json.decode(data, type=_Counted).usage.prompt_tokens
+    except (msgspec.MsgspecError, RecursionError):
+        tokens = -1
+    spent.estimated |= not 0 < tokens < 1e9
+    spent.tokens += tokens if 0 < tokens < 1e9 else most
 
 
 def _read(data: bytes, count: int) -> Vectors:
@@ -124,7 +176,8 @@ def _read(data: bytes, count: int) -> Vectors:
 
 
 def make(options: Mapping[str, Any], environ: Mapping[str, str]) -> OpenAIEncoder:
-    """The encoder; options `model`, `base_url`, `key_variable`, `dimensions`, `deadline_s`; `api_key` is a Secret.
+    """The encoder; options `model`, `base_url`, `key_variable`, `dimensions`, `deadline_s`, `usd_per_million`;
+    `api_key` is a Secret.
 
     OpenAI's key may come from OPENAI_API_KEY, which goes nowhere else. Another server may need none.
 
@@ -148,7 +201,27 @@ def make(options: Mapping[str, Any], environ: Mapping[str, str]) -> OpenAIEncode
         texts["model"].strip(), base_url, find_key(options, environ),
         dimensions=int(_number(options, "dimensions", 0, 1, 100_000)),
         deadline_s=_number(options, "deadline_s", 20.0, 0.05, 600.0),
+        usd_per_million=_price(options, texts["model"].strip(), base_url),
     )  # fmt: skip
+
+
+def is_local(base_url: str) -> bool:
+    """Whether an address is on this machine: what is asked there costs nothing."""
+    host = urlsplit(base_url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _price(options: Mapping[str, Any], model: str, base_url: str) -> float | None:
+    """The price given, else the table's; on this machine it is free; None: not known."""
+    try:
+        if options.get("usd_per_million") is not None:
+            return prices.check("encoder.usd_per_million", options["usd_per_million"])
+        found = prices.price_of(model, prices.load())
+    except ModelMisconfigured as error:
+        raise EncoderMisconfigured(error.why) from None
+    if found is not None:
+        return found.input
+    return 0.0 if is_local(base_url) else None
 
 
 def _check_address(base_url: str) -> None:

@@ -1,5 +1,6 @@
 """Encoder `sentence-transformers`: any model of that library, on this machine. Needs the extra `embeddings` (torch)."""
 
+import asyncio
 import importlib
 import importlib.util
 import threading
@@ -8,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Vectors, unit
+from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 class SentenceTransformers:
     """One model, loaded at the first use by the library, which downloads what is neither a folder nor in its cache."""
+
+    metered = False
+    usd_per_million = 0.0
 
     def __init__(self, model: str = DEFAULT, device: str = "cpu") -> None:
         self._model_name = model
@@ -28,14 +32,17 @@ class SentenceTransformers:
         """The model's name, or its folder's."""
         return self._model_name.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """See Encoder.
+    async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
+        """See Encoder. In a thread, so that the event loop goes on.
 
         Raises
         ------
         EncoderUnavailable
             The model cannot be loaded, or gives no vectors.
         """
+        return await asyncio.to_thread(self._encode, texts)
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._lock:  # its tokenizer is not safe for several threads
             if self._model is None:
                 try:
@@ -50,7 +57,7 @@ class SentenceTransformers:
         self.dimension = vectors.shape[1]
         return vectors
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Nothing to close."""
 
 

@@ -19,6 +19,7 @@ from agents.llm.secrets import Secret, variable
 VARIABLES = ("ENCODER", "ENCODER_MODEL", "ENCODER_BASE_URL", "ENCODER_API_KEY", "ENCODER_API_KEY_FILE")
 """Every variable, without a prefix."""
 DEFAULT = "embedded"
+NOT_WANTED = "no encoder is wanted"
 
 
 def chosen(own: Any, prefixes: Sequence[str], environ: Mapping[str, str]) -> dict[str, Any] | None:
@@ -74,7 +75,7 @@ def from_options(own: Any) -> tuple[Encoder | None, str]:
     given = _of_file(own)
     name = given.pop("name", DEFAULT)
     try:
-        return make_encoder(name, given), "" if name != "none" else "no encoder is wanted"
+        return make_encoder(name, given), "" if name != "none" else NOT_WANTED
     except EncoderError as error:
         if own is not None:
             raise

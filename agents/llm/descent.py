@@ -29,6 +29,7 @@ from agents.llm.live import LiveText
 from agents.llm.presets import NAMES, Rung
 from agents.llm.secrets import scrub
 from agents.llm.tokens import estimate
+from agents.roles import kind_of
 from observability import tracing
 from schemas.turn import Usage
 
@@ -135,8 +136,9 @@ class Descent:
             **o.preset.extra,
             **o.extra,
         }
-        if o.temperature is not None:
-            body["temperature"] = o.temperature
+        temperature = kind_of(shown.protocol, shown.kind).temperature if o.temperature is None else o.temperature
+        if temperature is not None:
+            body["temperature"] = temperature
         if rung is Rung.SCHEMA:
             wanted = {"name": shown.kind, "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}

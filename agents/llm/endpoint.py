@@ -150,6 +150,26 @@ class Endpoint:
         except (msgspec.DecodeError, KeyError, TypeError):
             raise Broken("the server's list of models cannot be read", paid=False, reached=True) from None
 
+    async def embeddings(self, body: dict[str, Any], within_s: float) -> bytes:
+        """The body of the answer to one request for embeddings, unread. Cancelling closes the connection.
+
+        Raises
+        ------
+        Rejected, Broken
+        """
+        timeout = httpx2.Timeout(within_s, connect=min(CONNECT_S, within_s))
+        try:
+            response: Any = await self._client.post(
+                "/embeddings", cast_to=httpx2.Response, content=msgspec.json.encode(body),
+                options={"headers": self._headers, "timeout": timeout},
+            )  # fmt: skip
+            return bytes(response.content)
+        except openai.APIStatusError as error:
+            raise self._rejected(error) from None
+        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            why, reached = _trouble(error)
+            raise Broken(why, paid=reached) from None
+
     def _rejected(self, error: openai.APIStatusError) -> Rejected:
         body = error.body if isinstance(error.body, dict) else {}
         inner = body.get("error", body)

@@ -11,16 +11,26 @@ from typing import Any
 
 from agents.context import Shown
 from agents.encoders import EncoderMisconfigured
-from agents.llm import extractive_analyst, extractive_critic, extractive_critic_judge, extractive_panel
+from agents.llm import (
+    extractive_analyst,
+    extractive_competition,
+    extractive_critic,
+    extractive_critic_judge,
+    extractive_maci,
+    extractive_maci_helper,
+    extractive_maci_judge,
+    extractive_panel,
+)
 from agents.llm.base import Completion, Emit, ModelMisconfigured, ModelRefused
 from agents.llm.extractive_compare import Comparer
 from agents.retrieval.corpus import Corpus
 from schemas.consensus import Analysis
 from schemas.critic import Critique, Judgement, Rewritten, Similarities
+from schemas.maci import Blind, Case, Crit, Measured, Merged, Retrieved, Tests
 from schemas.turn import Usage
 
 LARGE = 200_000
-"""Characters of documents from which reading leaves the event loop, so that heartbeats go on; encoding always does."""
+"""Characters of documents from which reading leaves the event loop, so that heartbeats go on."""
 
 
 class Extractive:
@@ -34,17 +44,20 @@ class Extractive:
 
     name = "extractive"
     family = "extractive"
-    metered = False
-    usd_per_million_input = 0.0
+    computes = True
+    """It computes what is asked of no model by its own options."""
     usd_per_million_output = 0.0
 
     def __init__(self, comparer: Comparer | None = None) -> None:
         self._corpus = Corpus()
         self._comparer = comparer or Comparer()
+        encoder = self._comparer.encoder
+        self.metered = encoder is not None and encoder.metered
+        self.usd_per_million_input = 0.0 if encoder is None else encoder.usd_per_million or 0.0
 
     async def aclose(self) -> None:
         """Close the encoder's connections."""
-        self._comparer.close()
+        await self._comparer.aclose()
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """Answer one turn; same turn, same reply.
@@ -54,12 +67,33 @@ class Extractive:
         ModelRefused
             A kind of turn that it has no method for.
         """
-        if shown.kind == "compare" or sum(len(d.text) for d in shown.documents) > LARGE:
+        helped = await self._helped(shown)
+        if helped is not None:
+            emit(_spoken(helped.body))
+            return helped
+        if shown.protocol == "maci":
+            body, flags = await asyncio.to_thread(_debated, shown)
+        elif shown.protocol == "competition":
+            body, injected = await asyncio.to_thread(extractive_competition.answer, shown)
+            flags = ("injection",) if injected else ()
+        elif sum(len(d.text) for d in shown.documents) > LARGE:
             body, flags = await asyncio.to_thread(self._answer, shown)
         else:
             body, flags = self._answer(shown)
         emit(_spoken(body))
         return Completion(body=body, usage=Usage(calls=1), flags=flags)
+
+    async def _helped(self, shown: Shown) -> Completion | None:
+        """A turn of the helper's; None: it is none."""
+        match shown.protocol, shown.kind:
+            case "critic", "compare":
+                compared = await self._comparer.compare(shown)
+                return Completion(body=compared.body, usage=compared.usage, flags=compared.flags)
+            case "maci", "retrieve":
+                return await extractive_maci_helper.retrieve(shown, self._comparer)
+            case "maci", "measure":
+                return await extractive_maci_helper.measure(shown, self._comparer)
+        return None
 
     def _answer(self, shown: Shown) -> tuple[Any, tuple[str, ...]]:
         kind = (shown.protocol, shown.kind)
@@ -70,8 +104,6 @@ class Extractive:
             return extractive_analyst.score(shown), ()
         if kind == ("consensus", "synthesize"):
             return extractive_analyst.synthesize(shown), ()
-        if kind == ("critic", "compare"):
-            return self._comparer.compare(shown)
         if shown.protocol == "critic":
             found, injected = self._criticised(shown)
             return found, ("injection",) if injected else ()
@@ -93,6 +125,25 @@ class Extractive:
         raise _unknown(shown)
 
 
+def _debated(shown: Shown) -> tuple[Any, tuple[str, ...]]:
+    """A turn of the MACI protocol, but the helper's: (the body, the flags)."""
+    body: Any
+    match shown.kind:
+        case "blind":
+            body, injected = extractive_maci.blind(shown)
+        case "argue":
+            body, injected = extractive_maci.argue(shown)
+        case "crit":
+            body, injected = extractive_maci_judge.crit(shown)
+        case "plan":
+            body, injected = extractive_maci_judge.plan(shown)
+        case "merge":
+            body, injected = extractive_maci_judge.merge(shown), False
+        case _:
+            raise _unknown(shown)
+    return body, ("injection",) if injected else ()
+
+
 def _unknown(shown: Shown) -> ModelRefused:
     return ModelRefused(f"the extractive model has no method for {shown.kind!r} turns of protocol {shown.protocol!r}")
 
@@ -107,6 +158,22 @@ def _spoken(body: Any) -> str:
             return body.objection
         case Similarities():
             return ", ".join(f"{v:g}" for v in body.values)
+        case Blind():
+            return body.reasoning
+        case Case():
+            return "\n".join([*(a.claim for a in body.arguments), body.changed])
+        case Crit():
+            return "\n".join(f"{s.item}: {s.composite:.2f}, {s.justification}" for s in body.scores)
+        case Retrieved():
+            return f"{len(body.passages)} passages"
+        case Measured():
+            return f"{len(body.similar.dots)} quotations measured"
+        case Merged():
+            return ", ".join(g.name for g in body.groups)
+        case Tests():
+            return "\n".join(t.what for t in body.tests)
+    if (told := extractive_competition.live(body)) is not None:
+        return told
     answer, reasoning = str(body.answer), str(body.reasoning)
     return f"{answer}\n{reasoning}" if answer else reasoning
 

@@ -13,7 +13,7 @@ from agents.llm.extractive_figures import alone, compatible, finer, stated
 from agents.llm.extractive_weigh import beliefs, candidates, clean
 from agents.llm.injection import is_instruction, suspicious
 from agents.retrieval.corpus import Corpus, Text, collapse, sentence
-from schemas.consensus import Citation, Position
+from schemas.consensus import Change, Citation, Position
 from schemas.text import same
 
 OWN_CITED = 4
@@ -159,7 +159,7 @@ def _cite(e: Evidence) -> Citation:
 
 def _change(
     shown: Shown, found: Sequence[Candidate], chosen: Candidate, confidence: float, before: Position | None
-) -> tuple[str, str, list[Evidence]]:
+) -> tuple[Change, str, list[Evidence]]:
     """(kept | partly | adopted, the reason, the new evidence that moved it)."""
     if before is None:
         return "kept", "", []
@@ -186,7 +186,7 @@ def _change(
     return "adopted" if adopted else "partly", reason, moved[:3]
 
 
-def _worded(shown: Shown, text: str, before: Position | None, change: str) -> str:
+def _worded(shown: Shown, text: str, before: Position | None, change: Change) -> str:
     """The answer in the words that already stand for it, so that equal answers are equal texts."""
     if before is not None and same(before.answer, text):
         return before.answer

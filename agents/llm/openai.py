@@ -72,8 +72,7 @@ class OpenAIModel:
         self.boundary: Callable[[], str] = (
             prompting.fresh_boundary if seed is None else lambda: f"{dice.getrandbits(64):016x}"
         )
-        if not self.price_known and not options.preset.local:
-            _LOGGER.warning("model %s: no price is known, its calls count as free of charge", options.model)
+        self._told = self.price_known or options.preset.local
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self._options.provider}, {self.name})"
@@ -138,6 +137,9 @@ class OpenAIModel:
         ModelMisconfigured
             The key, the model's name or a setting is refused, or the prompt cannot be cut to its cap.
         """
+        if not self._told:  # where it is used, and not by each front door that looks at it
+            self._told = True
+            _LOGGER.warning("model %s: no price is known, its calls count as free of charge", self.name)
         turn = Descent(self, shown, emit)
         if not shown.deadline_ns:
             return await turn.run()

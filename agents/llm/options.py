@@ -159,12 +159,16 @@ def _key(given: Mapping[str, Any], chosen: str, environ: Mapping[str, str]) -> t
 def _price(given: Mapping[str, Any], model: str, preset: Preset) -> Price | None:
     """The price given, else the one of the table; a model on a machine of one's own costs nothing."""
     fields = {"input": "usd_per_million_input", "output": "usd_per_million_output"}
-    both = {short: given[name] for short, name in fields.items() if given.get(name) is not None}
+    both = {
+        short: prices.check(f"options.{name}", given[name])
+        for short, name in fields.items()
+        if given.get(name) is not None
+    }
     table = prices.load(Path(_text(given, "prices"))) if given.get("prices") else prices.load()
     if len(both) == 1:
         missing = next(name for short, name in fields.items() if short not in both)
         raise ModelMisconfigured(f"options.{missing}: a price is two numbers, only the other one is given")
     if both:
-        return Price(**{short: prices.check(f"options.{fields[short]}", value) for short, value in both.items()})
+        return Price(**both)
     found = prices.price_of(model, table)
     return Price() if found is None and preset.local else found

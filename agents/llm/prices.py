@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
+from agents import strict_yaml
 from agents.llm.base import ModelMisconfigured
 
 TABLE = Path(__file__).with_name("prices.yaml")
@@ -49,11 +49,14 @@ def load(path: Path = TABLE) -> list[tuple[str, Price]]:
         The file cannot be read or is no table of prices; names the row and the field.
     """
     try:
-        rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+        rows = strict_yaml.read(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelMisconfigured(f"prices: {path} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ModelMisconfigured(f"prices: {path} is not YAML: {' '.join(str(error).split())}") from error
+    except UnicodeDecodeError as error:
+        raise ModelMisconfigured(f"prices: {path} is not UTF-8 text (byte {error.start})") from error
+    except strict_yaml.BadYaml as error:
+        comma = "," if error.why.startswith("line") else ""
+        raise ModelMisconfigured(f"prices: {path}{comma} {error.why}") from error
     if not isinstance(rows, list):
         raise ModelMisconfigured(f"prices: {path}: a list of rows with {', '.join(_FIELDS)} is wanted")
     table = []

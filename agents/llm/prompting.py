@@ -22,6 +22,7 @@ from agents.context import Shown
 from agents.llm.base import ModelMisconfigured, ModelRefused
 from agents.llm.injection import suspicious
 from agents.llm.tokens import estimate, first_tokens
+from agents.roles import kind_of
 
 PROMPTS = Path(__file__).parents[1] / "prompts"
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
@@ -123,22 +124,29 @@ class _Pieces:
     def messages(self, system: str, user: str, documents: list[str], others: list[str], cut: bool = False) -> Messages:
         """The two messages, with documents and others' words cut by the caller."""
         shown, fence = self._shown, self._fence
+        apart = kind_of(shown.protocol, shown.kind).apart
+
+        def said(*, aside: bool) -> Iterator[str]:
+            for other, text in zip(shown.others, others, strict=True):
+                if (apart and other.channel != "public") is aside:
+                    about = f"{other.label}, post {other.post}, {other.kind}, round {other.round}"
+                    yield fence("post" if not aside else "note", about, text)
+
         values = {
             "rules": _rules().replace("{{boundary}}", self._boundary),
             "role": shown.role,
             "round": str(shown.round),
             "question": fence("question", "", shown.question),
-            "brief": fence("state of the debate", "", _readable(shown.brief)),
+            "brief": fence("state of the debate", "", _brief(shown)),
             "documents": "\n\n".join(
                 fence("document", document.name, text, len(document.text))
                 for document, text in zip(shown.documents, documents, strict=True)
             ) or "You hold no documents.",
-            "others": "\n\n".join(
-                fence("post", f"{other.label}, post {other.post}, {other.kind}, round {other.round}", text)
-                for other, text in zip(shown.others, others, strict=True)
-            ) or "Nobody else has been heard yet.",
+            "others": "\n\n".join(said(aside=False)) or "Nobody else has been heard yet.",
+            "aside": "\n\n".join(said(aside=True)) or "Nothing has been said there yet.",
             "own": fence("your last position", "", _readable(shown.own)) if shown.own is not None
             else "You have not taken a position yet.",
+            **{name: self._escape(text) for name, text in _orders(shown).items()},
             "error": "" if not shown.error else "Your last attempt at this turn was not accepted:\n\n"
             + fence("error", "", shown.error),
             "reply": self._asked_for if not cut else "Not everything fitted: texts marked as cut go on beyond what you "
@@ -151,7 +159,7 @@ class _Pieces:
 
     def _fence(self, what: str, name: str, text: str, of: int = 0) -> str:
         """A text between two lines with the boundary."""
-        about = " ".join(x for x in (what, _UNSAFE.sub("_", name)[:200]) if x)
+        about = " ".join(x for x in (what, _UNSAFE.sub("_", self._escape(name))[:200]) if x)
         if len(text) < of:
             about += f" (cut: the first {len(text):,} of {of:,} characters)"
         return f"[[BEGIN {self._boundary} {about}]]\n{self._escape(text)}\n[[END {self._boundary}]]"
@@ -199,6 +207,22 @@ def _asked_for(schema: dict[str, Any] | None, repair: Repair | None) -> str:
 
 def _readable(body: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(body), indent=1).decode()
+
+
+def _orders(shown: Shown) -> dict[str, str]:
+    return kind_of(shown.protocol, shown.kind).orders(shown.brief)
+
+
+def _brief(shown: Shown) -> str:
+    telling = kind_of(shown.protocol, shown.kind).telling
+    if telling is None:
+        return _readable(shown.brief)
+    parts = telling(shown.brief)
+    return "{\n" + ",\n".join(f" {_compact(k)}: {_compact(v)}" for k, v in parts.items()) + "\n}"
+
+
+def _compact(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _texts(value: Any) -> Iterator[str]:

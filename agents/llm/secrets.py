@@ -67,9 +67,10 @@ def variable(name: str, environ: Mapping[str, str]) -> str:
         raise ModelMisconfigured(f"{name} and {name}_FILE are both set: unset one")
     try:
         text = Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or type(error).__name__
-        raise ModelMisconfigured(f"{name}_FILE: the file that it names cannot be read: {why}") from None
+    except OSError as error:
+        raise ModelMisconfigured(f"{name}_FILE: the file that it names cannot be read: {error.strerror}") from None
+    except ValueError:  # no UTF-8, or a path that can be none
+        raise ModelMisconfigured(f"{name}_FILE: the file that it names cannot be read as UTF-8 text") from None
     if not text:
         raise ModelMisconfigured(f"{name}_FILE: the file that it names is empty")
     return text

@@ -9,6 +9,7 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from schemas.session import Document
 
@@ -153,15 +154,20 @@ def _blocks(text: str) -> list[tuple[int, str]]:
     return blocks
 
 
-def _sentences(block: str) -> list[str]:
-    parts: list[str] = []
+def sentence_ends(block: str) -> list[int]:
+    """Offsets behind each sentence of a paragraph but the last, with the white space that follows it."""
+    ends: list[int] = []
     start = 0
     for match in _SENTENCE_END.finditer(block):
-        piece = block[start : match.end()].strip()
-        if not _ABBREVIATION.search(piece):
-            parts.append(piece)
+        if not _ABBREVIATION.search(block[start : match.end()].strip()):
+            ends.append(match.end())
             start = match.end()
-    parts.append(block[start:].strip())
+    return ends
+
+
+def _sentences(block: str) -> list[str]:
+    bounds = [0, *sentence_ends(block), len(block)]
+    parts = [block[a:b].strip() for a, b in pairwise(bounds)]
     short: list[str] = []
     for part in parts:
         while len(part) > MAX_QUOTE:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from agents.roles import consensus, critic
+from agents.roles import competition, consensus, critic, maci
 from agents.roles.kind import Kind
 
 
@@ -21,7 +21,12 @@ class UnknownKind(Exception):
 
 KINDS: dict[tuple[str, str], Kind] = {
     (protocol, name): kind
-    for protocol, kinds in (("consensus", consensus.KINDS), ("critic", critic.KINDS))
+    for protocol, kinds in (
+        ("competition", competition.KINDS),
+        ("consensus", consensus.KINDS),
+        ("critic", critic.KINDS),
+        ("maci", maci.KINDS),
+    )
     for name, kind in kinds.items()
 }
 

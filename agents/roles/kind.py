@@ -1,8 +1,12 @@
 """The row of one kind of turn."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+
+def _none(brief: Any) -> dict[str, str]:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -13,3 +17,13 @@ class Kind:
     reply: Any
     posts: Mapping[str, Any] = field(default_factory=dict)
     """A post whose kind is absent is shown as plain JSON values."""
+    temperature: float | None = None
+    """What a language model is asked with where its options name none; None: the server's own."""
+    computed: bool = False
+    """No language model is asked: whatever model the seat has, it is computed beside it (agents/llm/computed.py)."""
+    telling: Callable[[Any], dict[str, Any]] | None = None
+    """The brief as a prompt shows it, a line for each of these names; None: all of it, indented."""
+    orders: Callable[[Any], dict[str, str]] = _none
+    """What the moderator asks for in the brief, as further slots of the prompt: it stands outside the fences."""
+    apart: bool = False
+    """What was said on a channel of the seat's own stands in the slot `aside`, apart from what everybody heard."""

@@ -1,7 +1,9 @@
 """The protocols, by name. None imports another."""
 
+from coordinator.protocols.competition import COMPETITION
 from coordinator.protocols.consensus import CONSENSUS
 from coordinator.protocols.critic import CRITIC_PROTOCOL
+from coordinator.protocols.maci import MACI
 from coordinator.table import Protocol
 
 __all__ = ["PROTOCOLS", "register"]
@@ -22,5 +24,7 @@ def register(protocol: Protocol) -> Protocol:
     return protocol
 
 
+register(COMPETITION)
 register(CONSENSUS)
 register(CRITIC_PROTOCOL)
+register(MACI)

@@ -137,6 +137,7 @@ def _on_position(s: State, e: Answered, v: View) -> Step:
 
 def _on_absent(s: State, e: Missed, v: View) -> Step:
     """The seat keeps its last position, and is marked missing."""
+    s = msgspec.structs.replace(s, short=s.short or e.short)
     return (s, ()) if v.open_turns else _close_round(s, v)
 
 
@@ -144,7 +145,10 @@ def _close_round(s: State, v: View) -> Step:
     s, says, current = _reveal(s, v)
     speaking = [seat for seat, p in current.items() if not p.abstains]
     if len(speaking) < v.settings.quorum:
-        stop = Stop(reason="quorum", certificate=raw({**_figures(s, v), "positions": len(speaking)}))
+        figures = {**_figures(s, v), "positions": len(speaking)}
+        stop = Stop(reason="quorum", certificate=raw(figures))
+        if s.short:
+            stop = Stop(reason="budget", certificate=raw({**figures, "what": s.short}))
         return msgspec.structs.replace(s, phase=Phase.DONE), (*says, stop, Finish())
     return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, _ask_score(s, v, speaking))
 

@@ -59,6 +59,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Seat -> the post of its current position."""
     rounds: tuple[Round, ...] = ()
     synthesis: int | None = None
+    short: str = ""
+    """Which limit of the budget kept a seat from being asked again; empty: none did."""
 
     def trend(self) -> tuple[float, ...]:
         """Scores so far, the oldest first."""

@@ -57,6 +57,7 @@ from coordinator.table import Answered, Missed, Protocol, Step, Table, Unafforda
 from schemas.critic import (
     BY_ENCODER,
     BY_WORDS,
+    WHY,
     Answer,
     Bias,
     Comparison,
@@ -99,7 +100,7 @@ def _on_rewritten(s: State, e: Answered, v: View) -> Step:
 
 def _on_not_rewritten(s: State, e: Missed, v: View) -> Step:
     """No debate: the user's own question never enters one."""
-    return _fail(s, v, (), "the judge did not rewrite the question")
+    return _fail(s, e, v, "the judge did not rewrite the question")
 
 
 def _next_round(s: State, v: View, says: Says) -> Step:
@@ -119,7 +120,7 @@ def _on_no_answer(s: State, e: Missed, v: View) -> Step:
     """The answer of the round before stands; where there is none, there is no debate."""
     s = s.mark(missing=_with(s.now.missing, e.seat))
     if s.answer is None:
-        return _fail(s, v, (), "the answerer gave no answer")
+        return _fail(s, e, v, "the answerer gave no answer")
     return replace(s, phase=Phase.CRITIQUING), (ask_critique(s, v),)
 
 
@@ -144,20 +145,21 @@ def _on_no_objection(s: State, e: Missed, v: View) -> Step:
     """A critic that is not there has not run out of objections: the round is judged without one."""
     s = s.mark(missing=_with(s.now.missing, e.seat))
     if len(s.heard) < v.settings.quorum:
-        return _fail(s, v, (), "the critic has said nothing")
+        return _fail(s, e, v, "the critic has said nothing")
     return _judge(s, v, ())
 
 
 def _on_compared(s: State, e: Answered, v: View) -> Step:
     similar: Similarities = e.body
     by = next((flag for flag in (BY_ENCODER, BY_WORDS) if flag in e.flags), "helper")
-    said, comparison = _compare(s, v, similar.values, by)
+    why = next((flag.removeprefix(WHY) for flag in e.flags if flag.startswith(WHY)), "")
+    said, comparison = _compare(s, v, similar.values, by, why)
     return _compared(s, v, said, comparison)
 
 
 def _on_not_compared(s: State, e: Missed, v: View) -> Step:
     """The helper failed: by words alone, marked as such, and the session goes on."""
-    said, comparison = _compare(s, v, _lexical(s, v), "lexical_fallback")
+    said, comparison = _compare(s, v, _lexical(s, v), "lexical_fallback", f"{e.seat}: {e.why}"[:300])
     return _compared(s, v, said, comparison)
 
 
@@ -167,7 +169,7 @@ def _lexical(s: State, v: View) -> tuple[float, ...]:
     return tuple(round(paraphrase.similarity(said.objection, o.text), 4) for o in s.profile)
 
 
-def _compare(s: State, v: View, values: tuple[float, ...], source: str) -> tuple[Raised, Comparison]:
+def _compare(s: State, v: View, values: tuple[float, ...], source: str, why: str) -> tuple[Raised, Comparison]:
     """The nearest objection of the profile; the same words are the same objection whatever the helper says."""
     said = raised(v, s.now.raised[-1])
     assert said is not None
@@ -183,6 +185,7 @@ def _compare(s: State, v: View, values: tuple[float, ...], source: str) -> tuple
         threshold=threshold,
         duplicate=similar[nearest] >= threshold,
         source=source,
+        why=why,
     )
 
 
@@ -292,9 +295,12 @@ def _conclude(s: State, v: View, reason: str, says: Says, **more: Any) -> Step:
     return replace(s, phase=Phase.CONCLUDING), (*says, stop, ask_verdict(s, v, reason))
 
 
-def _fail(s: State, v: View, says: Says, why: str) -> Step:
-    stop = Stop(reason="quorum", certificate=raw({**figures(s, v, says), "what": why, "quorum": v.settings.quorum}))
-    return replace(s, phase=Phase.DONE), (*says, stop, Finish())
+def _fail(s: State, e: Missed, v: View, why: str) -> Step:
+    """Without this seat nothing goes on; where it was the budget that kept it from another attempt, that is why."""
+    if e.short:
+        return _out_of_budget(s, Unaffordable(what=e.short), v, ())
+    stop = Stop(reason="quorum", certificate=raw({**figures(s, v, ()), "what": why, "quorum": v.settings.quorum}))
+    return replace(s, phase=Phase.DONE), (stop, Finish())
 
 
 def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
@@ -306,7 +312,7 @@ def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 def _on_compare_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
     """The objection is compared by words, for the record; then the session ends."""
-    _, c = _compare(s, v, _lexical(s, v), "lexical_fallback")
+    _, c = _compare(s, v, _lexical(s, v), "lexical_fallback", e.what)
     says: Says = (_say("comparison", s.now.number, c),)
     s = s.mark(comparisons=(*s.now.comparisons, v.next_post), objection=None if c.duplicate else s.now.raised[-1])
     s, says = _count(s, v, None, says)
@@ -356,7 +362,7 @@ TABLE: Table = {
     },
     Phase.CRITIQUING: {
         Answered: to(_on_objected, Phase.COMPARING, Phase.PRESSING, Phase.JUDGING),
-        Missed: to(_on_no_objection, Phase.JUDGING, Phase.DONE),
+        Missed: to(_on_no_objection, Phase.JUDGING, Phase.CONCLUDING, Phase.DONE),
         Unaffordable: to(_on_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.COMPARING: {

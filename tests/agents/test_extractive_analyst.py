@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from schemas.consensus import Analysis, Citation, Position, ScoreBrief, SynthesisBrief, Weighted
+from schemas.consensus import Analysis, Change, Citation, Position, ScoreBrief, SynthesisBrief, Weighted
 from tests.agents.simulate import ask, turn_shown
 
 SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}
 SHARED = ("The canary caught six faults.", "The canary was reliable.")
 
 
-def position(answer: str, *quotes: str, confidence: float = 0.8, change: str = "kept") -> Position:
+def position(answer: str, *quotes: str, confidence: float = 0.8, change: Change = "kept") -> Position:
     """A position with its evidence."""
     return Position(
         answer=answer, reasoning="r", confidence=confidence, change=change,

@@ -14,8 +14,9 @@ from parley.errors import StackFailed
 from parley.stack import Lease, Service
 from tests.chaos.harness import pause
 
-NATS, SUPERVISOR, MODERATOR, PANELIST, ANALYST = "nats", "supervisor", "moderator", "panelist", "analyst"
-KINDS = (MODERATOR, PANELIST, ANALYST, NATS, SUPERVISOR)
+NATS, SUPERVISOR, MODERATOR = "nats", "supervisor", "moderator"
+PANELIST, ANALYST, DEBATER, JUDGE, HELPER = AGENTS = ("panelist", "analyst", "debater", "judge", "helper")
+KINDS = (MODERATOR, *AGENTS, NATS, SUPERVISOR)
 
 
 def kind_of(service: str) -> str:

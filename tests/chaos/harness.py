@@ -10,26 +10,68 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
+
 from bus import streams, subjects
 from bus.accounts import load_credentials
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError
 from parley.client import Client
-from parley.stack import OWNER, AgentRow, Lease, Stack
+from parley.rows import AgentRow
+from parley.stack import OWNER, Lease, Stack
 from schemas.post import Post
 from schemas.session import OpenSession, Seat
+from tests.agents.maci_simulate import example
 from tests.chaos.verify import CHANNELS, Evidence, Findings, Stored, Text, check, transcript
 from tests.support.crash import CRASH, CRASH_DIR
 from tests.support.model import Call, read_journal
 
-MODEL = "tests.support.model:make"
+MODEL = "tests.chaos.model:make"
 SCORES = (40.0, 60.0, 95.0)
 TURNS = 13
 """Three rounds of three positions and a score, and the synthesis."""
 PANEL = ("panelist_1", "panelist_2", "panelist_3")
+DEBATE = ("debater_1", "debater_2", "judge", "helper")
+QUEUES = (*PANEL, *DEBATE, "analyst")
+"""Of both protocols."""
 SEEDS = 8
 TURN_TIMEOUT_S = 40.0
 """Beyond all that a few restarts can cost a turn: no turn of these runs may be missed."""
+
+
+class Play(msgspec.Struct, frozen=True, kw_only=True):
+    """Sessions of one kind: what they are opened with, and how many turns one takes undisturbed."""
+
+    request: OpenSession
+    turns: int
+    queues: tuple[str, ...]
+    seeds: int = SEEDS
+
+    @property
+    def name(self) -> str:
+        return self.request.protocol
+
+
+CONSENSUS = Play(
+    request=OpenSession(question="What is the answer?", protocol="consensus", turn_timeout_s=TURN_TIMEOUT_S),
+    turns=TURNS,
+    queues=(*PANEL, "analyst"),
+)
+
+
+def maci() -> Play:
+    """Two rounds of two debaters with two judges: arguments of both are admitted and refused."""
+    question, documents, outcomes = example("off-topic")
+    settings = {"outcomes": outcomes, "max_rounds": 2, "judges": 2}
+    request = OpenSession(
+        question=question, protocol="maci", documents=documents, settings=settings, turn_timeout_s=TURN_TIMEOUT_S
+    )
+    return Play(request=request, turns=1 + 2 + 2 * (2 + 1 + 2) + 1, queues=(*DEBATE, "analyst"), seeds=3)
+
+
+def calm_arrivals(point: str, plays: Iterable[Play] = (CONSENSUS,)) -> int:
+    """How often the undisturbed sessions come to a named point: once a turn; to all but the first also once opened."""
+    return sum(p.seeds * (p.turns + (point != "replied")) for p in plays)
 
 
 async def pause(seconds: float) -> None:
@@ -57,10 +99,11 @@ def make_stack(
     latency_s: float = 0.02,
     crash: str = "",
     ack_wait_s: float = 1.0,
+    queues: Iterable[str] = CONSENSUS.queues,
     agents: tuple[AgentRow, ...] = (),
     options: dict[str, Any] | None = None,
 ) -> Stack:
-    """A panel of three and an analyst with the stub model, which keeps its journal in `folder`."""
+    """Queues (a panel of three and an analyst) with the tests' model, which keeps its journal in `folder`."""
     crashes = folder / "crashes"
     crashes.mkdir(parents=True, exist_ok=True)
     given = {
@@ -71,7 +114,7 @@ def make_stack(
         "fingerprint": True,
     }
     given |= options or {}
-    rows = agents or tuple(AgentRow(queue=q, copies=copies, room=16) for q in (*PANEL, "analyst"))
+    rows = agents or tuple(AgentRow(queue=q, copies=copies, room=16) for q in queues)
     return Stack(
         agents=tuple(
             AgentRow(queue=r.queue, copies=r.copies, room=r.room, model=MODEL, options={**given, **r.options})
@@ -85,20 +128,22 @@ def make_stack(
 
 
 class Rig:
-    """A stack with a client on it; plays sessions, and gathers what became of them.
+    """A stack with a client on it; plays sessions of some kinds, and gathers what became of them.
 
     An async context manager. `folder` keeps journal, state and logs.
     """
 
-    def __init__(self, folder: Path, stack: Stack) -> None:
+    def __init__(self, folder: Path, stack: Stack, plays: tuple[Play, ...] = (CONSENSUS,)) -> None:
         self.folder = folder
         self.crashes = folder / "crashes"
         self.journal = folder / "journal"
+        self.stack = stack
         self.lease = Lease(stack, folder / "state", wait_ready=True)
         self.followed: dict[str, tuple[Post, ...]] = {}
-        self.seed_of: dict[str, int] = {}
-        self.expected: dict[int, list[Text]] = {}
-        self.turns = TURNS
+        self.plays = plays
+        self.played: dict[str, tuple[Play, int]] = {}
+        """Session -> its kind and its seed."""
+        self.expected: dict[tuple[str, int], list[Text]] = {}
         self._exit = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -119,36 +164,38 @@ class Rig:
 
     # -- playing
     async def play(
-        self, sid: str, seed: int, seats: tuple[Seat, ...] = (), settings: dict[str, Any] | None = None
-    ) -> None:
+        self, sid: str, seed: int, play: Play | None = None, seats: tuple[Seat, ...] = (),
+        settings: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         """One session from its opening to its last post, followed live."""
-        self.seed_of[sid] = seed
-        request = OpenSession(
-            question="What is the answer?", protocol="consensus", seed=seed, seats=seats, settings=settings or {},
-            turn_timeout_s=TURN_TIMEOUT_S,
-        )  # fmt: skip
-        await self.client.open(request, sid)
+        play = play or self.plays[0]
+        self.played[sid] = play, seed
+        given = {**play.request.settings, **(settings or {})}
+        await self.client.open(msgspec.structs.replace(play.request, seed=seed, seats=seats, settings=given), sid)
         self.followed[sid] = tuple([post async for post in self.client.posts(sid)])
 
     async def play_all(self, sids: Iterable[str], at_once: int, **more: Any) -> None:
-        """Sessions with the seeds 0, 1, ... in turn."""
+        """Sessions of all kinds in turn, with the seeds 0, 1, ... in turn."""
         room = asyncio.Semaphore(at_once)
 
         async def one(i: int, sid: str) -> None:
+            n, kind = divmod(i, len(self.plays))
+            play = self.plays[kind]
             async with room:
-                await self.play(sid, i % SEEDS, **more)
+                await self.play(sid, n % play.seeds, play, **more)
 
         async with asyncio.TaskGroup() as group:
             for i, sid in enumerate(sids):
                 group.create_task(one(i, sid))
 
     async def learn(self, **more: Any) -> None:
-        """What undisturbed runs say, one a seed."""
+        """What undisturbed runs say, one of each kind and seed."""
+        calm = {f"calm-{p.name}-{seed}": (p, seed) for p in self.plays for seed in range(p.seeds)}
         async with asyncio.TaskGroup() as group:
-            for seed in range(SEEDS):
-                group.create_task(self.play(f"calm{seed}", seed, **more))
-        for seed in range(SEEDS):
-            self.expected[seed] = transcript(await self.history(f"calm{seed}"))
+            for sid, (play, seed) in calm.items():
+                group.create_task(self.play(sid, seed, play, **more))
+        for sid, (play, seed) in calm.items():
+            self.expected[play.name, seed] = transcript(await self.history(sid))
 
     # -- gathering
     async def quiet(self, timeout_s: float = 30.0, timers_s: float = 3.0) -> int:
@@ -212,8 +259,16 @@ class Rig:
         for call in read_journal(self.journal):
             calls.setdefault(call.session, []).append(call)
         found = Findings(late_timers=late_timers)
-        for sid, seed in self.seed_of.items():
-            check(found, await self.evidence(sid), calls.get(sid, ()), self.expected[seed], self.turns)
+        for sid, (play, seed) in self.played.items():
+            check(found, await self.evidence(sid), calls.get(sid, ()), self.expected[play.name, seed], play.turns)
+        return found
+
+    async def in_hand(self, role: str) -> int:
+        """Messages that workers of a role have taken and not settled."""
+        found = 0
+        for queue in (row.queue for row in self.stack.agents if row.queue.startswith(role)):
+            info = await self.bus.api(f"CONSUMER.INFO.{streams.WORK}.{subjects.consumer(queue)}")
+            found += int(info["num_ack_pending"])
         return found
 
     async def pending_turns(self) -> int:

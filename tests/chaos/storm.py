@@ -11,8 +11,8 @@ import msgspec
 
 from bus.errors import BusError
 from parley.errors import ParleyError
-from tests.chaos.faults import ANALYST, MODERATOR, NATS, PANELIST, SUPERVISOR, Faults
-from tests.chaos.harness import SEEDS, Rig, make_stack, pause
+from tests.chaos.faults import ANALYST, DEBATER, HELPER, JUDGE, MODERATOR, NATS, PANELIST, SUPERVISOR, Faults
+from tests.chaos.harness import CONSENSUS, QUEUES, Rig, calm_arrivals, maci, make_stack, pause
 from tests.chaos.verify import Findings
 from tests.support import crash
 
@@ -23,8 +23,9 @@ FROZEN_S = (1.5, 3.5)
 """Past ack_wait (1 s), and mostly past a request's 2 s."""
 KILL, FREEZE = "kill", "freeze"
 WEIGHTS: dict[tuple[str, str], int] = {
-    (KILL, MODERATOR): 26, (KILL, PANELIST): 26, (KILL, ANALYST): 12, (KILL, NATS): 10, (KILL, SUPERVISOR): 4,
-    (FREEZE, MODERATOR): 10, (FREEZE, PANELIST): 8, (FREEZE, ANALYST): 4,
+    (KILL, MODERATOR): 26, (KILL, PANELIST): 16, (KILL, ANALYST): 8, (KILL, NATS): 10, (KILL, SUPERVISOR): 4,
+    (KILL, DEBATER): 8, (KILL, JUDGE): 6, (KILL, HELPER): 6,
+    (FREEZE, MODERATOR): 10, (FREEZE, PANELIST): 6, (FREEZE, ANALYST): 3, (FREEZE, DEBATER): 3, (FREEZE, HELPER): 2,
 }  # fmt: skip
 POINT_KILLS = 4
 """Of each named point."""
@@ -75,8 +76,9 @@ class Storm:
         self.aim = aim
         self.tell = tell
         self.rng = Random(aim.seed)
-        stack = make_stack(folder, moderators=2, copies=2, latency_s=0.05, crash=self._points())
-        self.rig = Rig(folder, stack)
+        self.plays = CONSENSUS, maci()
+        stack = make_stack(folder, moderators=2, copies=2, latency_s=0.05, crash=self._points(), queues=QUEUES)
+        self.rig = Rig(folder, stack, self.plays)
         self.faults = Faults(self.rig.lease, Random(aim.seed + 1))
         self.failed: list[str] = []
         self.played = 0
@@ -84,7 +86,8 @@ class Storm:
 
     def _points(self) -> str:
         """Deaths at named points, spread over the run behind the calm sessions."""
-        arrivals = SEEDS * 14 + 1, 14 * self.aim.sessions
+        calm = max(calm_arrivals(p, self.plays) for p in crash.POINTS)
+        arrivals = calm + 1, calm + 14 * self.aim.sessions
         return " ".join(f"{p}:{self.rng.randrange(*arrivals)}" for p in crash.POINTS for _ in range(POINT_KILLS))
 
     async def run(self) -> Report:
@@ -101,8 +104,8 @@ class Storm:
                 faulting.cancel()
                 telling.cancel()
                 await asyncio.gather(faulting, telling, *self._freezing, return_exceptions=True)
-            for sid in [s for s in rig.seed_of if any(f.startswith(f"{s}:") for f in self.failed)]:
-                del rig.seed_of[sid]
+            for sid in [s for s in rig.played if any(f.startswith(f"{s}:") for f in self.failed)]:
+                del rig.played[sid]
             seconds = time.monotonic() - started
             await self.faults.scrape()
             self.tell("checking every session")
@@ -121,9 +124,10 @@ class Storm:
         while self._go_on():
             sid = f"s{lane}-{n}"
             n += 1
+            play = self.plays[(lane + n) % len(self.plays)]
             try:
                 async with asyncio.timeout(SESSION_S):
-                    await self.rig.play(sid, self.rng.randrange(SEEDS))
+                    await self.rig.play(sid, self.rng.randrange(play.seeds), play)
                 self.played += 1
             except (TimeoutError, BusError, ParleyError) as error:
                 self.failed.append(f"{sid}: {type(error).__name__}: {error}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parley.stack import AgentRow
+from parley.rows import AgentRow
 from schemas.session import Seat
 from tests.chaos.faults import read_metrics
 from tests.chaos.harness import Rig, make_stack, pause, shown, until

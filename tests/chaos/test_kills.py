@@ -3,46 +3,60 @@
 import asyncio
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from tests.chaos.faults import KINDS, MODERATOR, NATS, SUPERVISOR, Faults
-from tests.chaos.harness import Rig, make_stack, pause, shown, until
+from tests.chaos.faults import AGENTS, ANALYST, DEBATER, HELPER, JUDGE, MODERATOR, NATS, PANELIST, SUPERVISOR, Faults
+from tests.chaos.harness import CONSENSUS, QUEUES, Rig, calm_arrivals, maci, make_stack, pause, shown, until
 from tests.support import crash
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(90)]
 SEED = 20_260
+BOTH = (CONSENSUS, maci())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_killed_at_random_moments(kind: str, tmp_path: Path) -> None:
-    """Three kills of one kind while 24 sessions run."""
-    rng = Random(f"{SEED} {kind}")
-    async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.06)) as rig:
+@pytest.mark.parametrize(
+    "kinds",
+    [(MODERATOR,) * 3, (NATS,) * 3, (SUPERVISOR,) * 3, (PANELIST, ANALYST) * 2, (DEBATER, JUDGE, HELPER)],
+    ids="-".join,
+)
+async def test_killed_at_random_moments(kinds: tuple[str, ...], tmp_path: Path) -> None:
+    """Kills one after another while 24 sessions run, of both protocols or of one."""
+    rng = Random(f"{SEED} {kinds[0]}")
+    plays = {DEBATER: (maci(),), MODERATOR: BOTH, NATS: BOTH}.get(kinds[0], (CONSENSUS,))
+    queues = [q for q in QUEUES if any(q in p.queues for p in plays)]
+    async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.06, queues=queues), plays) as rig:
         await rig.learn()
         faults = Faults(rig.lease, rng)
         sessions = asyncio.create_task(rig.play_all([f"s{i}" for i in range(24)], at_once=6))
-        while faults.kills[kind] < 3 and not sessions.done():
+        done = 0
+        while done < len(kinds) and not sessions.done():
             await pause(rng.uniform(0.1, 0.5))
-            await faults.kill(kind)
+            while kinds[done] in AGENTS and not await rig.in_hand(kinds[done]) and not sessions.done():
+                await pause(0.01)
+            done += await faults.kill(kinds[done])
         await sessions
         found = await rig.findings()
-        print(f"{kind}: seed={SEED} kills={faults.kills[kind]} {shown(found)}")
+        print(f"{kinds}: seed={SEED} kills={dict(faults.kills)} {shown(found)}")
         assert found.violations == []
-        assert not found.late_timers or kind in (NATS, SUPERVISOR)
-        assert faults.kills[kind] == 3, "the sessions were over before the kills"
-        assert found.sessions == 32 and found.turns == 32 * rig.turns
+        assert not found.late_timers or {NATS, SUPERVISOR} & set(kinds)
+        assert faults.kills == Counter(kinds), "the sessions were over before the kills"
+        assert found.extra_calls or kinds[0] not in AGENTS, "nothing was lost with those that were killed"
+        assert found.sessions == sum(p.seeds for p in plays) + 24
+        assert found.turns == sum((p.seeds + 24 // len(plays)) * p.turns for p in plays)
 
 
 @pytest.mark.parametrize("point", crash.POINTS)
 async def test_killed_at_a_named_point(point: str, tmp_path: Path) -> None:
     """After the model before submitting; after the append before the effects; after the effects before the answer."""
     rng = Random(f"{SEED} {point}")
-    calm = 8 * 13 if point == "replied" else 8 * 14  # the undisturbed sessions come first
+    calm = calm_arrivals(point, BOTH)  # the undisturbed sessions come first
     deeds = sorted(calm + n for n in rng.sample(range(1, 100), 3))
-    async with Rig(tmp_path, make_stack(tmp_path, crash=" ".join(f"{point}:{n}" for n in deeds))) as rig:
+    stack = make_stack(tmp_path, crash=" ".join(f"{point}:{n}" for n in deeds), queues=QUEUES)
+    async with Rig(tmp_path, stack, BOTH) as rig:
         await rig.learn()
         assert crash.done(rig.crashes) == {}
         await rig.play_all([f"s{i}" for i in range(12)], at_once=6)

@@ -20,8 +20,8 @@ from tests.llm.debate import QUESTION, begun, fixtures, log_of, requests_of, tok
 from tests.parley.support import Front, until
 
 pytestmark = [pytest.mark.serial, pytest.mark.slow, pytest.mark.timeout(90)]
-CHUNK_MS = 30
-"""A streamed reply takes about a second."""
+CHUNK_MS = 20
+"""A streamed reply takes about two thirds of a second."""
 
 
 @pytest.fixture

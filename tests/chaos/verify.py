@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from bus.channels import CLIENTS, readable_by
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import Diverged, replay
 from schemas import log
@@ -19,7 +20,7 @@ from tests.support.model import Call
 
 LATE_NS = 50_000_000
 """A call begun so long after its turn's reply was stored may be the race of two copies; later never."""
-CHANNELS = ("public", "control")
+CHANNELS = readable_by(CLIENTS)
 
 Text = tuple[str, str, str, int, str]
 """channel, seat, kind, round, body"""

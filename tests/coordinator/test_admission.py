@@ -88,6 +88,15 @@ def test_few_documents_go_to_everybody() -> None:
     assert [d.holders for d in dealt] == [panel, panel]
 
 
+def test_a_holder_that_names_a_role_stands_for_all_its_seats() -> None:
+    of_role, of_seat = document("a.md", "a", "panelist"), document("b.md", "b", "analyst")
+    both = document("c.md", "c", "panelist_2", "panelist")
+    dealt = opened(documents=(of_role, of_seat, both)).documents
+    assert [d.holders for d in dealt] == [
+        ("panelist_1", "panelist_2", "panelist_3"), ("analyst",), ("panelist_2", "panelist_1", "panelist_3"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("documents", "text"),
     [

@@ -332,6 +332,16 @@ def test_quorum() -> None:
     assert (got["source"], got["answer"]) == ("plurality", "Vilnius")
 
 
+def test_seats_that_the_budget_keeps_from_another_attempt_end_it_as_budget() -> None:
+    play = Play(budget=Budget(calls=8))
+    play.reply("panelist_1", None, error="model unreachable")
+    play.fail("panelist_2")
+    play.reply("panelist_3", says("Vilnius"))
+    assert (play.result.status, play.result.stop.reason) == ("finished", "budget")
+    assert "budget.calls: limit 8" in play.result.stop.certificate["what"]
+    assert play.result.stop.certificate["positions"] == 1
+
+
 def test_nobody_there() -> None:
     play = Play()
     play.expire()

@@ -387,6 +387,38 @@ def test_an_objection_that_cannot_be_compared_is_compared_by_words() -> None:
     assert play.certificate["objections"] == 1
 
 
+@pytest.mark.parametrize(("tokens", "seat"), [(480, "judge"), (490, "answerer"), (500, "critic")])
+def test_a_seat_that_the_budget_keeps_from_another_attempt_ends_it_as_budget(tokens: int, seat: str) -> None:
+    caps = {"max_input_tokens": 100, "max_output_tokens": 20}
+    play = Play(caps, budget=Budget(tokens=tokens), metered=True, rewritten=False)
+    used = Usage(input_tokens=10, calls=1)
+    said = {"judge": Rewritten(question=REWRITTEN), "answerer": answer(), "critic": Critique(objection="x")}
+    for name, body in said.items():
+        if name == seat:
+            play.reply(name, None, used, error="model unreachable")
+            break
+        play.reply(name, body, used)
+    assert play.stop["reason"] == "budget"
+    assert f"budget.tokens: limit {tokens}" in play.certificate["what"]
+    if seat == "critic":
+        assert play.ask("judge").kind == "verdict", "what was held back for it"
+        play.verdict()
+    assert play.result.status == "finished" and not play.result.stop.converged
+
+
+def test_a_seat_whose_lost_try_used_the_budget_up_ends_it_as_budget() -> None:
+    play = Play({"max_input_tokens": 100, "max_output_tokens": 20}, budget=Budget(tokens=500), metered=True)
+    turn = play.turn("answerer")
+    play.event(log.Redelivered(turn=turn.id), turn.id)
+    assert play.result.stop.reason == "budget"
+
+
+def test_a_seat_that_fails_although_the_budget_held_is_no_matter_of_budget() -> None:
+    play = Play({"max_input_tokens": 100, "max_output_tokens": 20}, budget=Budget(tokens=5_000), metered=True)
+    play.fail("answerer")
+    assert play.result.stop.reason == "quorum"
+
+
 def test_when_time_is_over_nothing_is_asked() -> None:
     play = Play(budget=Budget(seconds=5))
     play.answers()
@@ -445,12 +477,18 @@ def test_seats_that_do_not_fit_are_refused() -> None:
         ({"raise_by": -1}, "critic.raise_by"),
         ({"quorum": 3}, "critic.quorum"),
         ({"atempts": 1}, "did you mean critic.attempts"),
+        ({"min_rounds": 4, "max_rounds": 3}, "critic.min_rounds: got 4, and critic.max_rounds 3 ends"),
     ],
 )
 def test_settings_are_checked(settings: dict[str, Any], said: str) -> None:
     request = OpenSession(question="Why?", protocol="critic", settings=settings)
     with pytest.raises(Inadmissible, match=said):
         admit(CRITIC, request, workers(), 1, "client")
+
+
+def test_a_cap_below_the_default_of_min_rounds_contradicts_nothing() -> None:
+    assert Play({"max_rounds": 1}).phase == "answering"
+    assert Play({"max_rounds": 3, "min_rounds": 3}).phase == "answering"
 
 
 def test_a_threshold_up_to_one_is_a_share() -> None:

@@ -65,7 +65,7 @@ class Small:
 
 
 WORLDS = {
-    "rounds": Small({"max_rounds": 2, "min_rounds": 3, "threshold": 60}, scores=(20, 100), objections=("", "it burns")),
+    "rounds": Small({"max_rounds": 2, "threshold": 60}, scores=(20, 100), objections=("", "it burns")),
     "late press": Small({"max_rounds": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}),
     "bias": Small({"max_rounds": 2, "min_rounds": 1, "measure_bias": True, "start": 75}, scores=(20, 100)),
     "seconds": Small(
@@ -74,6 +74,7 @@ WORLDS = {
     "no second judgement": Small(
         {"max_rounds": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
     ),
+    "no second attempt": Small({"max_rounds": 1, "attempts": 2}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)),
     **{
         f"{n} turns": Small(
             {"max_rounds": 3, "min_rounds": 3, "measure_bias": True},
@@ -188,6 +189,7 @@ ENDS = {"objections_exhausted", "round_limit", "quorum", "cancelled"}
         ("bias", ENDS | {"confidence"}),
         ("seconds", ENDS | {"budget"}),
         ("no second judgement", {"budget", "quorum", "round_limit", "cancelled"}),
+        ("no second attempt", {"budget", "quorum", "cancelled"}),
         ("8 turns", {"budget", "quorum", "objections_exhausted", "cancelled"}),
     ],
 )

@@ -1,7 +1,9 @@
 """The helper compares objections with its encoder, and says what its figures are by."""
 
 import asyncio
+import json
 import logging
+import time
 from typing import Any
 
 import pytest
@@ -11,9 +13,11 @@ from agents.encoders.embedded import Embedded
 from agents.llm import Completion, make_model
 from agents.llm.extractive_compare import by_encoder
 from agents.roles import critic
-from schemas.critic import BY_ENCODER, BY_WORDS, CompareBrief
+from parley.transcript import result_lines
+from schemas.critic import BY_ENCODER, BY_WORDS, WHY, CompareBrief
+from schemas.turn import Caps, Usage
 from tests.agents.critic_simulate import example, run
-from tests.llm.server import fails, model_server
+from tests.llm.server import Step, fails, goes_silent, model_server, raw
 
 NEW = "In the evening a bus runs only every hour."
 PROFILE = ("Buses run only once an hour in the evening.", "The licence fee per seat was left out.")
@@ -60,24 +64,24 @@ def test_an_encoder_that_fails_leaves_the_words_and_is_told_once(caplog: pytest.
 
     with caplog.at_level(logging.WARNING, logger="agents.llm.extractive_compare"):
         replies = asyncio.run(both())
-    assert [r.flags for r in replies] == [(BY_WORDS,), (BY_WORDS,)]
+    assert [r.flags for r in replies] == [(BY_WORDS, f"{WHY}encoder m: HTTP 400, no such model")] * 2
     told = [r.getMessage() for r in caplog.records if "compared by their words" in r.getMessage()]
     assert len(told) == 1 and "no such model" in told[0]
 
 
-def test_other_figures_are_another_objection(encoder: Embedded) -> None:
+async def test_other_figures_are_another_objection(encoder: Embedded) -> None:
     profile = ("The audit saw it fail 3 times.", "It failed 40 times in the audit.")
-    same, other = by_encoder(encoder, "It failed 3 times in the audit.", profile)
+    same, other = await by_encoder(encoder, "It failed 3 times in the audit.", profile)
     assert same > 0.75 > 0.55 > other
 
 
-def test_what_is_said_around_quotations_makes_no_two_alike(encoder: Embedded) -> None:
+async def test_what_is_said_around_quotations_makes_no_two_alike(encoder: Embedded) -> None:
     frame = "“{}” (notes.md) speaks against Tape; the answer is silent on it."
     said = ("The robot arm jams in damp summers", "Nobody sells that cartridge format any more")
-    (bare,) = by_encoder(encoder, said[0], said[1:])
-    (framed,) = by_encoder(encoder, frame.format(said[0]), (frame.format(said[1]),))
+    (bare,) = await by_encoder(encoder, said[0], said[1:])
+    (framed,) = await by_encoder(encoder, frame.format(said[0]), (frame.format(said[1]),))
     assert framed == bare < 0.5
-    (short,) = by_encoder(encoder, "“Tape” is too slow for a restore.", ("“Tape” costs more than disk.",))
+    (short,) = await by_encoder(encoder, "“Tape” is too slow for a restore.", ("“Tape” costs more than disk.",))
     assert short < 0.75, "a word in quotation marks is not all that is said"
 
 
@@ -87,3 +91,92 @@ def test_each_scale_has_its_own_threshold(told: str, source: str, threshold: flo
     (pair,) = ended.result.stop.certificate["duplicates"]
     assert (pair["source"], pair["threshold"]) == (source, threshold)
     assert ended.result.stop.reason == "objections_exhausted"
+
+
+def at(url: str, **options: Any) -> Any:
+    """`options.encoder` for a server."""
+    return {"name": "openai", "model": "m", "base_url": url, **options}
+
+
+def embeds(*rows: list[float], tokens: int = 0) -> Step:
+    """Answers with these vectors."""
+    data = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)]
+    return raw(json.dumps({"data": data, "usage": {"prompt_tokens": tokens}}).encode())
+
+
+def shown(**more: Any) -> Shown:
+    return Shown(
+        session="s", protocol="critic", question="", seat="helper", role="helper", kind="compare", round=2,
+        brief=CompareBrief(objection=NEW, profile=PROFILE), reply=critic.KINDS["compare"].reply, **more,
+    )  # fmt: skip
+
+
+async def reply(model: Any, asked: Shown) -> Completion:
+    try:
+        found: Completion = await model.reply(asked, lambda text: None)
+        return found
+    finally:
+        await model.aclose()
+
+
+async def test_what_a_server_encodes_is_the_turns_usage() -> None:
+    async with model_server(embeds([1.0, 0.0], [1.0, 0.0], [0.0, 1.0], tokens=31)) as server:
+        model = make_model("extractive", {"encoder": at(server.url, usd_per_million=2)})
+        assert model.metered and model.usd_per_million_input == 2.0
+        found = await reply(model, shown())
+    assert found.flags == (BY_ENCODER,) and found.body.values == (1.0, 0.0)
+    assert found.usage == Usage(calls=1, input_tokens=31, cost_usd=31 * 2 / 1e6)
+    assert not make_model("extractive").metered
+
+
+async def test_what_a_failed_try_used_is_counted_too() -> None:
+    async with model_server(embeds([0.0], tokens=12)) as server:
+        found = await reply(make_model("extractive", {"encoder": at(server.url)}), shown())
+    assert found.flags[0] == BY_WORDS and found.usage.input_tokens == 12
+
+
+async def test_a_turns_caps_hold_for_the_encoder() -> None:
+    async with model_server(embeds([1.0, 0.0])) as server:
+        caps = Caps(input_tokens=5, calls=1)
+        found = await reply(make_model("extractive", {"encoder": at(server.url)}), shown(caps=caps))
+        assert server.requests == []
+    assert found.flags[0] == BY_WORDS and "the turn may use 5" in found.flags[1]
+
+
+async def test_words_stand_in_before_the_turns_deadline() -> None:
+    async with model_server(goes_silent()) as server:
+        soon = time.time_ns() + 1_000_000_000
+        found = await reply(make_model("extractive", {"encoder": at(server.url)}), shown(deadline_ns=soon))
+        assert time.time_ns() < soon
+    assert found.flags == (BY_WORDS, f"{WHY}encoder m: no vectors before the turn's deadline")
+
+
+async def test_cancelling_the_turn_ends_the_encoders_request() -> None:
+    async with model_server(goes_silent()) as server:
+        model: Any = make_model("extractive", {"encoder": at(server.url)})
+        asking = asyncio.ensure_future(model.reply(shown(), lambda text: None))
+        await asyncio.wait_for(server.arrived.wait(), 5)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await asyncio.wait_for(server.gone.wait(), 5)
+        await model.aclose()
+
+
+def test_an_encoder_that_fails_is_told_in_the_transcript_and_at_the_end() -> None:
+    dead = {"name": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1", "deadline_s": 0.2}
+    helper: Any = make_model("extractive", {"encoder": dead})
+    ended = run(*example("critic-archive"), {"helper": helper})
+    asyncio.run(helper.aclose())
+    comparisons = [c for r in ended.result.rounds for c in r["comparisons"]]
+    assert comparisons and {c["source"] for c in comparisons} == {"words"}
+    assert all(c["why"].startswith("encoder m: no connection") for c in comparisons)
+    (warning,) = [text for _, text in result_lines(ended.result) if text.startswith("Warning")]
+    count = len(comparisons)
+    assert warning.startswith(f"Warning: {count} of {count} objections were compared by words alone: encoder m: no con")
+
+
+@pytest.mark.parametrize("told", ["none", "embedded"])
+def test_without_a_failure_nobody_is_warned(told: str) -> None:
+    ended = run(*example("critic-archive"), {"helper": make_model("extractive", {"encoder": told})})
+    assert not [text for _, text in result_lines(ended.result) if "Warning" in text]

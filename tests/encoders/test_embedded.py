@@ -1,18 +1,18 @@
 """The shipped encoder gives the original's vectors, and its tokenizer the original's tokens."""
 
+import asyncio
 import hashlib
 import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from agents.encoders import EncoderMisconfigured, EncoderUnavailable, embedded, make_encoder
-from agents.encoders.base import Cached, Vectors, unit
+from agents.encoders.base import Cached, Spent, Vectors, unit
 from agents.encoders.embedded import FOLDER, Embedded
 from agents.encoders.wordpiece import WordPiece, words
 from tests.encoders.files import reference, sentences
@@ -62,9 +62,9 @@ def test_words(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 
-def test_vectors_are_the_originals(shipped: Embedded) -> None:
+async def test_vectors_are_the_originals(shipped: Embedded) -> None:
     vectors, _ = reference()
-    found = shipped.encode(sentences())
+    found = await shipped.encode(sentences())
     assert found.shape == vectors.shape == (len(sentences()), shipped.dimension)
     assert found.dtype == np.float32
     assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
@@ -74,22 +74,21 @@ def test_vectors_are_the_originals(shipped: Embedded) -> None:
     assert np.abs(found @ found.T - vectors @ vectors.T).max() <= MOST_APART
 
 
-def test_a_vector_does_not_depend_on_what_is_encoded_with_it(shipped: Embedded) -> None:
+async def test_a_vector_does_not_depend_on_what_is_encoded_with_it(shipped: Embedded) -> None:
     texts = sentences()[:8]
-    together = shipped.encode(texts)
-    assert np.array_equal(together, np.concatenate([shipped.encode([text]) for text in texts]))
-    assert np.array_equal(together[::-1], shipped.encode(texts[::-1]))
+    together = await shipped.encode(texts)
+    assert np.array_equal(together, np.concatenate([await shipped.encode([text]) for text in texts]))
+    assert np.array_equal(together[::-1], await shipped.encode(texts[::-1]))
 
 
-def test_no_text_no_rows(shipped: Embedded) -> None:
-    assert shipped.encode([]).shape == (0, 384)
+async def test_no_text_no_rows(shipped: Embedded) -> None:
+    assert (await shipped.encode([])).shape == (0, 384)
 
 
-def test_several_threads_may_use_it(shipped: Embedded) -> None:
+async def test_several_may_use_it_at_once(shipped: Embedded) -> None:
     texts = sentences()[:4]
-    expected = shipped.encode(texts)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: shipped.encode(texts), range(8)))
+    expected = await shipped.encode(texts)
+    found = await asyncio.gather(*(shipped.encode(texts) for _ in range(8)))
     assert len(found) == 8 and all(np.array_equal(f, expected) for f in found)
 
 
@@ -102,9 +101,10 @@ def test_the_files_are_those_that_the_readme_names() -> None:
 
 def test_nothing_is_loaded_before_it_is_used() -> None:
     code = (
-        "import json, sys; from agents.encoders import make_encoder; from agents.llm import make_model;"
+        "import asyncio, json, sys; from agents.encoders import make_encoder; from agents.llm import make_model;"
         "make_model('extractive'); e = make_encoder('embedded'); before = 'onnxruntime' in sys.modules;"
-        "e.encode(['x']); print(json.dumps([before, 'onnxruntime' in sys.modules, 'torch' in sys.modules]))"
+        "asyncio.run(e.encode(['x'])); after = [m in sys.modules for m in ('onnxruntime', 'torch')];"
+        "print(json.dumps([before, *after]))"
     )
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
     assert json.loads(out.stdout) == [False, True, False]
@@ -123,30 +123,32 @@ class Counting:
 
     name = "counting"
     dimension = 2
+    metered = False
+    usd_per_million = 0.0
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
         """Unit rows."""
         self.asked.append(list(texts))
         return unit(np.array([[len(t), 1.0] for t in texts]), len(texts))
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Nothing."""
 
 
-def test_the_cache_asks_for_each_text_once_and_forgets_the_oldest() -> None:
+async def test_the_cache_asks_for_each_text_once_and_forgets_the_oldest() -> None:
     inner = Counting()
     cached = Cached(inner, kept=2)
-    found = cached.encode(["a", "bb", "a"])
+    found = await cached.encode(["a", "bb", "a"])
     assert found.shape == (3, 2) and np.array_equal(found[0], found[2]) and not np.array_equal(found[0], found[1])
-    assert np.array_equal(cached.encode(["bb", "a"]), found[[1, 0]])
+    assert np.array_equal(await cached.encode(["bb", "a"]), found[[1, 0]])
     assert inner.asked == [["a", "bb"]]
-    cached.encode(["ccc"])
-    cached.encode(["bb"])
+    await cached.encode(["ccc"])
+    await cached.encode(["bb"])
     assert inner.asked == [["a", "bb"], ["ccc"], ["bb"]]
-    assert cached.encode([]).shape == (0, 2)
+    assert (await cached.encode([])).shape == (0, 2)
 
 
 @pytest.mark.parametrize("rows", [[[0.0, 0.0]], [[float("nan"), 1.0]], [[float("inf"), 1.0]], [[1.0], [2.0]], [[]]])

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.encoders import EncoderError, EncoderMisconfigured, EncoderUnavailable, Vectors, make_encoder
+from agents.encoders import EncoderError, EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, make_encoder
 from agents.encoders.openai import BATCH, OpenAIEncoder, make
 from agents.llm.secrets import Secret
+from agents.llm.tokens import estimate
 from tests.llm.server import ModelServer, Request, Step, fails, goes_silent, hangs_up, model_server, raw
 
 KEY = "sk-very-secret-0123456789"
@@ -34,9 +35,9 @@ async def encode(server: ModelServer, *texts: str, **options: Any) -> Vectors:
     given = {"model": "m", "base_url": server.url, "deadline_s": 5.0} | options
     encoder = make(given, {})
     try:
-        return await asyncio.to_thread(encoder.encode, texts)
+        return await encoder.encode(texts)
     finally:
-        encoder.close()
+        await encoder.aclose()
 
 
 async def test_rows_come_in_the_order_of_the_texts_and_at_length_one() -> None:
@@ -140,13 +141,85 @@ async def test_by_name_it_is_cached() -> None:
         encoder = make_encoder("openai", {"model": "m", "base_url": server.url}, {})
         assert encoder is not None and encoder.name == "m"
         for _ in range(2):
-            await asyncio.to_thread(encoder.encode, ["a", "a"])
-        encoder.close()
+            await encoder.encode(["a", "a"])
+        await encoder.aclose()
     assert [r.body["input"] for r in server.requests] == [["a"]]
 
 
-def test_a_server_that_is_not_there_is_an_encoder_error() -> None:
-    encoder = make({"model": "m", "base_url": "http://127.0.0.1:9/v1", "deadline_s": 0.2}, {})
-    with pytest.raises(EncoderError, match="no answer"):
-        encoder.encode(["a"])
-    encoder.close()
+async def test_a_server_that_is_not_there_is_an_encoder_error_and_soon() -> None:
+    encoder = make({"model": "m", "base_url": "http://127.0.0.1:9/v1", "deadline_s": 600}, {})
+    spent = Spent()
+    async with asyncio.timeout(10):
+        with pytest.raises(EncoderError, match="no connection"):
+            await encoder.encode(["a"], spent)
+    await encoder.aclose()
+    assert spent == Spent(), "nothing was paid"
+
+
+def counted(tokens: int) -> Step:
+    """One vector, and what the server says that it took."""
+    data = [{"object": "embedding", "index": 0, "embedding": [1.0, 0.0]}]
+    return raw(json.dumps({"object": "list", "data": data, "usage": {"prompt_tokens": tokens}}).encode())
+
+
+async def spends(server: ModelServer, spent: Spent, text: str = "some words", **options: Any) -> None:
+    encoder = make({"model": "m", "base_url": server.url, "deadline_s": 5.0} | options, {})
+    try:
+        await encoder.encode([text], spent)
+    finally:
+        await encoder.aclose()
+
+
+async def test_what_the_server_counts_is_spent_and_what_it_does_not_count_is_estimated() -> None:
+    async with model_server(counted(7), vectors([1.0, 0.0]), goes_silent()) as server:
+        spent = Spent()
+        await spends(server, spent)
+        assert (spent.tokens, spent.calls, spent.estimated) == (7, 1, False)
+        await spends(server, spent)
+        assert (spent.tokens, spent.calls, spent.estimated) == (7 + estimate("some words"), 2, True)
+        with pytest.raises(EncoderUnavailable):
+            await spends(server, spent, deadline_s=0.3)
+        assert spent.calls == 3, "a request without an answer may have been paid"
+
+
+async def test_nothing_is_sent_that_might_pass_what_may_be_spent() -> None:
+    async with model_server(raw(b"no json"), counted(5)) as server:
+        with pytest.raises(EncoderUnavailable, match="the turn may use 3"):
+            await spends(server, Spent(most_tokens=3))
+        assert server.requests == []
+        spent = Spent(most_calls=1)
+        with pytest.raises(EncoderUnavailable):
+            await spends(server, spent)
+        with pytest.raises(EncoderUnavailable, match="may make 1 calls"):
+            await spends(server, spent)
+        assert len(server.requests) == 1
+
+
+async def test_cancelling_ends_the_request() -> None:
+    async with model_server(goes_silent()) as server:
+        encoder = make({"model": "m", "base_url": server.url, "deadline_s": 60.0}, {})
+        asking = asyncio.ensure_future(encoder.encode(["a"]))
+        await asyncio.wait_for(server.arrived.wait(), 5)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await asyncio.wait_for(server.gone.wait(), 5)
+        await encoder.aclose()
+
+
+@pytest.mark.parametrize(
+    "options, price",
+    [
+        ({"model": "text-embedding-3-small", "base_url": "https://h/v1"}, 0.02),
+        ({"model": "m", "base_url": "https://h/v1"}, None),
+        ({"model": "m", "base_url": "http://127.0.0.1:1/v1"}, 0.0),
+        ({"model": "m", "base_url": "https://h/v1", "usd_per_million": 3}, 3.0),
+    ],
+)
+def test_its_price_is_the_one_given_else_the_tables(options: dict[str, Any], price: float | None) -> None:
+    assert make(options, {}).usd_per_million == price
+
+
+def test_a_negative_price_is_named() -> None:
+    with pytest.raises(EncoderMisconfigured, match=r"encoder\.usd_per_million: got -1, a price is not negative"):
+        make({"model": "m", "base_url": "https://h/v1", "usd_per_million": -1}, {})

@@ -6,7 +6,7 @@ import pytest
 from agents.encoders.embedded import Embedded
 from agents.llm.extractive_compare import by_encoder
 from agents.llm.extractive_critic_judge import alike
-from benchmarks.encoders import DOC, auc, best_f1, found_at, objections, ranks, spearman
+from benchmarks.encoders import DOC, auc, best_f1, found_at, objections, ranks, run, spearman
 from schemas.critic import Settings
 
 HITS = np.array([True, True, False, False])
@@ -40,7 +40,7 @@ def test_there_are_fifty_pairs_of_each_kind_and_no_two_texts_are_one() -> None:
 def test_the_default_thresholds_find_what_the_document_says() -> None:
     encoder, limits = Embedded(), Settings()
     pairs = objections()
-    by_vectors = found_at(lambda a, b: by_encoder(encoder, a, (b,))[0], pairs, limits.duplicate_at_encoder)
+    by_vectors = found_at(lambda a, b: run(by_encoder(encoder, a, (b,)))[0], pairs, limits.duplicate_at_encoder)
     by_words = found_at(alike, pairs, limits.duplicate_at_lexical)
     assert by_vectors["reworded"] >= 48 and by_vectors["related"] <= 7 and by_vectors["unrelated"] == 0
     assert by_words == {"reworded": 41, "same": 0, "related": 7, "unrelated": 0}

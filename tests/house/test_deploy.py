@@ -70,7 +70,7 @@ def test_each_service_gets_its_own_key_and_no_other() -> None:
         assert f"--creds=/run/secrets/{user}" in named
 
 
-def test_there_is_a_service_for_every_role_of_both_protocols() -> None:
+def test_there_is_a_service_for_every_role_of_every_protocol() -> None:
     roles = [specs.load(name).roles[0] for name in AGENTS]
     assert set(roles) == set(ACCOUNT_OF_ROLE)
     for protocol in PROTOCOLS.values():

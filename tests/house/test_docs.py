@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 NAMED = re.compile(
-    r"`((?:tests|docs|bus|coordinator|agents|parley|schemas|observability|examples|benchmarks|deploy)/[\w./-]+)`"
+    r"`((?:tests|docs|bus|coordinator|agents|evaluation|parley|schemas|observability|examples|benchmarks|deploy)/[\w./-]+)`"
 )
 TEST = re.compile(r"`(?:tests/\w+/)?(test_\w+)::(test_\w+)`")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley")
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 ON_THE_BUS = {"briefing", "desk", "measures", "intake", "moderator", "presence", "sessions"}

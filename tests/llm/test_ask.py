@@ -10,7 +10,8 @@ import pytest
 
 from parley import asking
 from parley.api import Parley, connected, request
-from parley.stack import OWNER, Lease, Stack, rows_of
+from parley.rows import rows_of
+from parley.stack import OWNER, Lease, Stack
 from parley.view import QuietView
 from schemas import log
 from schemas.post import Live, Post

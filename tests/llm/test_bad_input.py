@@ -60,6 +60,14 @@ BAD: dict[str, tuple[dict[str, str], str]] = {
     "a key that no header can carry": (
         {**OPENAI, "LLM_API_KEY": f"{KEY}é"}, f"{WHO}LLM_API_KEY: a key has printable ASCII characters",
     ),
+    "no language model, and which one": (
+        {**LOCAL, "LLM_PROVIDER": "extractive"},
+        f"{WHO}LLM_PROVIDER is extractive, which has no model to choose, and LLM_MODEL names one: unset one of the two",
+    ),
+    "no language model, and where it is": (
+        {"ANALYST_LLM_PROVIDER": "extractive", "ANALYST_LLM_BASE_URL": "http://127.0.0.1:1/v1"},
+        "parley: agent analyst: ANALYST_LLM_PROVIDER is extractive, which has no address, and ANALYST_LLM_BASE_URL",
+    ),
     "a key in the address": (
         {**LOCAL, "LLM_BASE_URL": f"http://me:{KEY}@127.0.0.1/v1"},
         f"{WHO}options.base_url: keys do not belong in an address; set LLM_API_KEY",
@@ -103,6 +111,56 @@ async def test_a_key_that_is_not_taken(front: Front) -> None:
         env = {**OPENAI, "LLM_API_KEY": KEY, "LLM_BASE_URL": server.url, "LLM_PROVIDER": "openai_compatible"}
         why = f"{WHO}provider openai_compatible at {server.url} cannot be used: HTTP 401, no such key: ***"
         await asyncio.to_thread(refused, front, env, why)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (("--quiet",), "--json and --quiet contradict each other; leave one out"),
+        (("--ephemeral", "--state", "x"), "--ephemeral and --state contradict each other; leave one out"),
+        (
+            ("--ephemeral", "--nats", "nats://h:1", "--creds", "x"),
+            "--ephemeral keeps nothing, and the bus at nats://h:1",
+        ),
+        (("--set", "critic.min_rounds=4", "--set", "critic.max_rounds=2"), "critic.min_rounds: got 4, and critic.max_"),
+    ],
+)
+def test_what_contradicts_itself_is_named(front: Front, given: tuple[str, ...], why: str) -> None:
+    code, out, err = front.run("ask", QUESTION, "--json", *given)
+    assert (code, len(err.splitlines())) == (2, 1) and err.startswith(f"parley: {why}"), err
+    assert json.loads(out)["exit_code"] == 2
+    assert not front.state.exists() and front.left() == []
+
+
+def test_a_bad_line_of_dotenv_is_named_by_its_number_everywhere(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    (tmp_path / ".env").write_text(f"# models\n\nLLM_PROVIDER=ollama\nLLM_API_KEY {KEY}\n")
+    why = "parley: .env, line 4: this is no assignment, wanted is NAME=value or # a comment\n"
+    for command in (("ask", QUESTION), ("ask", QUESTION, "--dry-run"), ("up",)):
+        assert front.run(*command) == (2, "", why)
+    code, out, err = front.run("doctor")
+    assert code == 1 and out.count("missing      .env, line 4") == 1 and out.endswith("1 to mend.\n")
+    assert KEY not in out + err and front.left() == []
+
+
+async def test_what_counts_as_free_for_want_of_a_price_is_told_once(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    async with model_server(fails(400, "no")) as server:
+        env = {"LLM_BASE_URL": server.url, "LLM_MODEL": "dearest"}
+        code, _, err = await asyncio.to_thread(front.run, "ask", QUESTION, "--ephemeral", "--plain", env=env)
+        assert code == 1 and len([line for line in err.splitlines() if "no price is known" in line]) == 1
+        assert "Counted as free, since no price is known (or none is taken): panelist_1, panelist_2," in err
+        up = front.start("up", env=env)
+        try:
+            assert up.stderr is not None and up.stdout is not None
+            await asyncio.to_thread(up.stdout.readline)
+            told = await asyncio.to_thread(up.stderr.readline)
+        finally:
+            up.terminate()
+            _, more = await asyncio.to_thread(up.communicate)
+    seats = "panelist_1, panelist_2, panelist_3, analyst"
+    assert told == f"no price is known, calls count as free of charge: dearest ({seats})\n"
+    assert "no price" not in more
 
 
 @pytest.fixture

@@ -59,6 +59,20 @@ def test_the_seeds_example() -> None:
     assert made.family == "claude" and made.name == "claude-sonnet-4-6"
 
 
+def test_teams_seats_judge_and_audience_of_a_competition_choose_their_own() -> None:
+    environ = SEED | {"PRO_2_LLM_MODEL": "deepseek-reasoner", "AUDIENCE_LLM_MODEL": "glm-4.5-air"}
+
+    def model_of(name: str) -> Any:
+        return options(environ, spec(name))["model"]
+
+    assert prefixes("pro_2", ("pro",)) == ("PRO_2_", "PRO_", "")
+    assert prefixes("audience_3", ("audience",)) == ("AUDIENCE_3_", "AUDIENCE_", "")
+    assert {seat: model_of(seat) for seat in ("pro_1", "pro_2", "con_2", "judge", "audience_3")} == {
+        "pro_1": "deepseek-chat", "pro_2": "deepseek-reasoner", "con_2": "glm-4.7", "judge": "claude-sonnet-4-6",
+        "audience_3": "glm-4.5-air",
+    }  # fmt: skip
+
+
 def test_seat_over_role_over_global_over_file() -> None:
     file = parse_spec("{queue: panelist_2, roles: [panelist], model: openai, options: {model: f, temperature: 0.1}}")
     layers = {"LLM_MODEL": "g", "PANELIST_LLM_MODEL": "r", "PANELIST_2_LLM_MODEL": "s"}
@@ -141,6 +155,53 @@ def test_dotenv_is_read_below_the_environment(tmp_path: Path) -> None:
     assert environment(tmp_path / "none", {"A": "b"}) == {"A": "b"}
 
 
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"# c\n\nLLM_MODEL=m\nLLM_API_KEY SECRET\n", "line 4: this is no assignment"),
+        (b"\n\nSECRET\n", "line 3: this is no assignment"),
+        (b"A=1\nLLM_API_KEY='SECRET\n", "line 2: this is no assignment"),
+        (b"LLM_API_KEY: SECRET", "line 1: this is no assignment"),
+        ("A=1".encode("utf-16"), r"is not UTF-8 text \(byte 0\): save it as UTF-8"),
+        (b"A=\xe9SECRET", r"is not UTF-8 text \(byte 2\)"),
+    ],
+)
+def test_what_cannot_be_read_in_dotenv_is_named_and_never_shown(tmp_path: Path, data: bytes, said: str) -> None:
+    (tmp_path / ".env").write_bytes(data.replace(b"SECRET", KEY.encode()))
+    with pytest.raises(ModelMisconfigured, match=rf"\.env,? {said}") as found:
+        environment(tmp_path, {})
+    assert KEY not in str(found.value) and "Unicode" not in str(found.value)
+
+
+def test_dotenv_as_editors_leave_it(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"\xef\xbb\xbfLLM_MODEL=m\r\nexport A = 'x # y' # c\r\nB=\r\n")
+    assert environment(tmp_path, {}) == {"LLM_MODEL": "m", "A": "x # y", "B": ""}
+
+
+def test_another_provider_in_the_environment_takes_nothing_of_the_files(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        f"LLM_PROVIDER=zhipu\nLLM_MODEL=glm\nLLM_API_KEY={KEY}\nPANELIST_LLM_MODEL=p\nLLM_CONCURRENCY=2\n"
+    )
+    found = environment(tmp_path, {"LLM_PROVIDER": "extractive"})
+    assert found == {"LLM_PROVIDER": "extractive", "PANELIST_LLM_MODEL": "p", "LLM_CONCURRENCY": "2"}
+    found = environment(tmp_path, {"LLM_PROVIDER": "openai", "LLM_MODEL": "g"})
+    assert found["LLM_MODEL"] == "g" and "LLM_API_KEY" not in found, "a key goes to its own provider"
+    same = environment(tmp_path, {"LLM_PROVIDER": "zhipu"})
+    assert (same["LLM_MODEL"], same["LLM_API_KEY"]) == ("glm", KEY)
+
+
+def test_a_level_that_wants_no_model_and_a_farther_one_that_names_one_do_not_contradict() -> None:
+    environ = {"LLM_PROVIDER": "ollama", "LLM_MODEL": "m", "ANALYST_LLM_PROVIDER": "extractive"}
+    assert resolve(spec("analyst"), environ).model == "extractive"
+    with pytest.raises(ModelMisconfigured, match=r"^ANALYST_LLM_PROVIDER is extractive.*ANALYST_LLM_MODEL"):
+        resolve(spec("analyst"), {**environ, "ANALYST_LLM_MODEL": "m"})
+
+
+def test_a_negative_price_alone_is_said_to_be_negative() -> None:
+    with pytest.raises(ModelMisconfigured, match=r"options\.usd_per_million_input: got -1, a price is not negative"):
+        parse({**URL, "usd_per_million_input": -1}, {})
+
+
 def test_the_shipped_example_names_every_variable_and_sets_none(tmp_path: Path) -> None:
     text = (ROOT / ".env.example").read_text()
     (tmp_path / ".env").write_text(text)
@@ -205,6 +266,7 @@ def test_a_bad_option_is_named(given: dict[str, Any], message: str) -> None:
         ("- {model: a, input: 1}", "row 1: wanted are the fields model, input, output"),
         ("a: 1", "a list of rows"),
         ("[", "is not YAML"),
+        ("- {model: a, input: 1,\n   input: 2, output: 1}", "p.yaml, line 2: the key input stands here again"),
     ],
 )
 def test_a_bad_price_table_is_named(tmp_path: Path, table: str, message: str) -> None:

@@ -112,10 +112,26 @@ def test_a_kind_without_a_prompt_is_refused() -> None:
 def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(path: Path) -> None:
     template = path.read_text()
     assert (path.parent.name, path.stem) in KINDS
-    names = ("rules", "role", "round", "question", "brief", "documents", "others", "own", "error", "reply")
+    names = ["rules", "role", "round", "question", "brief", "documents", "others", "own", "error", "reply"]
+    names += ("cl", "tone", "tau_q", "tau_crit", "most")  # what a moderator asks for (agents/roles/maci.py)
+    # The same of agents/roles/competition.py.
+    names += ("aside", "seat", "team", "against", "position", "turn", "turns", "words", "aim", "act", "left", "least")
+    names += (
+        "answerers",
+        "count",
+        "may",
+        "unspoken",
+        "spoken",
+        "seconds",
+        "said",
+        "over",
+        "scale",
+        "violations",
+        "when",
+    )
     system, line, user = render(template, {n: f"<{n}>" for n in names}).partition("\n---\n")
     assert line and "<rules>" in system and "<error>" in user and user.rstrip().endswith("<reply>")
-    assert not any(f"<{n}>" in system for n in ("question", "documents", "others", "own", "brief", "error"))
+    assert not any(f"<{n}>" in system for n in ("question", "documents", "others", "aside", "own", "brief", "error"))
 
 
 def test_every_kind_of_the_consensus_protocol_has_a_prompt() -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from parley import transcript, transcript_critic
-from parley.stack import panel, rows_of
+from parley.rows import panel, rows_of
 from schemas.post import Post
 from schemas.result import Result
 from schemas.wire import decode, encode, raw

@@ -18,7 +18,8 @@ import pytest
 import parley
 from parley.errors import Unanswered
 from parley.ordering import in_order
-from parley.stack import OWNER, Lease, Stack, panel, read_running
+from parley.rows import panel
+from parley.stack import OWNER, Lease, Stack, read_running
 from schemas.post import Post
 from schemas.session import OpenSession
 from tests.parley.support import QUESTION, Front, until
@@ -243,7 +244,7 @@ SETTINGS = [
     (("ask", "q", "--evidence", ""), "--evidence: got '', wanted is a path"),
     (("ask", "q", "--nats", "http://x:1"), "nats.url: no such scheme, known are nats, tls, ws, wss (got 'http://x:1')"),
     (("ask", "q", "--threshold", "1.5"), "consensus.threshold: got 1.5, is it a share (up to 1) or points (from 2)?"),
-    (("up", "--protocol", "nope"), "protocol: 'nope' is no protocol; known are consensus, critic"),
+    (("up", "--protocol", "nope"), "protocol: 'nope' is no protocol; known are competition, consensus, critic, maci"),
     (("up", "--config", "high.yaml"), "consensus.threshold: got 500.0, allowed is above 0 to 100 (or a share up to 1)"),
     (("up", "--config", "agents.yaml"), "agent panelist_1: nowhere.yaml: no such file"),
 ]

@@ -19,7 +19,8 @@ from bus.accounts import load_credentials
 from bus.channels import CONTROL, PUBLIC
 from bus.connection import Connection, connect
 from bus.posts import Reader, UnknownSession
-from parley.stack import OWNER, Lease, Stack, panel, read_running
+from parley.rows import panel
+from parley.stack import OWNER, Lease, Stack, read_running
 from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.wire import decode, encode

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from agents import strict_yaml
+from parley import options
 from parley.errors import BadInput
+from parley.panel import read as read_panel
 from parley.settings import load, merge, parse_sets, read_environment
 
 
@@ -96,3 +99,74 @@ def test_variables_without_the_prefix_are_others_business() -> None:
 
 def test_merging_goes_section_by_section() -> None:
     assert merge({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 9}, "e": 4}) == {"a": {"b": 9, "c": 2}, "d": 3, "e": 4}
+
+
+# ---------------------------------------------------------------- what contradicts itself
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\nb: {c: 1, d: 2, c: 3}", "line 2: the key c stands here again, first in line 2"),
+        ("a:\n  x: 1\n# comment\n  y: 2\n  x: 1\n", "line 5: the key x stands here again, first in line 2"),
+        ("1: a\n'1': b\n0x1: c", "line 3: the key 1 stands here again, first in line 1"),
+        ("- {k: 1, 'k': 2}", "line 1: the key k"),
+        ("[", "is not YAML: "),
+        ("when: 2024-99-99", "is not YAML: month"),
+        ("[" * 20_000, "is not YAML: "),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_with_both_lines(text: str, said: str) -> None:
+    with pytest.raises(strict_yaml.BadYaml) as caught:
+        strict_yaml.read(text)
+    assert caught.value.why.startswith(said)
+
+
+def test_a_merged_key_may_be_overridden() -> None:
+    text = "base: &b {x: 1, y: 2}\none: &o {<<: *b, x: 3}\ntwo: {<<: *o, y: 4}\n"
+    assert strict_yaml.read(text) == {"base": {"x": 1, "y": 2}, "one": {"x": 3, "y": 2}, "two": {"x": 3, "y": 4}}
+
+
+def test_a_seat_that_stands_twice_in_a_panel_file_is_named_with_its_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "panel.yaml"
+    path.write_text("seats:\n  panelist_1: {}\n  panelist_2: {}\n  panelist_1: {model: extractive}\n  analyst: {}\n")
+    with pytest.raises(BadInput) as caught:
+        read_panel(path)
+    assert str(caught.value) == f"panel-file: {path}, line 4: the key panelist_1 stands here again, first in line 2"
+
+
+def test_a_setting_that_stands_twice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "parley.yaml"
+    path.write_text("budget: {tokens: 1}\nbudget: {tokens: 2}\n")
+    with pytest.raises(BadInput, match=r"parley\.yaml, line 2: the key budget stands here again, first in line 1"):
+        load(path)
+    with pytest.raises(BadInput, match=r"consensus\.threshold is set twice by the command line"):
+        parse_sets(["consensus.threshold=70", "consensus.threshold=80"])
+    with pytest.raises(BadInput, match="consensus is set twice"):
+        parse_sets(["consensus.threshold=2", "consensus=1"])
+    assert parse_sets(["seed=1", "seed=1"]) == {"seed": 1}
+
+
+def test_a_file_in_another_encoding_is_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_bytes(b"seed: 1 # \xff")
+    with pytest.raises(BadInput, match=r"my\.yaml is not UTF-8 text \(byte 10\)"):
+        load(path)
+
+
+def test_more_rounds_at_least_than_at_most_are_refused_where_both_are_given(tmp_path: Path) -> None:
+    (tmp_path / "parley.yaml").write_text("critic: {min_rounds: 4}\n")
+    assert load(None).critic == {"min_rounds": 4}
+    with pytest.raises(BadInput, match=r"^critic\.min_rounds: got 4, and critic\.max_rounds 2 ends the debate"):
+        load(None, {"critic": {"max_rounds": 2}})
+    (tmp_path / "parley.yaml").write_text("")
+    assert load(None, {"critic": {"max_rounds": 1}}).critic == {"max_rounds": 1}, "the default is no wish"
+
+
+def test_two_options_that_contradict_each_other_are_both_named() -> None:
+    options.apart(json=True, quiet=False)
+    options.apart(ephemeral=False, state=Path("x"))
+    with pytest.raises(BadInput, match=r"^--json and --quiet contradict each other"):
+        options.apart(json=True, quiet=True)
+    with pytest.raises(BadInput, match=r"^--ephemeral and --state contradict each other"):
+        options.apart(ephemeral=True, state=Path("x"))

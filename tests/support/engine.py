@@ -76,10 +76,8 @@ class Engine:
     async def moderator(self, protocols: Mapping[str, Protocol] = PROTOCOLS, **options: Any) -> Moderator:
         """One more moderator."""
         connection = await self.connect("moderator")
-        given = {"in_ack_wait_s": self.ack_wait_s, "work_ack_wait_s": self.ack_wait_s, **options}
-        moderator = Moderator(
-            connection, token_key=KEY, metrics=Metrics(CollectorRegistry()), protocols=protocols, **given
-        )
+        given = {"in_ack_wait_s": self.ack_wait_s, "work_ack_wait_s": self.ack_wait_s, "token_key": KEY, **options}
+        moderator = Moderator(connection, metrics=Metrics(CollectorRegistry()), protocols=protocols, **given)
         return await self._stack.enter_async_context(moderator)
 
     async def worker(

@@ -46,6 +46,15 @@ def read_journal(path: Path) -> list[Call]:
     return [Call(int(at), int(pid), session, turn, int(attempt)) for at, pid, session, turn, attempt in fields]
 
 
+def write_down(journal: str, shown: Shown) -> None:
+    """One line in the journal: a call is begun."""
+    turn = f"{shown.seat}/{shown.kind}/{shown.round} {shown.attempt}"
+    line = f"{time.time_ns()} {os.getpid()} {shown.session} {turn}\n"
+    fd = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(fd, line.encode())
+    os.close(fd)
+
+
 class StubModel:
     """Panelists disagree in the first round and agree from `agree_from` on; the analyst scores accordingly."""
 
@@ -66,11 +75,7 @@ class StubModel:
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The fixed answer, after the latency."""
         if self.journal:
-            turn = f"{shown.seat}/{shown.kind}/{shown.round} {shown.attempt}"
-            line = f"{time.time_ns()} {os.getpid()} {shown.session} {turn}\n"
-            fd = os.open(self.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            os.write(fd, line.encode())
-            os.close(fd)
+            write_down(self.journal, shown)
         emit(f"{shown.seat} thinks")
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
@@ -78,7 +83,7 @@ class StubModel:
         return Completion(body=self._body(shown), usage=usage)
 
     def _body(self, shown: Shown) -> Any:
-        seen = f" having seen {_fingerprint(shown)}" if self.fingerprint else ""
+        seen = f" having seen {fingerprint(shown)}" if self.fingerprint else ""
         agreed = shown.round >= self.agree_from
         if shown.kind == "score":
             score = self.scores[shown.round - 1] if shown.round <= len(self.scores) else (95.0 if agreed else 40.0)
@@ -98,7 +103,7 @@ class StubModel:
         )
 
 
-def _fingerprint(shown: Shown) -> str:
+def fingerprint(shown: Shown) -> str:
     """Question, brief, peers in the order shown, own position: 64 bits, hex."""
     parts = [shown.question, shown.brief, [(o.label, o.post, o.body) for o in shown.others], shown.own]
     return hashlib.blake2b(encode(parts), digest_size=8).hexdigest()

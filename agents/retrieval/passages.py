@@ -1,0 +1,204 @@
+"""Documents as passages: pieces of about a paragraph, each a verbatim span of one document.
+
+A passage is whole paragraphs and list items of one section, put together up to LEAST words and cut at the end of a
+sentence beyond MOST. The headings directly above it belong to it; those farther up are context: words by which it is
+found, and not part of it. A sentence that talks to its reader as to a machine is in no passage: passages end before it
+and begin behind it.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from agents.llm.injection import is_instruction, is_suspicious
+from agents.llm.tokens import estimate
+from agents.retrieval.bm25 import relevance
+from agents.retrieval.corpus import collapse, sentence_ends, stems
+from schemas.session import Document
+
+LEAST, MOST = 40, 120
+"""Words. A section that has fewer is a passage all the same."""
+LONGEST = 1_500
+"""Characters: what has words of such a length that MOST of them are more is cut sooner."""
+
+_FENCE_OR_RULE = re.compile(r"\s*(?:```.*|~~~.*|[-=_*]{3,}\s*)$")
+_ITEM = re.compile(r"\s*(?:(?:[-*+•]|\d+[.)])\s+|\|)")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A passage."""
+
+    document: str
+    text: str
+    """As it stands in the document, without the white space at its ends."""
+    terms: tuple[str, ...]
+    """Stems by which it is found: its own and those of the headings above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A piece of a text between two offsets."""
+
+    start: int
+    end: int
+    words: int
+
+
+def passages(document: Document) -> tuple[tuple[Piece, ...], bool]:
+    """(its passages in order, whether a sentence was left out that talks to the reader as to a machine)."""
+    return _cut(document.name, document.text)
+
+
+@lru_cache(maxsize=64)
+def _cut(name: str, text: str) -> tuple[tuple[Piece, ...], bool]:
+    found: list[Piece] = []
+    left_out = False
+    for headings, first, blocks in _sections(text):
+        above = tuple(s for h in headings[-2:] for s in stems(h))
+        for number, run in enumerate(_runs(text, blocks)):
+            left_out |= run is None
+            if run is None:
+                continue
+            start = first if number == 0 and first <= run.start <= first + LONGEST else run.start
+            whole = text[start : run.end].strip()
+            if _instructs(whole):
+                left_out, whole = True, text[run.start : run.end].strip()
+                if _instructs(whole):
+                    continue
+            own = stems(text[run.start : run.end])
+            if own:
+                found.append(Piece(name, whole, above + own))
+    return tuple(found), left_out
+
+
+def _sections(text: str) -> Iterable[tuple[list[str], int, list[_Span]]]:
+    """(headings above, where those directly above begin, its paragraphs and list items) of each section."""
+    headings: list[tuple[int, str]] = []
+    first = 0
+    """Where the headings begin that stand directly above."""
+    blocks: list[_Span] = []
+    start = end = -1
+    at = 0
+
+    def close() -> None:
+        nonlocal start
+        if start >= 0:
+            blocks.append(_span(text, start, end))
+            start = -1
+
+    for line in text.splitlines(keepends=True):
+        bare = line.strip()
+        is_heading = bare.startswith("#") and bare.lstrip("#")[:1] in (" ", "")
+        if is_heading or _FENCE_OR_RULE.match(line):
+            close()
+            if blocks:
+                yield [h for _, h in headings], first, blocks
+                blocks, first = [], at
+            if is_heading:
+                level = len(bare) - len(bare.lstrip("#"))
+                headings = [h for h in headings if h[0] < level] + [(level, bare.strip("# "))]
+            elif bare:
+                first = at + len(line)
+        elif not bare:
+            close()
+        else:
+            if _ITEM.match(line):
+                close()
+            start = at if start < 0 else start
+            end = at + len(line)
+        at += len(line)
+    close()
+    if blocks:
+        yield [h for _, h in headings], first, blocks
+
+
+def _span(text: str, start: int, end: int) -> _Span:
+    return _Span(start, end, len(text[start:end].split()))
+
+
+def _runs(text: str, blocks: Sequence[_Span]) -> list[_Span | None]:
+    """Neighbouring blocks put together; None where something was left out between two."""
+    runs: list[_Span | None] = []
+    for part in (p for block in blocks for p in _parts(text, block)):
+        before = runs[-1] if runs else None
+        together = None if part is None or before is None else _Span(before.start, part.end, before.words + part.words)
+        if before is not None and before.words < LEAST and together is not None and _fits(together):
+            runs[-1] = together
+        else:
+            runs.append(part)
+    if len(runs) > 1 and (last := runs[-1]) is not None and last.words < LEAST and (before := runs[-2]) is not None:
+        together = _Span(before.start, last.end, before.words + last.words)
+        if _fits(together):
+            runs[-2:] = [together]
+    return runs
+
+
+def _parts(text: str, block: _Span) -> Iterable[_Span | None]:
+    """A block as it is, or cut at ends of sentences; None for each sentence that is left out."""
+    sentences = list(_sentences(text, block))
+    if not any(_instructs(text[s.start : s.end]) for s in sentences) and _fits(block):
+        yield block
+        return
+    open_: _Span | None = None
+    for s in sentences:
+        bad = _instructs(text[s.start : s.end])
+        if open_ is not None and (bad or open_.words + s.words > MOST or s.end - open_.start > LONGEST):
+            yield open_
+            open_ = None
+        if bad:
+            yield None
+        else:
+            open_ = s if open_ is None else _Span(open_.start, s.end, open_.words + s.words)
+    if open_ is not None:
+        yield open_
+
+
+def _sentences(text: str, block: _Span) -> Iterable[_Span]:
+    """Sentences of a block, each cut further if it alone is too long."""
+    start = block.start
+    for end in (*(block.start + e for e in sentence_ends(text[block.start : block.end])), block.end):
+        while not _fits(_span(text, start, end)):
+            cut = _far(text, start, end)
+            yield _span(text, start, cut)
+            start = cut
+        if text[start:end].strip():
+            yield _span(text, start, end)
+        start = end
+
+
+def _fits(span: _Span) -> bool:
+    return span.words <= MOST and span.end - span.start <= LONGEST
+
+
+def _far(text: str, start: int, end: int) -> int:
+    """As far as a passage may go, back to a blank."""
+    most = min(end, start + LONGEST)
+    for count, word in enumerate(re.finditer(r"\S+\s*", text[start:most]), 1):
+        if count == MOST:
+            return start + word.end()
+    blank = max(text.rfind(" ", start, most), text.rfind("\n", start, most))
+    return blank + 1 if blank > start else most
+
+
+def _instructs(piece: str) -> bool:
+    """Whether a line, a sentence or the whole of a piece talks to the reader as to a machine."""
+    return is_suspicious(piece) or is_instruction(collapse(piece))
+
+
+def ranked(query: str, pieces: Sequence[Piece]) -> list[tuple[float, int]]:
+    """(BM25 relevance 0 to 1, index) of each piece, the best first; equal ones in their order."""
+    scores = relevance(stems(query), [p.terms for p in pieces])
+    return sorted(((s, i) for i, s in enumerate(scores)), key=lambda x: (-x[0], x[1]))
+
+
+def within(pieces: Iterable[Piece], most: int, tokens: int) -> list[Piece]:
+    """The first of them, at most so many and of so many estimated tokens together; what does not fit is passed over."""
+    found: list[Piece] = []
+    for piece in pieces:
+        size = estimate(piece.text)
+        if len(found) < most and size <= tokens:
+            tokens -= size
+            found.append(piece)
+    return found

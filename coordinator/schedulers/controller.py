@@ -1,0 +1,211 @@
+"""The dual-dial controller (Algorithm 1): beliefs, scores and evidence of a round in; signals and the next dials out.
+
+It knows nothing of sessions: the protocol feeds it live, `parley signals` from a file, a bench from recorded debates.
+Every argument of a function here is a frozen value, and so is what it returns.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from coordinator.schedulers import dials, start, stops
+from coordinator.schedulers import learned as learning
+from coordinator.signals import beliefs as dist
+from coordinator.signals import crit as panel
+from coordinator.signals import progress as moves
+from coordinator.signals.evidence import overlap
+from coordinator.signals.logged import logged
+from schemas.maci import Control, Signals, Verdict
+
+Beliefs = dict[str, tuple[float, ...]]
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """What one round brought."""
+
+    beliefs: Beliefs
+    """By agent, in the order of the outcomes; checked. Who is absent keeps its last one."""
+    evidence: dict[str, tuple[str, ...]] = {}
+    """Passages cited by each agent, admitted or not."""
+    crit: dict[str, float] = {}
+    """Mean CRIT of each agent's arguments, 0 to 1; absent: it had none."""
+    crit_mean: float | None = None
+    """Over all arguments of the round (E.2); None: the mean of `crit`."""
+    crit_variance: float | None = None
+    """Across the judges."""
+    q: float = 0.0
+    """Of what was admitted; of the retrieved passages in the blind round."""
+    tokens: int = 0
+    left: float | None = None
+    """Tokens left of the budget after this round; None: not known. The learned schedule alone asks."""
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What is carried from round to round."""
+
+    outcomes: tuple[str, ...]
+    ordered: bool = False
+    positions: tuple[float, ...] = ()
+    rounds: tuple[Signals, ...]
+    """All so far, the blind one first."""
+    beliefs: Beliefs
+    """As they stand, as the agents gave them. The signals are of these beliefs smoothed (M.1)."""
+    reliability: dict[str, float]
+    cl: float
+    """In force in the next round, like the two gates."""
+    tau_q: float
+    tau_crit: float
+    held: tuple[int, ...] = ()
+    """Rounds whose beliefs the monotone gate kept out."""
+    learned: learning.Learned | None = None
+
+    @property
+    def mixture(self) -> dict[str, float]:
+        """By outcome, after the last round (eq. 5)."""
+        return self.rounds[-1].mixture
+
+
+def begin(
+    config: Control,
+    outcomes: tuple[str, ...],
+    observation: Observation,
+    *,
+    ordered: bool = False,
+    positions: tuple[float, ...] = (),
+) -> State:
+    """The blind round 0: uniform weights, no gate in force, no flag; its Q and D give the starting contentiousness.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two agents, fewer than two outcomes, or a belief of another length.
+    """
+    if len(observation.beliefs) < 2:
+        raise ValueError(f"{len(observation.beliefs)} agents, wanted are 2 or more")
+    if len(outcomes) < 2:
+        raise ValueError(f"{len(outcomes)} outcomes, wanted are 2 or more")
+    agents = tuple(observation.beliefs)
+    _check(outcomes, observation.beliefs)
+    beliefs = dict(observation.beliefs)
+    state = State(
+        outcomes=outcomes, ordered=ordered, positions=positions, rounds=(), beliefs=beliefs,
+        reliability=dict.fromkeys(agents, panel.START), cl=0.0,
+        tau_q=config.tau_q if config.q_gate else 0.0, tau_crit=config.tau_crit if config.crit_gate else 0.0,
+        learned=learning.begin(config) if config.schedule == "learned" else None,
+    )  # fmt: skip
+    weights = dict.fromkeys(agents, 1 / len(agents))
+    signals = _measured(state, observation, weights, dist.spread(beliefs.values(), config.smoothing))
+    return msgspec.structs.replace(state, rounds=(signals,), cl=_first_level(config, signals))
+
+
+def advance(config: Control, state: State, observation: Observation) -> State:
+    """One round: monotone gate, reliability, signals, flags; then the dials of the next round.
+
+    A round that the monotone gate holds keeps every agent's belief as it was; its scores still count for reliability.
+
+    Raises
+    ------
+    ValueError
+        A belief of an agent that was not there in round 0, or of another length.
+    """
+    beliefs, spread, held = _gated(config, state, observation.beliefs)
+    reliability = panel.reliability(state.reliability, observation.crit, config.lambda_)
+    number = len(state.rounds)
+    state = msgspec.structs.replace(
+        state, beliefs=beliefs, reliability=reliability, held=(*state.held, number) if held else state.held
+    )
+    signals = _measured(state, observation, panel.weights(reliability, config.eps), spread)
+    entropies = [*(r.entropy for r in state.rounds), signals.entropy]
+    moved = moves.progress(entropies, [*(r.jsd for r in state.rounds), signals.jsd], config.w, config.eta)
+    pi_i, pi_d = moves.flags(moved, config.plateau, config.eps_i, config.eps_d)
+    signals = msgspec.structs.replace(
+        signals, information_gain=moves.information_gain(entropies[-2], entropies[-1]),
+        r_i=moved.r_i, r_d=moved.r_d, pi_i=pi_i, pi_d=pi_d, held=held,
+        cl=state.cl, tau_q=state.tau_q, tau_crit=state.tau_crit,
+    )  # fmt: skip
+    return _turned(config, state, signals, pi_i, pi_d, observation.left)
+
+
+def verdict(config: Control, state: State, short: str = "") -> Verdict | None:
+    """Whether the debate ends after its last round, and why; None: it goes on. `short`: why the next round does not fit
+    what is left of the budget, with figures; empty: it fits."""
+    return stops.verdict(config, state.rounds, ordered=state.ordered, short=short)
+
+
+def admits(config: Control, state: State, q: float, crit: float) -> bool:
+    """Whether an argument enters the record in the coming round: q_i >= tau_Q and CRIT_i >= tau_CRIT. A gate that is
+    off lets everything pass."""
+    return (not config.q_gate or q >= state.tau_q) and (not config.crit_gate or crit >= state.tau_crit)
+
+
+def _check(outcomes: tuple[str, ...], beliefs: Mapping[str, tuple[float, ...]]) -> None:
+    for agent, belief in beliefs.items():
+        if len(belief) != len(outcomes):
+            raise ValueError(f"belief of {agent}: {len(belief)} probabilities for {len(outcomes)} outcomes")
+
+
+def _gated(
+    config: Control, state: State, offered: Mapping[str, tuple[float, ...]]
+) -> tuple[Beliefs, dist.Spread, bool]:
+    """Beliefs after the monotone gate (M.2), and whether it held the round back."""
+    unknown = [agent for agent in offered if agent not in state.beliefs]
+    if unknown:
+        raise ValueError(f"belief of {unknown[0]}, which has none of the blind round")
+    _check(state.outcomes, offered)
+    beliefs = {**state.beliefs, **offered}
+    spread = dist.spread(beliefs.values(), config.smoothing)
+    if not config.monotone_gate:
+        return beliefs, spread, False
+    most = state.rounds[-1].dispersion + config.nu
+    if spread.dispersion > most + dist.ROUNDING:
+        return state.beliefs, dist.spread(state.beliefs.values(), config.smoothing), True
+    return beliefs, msgspec.structs.replace(spread, dispersion=min(spread.dispersion, most)), False
+
+
+def _measured(state: State, seen: Observation, weights: dict[str, float], spread: dist.Spread) -> Signals:
+    """Signals that need no history."""
+    omega = [weights[agent] for agent in state.beliefs]
+    mixed = dist.mixture(spread.rows, omega)
+    plain = dist.jsd(spread.dispersion, len(omega))
+    disagreement = dist.wasserstein(spread.rows, state.positions) if state.ordered else plain
+    scores = seen.crit
+    middle = seen.crit_mean
+    if middle is None and scores:
+        middle = panel.average(list(scores.values()))
+    return Signals(
+        round=len(state.rounds), jsd=disagreement, dispersion=spread.dispersion,
+        overlap=overlap([frozenset(seen.evidence.get(agent, ())) for agent in state.beliefs]),
+        entropy=min(1.0, dist.entropy(mixed) / dist.bits(len(mixed))), q=seen.q, crit=middle,
+        crit_by_agent=dict(scores), crit_variance=seen.crit_variance, reliability=dict(state.reliability),
+        weights=weights, mixture=dict(zip(state.outcomes, mixed, strict=True)), tokens=seen.tokens,
+        logged=logged(spread, omega, mixed, state.positions),
+    )  # fmt: skip
+
+
+def _first_level(config: Control, signals: Signals) -> float:
+    if config.schedule == "stepped":
+        return dials.stepped(1)
+    if config.cl is not None:
+        return config.cl
+    return start.level(start.bins(config), signals.q, signals.jsd)
+
+
+def _turned(config: Control, state: State, signals: Signals, pi_i: bool, pi_d: bool, left: float | None) -> State:
+    """The dials of the next round (equations 8 and 9), under the schedule that is set."""
+    alpha_i, alpha_d, gamma = config.alpha_i, config.alpha_d, config.gamma
+    chosen = state.learned
+    if chosen is not None:
+        chosen = learning.after(config, chosen, (*state.rounds, signals), left)
+        alpha_i = alpha_d = chosen.alpha
+        gamma = chosen.gamma
+        signals = msgspec.structs.replace(signals, alpha=chosen.alpha, gamma=chosen.gamma)
+    cl = state.cl
+    if config.schedule == "stepped":
+        cl = dials.stepped(signals.round + 1)
+    elif config.schedule != "fixed":
+        cl = dials.behaviour(cl, pi_i, pi_d, alpha_i, alpha_d)
+    return msgspec.structs.replace(
+        state, rounds=(*state.rounds, signals), cl=cl, learned=chosen,
+        tau_q=dials.information(state.tau_q, pi_i, gamma, config.tau_max) if config.q_gate else 0.0,
+        tau_crit=dials.information(state.tau_crit, pi_i, gamma, config.tau_max) if config.crit_gate else 0.0,
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+"""The bandit at work in one debate: what it chose, what that earned, what alpha and gamma are now (Algorithm 2)."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from coordinator.schedulers import bandit
+from coordinator.schedulers.start import percentile
+from schemas.maci import Control, Signals
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """State of the learned schedule between rounds."""
+
+    alpha: float
+    """Stands for alpha_I and alpha_D."""
+    gamma: float
+    policy: bandit.Policy
+    action: int | None = None
+    """Chosen last, and not rewarded yet; None: there is none, or nothing was feasible."""
+    context: tuple[float, ...] = ()
+    """x_t as it was then (L.1)."""
+
+
+def begin(config: Control) -> Learned:
+    """Before any action; alpha is the mean of the two that it stands for."""
+    return Learned(
+        alpha=(config.alpha_i + config.alpha_d) / 2, gamma=config.gamma,
+        policy=bandit.LinUcb() if config.policy == "linucb" else bandit.Ucb(),
+    )  # fmt: skip
+
+
+def after(config: Control, state: Learned, rounds: Sequence[Signals], left: float | None) -> Learned:
+    """Reward the action before this round, and choose the next.
+
+    Parameters
+    ----------
+    rounds
+        From the blind one to the round just played, two or more.
+    left
+        Tokens left of the budget; None: not known. The next round is estimated to cost what the dearest so far did.
+    """
+    before, now = rounds[-2], rounds[-1]
+    tokens = [r.tokens for r in rounds]
+    policy = state.policy
+    if state.action is not None:
+        scale = config.c_max or percentile(tokens, 95)
+        earned = bandit.reward(
+            (before.information_gain or 0.0, now.information_gain or 0.0), (before.dispersion, now.dispersion),
+            now.tokens / scale if scale else 0.0, w1=config.w1, w2=config.w2, cost_weight=config.cost_weight,
+        )  # fmt: skip
+        policy = policy.learn(state.action, earned, state.context)
+    context = _context(rounds, left)
+    estimate = float(max(tokens))
+    action = policy.choose(bandit.feasible([estimate] * len(bandit.ACTIONS), left), context)
+    alpha, gamma = state.alpha, state.gamma
+    if action is not None:
+        alpha, gamma = bandit.moved(alpha, gamma, action, config.step)
+    return Learned(alpha=alpha, gamma=gamma, policy=policy, action=action, context=context)
+
+
+def _context(rounds: Sequence[Signals], left: float | None) -> tuple[float, ...]:
+    """x_t (L.1) and a constant: D, its last change, Q, its change, IG, its change, the share of the budget left."""
+    before, now = rounds[-2], rounds[-1]
+    spent = sum(r.tokens for r in rounds)
+    share = 1.0 if left is None or left + spent <= 0 else max(0.0, left) / (max(0.0, left) + spent)
+    gain, gained = now.information_gain or 0.0, before.information_gain or 0.0
+    return (
+        1.0, now.dispersion, now.dispersion - before.dispersion, now.q, now.q - before.q, gain, gain - gained, share
+    )  # fmt: skip

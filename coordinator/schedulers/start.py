@@ -1,0 +1,49 @@
+"""Where contentiousness starts (3.4, F.1)."""
+
+from collections.abc import Sequence
+from math import floor
+
+import msgspec
+
+from schemas.maci import Control
+
+EASY, USUAL, HARD = 0.7, 0.8, 0.9  # B.1
+
+
+class Bins(msgspec.Struct, frozen=True, kw_only=True):
+    """What counts as high and low before the debate."""
+
+    q_hi: float
+    q_lo: float
+    d_lo: float
+    d_hi: float
+
+
+def bins(config: Control) -> Bins:
+    """The four thresholds, or the 30th and 70th percentiles of a development set where one is given (F.1)."""
+    given = config.development
+    if given is None:
+        return Bins(q_hi=config.q_hi, q_lo=config.q_lo, d_lo=config.d_lo, d_hi=config.d_hi)
+    return Bins(
+        q_hi=percentile(given.q, 70), q_lo=percentile(given.q, 30),
+        d_lo=percentile(given.d, 30), d_hi=percentile(given.d, 70),
+    )  # fmt: skip
+
+
+def level(at: Bins, q: float, d: float) -> float:
+    """CL(1) from Q(0) and D(0): 0.7 where evidence is good and disagreement low, 0.9 where it is the other way round,
+    0.8 otherwise (3.4)."""
+    if q >= at.q_hi and d <= at.d_lo:
+        return EASY
+    if q <= at.q_lo and d >= at.d_hi:
+        return HARD
+    return USUAL
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Percentile of at least one value, interpolated between neighbours (numpy's default)."""
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * percent / 100
+    below = floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)

@@ -1,0 +1,159 @@
+"""Beliefs, and how far they lie apart.
+
+A belief is a tuple of |Y| probabilities in the order of the outcomes; M agents hold one each. Entropies are in bits,
+and 0 log 0 is 0. Logarithms are `math.log2` and sums `math.fsum`, which rounds once whatever the order: a session's log
+is recomputed byte for byte on other machines, where the vectorised ones may differ in the last place.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from operator import mul
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from schemas.maci import SUM_WITHIN, Share, outcome_key
+from schemas.wire import InvalidValue
+
+Belief = tuple[float, ...]
+Array = npt.NDArray[np.float64]
+ROUNDING = 1e-12
+"""Bits: a smaller difference of entropies is taken for rounding, so agents of one mind have a dispersion of 0."""
+_log2 = math.log2
+_fsum = math.fsum
+
+
+def parse_belief(shares: Iterable[Share], outcomes: Sequence[str], field: str = "belief") -> Belief:
+    """Read a belief that names its outcomes; those it leaves out have 0. Case and white space of names do not count.
+
+    Raises
+    ------
+    InvalidValue
+        Names an outcome that is unknown or named twice, a probability that is negative or not finite, or a sum farther
+        from 1 than 0.02. Within 0.02 it is renormalised.
+    """
+    places = {outcome_key(name): place for place, name in enumerate(outcomes)}
+    values = [0.0] * len(outcomes)
+    named = set()
+    for share in shares:
+        place = places.get(outcome_key(share.outcome))
+        if place is None:
+            raise InvalidValue(f"{field}.outcome", share.outcome, f"no such outcome; there are {_some(outcomes)}")
+        if place in named:
+            raise InvalidValue(f"{field}.outcome", share.outcome, "named twice, allowed is once")
+        named.add(place)
+        values[place] = share.p
+    return checked(values, field, outcomes)
+
+
+def checked(values: Sequence[float], field: str, outcomes: Sequence[str] = ()) -> Belief:
+    """Probabilities in the order of the outcomes, as they are or renormalised.
+
+    Raises
+    ------
+    InvalidValue
+        As `parse_belief` does; an entry's field is `field[i]`, or `field.name` where outcomes are given.
+    """
+    for place, p in enumerate(values):
+        if not (p >= 0 and math.isfinite(p)):
+            name = f"{field}.{outcomes[place]}" if outcomes else f"{field}[{place}]"
+            raise InvalidValue(name, p, "a probability is wanted, 0 or more")
+    total = _fsum(values)
+    if not abs(total - 1) <= SUM_WITHIN:
+        raise InvalidValue(field, total, f"allowed is a sum of 1 within {SUM_WITHIN:g}")
+    return tuple(values) if total == 1 else tuple(p / total for p in values)
+
+
+def _some(outcomes: Sequence[str]) -> str:
+    more = f" and {len(outcomes) - 10} more" if len(outcomes) > 10 else ""
+    return ", ".join(repr(name) for name in outcomes[:10]) + more
+
+
+def smooth(rows: Array, share: float) -> Array:
+    """p <- (1 - d) p + d / |Y| (M.1) of beliefs (M, |Y|), so that no probability is 0 where d is above it."""
+    return rows * (1 - share) + share / int(rows.shape[1]) if share else rows
+
+
+def entropy(belief: Sequence[float]) -> float:
+    """H(p) in bits, 0 to log2 |Y|."""
+    likely = belief if all(belief) else [p for p in belief if p]
+    return max(0.0, -_fsum(map(mul, likely, map(_log2, likely))))
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """M beliefs, smoothed, and what several signals need of them."""
+
+    rows: Array
+    """(M, |Y|)"""
+    middle: Belief
+    """Their mean."""
+    logs: list[list[float]] | None
+    """log2 of every probability; None: one of them is 0."""
+    entropies: list[float]
+    dispersion: float
+    """Mean KL(p_u || mean p) in bits, 0 to log2 M (M.1)."""
+
+
+def spread(beliefs: Iterable[Belief], smoothing: float = 0.0) -> Spread:
+    """How far M >= 1 beliefs lie apart, once they are smoothed.
+
+    The dispersion is equal to H(mean p) - mean H(p_u), as which it is computed: the generalised Jensen-Shannon
+    divergence (eq. 2) before it is normalised. So what holds for the one, the monotone gate for instance, holds for the
+    other.
+    """
+    rows = smooth(np.array(list(beliefs)), smoothing)
+    held = rows.tolist()
+    middle = tuple((np.add.reduce(rows) / len(held)).tolist())
+    if all(map(all, held)):
+        logs = [list(map(_log2, belief)) for belief in held]
+        entropies = [-_fsum(map(mul, belief, log)) for belief, log in zip(held, logs, strict=True)]
+    else:
+        logs, entropies = None, list(map(entropy, held))
+    apart = entropy(middle) - _fsum(entropies) / len(held)
+    return Spread(
+        rows=rows, middle=middle, logs=logs, entropies=entropies, dispersion=apart if apart > ROUNDING else 0.0
+    )
+
+
+def mixture(rows: Array, weights: Sequence[float]) -> Belief:
+    """p = sum omega_u p_u (eq. 5) of M beliefs, (M, |Y|); the M weights sum to 1."""
+    return tuple(np.add.reduce(rows * np.array(weights)[:, np.newaxis]).tolist())
+
+
+def jsd(bits: float, agents: int) -> float:
+    """Disagreement D_JS (eq. 2) from the dispersion of M agents' beliefs: for M > 2 divided by log2 M. 0 to 1."""
+    return min(1.0, bits / _log2(agents)) if agents > 1 else 0.0
+
+
+def wasserstein(rows: Array, positions: Sequence[float] = ()) -> float:
+    """Normalised Wasserstein-1 of M beliefs over ordered outcomes, mean over pairs (D.4).
+
+    Parameters
+    ----------
+    rows
+        (M, |Y|), |Y| >= 2.
+    positions
+        |Y| rising positions on the scale; none: one unit apart.
+
+    Returns
+    -------
+    float
+        0 to 1: the area between two cumulative distributions, over the largest there can be, from one end of the scale
+        to the other. 0.0 for fewer than two beliefs.
+    """
+    m, size = int(rows.shape[0]), int(rows.shape[1])
+    if m < 2:
+        return 0.0
+    gaps = np.diff(positions) if positions else np.ones(size - 1)
+    rising = np.sort(np.add.accumulate(rows, axis=1)[:, :-1], axis=0)
+    # The sum of |a - b| over pairs: the i-th of M in order is the larger one of i pairs, the smaller one of M - 1 - i.
+    ranks = 2.0 * np.arange(m)[:, np.newaxis] - (m - 1)
+    area = _fsum((np.add.reduce(ranks * rising) * gaps).tolist())
+    most = m * (m - 1) / 2 * _fsum(gaps.tolist())
+    return float(min(1.0, max(0.0, area / most)))
+
+
+def bits(size: int) -> float:
+    """log2 of a number of outcomes or agents: the largest entropy."""
+    return _log2(size)

@@ -1,0 +1,61 @@
+"""Argument quality by a panel of judges, and what follows for whose word counts (E.1-E.3, eq. 4)."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+START = 0.5  # Gamma_u(0), E.3
+
+
+class Panel(msgspec.Struct, frozen=True, kw_only=True):
+    """What K judges say of N arguments."""
+
+    means: tuple[float, ...]
+    """CRIT of each argument: mean over the judges, 0 to 1."""
+    mean: float | None
+    """Over all arguments and judges (E.2); None: there is no argument, or no judge."""
+    variance: float | None
+    """Across judges, of each one's mean over the arguments, divided by K (E.7). None for fewer than two judges: what
+    one judge says has no spread, which is not the same as stable."""
+
+
+def panel(composites: Sequence[Sequence[float]]) -> Panel:
+    """Scores of K judges, one row of N composites each (E.1); a judge that missed has no row.
+
+    Raises
+    ------
+    ValueError
+        Rows of different lengths.
+    """
+    if not composites or not composites[0]:
+        return Panel(means=(), mean=None, variance=None)
+    means = tuple(average(column) for column in zip(*composites, strict=True))
+    by_judge = [average(row) for row in composites]
+    middle = average(by_judge)
+    spread = average([(score - middle) ** 2 for score in by_judge]) if len(by_judge) > 1 else None
+    return Panel(means=means, mean=middle, variance=spread)
+
+
+def by_agent(means: Sequence[float], owners: Sequence[str]) -> dict[str, float]:
+    """Mean CRIT of each agent's arguments, admitted or not (E.2); who argued nothing is not in it."""
+    found: dict[str, list[float]] = {}
+    for score, owner in zip(means, owners, strict=True):
+        found.setdefault(owner, []).append(score)
+    return {owner: average(scores) for owner, scores in found.items()}
+
+
+def reliability(before: Mapping[str, float], crit: Mapping[str, float], smoothing: float) -> dict[str, float]:
+    """G_u <- lambda G_u + (1 - lambda) CRIT_u (eq. 4); who has no CRIT this round keeps its G."""
+    return {u: smoothing * g + (1 - smoothing) * crit[u] if u in crit else g for u, g in before.items()}
+
+
+def weights(standing: Mapping[str, float], eps: float) -> dict[str, float]:
+    """omega_u = (G_u + eps) / sum(G_v + eps) (eq. 4)."""
+    total = math.fsum([g + eps for g in standing.values()])
+    return {u: (g + eps) / total for u, g in standing.items()}
+
+
+def average(values: Sequence[float]) -> float:
+    """Mean of at least one value."""
+    return math.fsum(values) / len(values)

@@ -1,0 +1,1 @@
+"""Data sets, stopping rules, statistics and reports: how well Parley's parts do on recorded debates."""

@@ -1,0 +1,42 @@
+"""`python -m evaluation`: the first look at recorded debates, written to docs/results.md."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import msgspec
+
+from evaluation import first_look, loaders, stops
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results.md"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the page, or print one debate for `parley signals`. 0, or 2 where the data is not as it should be."""
+    parser = argparse.ArgumentParser(prog="python -m evaluation", description="A first look at recorded debates.")
+    parser.add_argument("--data", type=Path, default=loaders.DATA, metavar="DIR", help="where the data sets lie")
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS, metavar="FILE", help="the page; docs/results.md if not given"
+    )
+    parser.add_argument(
+        "--signals", metavar="ID", help="print this debate as `parley signals` reads it, and nothing else"
+    )
+    given = parser.parse_args(arguments)
+    try:
+        if given.signals is None:
+            given.out.write_text(first_look.text(given.data), encoding="utf-8")
+            return 0
+        source = loaders.gsm8k if given.signals.startswith("gsm8k") else loaders.ford
+        found = [debate for debate in source(given.data) if debate.id == given.signals]
+    except (loaders.NoData, loaders.BadData) as error:
+        print(error, file=sys.stderr)
+        return 2
+    if not found:
+        print(f"no debate {given.signals!r} in {given.data}", file=sys.stderr)
+        return 2
+    print(msgspec.json.encode(stops.document(found[0])).decode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

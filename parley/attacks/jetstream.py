@@ -1,0 +1,214 @@
+"""JetStream's API: no user outside CORE has any of it but the pull of his own queue.
+
+Every request here would work where the API is open. What it would change or take is the check's own, or the request
+changes nothing: an update to what is there, a deletion that the server refuses for its form.
+"""
+
+import json
+import secrets
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from typing import Any
+
+from bus import accounts, subjects
+from bus.errors import Denied
+from parley.attacks.scene import HELD, LET_THROUGH, SUCCEEDED, Actor, Attack, Verdict, violation, worst
+
+API = "$JS.API."
+_KEEP_NS = 5_000_000_000
+_SETTLE = (("acknowledges", "+ACK"), ("hands back", "-NAK"), ("terminates", "+TERM"), ("keeps back", "+WPI"))
+
+
+def attacks(actor: Actor) -> Iterator[Attack]:
+    """Those that this user may try."""
+    yield from _reading(actor)
+    yield from _consumers(actor)
+    yield from _streams(actor)
+    yield from _looking(actor)
+    yield from _destroying(actor)
+    yield from _taking(actor)
+
+
+Try = Callable[[], Awaitable[Verdict]]
+
+
+def _api(actor: Actor, suffix: str, body: object = None, wants: bytes = b"") -> Try:
+    payload = b"" if body is None else json.dumps(body).encode()
+    return lambda: actor.asks(API + suffix, payload, wants=wants)
+
+
+def _reading(actor: Actor) -> Iterator[Attack]:
+    scene = actor.scene
+    subject = subjects.log(scene.beside("log"), subjects.STEP)
+    secret = scene.secret
+    yield "gets a log entry directly", _api(actor, "DIRECT.GET.LOG", {"last_by_subj": subject}, secret)
+    yield "gets a log entry directly, by subject", _api(actor, f"DIRECT.GET.LOG.{subject}", None, secret)
+    yield "gets a log entry directly, by sequence", _api(actor, "DIRECT.GET.LOG", {"seq": scene.log_seq}, secret)
+    yield "gets a log entry as a message", _api(actor, "STREAM.MSG.GET.LOG", {"seq": scene.log_seq}, secret)
+    turn = subjects.work_of_session(scene.beside("held"))
+    yield "gets a stored turn", _api(actor, "STREAM.MSG.GET.WORK", {"seq": 1, "next_by_subj": turn}, secret)
+    yield "gets what was put aside", _api(actor, "DIRECT.GET.ASIDE", {"seq": 1})
+    chunks = {"deliver_subject": actor.conn.nc.new_inbox(), "no_consumers": True}
+    yield "copies the whole log", _api(actor, "STREAM.SNAPSHOT.LOG", chunks)
+
+
+def _consumers(actor: Actor) -> Iterator[Attack]:
+    """Consumers in every form, on the log and on turns."""
+    scene = actor.scene
+    inbox = actor.conn.nc.new_inbox()
+    base: dict[str, Any] = {"ack_policy": "none", "deliver_policy": "all", "inactive_threshold": _KEEP_NS}
+    only = subjects.log_of(scene.beside("log"))
+    ordered = {**base, "flow_control": True, "idle_heartbeat": _KEEP_NS, "mem_storage": True, "max_deliver": 1,
+               "num_replicas": 1, "deliver_subject": inbox, "filter_subject": only}  # fmt: skip
+    named = {**base, "name": "{name}"}
+    grouped = {**named, "deliver_group": "g"}
+    settled = {**named, "ack_policy": "explicit"}
+    post = subjects.channel(scene.fresh(), "public")
+    reply = subjects.say("any", "public", "somebody", scene.fresh())
+    turn = subjects.work("nobody", scene.fresh(), "1")
+    fired = subjects.inbox("timer", "timer", scene.fresh())
+    forms: dict[str, tuple[str, str, dict[str, Any]]] = {
+        "a durable consumer": ("LOG", "DURABLE.CREATE.LOG.{name}", {**base, "durable_name": "{name}"}),
+        "an ephemeral consumer": ("LOG", "CREATE.LOG", base),
+        "a named consumer": ("LOG", "CREATE.LOG.{name}", named),
+        "a filtered consumer": ("LOG", f"CREATE.LOG.{{name}}.{only}", {**named, "filter_subject": only}),
+        "a consumer with several filters": ("LOG", "CREATE.LOG.{name}", {**named, "filter_subjects": [only]}),
+        "a push consumer": ("LOG", "CREATE.LOG.{name}", {**named, "deliver_subject": inbox}),
+        "a push consumer with a queue group": ("LOG", "CREATE.LOG.{name}", {**grouped, "deliver_subject": inbox}),
+        "an ordered consumer": ("LOG", "CREATE.LOG", ordered),
+        "a consumer that delivers to a channel": ("LOG", "CREATE.LOG.{name}", {**named, "deliver_subject": post}),
+        "a consumer that delivers as a reply": ("LOG", "CREATE.LOG.{name}", {**named, "deliver_subject": reply}),
+        "a consumer of what was put aside": ("ASIDE", "CREATE.ASIDE.{name}", named),
+        "a consumer of timers": ("TIMER", "CREATE.TIMER.{name}", named),
+        "a consumer of turns": ("WORK", "CREATE.WORK.{name}", {**settled, "filter_subject": turn}),
+        "a consumer of submissions": ("IN", "CREATE.IN.{name}", {**settled, "filter_subject": fired}),
+    }
+    for what, (stream, suffix, config) in forms.items():
+        name = f"check-{secrets.token_hex(4)}"
+        filled = {k: name if v == "{name}" else v for k, v in config.items()}
+        scene.left_over(f"CONSUMER.DELETE.{stream}.{name}")
+        body = {"stream_name": stream, "config": filled}
+        yield f"makes {what}", _api(actor, "CONSUMER." + suffix.format(name=name), body)
+    changed = [*actor.victims(accounts.AGENT)[:1], *([actor.user] if actor.agent else [])]
+    for user in changed:
+        consumer = subjects.consumer(user.user)
+        whose = "its own consumer" if user is actor.user else f"the consumer of {user.user}"
+        yield f"changes {whose}", partial(_change, actor, consumer)
+        yield f"wakes {whose}", _api(actor, f"CONSUMER.PAUSE.WORK.{consumer}", {})
+        yield f"looks at {whose}", _api(actor, f"CONSUMER.INFO.WORK.{consumer}")
+
+
+async def _change(actor: Actor, consumer: str) -> Verdict:
+    """To what it is already."""
+    config = (await actor.scene.referee.api(f"CONSUMER.INFO.WORK.{consumer}"))["config"]
+    body = json.dumps({"stream_name": "WORK", "config": config}).encode()
+    return await actor.asks(API + f"CONSUMER.DURABLE.CREATE.WORK.{consumer}", body)
+
+
+def _streams(actor: Actor) -> Iterator[Attack]:
+    scene = actor.scene
+    foreign = (actor.foreign() or ["public"])[0]
+    configs: dict[str, dict[str, Any]] = {
+        "mirrors the log": {"mirror": {"name": "LOG"}},
+        "sources the log": {"sources": [{"name": "LOG"}]},
+        "sources turns": {"sources": [{"name": "WORK"}]},
+        f"keeps {foreign} in a stream": {"subjects": [subjects.channel_all(foreign)]},
+        "has posts published again": {
+            "subjects": [subjects.channel(scene.fresh(), "public")],
+            "republish": {"src": ">", "dest": actor.conn.nc.new_inbox()},
+        },
+    }
+    for what, config in configs.items():
+        name = f"CHECK_{secrets.token_hex(4)}"
+        scene.left_over(f"STREAM.DELETE.{name}")
+        yield what, _api(actor, f"STREAM.CREATE.{name}", {"name": name, "storage": "memory", **config})
+    yield "changes a stream", lambda: _update(actor)
+
+
+async def _update(actor: Actor) -> Verdict:
+    """To what it is already."""
+    config = (await actor.scene.referee.api("STREAM.INFO.LOG"))["config"]
+    return await actor.asks(API + "STREAM.UPDATE.LOG", json.dumps(config).encode())
+
+
+def _looking(actor: Actor) -> Iterator[Attack]:
+    yield "looks at the log stream", _api(actor, "STREAM.INFO.LOG")
+    counted = {"subjects_filter": subjects.LOG_ALL}
+    yield "counts the log's sessions", _api(actor, "STREAM.INFO.LOG", counted)
+    yield "lists streams", _api(actor, "STREAM.LIST")
+    yield "lists the names of streams", _api(actor, "STREAM.NAMES")
+    yield "lists consumers", _api(actor, "CONSUMER.LIST.WORK")
+    yield "lists the names of consumers", _api(actor, "CONSUMER.NAMES.WORK")
+    yield "looks at moderators' consumer", _api(actor, "CONSUMER.INFO.IN.moderators")
+    yield "looks at the account", _api(actor, "INFO")
+
+
+def _destroying(actor: Actor) -> Iterator[Attack]:
+    scene = actor.scene
+    of_log, of_turns = subjects.log_of(scene.fresh()), subjects.work_of_session(scene.fresh())
+    yield "purges a session's log", _api(actor, "STREAM.PURGE.LOG", {"filter": of_log})
+    yield "purges turns", _api(actor, "STREAM.PURGE.WORK", {"filter": of_turns})
+    yield "purges a timer", _api(actor, "STREAM.PURGE.TIMER", {"filter": subjects.timer(scene.fresh())})
+    yield "purges submissions", _api(actor, "STREAM.PURGE.IN", {"filter": subjects.inbox_of_session(scene.fresh())})
+    yield "deletes a log entry", lambda: _delete(actor)
+    for stream in ("LOG", "WORK", "IN"):  # a deletion that says anything is refused for its form, by whom it reaches
+        yield f"deletes the stream {stream}", _api(actor, f"STREAM.DELETE.{stream}", {"not": "empty"})
+    yield "deletes moderators' consumer", _api(actor, "CONSUMER.DELETE.IN.moderators", {"not": "empty"})
+    for victim in actor.victims(accounts.AGENT)[:1]:
+        suffix = f"CONSUMER.DELETE.WORK.{subjects.consumer(victim.user)}"
+        yield f"deletes the consumer of {victim.user}", _api(actor, suffix, {"not": "empty"})
+
+
+async def _delete(actor: Actor) -> Verdict:
+    """An entry of the check's own."""
+    ack = await actor.scene.referee.store(subjects.log(actor.scene.fresh(), subjects.STEP), b"to be deleted")
+    return await actor.asks(API + "STREAM.MSG.DELETE.LOG", json.dumps({"seq": ack.seq}).encode())
+
+
+def _taking(actor: Actor) -> Iterator[Attack]:
+    """Others' turns: asked for, and settled. A pull that is no JSON is answered, and takes nothing."""
+    scene = actor.scene
+    for victim in actor.others(accounts.AGENT):
+        next_ = accounts.next_subject(victim.user)
+        yield f"takes turns of {victim.user}", partial(actor.asks, next_, b"{")
+    yield "takes submissions", lambda: actor.asks(API + "CONSUMER.MSG.NEXT.IN.moderators", b"{")
+    submission = ["$JS.ACK.IN.moderators.1.999999999.999999999.0.0"]
+    yield "settles a submission", _settles(actor, submission, *(word for _, word in _SETTLE))
+    for victim in actor.others(accounts.AGENT):
+        real = f"$JS.ACK.WORK.{subjects.consumer(victim.user)}.1.999999999.999999999.0.0"
+        for what, word in _SETTLE:
+            yield f"{what} a turn of {victim.user}", _settles(actor, [scene.held, real], word)
+    yield "takes the next turn by settling another", lambda: _next(actor)
+
+
+def _settles(actor: Actor, at: list[str], *words: str) -> Try:
+    """Settle a turn that another holds: at the victim's subject, and one that the check really holds."""
+
+    async def attack() -> Verdict:
+        found: list[Verdict] = []
+        for subject in at:
+            for word in words:
+                found.append(await actor.asks(subject, word.encode()))
+                if found[-1].outcome == SUCCEEDED:
+                    return found[-1]
+        return worst(found)
+
+    return attack
+
+
+async def _next(actor: Actor) -> Verdict:
+    """There is a next one; it arrives under its own subject, not as an answer."""
+    scene = actor.scene
+    await scene.referee.store(subjects.work(HELD, scene.fresh(), "1"), scene.secret)
+    inbox = actor.conn.nc.new_inbox()
+    got: list[bytes] = []
+    sub = await actor.conn.subscribe(inbox, lambda msg: got.append(msg.data))
+    try:
+        await actor.conn.publish(scene.held, b"+NXT", reply=inbox, confirm=True)
+    except Denied as denied:
+        return violation(denied)
+    else:
+        await scene.grace()
+    finally:
+        await sub.unsubscribe()
+    return Verdict(SUCCEEDED, "a turn came") if got else Verdict(LET_THROUGH, "the broker took it; no turn came")

@@ -1,0 +1,399 @@
+"""Where the attacks are played: one connection a user, a secret, and a referee with a moderator's key.
+
+The referee posts the secret where an attacker must not hear it, listens where an attacker must not be heard, and takes
+away what is left over. A row is `refused` only if the broker or a moderator said no, or if what was to arrive was shown
+not to. What was let through counts as a failure, whether anybody was there to be harmed or not.
+"""
+
+import asyncio
+import base64
+import contextlib
+import json
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Literal, Self
+
+import msgspec
+from nats.aio.msg import Msg
+
+from bus import accounts, channels, streams, subjects
+from bus.accounts import Credentials
+from bus.connection import Connection, connect
+from bus.errors import ApiError, BusError, Denied, NoModerator
+from schemas.post import AskFate, Fate, Post, Posts, ReadPosts
+from schemas.presence import Announcement
+from schemas.session import CancelSession, OpenSession, Seat
+from schemas.turn import Turn, Work
+from schemas.wire import decode, encode
+
+Outcome = Literal["refused", "SUCCEEDED", "let through", "could not run"]
+REFUSED: Outcome = "refused"
+SUCCEEDED: Outcome = "SUCCEEDED"
+LET_THROUGH: Outcome = "let through"
+NOT_RUN: Outcome = "could not run"
+VIOLATION = "permissions violation"
+NOT_STORED = {"Nats-Expected-Stream": "none"}
+"""A header by which a stream refuses a message that listeners on its subject hear all the same."""
+ASK_S = 2.0
+_GRACE_S = 0.08
+_ROLES = {"zz_check_1": "panelist", "zz_check_2": "panelist", "zz_check_3": "analyst"}
+_QUEUES = tuple(_ROLES)
+HELD = _QUEUES[2]
+"""Queues of the check's own session. Nobody serves them, so no model is paid."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What became of an attack, and by what."""
+
+    outcome: Outcome
+    how: str
+
+
+class CannotRun(Exception):
+    """An attack could not be made."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One attack by one user."""
+
+    who: str
+    group: str
+    attack: str
+    outcome: Outcome
+    how: str
+
+
+class OpenTurn(msgspec.Struct, frozen=True):
+    """A turn of the check's own session, with its real token."""
+
+    queue: str
+    work: Work
+    turn: Turn
+
+
+def writes(user: Credentials) -> list[str]:
+    """The channels that a user speaks on."""
+    return [c.name for c in channels.CHANNELS.values() if user.account in c.writers]
+
+
+def violation(denied: Denied) -> Verdict:
+    """Refused by the broker."""
+    return Verdict(REFUSED, f"{VIOLATION} ({denied.operation})")
+
+
+class Scene:
+    """One run of the check against one bus."""
+
+    def __init__(self, url: str, users: Mapping[str, Credentials], guess: Callable[[str], str] | None = None) -> None:
+        self.url = url
+        self.users = dict(users)
+        self.sid = f"check-{secrets.token_hex(6)}"
+        self.secret = f"secret-{secrets.token_hex(8)}".encode()
+        self.message_id = guess or (lambda sid: secrets.token_hex(16))
+        """How the users of this bus make the id of a submission."""
+        self.connections: dict[str, Connection] = {}
+        self.turns: tuple[OpenTurn, ...] = ()
+        self.log_seq = 0
+        self.held = ""
+        """Where a turn that somebody else holds is settled."""
+        self.fault = ""
+        """Why there is no session of the check's own; empty if there is one."""
+        self._leftovers: dict[str, Any] = {}
+        self._stack = AsyncExitStack()
+        self.serving: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """A queue whose turns an attack counts on is left alone by the others."""
+        self._count = 0
+
+    # -- life
+    async def __aenter__(self) -> Self:
+        try:
+            for name, credentials in self.users.items():
+                connection = await connect(self.url, credentials, name=f"check {name}")
+                self.connections[name] = connection
+                self._stack.push_async_callback(connection.close)
+            self.referee = self.connections[self._named(accounts.MODERATOR)]
+            await self._lay_out()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        with contextlib.suppress(BusError):
+            await self._clear_up()
+        await self._stack.aclose()
+
+    def _named(self, kind: str) -> str:
+        found = sorted(name for name, c in self.users.items() if c.kind == kind)
+        if not found:
+            raise CannotRun(f"no credentials of a {kind} in the folder")
+        return found[0]
+
+    async def _lay_out(self) -> None:
+        """A secret in LOG, a turn in another's hands, and a session that is open."""
+        ack = await self.referee.store(subjects.log(self.beside("log"), subjects.STEP), self.secret)
+        self.log_seq = ack.seq
+        for queue in _QUEUES:
+            await self.ensure_consumer(queue)
+        self.held = await self._hold()
+        try:
+            await self._open()
+        except (BusError, CannotRun, TimeoutError) as error:
+            self.fault = str(error)
+
+    async def ensure_consumer(self, queue: str) -> None:
+        """The queue's consumer; one that is there stays as it is."""
+        try:
+            await self.referee.api(f"CONSUMER.INFO.WORK.{subjects.consumer(queue)}")
+        except ApiError:
+            await streams.ensure_queue(self.referee, queue)
+
+    async def _hold(self) -> str:
+        """Put a turn on a queue of the check's, and take it; where it is to be settled."""
+        sid = self.beside("held")
+        await self.referee.store(subjects.work(HELD, sid, "1"), self.secret)
+        inbox = self.referee.nc.new_inbox()
+        got: asyncio.Queue[Msg] = asyncio.Queue()
+        sub = await self.referee.subscribe(inbox, got.put_nowait)
+        body = b'{"batch":10,"expires":500000000}'
+        await self.referee.publish(accounts.next_subject(HELD), body, reply=inbox)
+        try:
+            async with asyncio.timeout(ASK_S):
+                while True:
+                    msg = await got.get()
+                    if msg.data == self.secret:
+                        return msg.reply
+        except TimeoutError:
+            raise CannotRun("no turn could be taken from WORK") from None
+        finally:
+            await sub.unsubscribe()
+
+    async def _open(self) -> None:
+        """Open a session whose queues nobody serves, and read the turns that it asks."""
+        await self.open(self.sid, turn_timeout_s=300.0)
+        found = []
+        for queue in _QUEUES[:2]:
+            subject = subjects.work_of_queue_and_session(queue, self.sid)
+            stored = await self.referee.api("STREAM.MSG.GET.WORK", {"last_by_subj": subject})
+            work = decode(base64.b64decode(stored["message"]["data"]), Work)
+            found.append(OpenTurn(queue, work, work.turns[0]))
+        self.turns = tuple(found)
+
+    async def open(self, sid: str, *, turn_timeout_s: float) -> None:
+        """Open one more session of silent seats. Raises BusError, CannotRun."""
+        seats = tuple(Seat(seat=q, role=r, queue=q) for q, r in _ROLES.items())
+        opening = OpenSession(
+            question="A session of parley bus check: its seats are silent.",
+            protocol="consensus",
+            seats=seats,
+            turn_timeout_s=turn_timeout_s,
+        )  # fmt: skip
+        await self._announce(draining=False)
+        try:
+            fate = await self.submit(self.opener, channels.CLIENT, sid, encode(opening))
+        finally:
+            await self._announce(draining=True)
+        if fate.fate != "taken":
+            raise CannotRun(f"no session could be opened: {fate.why or fate.fate}")
+
+    async def _announce(self, *, draining: bool) -> None:
+        """The check's queues come and go: nobody else's session should seat them."""
+        for queue, role in _ROLES.items():
+            here = Announcement(
+                instance=self.sid, queue=queue, roles=(role,), model="none", family="none", draining=draining
+            )
+            await self.referee.publish(subjects.here(role, queue), encode(here), confirm=True)
+
+    def needs_session(self) -> None:
+        """Raises CannotRun where there is no session of the check's own."""
+        if not self.turns:
+            raise CannotRun(self.fault)
+
+    async def posts(self, sid: str, channel: str) -> tuple[Post, ...]:
+        """A channel's history, as the opener may read it."""
+        msg = await self.connections[self.opener].request(subjects.read(channel, sid), encode(ReadPosts()), ASK_S)
+        return decode(msg.data, Posts).posts
+
+    @property
+    def opener(self) -> str:
+        """Who opens the check's session: an owner, or else a client."""
+        with contextlib.suppress(CannotRun):
+            return self._named(accounts.OWNER)
+        return self._named(accounts.CLIENT)
+
+    async def submit(self, name: str, channel: str, sid: str, data: bytes) -> Fate:
+        """Store something on IN in a user's own name, and wait for its fate. Raises BusError, CannotRun."""
+        conn = self.connections[name]
+        ack = await conn.store(subjects.inbox(channel, name, sid), data, msg_id=secrets.token_hex(16))
+        return await self.fate(name, name, channel, sid, ack.seq)
+
+    async def fate(self, who: str, author: str, channel: str, sid: str, seq: int, timeout_s: float = 8.0) -> Fate:
+        """What a moderator tells one user about a submission of an author."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            ask = encode(AskFate(seq=seq))
+            msg = await self.connections[who].request(subjects.fate(channel, author, sid), ask, ASK_S)
+            found = decode(msg.data, Fate)
+            if found.fate != "pending" or time.monotonic() > deadline:
+                return found
+            await asyncio.sleep(0.02)
+
+    async def _clear_up(self) -> None:
+        if self.turns:
+            channel = channels.OWNER if self.users[self.opener].kind == accounts.OWNER else channels.CLIENT
+            cancel = encode(CancelSession(reason="the check is over"))
+            await self.submit(self.opener, channel, self.sid, cancel)
+        for suffix, body in self._leftovers.items():
+            with contextlib.suppress(ApiError):
+                await self.referee.api(suffix, body)
+        for sid in [self.sid, *(self.beside(str(i)) for i in ("log", "held", *range(self._count + 1)))]:
+            await streams.purge_session(self.referee, sid)
+            if sid != self.sid:
+                await self.referee.api("STREAM.PURGE.LOG", {"filter": subjects.log_of(sid)})
+
+    def left_over(self, suffix: str, body: object = None) -> None:
+        """What the referee asks of JetStream at the end."""
+        self._leftovers[suffix] = body
+
+    # -- names
+    def beside(self, what: str) -> str:
+        """A session id of this run."""
+        return f"{self.sid}-{what}"
+
+    def fresh(self) -> str:
+        """A session id that nothing has used: what arrives under it can only be of one attack."""
+        self._count += 1
+        return self.beside(str(self._count))
+
+    # -- looking
+    @asynccontextmanager
+    async def ears(self, subject: str, names: Iterable[str]) -> AsyncIterator[list[bytes]]:
+        """Listen as these users, as far as they may; what was heard."""
+        heard: list[bytes] = []
+        subs = []
+        for name in names:
+            with contextlib.suppress(Denied):
+                subs.append(
+                    await self.connections[name].subscribe(subject, lambda msg: heard.append(msg.data or b"(nothing)"))
+                )
+        try:
+            yield heard
+        finally:
+            for sub in subs:
+                with contextlib.suppress(Exception):
+                    await sub.unsubscribe()
+
+    async def settle(self, *connections: Connection) -> None:
+        """Everything published so far has arrived where it goes."""
+        for conn in connections:
+            await conn.nc.flush(5)
+
+    async def grace(self) -> None:
+        """Time for what a server or a moderator sends on its own."""
+        await asyncio.sleep(_GRACE_S)
+
+
+class Actor:
+    """One user as an attacker."""
+
+    def __init__(self, scene: Scene, name: str) -> None:
+        self.scene = scene
+        self.name = name
+        self.user = scene.users[name]
+        self.conn = scene.connections[name]
+        self.agent = self.user.kind == accounts.AGENT
+        self.owner = self.user.kind == accounts.OWNER
+
+    @property
+    def group(self) -> str:
+        """The account of the tables, and the kind where it is no agent."""
+        return self.user.account if self.agent else self.user.kind
+
+    def foreign(self) -> list[str]:
+        """Channels that somebody reads and this user may not."""
+        mine = channels.readable_by(self.user.account)
+        return [c.name for c in channels.CHANNELS.values() if c.readers and c.name not in mine]
+
+    def others(self, *kinds: str) -> list[Credentials]:
+        """All other users of these kinds: the other team first, then its own account, then the rest; agents first."""
+        teams = (channels.PRO, channels.CON)
+
+        def distance(other: Credentials) -> tuple[bool, int, str]:
+            own = other.account == self.user.account
+            return other.kind != accounts.AGENT, 1 if own else 0 if other.account in teams else 2, other.user
+
+        return sorted((c for n, c in self.scene.users.items() if n != self.name and c.kind in kinds), key=distance)
+
+    def victims(self, *kinds: str) -> list[Credentials]:
+        """One of each account and kind, in the order of `others`."""
+        found: dict[tuple[str, str], Credentials] = {}
+        for other in self.others(*kinds):
+            found.setdefault((other.account, other.kind), other)
+        return list(found.values())
+
+    async def publishes(
+        self, subject: str, payload: bytes = b"", *, headers: Mapping[str, str] | None = None, reply: str = "",
+        ears: Iterable[str] = (),
+    ) -> Verdict:  # fmt: skip
+        """Publish where this user may not. Let through, it is looked whether it arrived."""
+        scene = self.scene
+        data = payload or json.dumps(scene.secret.decode()).encode()
+        try:
+            await self.conn.publish(subject, data, headers, reply=reply, confirm=True)
+        except Denied as denied:
+            return violation(denied)
+        async with scene.ears(subject, [*ears, scene.referee.credentials.user]) as heard:
+            await self.conn.publish(subject, data, headers, reply=reply, confirm=True)
+            await scene.settle(scene.referee, *(scene.connections[e] for e in ears))
+            if heard:
+                return Verdict(SUCCEEDED, "it arrived")
+        return Verdict(LET_THROUGH, "the broker took it, and nobody was there to hear it")
+
+    async def asks(self, subject: str, payload: bytes = b"", *, wants: bytes = b"") -> Verdict:
+        """Ask where this user may not. An answer is a success; `wants`: only one that holds this."""
+        try:
+            answer = await self.conn.request(subject, payload, 0.5)
+        except Denied as denied:
+            return violation(denied)
+        except NoModerator:
+            return Verdict(LET_THROUGH, "no responders")
+        except BusError as error:
+            return Verdict(LET_THROUGH, f"no answer: {error}")
+        said = answer.data[:120].decode(errors="replace")
+        secret = base64.b64encode(wants)[:-4]
+        if wants and wants not in answer.data and secret not in answer.data:
+            return Verdict(LET_THROUGH, f"answered, without the secret: {said}")
+        return Verdict(SUCCEEDED, f"answered: {said}")
+
+    async def hears(
+        self, subject: str, stimulus: Callable[[], Awaitable[object]], *, queue: str = "", wants: bytes = b""
+    ) -> Verdict:
+        """Subscribe where this user may not. Let through, the secret is posted there."""
+        heard: list[bytes] = []
+        try:
+            sub = await self.conn.subscribe(subject, lambda msg: heard.append(msg.data), queue)
+        except Denied as denied:
+            return violation(denied)
+        try:
+            await stimulus()
+            for _ in range(5):
+                await self.scene.settle(self.scene.referee, self.conn)
+                if any(wants in data for data in heard):
+                    return Verdict(SUCCEEDED, "it heard what was posted there")
+                await self.scene.grace()
+        finally:
+            await sub.unsubscribe()
+        return Verdict(LET_THROUGH, "the broker took the subscription; nothing was heard")
+
+
+Attack = tuple[str, Callable[[], Awaitable[Verdict]]]
+"""What is tried, in words, and how."""
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Of several ways to do one thing: refused only if all are."""
+    order = (SUCCEEDED, LET_THROUGH, NOT_RUN, REFUSED)
+    return min(verdicts, key=lambda v: order.index(v.outcome))

@@ -1,0 +1,307 @@
+"""The controller: signals in a debate's course, and the two dials."""
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.schedulers.controller import Observation, State, admits, advance, begin
+from tests.coordinator import maci_naive as naive
+from tests.coordinator.maci_rounds import OUTCOMES, SHARED, U, V, control, play, seen
+
+NEAR = (0.5, 0.3, 0.2)
+
+
+def drawn(dice: np.random.Generator, m: int, size: int, rounds: int) -> list[Observation]:
+    """Rounds at random; not everybody argues in every one."""
+    found = []
+    for _ in range(rounds):
+        beliefs = {f"d{i}": tuple(dice.dirichlet(np.ones(size)).tolist()) for i in range(m)}
+        crit = {agent: float(dice.random()) for agent in beliefs if dice.random() < 0.8}
+        found.append(Observation(beliefs=beliefs, crit=crit, q=float(dice.random())))
+    return found
+
+
+# ---------------------------------------------------------------- rounds
+
+
+def test_round_0_is_blind_it_gives_the_mixture_with_uniform_weights_and_no_flag() -> None:
+    (blind,) = play(control(), [seen(crit={})]).rounds
+    assert blind.weights == {"u": 0.5, "v": 0.5}
+    assert blind.mixture == pytest.approx({"a": 0.35, "b": 0.25, "c": 0.4})
+    assert (blind.information_gain, blind.r_i, blind.r_d, blind.pi_i, blind.pi_d) == (None,) * 5
+    assert (blind.cl, blind.tau_q, blind.tau_crit) == (None, None, None)
+    assert blind.reliability == {"u": 0.5, "v": 0.5}
+
+
+def test_scores_in_the_blind_round_move_no_weight() -> None:
+    state = play(control(), [seen(crit={"u": 1.0, "v": 0.0})])
+    assert state.reliability == {"u": 0.5, "v": 0.5}
+    assert state.rounds[0].crit == 0.5
+
+
+def test_flags_exist_from_round_1_on() -> None:
+    _, one = play(control(), [seen(), seen()]).rounds
+    assert (one.pi_i, one.pi_d, one.r_i, one.r_d) == (True, True, 0.0, 0.0)
+
+
+def test_one_round_by_hand() -> None:
+    """u (.6, .3, .1) and v (.1, .2, .7), then u (.5, .3, .2) and v (.2, .3, .5); CRIT .8 and .3."""
+    zero, one = play(control(), [seen(), seen(NEAR, (0.2, 0.3, 0.5), crit={"u": 0.8, "v": 0.3})]).rounds
+    h0 = naive.entropy([0.35, 0.25, 0.4]) / math.log2(3)
+    g_u, g_v = 0.8 * 0.5 + 0.2 * 0.8, 0.8 * 0.5 + 0.2 * 0.3
+    w = (g_u + 1e-6) / (g_u + g_v + 2e-6)
+    mixed = [w * 0.5 + (1 - w) * 0.2, 0.3, w * 0.2 + (1 - w) * 0.5]
+    h1 = naive.entropy(mixed) / math.log2(3)
+    d0, d1 = naive.jsd([list(U), list(V)]), naive.jsd([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
+    assert (zero.jsd, one.jsd) == pytest.approx((d0, d1), abs=1e-12)
+    assert (zero.entropy, one.entropy) == pytest.approx((h0, h1), abs=1e-12)
+    assert one.weights == pytest.approx({"u": w, "v": 1 - w}, abs=1e-12)
+    assert one.mixture == pytest.approx(dict(zip(OUTCOMES, mixed, strict=True)), abs=1e-12)
+    assert one.information_gain == pytest.approx(max(0, h0 - h1), abs=1e-12)
+    assert one.r_i == pytest.approx(max(0, h0 - h1) / (h0 + 1e-3), abs=1e-12)
+    assert one.r_d == pytest.approx((d0 - d1) / (d0 + 1e-3), abs=1e-12)
+    assert (one.overlap, one.q) == (0.5, 0.62)
+    assert one.crit == pytest.approx(0.55)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6), st.integers(2, 9), st.integers(1, 6), st.integers(1, 4))
+def test_a_debate_is_as_the_equations_written_out_say(seed: int, m: int, size: int, rounds: int, w: int) -> None:
+    seen_rounds = drawn(np.random.default_rng(seed), m, size, rounds + 1)
+    config = control(smoothing=1e-6, monotone_gate=False, w=w)
+    state = play(config, seen_rounds, outcomes=tuple(f"y{i}" for i in range(size)))
+    plain = [{"beliefs": {u: list(p) for u, p in o.beliefs.items()}} for o in seen_rounds]
+    for row, signals in zip(naive.debate(plain, [o.crit for o in seen_rounds], w=w), state.rounds, strict=True):
+        flat = {**msgspec.to_builtins(signals), **{f"weight {u}": x for u, x in signals.weights.items()}}
+        assert {name: flat[name] for name in row} == pytest.approx(row, abs=1e-9)
+
+
+def test_mean_crit_is_over_all_arguments_where_it_is_given_and_else_over_the_agents() -> None:
+    assert play(control(), [seen(), seen(crit_mean=0.72)]).rounds[1].crit == 0.72
+    assert play(control(), [seen(), seen()]).rounds[1].crit == pytest.approx(0.75)
+    assert play(control(), [seen(), seen(crit={})]).rounds[1].crit is None
+
+
+def test_ordered_outcomes_are_controlled_by_wasserstein() -> None:
+    low, far = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
+    rounds = [seen(low, far), seen(low, far)]
+    assert play(control(), rounds).rounds[1].jsd == 1.0
+    assert play(control(), rounds, ordered=True).rounds[1].jsd == 0.5
+    assert play(control(), rounds, ordered=True, positions=(0.0, 1.0, 4.0)).rounds[1].jsd == 0.25
+    assert play(control(), rounds, ordered=True).rounds[1].dispersion == 1.0
+
+
+def test_the_weighted_variant_is_reported_and_not_controlled_on() -> None:
+    rounds = [seen(), seen(crit={"u": 1.0, "v": 0.0})]
+    _, one = play(control(), rounds).rounds
+    assert one.logged["weighted_jsd"] != one.jsd
+    assert one.jsd == pytest.approx(naive.jsd([list(U), list(V)]), abs=1e-12)
+    assert set(one.logged) == {
+        "weighted_jsd", "mutual_information", "normalised_mutual_information", "kl", "cross_entropy", "w1",
+    }  # fmt: skip
+
+
+def test_who_sits_a_round_out_keeps_its_last_belief() -> None:
+    config = control(smoothing=0.01, monotone_gate=False)
+    state = play(config, [seen()])
+    after = advance(config, state, Observation(beliefs={"v": NEAR}))
+    assert after.beliefs == {"u": U, "v": NEAR}
+    assert after.rounds[1].jsd == play(config, [seen(U, NEAR)]).rounds[0].jsd, "smoothed once, however often it stands"
+    assert after.reliability == state.reliability
+
+
+@pytest.mark.parametrize(
+    ("beliefs", "message"),
+    [
+        ({"u": U, "w": V}, "belief of w, which has none of the blind round"),
+        ({"u": (0.5, 0.5), "v": V}, "belief of u: 2 probabilities for 3 outcomes"),
+    ],
+)
+def test_beliefs_that_do_not_fit_are_refused(beliefs: dict[str, tuple[float, ...]], message: str) -> None:
+    state = play(control(), [seen()])
+    with pytest.raises(ValueError, match=message):
+        advance(control(), state, Observation(beliefs=beliefs))
+
+
+def test_a_debate_has_two_agents_and_two_outcomes_at_least() -> None:
+    with pytest.raises(ValueError, match="1 agents, wanted are 2 or more"):
+        begin(control(), OUTCOMES, Observation(beliefs={"u": U}))
+    with pytest.raises(ValueError, match="1 outcomes, wanted are 2 or more"):
+        begin(control(), ("a",), Observation(beliefs={"u": (1.0,), "v": (1.0,)}))
+
+
+@pytest.mark.parametrize("schedule", ["adaptive", "learned"])
+@pytest.mark.parametrize("policy", ["ucb", "linucb"])
+def test_the_state_survives_being_written_and_read(schedule: str, policy: str) -> None:
+    config = control(schedule=schedule, policy=policy)
+    state = play(config, [seen(tokens=10), seen(NEAR, tokens=20), seen(NEAR, NEAR, tokens=30)])
+    read = msgspec.json.decode(msgspec.json.encode(state), type=State)
+    assert read == state
+    assert advance(config, read, seen()) == advance(config, state, seen())
+
+
+# ---------------------------------------------------------------- monotone gate
+
+
+def test_a_round_that_would_raise_the_dispersion_keeps_the_old_beliefs_of_all_agents() -> None:
+    zero, one = play(control(), [seen(NEAR, V), seen(U, V)]).rounds
+    assert one.held
+    assert one.dispersion == zero.dispersion
+    state = play(control(), [seen(NEAR, V), seen(U, V)])
+    assert state.beliefs == {"u": NEAR, "v": V}
+    assert state.held == (1,)
+
+
+def test_a_held_rounds_scores_still_count() -> None:
+    state = play(control(), [seen(NEAR, V), seen(U, V, crit={"u": 1.0})])
+    assert state.reliability == pytest.approx({"u": 0.6, "v": 0.5})
+
+
+def test_nu_is_the_rise_that_the_gate_lets_pass() -> None:
+    rise = naive.dispersion([list(U), list(V)]) - naive.dispersion([list(NEAR), list(V)])
+    assert play(control(nu=rise + 1e-9), [seen(NEAR, V), seen(U, V)]).held == ()
+    assert play(control(nu=rise - 1e-9), [seen(NEAR, V), seen(U, V)]).held == (1,)
+
+
+def test_the_monotone_gate_can_be_switched_off() -> None:
+    state = play(control(monotone_gate=False), [seen(NEAR, V), seen(U, V)])
+    assert (state.held, state.beliefs["u"]) == ((), U)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6), st.integers(2, 9))
+def test_dispersion_never_rises_under_the_monotone_gate(seed: int, m: int, size: int) -> None:
+    rounds = drawn(np.random.default_rng(seed), m, size, 8)
+    state = play(control(smoothing=1e-6), rounds, outcomes=tuple(f"y{i}" for i in range(size)))
+    course = [signals.dispersion for signals in state.rounds]
+    assert course == sorted(course, reverse=True)
+    for signals in state.rounds[1:]:
+        offered = [[(1 - 1e-6) * x + 1e-6 / size for x in p] for p in rounds[signals.round].beliefs.values()]
+        assert signals.held == (naive.dispersion(offered) > course[signals.round - 1] + 1e-9)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 8))
+def test_agents_of_one_mind_that_move_together_are_not_held_back(seed: int, m: int) -> None:
+    dice = np.random.default_rng(seed)
+    rounds = []
+    for _ in range(5):
+        belief = tuple(dice.dirichlet(np.ones(7)).tolist())
+        rounds.append(Observation(beliefs={f"d{i}": belief for i in range(m)}))
+    assert play(control(smoothing=1e-6), rounds, outcomes=tuple("abcdefg")).held == ()
+
+
+@given(st.integers(0, 10_000), st.integers(3, 8))
+def test_agents_that_change_places_are_not_held_back(seed: int, m: int) -> None:
+    """The dispersion stays the same, and its last digit may not."""
+    rows = [tuple(p) for p in np.random.default_rng(seed).dirichlet(np.ones(7), size=m).tolist()]
+    rounds = []
+    for turn in range(m):
+        rounds.append(Observation(beliefs={f"d{i}": rows[(i + turn) % m] for i in range(m)}))
+    assert play(control(smoothing=1e-6), rounds, outcomes=tuple("abcdefg")).held == ()
+
+
+# ---------------------------------------------------------------- dials
+
+
+def levels(schedule: str, rounds: int = 5, **given: float) -> list[float | None]:
+    """CL in force in rounds 1, 2, ... of a debate in which nothing moves."""
+    state = play(control(schedule=schedule, **given), [seen(q=0.6)] * (rounds + 1))
+    return [signals.cl for signals in state.rounds[1:]]
+
+
+def test_contentiousness_starts_by_q_and_d_of_the_blind_round() -> None:
+    assert play(control(), [seen(NEAR, NEAR, q=0.7)]).cl == 0.7
+    assert play(control(), [seen((1, 0, 0), (0, 0, 1), q=0.5)]).cl == 0.9
+    assert play(control(), [seen(NEAR, NEAR, q=0.5)]).cl == 0.8
+
+
+def test_where_outcomes_are_ordered_the_start_goes_by_their_distance() -> None:
+    """Disjoint, but neighbours on a scale of three: 1 by Jensen-Shannon, 0.5 by Wasserstein."""
+    beliefs = ((1, 0, 0), (0, 1, 0))
+    assert play(control(d_hi=0.6), [seen(*beliefs, q=0.5)]).cl == 0.9
+    assert play(control(d_hi=0.6), [seen(*beliefs, q=0.5)], ordered=True).cl == 0.8
+
+
+def test_a_start_that_is_given_overrides_the_bins() -> None:
+    assert play(control(cl=0.35), [seen((1, 0, 0), (0, 0, 1), q=0.5)]).cl == 0.35
+
+
+def test_contentiousness_falls_by_alpha_for_each_flag_and_not_below_0() -> None:
+    assert levels("adaptive") == pytest.approx([0.8, 0.4, 0.0, 0.0, 0.0])
+    assert levels("adaptive", alpha_i=0.1, alpha_d=0.05) == pytest.approx([0.8, 0.65, 0.5, 0.35, 0.2])
+
+
+def test_one_flag_alone_takes_its_own_alpha() -> None:
+    """Beliefs close in on each other while the mixture stays: disagreement moves, information does not."""
+    config = control(alpha_i=0.1, alpha_d=0.3)
+    rounds = [seen((0.7, 0.3, 0), (0.3, 0.7, 0), crit={}), seen((0.6, 0.4, 0), (0.4, 0.6, 0), crit={})]
+    state = play(config, rounds)
+    assert (state.rounds[1].pi_i, state.rounds[1].pi_d) == (True, False)
+    assert (state.cl, state.tau_q, state.tau_crit) == pytest.approx((0.8 - 0.1, 0.6, 0.4))
+
+
+def test_the_gates_do_not_follow_the_plateau_of_disagreement() -> None:
+    """Agents of one mind grow surer: information moves, disagreement cannot."""
+    state = play(control(alpha_i=0.1, alpha_d=0.3), [seen(NEAR, NEAR), seen((0.8, 0.1, 0.1), (0.8, 0.1, 0.1))])
+    assert (state.rounds[1].pi_i, state.rounds[1].pi_d) == (False, True)
+    assert (state.cl, state.tau_q, state.tau_crit) == pytest.approx((0.8 - 0.3, 0.5, 0.3))
+
+
+def test_the_stepped_schedule_goes_by_round() -> None:
+    assert levels("stepped") == [0.9, 0.7, 0.5, 0.3, 0.3]
+
+
+def test_the_fixed_schedule_stays() -> None:
+    assert levels("fixed", cl=0.65) == [0.65] * 5
+
+
+@pytest.mark.parametrize("schedule", ["adaptive", "stepped", "fixed"])
+def test_both_gates_rise_by_gamma_with_the_plateau_of_information_up_to_tau_max(schedule: str) -> None:
+    level = None if schedule == "stepped" else 0.5
+    state = play(control(schedule=schedule, cl=level), [seen()] * 9)
+    assert [s.tau_q for s in state.rounds[1:]] == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9, 0.9, 0.9, 0.9])
+    assert [s.tau_crit for s in state.rounds[1:]] == pytest.approx([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.9])
+
+
+def test_gates_stay_while_information_comes_in() -> None:
+    state = play(control(), [seen(), seen((1, 0, 0), (1, 0, 0))])
+    assert state.rounds[1].pi_i is False
+    assert (state.tau_q, state.tau_crit) == (0.5, 0.3)
+
+
+def test_an_argument_enters_the_record_iff_both_gates_let_it_pass() -> None:
+    state = play(control(), [seen()])
+    assert admits(control(), state, 0.5, 0.3)
+    assert not admits(control(), state, 0.4999, 1.0)
+    assert not admits(control(), state, 1.0, 0.2999)
+
+
+def test_a_gate_that_is_off_lets_everything_pass_and_stays_at_0() -> None:
+    for name, poor in (("q_gate", (-1.0, 0.3)), ("crit_gate", (0.5, 0.0))):
+        config = control(**{name: False})
+        state = play(config, [seen()] * 3)
+        for gates in [(state.tau_q, state.tau_crit), *((r.tau_q or 0.0, r.tau_crit or 0.0) for r in state.rounds[1:])]:
+            assert sorted(gates)[0] == 0.0 and sorted(gates)[1] >= 0.3
+        assert admits(config, play(config, [seen()]), *poor)
+        assert not admits(control(), play(control(), [seen()]), *poor)
+
+
+def test_gates_and_level_of_a_round_are_those_in_force_in_it() -> None:
+    state = play(control(), [seen(), seen(), seen()])
+    assert [s.cl for s in state.rounds] == [None, 0.8, pytest.approx(0.4)]
+    assert [s.tau_q for s in state.rounds] == [None, 0.5, pytest.approx(0.6)]
+    assert (state.cl, state.tau_q, state.tau_crit) == pytest.approx((0.0, 0.7, 0.5))
+
+
+def test_the_absolute_test_can_replace_the_relative_one() -> None:
+    """A drop of 0.04 from 0.04 is all that was left (r_D near 1), and less than 0.05."""
+    rounds = [seen((0.62, 0.38, 0), (0.38, 0.62, 0)), seen((0.5, 0.5, 0), (0.5, 0.5, 0))]
+    assert play(control(), rounds).rounds[1].pi_d is False
+    assert play(control(plateau="absolute"), rounds).rounds[1].pi_d is True
+
+
+def test_evidence_of_who_cites_nothing_is_an_empty_set() -> None:
+    assert play(control(), [seen(evidence={"u": ("e1",)})]).rounds[0].overlap == 0.0
+    assert play(control(), [seen(evidence={**SHARED, "u": ("e2", "e2")})]).rounds[0].overlap == 1.0

@@ -1,0 +1,205 @@
+"""When the controller ends a debate, in which order it asks, and what its certificates carry."""
+
+import operator
+from typing import Any
+
+import msgspec
+import pytest
+
+from coordinator.schedulers.controller import Observation, verdict
+from schemas.maci import Control, Verdict
+from tests.coordinator.maci_rounds import U, V, control, play, seen
+
+NEAR = (0.5, 0.3, 0.2)
+APART = ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+
+
+def stop(config: Control, rounds: list[Observation], short: str = "") -> Verdict:
+    found = verdict(config, play(config, rounds), short)
+    assert found is not None
+    return found
+
+
+def goes_on(config: Control, rounds: list[Observation]) -> bool:
+    return verdict(config, play(config, rounds)) is None
+
+
+def test_plateau_when_both_flags_are_up_for_tau_stop_rounds_and_q_and_o_suffice() -> None:
+    assert stop(control(), [seen()] * 3).reason == "plateau"
+
+
+def test_with_tau_stop_2_the_earliest_plateau_is_round_2() -> None:
+    assert goes_on(control(), [seen()] * 2)
+    assert stop(control(), [seen()] * 3).round == 2
+    assert stop(control(tau_stop=1), [seen()] * 2).round == 1
+
+
+def test_a_flag_that_was_down_within_tau_stop_rounds_holds_it_up() -> None:
+    moving = [seen(U, V), seen(NEAR, (0.2, 0.3, 0.5), q=0.9), seen(NEAR, (0.2, 0.3, 0.5), q=0.9)]
+    state = play(control(w=1), moving)
+    assert [s.pi_d for s in state.rounds[1:]] == [False, True]
+    assert goes_on(control(w=1), moving)
+    assert stop(control(w=1), [*moving, moving[-1]]).reason == "plateau"
+
+
+@pytest.mark.parametrize("lacking", [{"q": 0.5999}, {"evidence": {"u": ("e1",), "v": ("e2",)}}])
+def test_a_plateau_needs_evidence_quality_and_overlap(lacking: dict[str, Any]) -> None:
+    assert goes_on(control(), [seen(), seen(), seen(**lacking)])
+
+
+def test_the_gate_is_the_one_in_force_this_round_before_it_moves() -> None:
+    """tau_Q is 0.6 in round 2, and 0.7 after it."""
+    rounds = [seen(), seen(), seen(q=0.6001)]
+    state = play(control(), rounds)
+    assert state.tau_q == pytest.approx(0.7)
+    assert stop(control(), rounds).reason == "plateau"
+
+
+def test_converged_is_true_only_for_a_plateau_near_consensus() -> None:
+    assert stop(control(), [seen(NEAR, NEAR)] * 3).converged
+    assert not stop(control(max_rounds=1, tau_o=1.0), [seen(NEAR, NEAR)] * 2).converged
+    far = stop(control(), [seen(*APART)] * 3)
+    assert (far.reason, far.converged, far.certificate["near_consensus"]["value"]) == ("plateau", False, 1.0)
+
+
+def test_near_consensus_is_at_most_0_1_of_the_disagreement_in_control() -> None:
+    """Neighbours on a scale: apart by Jensen-Shannon, not by Wasserstein."""
+    config, rounds = control(near_consensus=0.5), [seen((1, 0, 0), (0, 1, 0))] * 3
+    assert not stop(config, rounds).converged
+    ordered = verdict(config, play(config, rounds, ordered=True))
+    assert ordered is not None and ordered.converged
+    assert ordered.certificate["disagreement"] == "wasserstein"
+
+
+def test_rounds_that_the_monotone_gate_held_back_do_not_count_and_are_named() -> None:
+    rounds = [seen(NEAR, V), seen(U, V), seen(U, V), seen(NEAR, V), seen(NEAR, V)]
+    state = play(control(), rounds[:3])
+    assert [(s.pi_d, s.held) for s in state.rounds[1:]] == [(True, True), (True, True)]
+    assert goes_on(control(), rounds[:3])
+    assert goes_on(control(tau_q=0.0), rounds[:4])
+    found = stop(control(tau_q=0.0), rounds)
+    assert (found.reason, found.round) == ("plateau", 4)
+    assert found.certificate["held"] == [1, 2]
+
+
+def test_evaluator_stability_is_part_of_the_plateau_where_it_is_on() -> None:
+    """E.7: variance below 0.01 and a change of mean CRIT below 0.02, both for two rounds."""
+    config = control(evaluator_stability=True, tau_q=0.1, tau_crit=0.1, tau_max=0.1, max_rounds=50)
+
+    def after(*rounds: dict[str, Any]) -> bool:
+        return not goes_on(config, [seen(crit={}), *(seen(**r) for r in rounds)])
+
+    calm, other = {"crit_variance": 0.0099, "crit_mean": 0.7}, {"crit_variance": 0.0099, "crit_mean": 0.7199}
+    assert after(calm, other, calm)
+    assert not after(calm, other), "round 1 has nothing before it to change from"
+    assert not after()
+    assert not after(calm, other, {**calm, "crit_variance": 0.01})
+    assert not after(calm, {**other, "crit_variance": 0.01}, calm)
+    assert not after(calm, calm, {**calm, "crit_mean": 0.72})
+    assert not after(calm, {**calm, "crit_mean": 0.72}, {**calm, "crit_mean": 0.72})
+    assert not after(calm, other, {"crit_mean": 0.7}), "one judge alone is not stable"
+    assert not after(calm, {"crit": {}}, calm)
+
+
+def test_stalemate_when_mean_crit_is_below_its_gate_for_three_rounds() -> None:
+    poor = seen(crit={"u": 0.2, "v": 0.3}, q=0.0)
+    assert goes_on(control(), [seen(), poor, poor])
+    found = stop(control(), [seen(), poor, poor, poor])
+    assert (found.reason, found.round, found.converged) == ("stalemate", 3, False)
+
+
+def test_each_round_of_a_stalemate_is_held_against_its_own_gate() -> None:
+    """The gate is 0.3, 0.4, 0.5 in rounds 1 to 3: 0.35 passes the first."""
+    middling = seen(crit={"u": 0.35, "v": 0.35}, q=0.0)
+    assert goes_on(control(), [seen(), *[middling] * 3])
+    assert stop(control(), [seen(), *[middling] * 4]).reason == "stalemate"
+
+
+def test_a_round_without_arguments_breaks_a_stalemate() -> None:
+    poor, silent = seen(crit={"u": 0.1}, q=0.0), seen(crit={}, q=0.0)
+    assert goes_on(control(), [seen(), poor, poor, silent, poor, poor])
+    assert stop(control(), [seen(), poor, silent, poor, poor, poor]).reason == "stalemate"
+
+
+def test_a_crit_gate_that_is_off_knows_no_stalemate() -> None:
+    assert goes_on(control(crit_gate=False), [seen(), *[seen(crit={"u": 0.0}, q=-0.1)] * 5])
+
+
+def test_budget_when_the_next_round_does_not_fit() -> None:
+    found = stop(control(), [seen()], "needs 9,000 tokens, 4,000 are left")
+    assert (found.reason, found.round, found.converged) == ("budget", 0, False)
+    (test,) = found.certificate["stops"]["budget"]["tests"]
+    assert test["value"] == "needs 9,000 tokens, 4,000 are left"
+
+
+def test_max_rounds_when_the_last_round_allowed_was_played() -> None:
+    config = control(max_rounds=3, tau_o=1.0)
+    assert goes_on(config, [seen()] * 3)
+    assert stop(config, [seen()] * 4).reason == "max_rounds"
+
+
+def test_the_first_that_holds_is_the_reason_in_this_order() -> None:
+    poor = seen(crit={"u": 0.1, "v": 0.1})
+    everything: dict[str, Any] = {"max_rounds": 3, "tau_max": 0.6}
+    order = [
+        stop(control(**everything), [seen(), *[poor] * 3], "short"),
+        stop(control(**everything, tau_o=1.0), [seen(), *[poor] * 3], "short"),
+        stop(control(**everything, tau_o=1.0, stalemate_rounds=4), [seen(), *[poor] * 3], "short"),
+        stop(control(**everything, tau_o=1.0, stalemate_rounds=4), [seen(), *[poor] * 3]),
+    ]
+    assert [found.reason for found in order] == ["plateau", "stalemate", "budget", "max_rounds"]
+    assert [sum(s["holds"] for s in f.certificate["stops"].values()) for f in order] == [4, 3, 2, 1]
+
+
+RELATIONS = {">=": operator.ge, "<": operator.lt, "<=": operator.le, "!=": operator.ne}
+
+
+def test_a_certificate_carries_every_predicate_with_its_value_and_threshold() -> None:
+    config = control(evaluator_stability=True, max_rounds=3)
+    steady = seen(crit_variance=0.001, tokens=100)
+    certificate = stop(config, [steady] * 4).certificate
+    assert list(certificate["stops"]) == ["plateau", "stalemate", "budget", "max_rounds"]
+    tests = [test for one in certificate["stops"].values() for test in one["tests"]]
+    assert len(tests) == 4 + 4 + 1 + 1 + 1
+    for test in [*tests, certificate["near_consensus"]]:
+        assert RELATIONS[test["relation"]](test["value"], test["limit"]) == test["holds"], test
+    for one in certificate["stops"].values():
+        assert one["holds"] == all(test["holds"] for test in one["tests"])
+    assert certificate["spent"] == {"tokens": 400}
+    assert msgspec.json.decode(msgspec.json.encode(certificate)) == certificate
+
+
+@pytest.mark.parametrize("kind", ["relative", "absolute"])
+def test_a_certificate_can_be_computed_again_from_the_history_that_it_carries(kind: str) -> None:
+    rounds = [seen(U, V), seen(NEAR, V, q=0.9), seen(NEAR, (0.2, 0.3, 0.5), q=0.9), *[seen(NEAR, NEAR, q=0.9)] * 6]
+    certificate = stop(control(plateau=kind, w=2), rounds).certificate
+    history, window = certificate["history"], certificate["window"]
+    assert [row["round"] for row in history] == list(range(len(history)))
+    for t, row in enumerate(history[1:], 1):
+        gains = [max(0.0, history[s - 1]["entropy"] - history[s]["entropy"]) for s in range(1, t + 1)]
+        drops = [max(0.0, history[s - 1]["jsd"] - history[s]["jsd"]) for s in range(1, t + 1)]
+        before = history[max(0, t - window["w"]) : t]
+
+        def mean(values: list[float]) -> float:
+            return sum(values) / len(values) if values else 0.0
+
+        r_i = mean(gains[-window["w"] :]) / (mean([b["entropy"] for b in before]) + window["eta"])
+        r_d = mean(drops[-window["w"] :]) / (mean([b["jsd"] for b in before]) + window["eta"])
+        assert (row["r_i"], row["r_d"]) == pytest.approx((r_i, r_d), abs=1e-12)
+        delta_i = mean(gains[-window["w"] :]) - mean(gains[:-1][-window["w"] :])
+        delta_d = abs(row["jsd"] - history[t - 1]["jsd"])
+        low = (r_i, r_d) if kind == "relative" else (delta_i, delta_d)
+        assert (row["pi_i"], row["pi_d"]) == (low[0] < window["eps_i"], low[1] < window["eps_d"])
+    last = history[-2:]
+    counted = [sum(row["pi_i"] for row in last), sum(row["pi_d"] and not row["held"] for row in last)]
+    tests = certificate["stops"]["plateau"]["tests"]
+    assert [test["value"] for test in tests[:2]] == counted
+    assert [test["value"] for test in tests[2:]] == [history[-1]["q"], history[-1]["overlap"]]
+    assert [test["limit"] for test in tests[2:]] == [certificate["gates"]["tau_q"], 0.3]
+
+
+def test_deadlock_at_high_disagreement_ends_by_plateau_and_is_not_called_convergence() -> None:
+    deadlock = ((0.93, 0.05, 0.02), (0.02, 0.05, 0.93))
+    found = stop(control(), [seen(*deadlock)] * 3)
+    assert found.certificate["near_consensus"]["value"] == pytest.approx(0.8, abs=0.05)
+    assert (found.reason, found.converged) == ("plateau", False)

@@ -1,0 +1,229 @@
+"""Beliefs: checked, smoothed, compared (eqs. 2 and 5, D.4, M.1)."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.signals.beliefs import (
+    ROUNDING,
+    checked,
+    entropy,
+    jsd,
+    mixture,
+    parse_belief,
+    smooth,
+    spread,
+    wasserstein,
+)
+from schemas.maci import Share
+from schemas.wire import InvalidValue
+from tests.coordinator import maci_naive as naive
+
+SHARES = st.just(0.0) | st.floats(1e-12, 1)
+OUTCOMES = ("HCV", "HBV", "cirrhosis")
+
+
+def shares(**given: float) -> list[Share]:
+    return [Share(outcome=name, p=p) for name, p in given.items()]
+
+
+@st.composite
+def panels(draw: st.DrawFn, least: int = 2, most: int = 8) -> list[tuple[float, ...]]:
+    """Beliefs of M agents over |Y| outcomes; some outcomes get nothing."""
+    m, size = draw(st.integers(least, most)), draw(st.integers(2, 12))
+    rows = []
+    for _ in range(m):
+        raw = draw(st.lists(SHARES, min_size=size, max_size=size).filter(lambda x: sum(x) > 1e-3))
+        rows.append(tuple(x / math.fsum(raw) for x in raw))
+    return rows
+
+
+def disagreement(beliefs: list[tuple[float, ...]]) -> float:
+    return jsd(spread(beliefs).dispersion, len(beliefs))
+
+
+# ---------------------------------------------------------------- reading
+
+
+def test_a_belief_names_its_outcomes_in_any_order_and_leaves_out_what_has_none() -> None:
+    assert parse_belief(shares(HBV=0.25, hcv=0.75), OUTCOMES) == (0.75, 0.25, 0.0)
+    assert parse_belief([Share(outcome=" hcv ", p=1.0)], OUTCOMES) == (1.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "limit"),
+    [
+        (shares(HCV=0.5, HIV=0.5), "belief.outcome", "no such outcome; there are 'HCV', 'HBV', 'cirrhosis'"),
+        (shares(HCV=0.5, hcv=0.5), "belief.outcome", "named twice, allowed is once"),
+        (shares(HCV=1.5, HBV=-0.5), "belief.HBV", "a probability is wanted, 0 or more"),
+        (shares(HCV=math.nan), "belief.HCV", "a probability is wanted, 0 or more"),
+        (shares(HCV=math.inf), "belief.HCV", "a probability is wanted, 0 or more"),
+        (shares(HCV=0.5, HBV=0.47), "belief", "allowed is a sum of 1 within 0.02"),
+        (shares(HCV=0.5, HBV=0.53), "belief", "allowed is a sum of 1 within 0.02"),
+        ([], "belief", "allowed is a sum of 1 within 0.02"),
+    ],
+)
+def test_a_belief_that_does_not_sum_is_negative_or_names_an_unknown_outcome_is_invalid(
+    given: list[Share], field: str, limit: str
+) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        parse_belief(given, OUTCOMES)
+    assert (refused.value.field, refused.value.limit) == (field, limit)
+
+
+@pytest.mark.parametrize("total", [0.981, 1.0, 1.019])
+def test_within_two_hundredths_it_is_renormalised(total: float) -> None:
+    found = parse_belief(shares(HCV=0.75 * total, HBV=0.25 * total), OUTCOMES)
+    assert found == pytest.approx((0.75, 0.25, 0.0), abs=1e-15)
+    assert math.fsum(found) == pytest.approx(1, abs=1e-15)
+
+
+def test_what_sums_to_one_stays_as_it_is() -> None:
+    assert checked((0.6, 0.3, 0.1), "belief") == (0.6, 0.3, 0.1)
+
+
+def test_a_list_of_probabilities_names_the_place_of_a_fault() -> None:
+    with pytest.raises(InvalidValue, match=r"beliefs\.u\[1\]: got -0\.1, a probability is wanted"):
+        checked((1.1, -0.1), "beliefs.u")
+
+
+def test_an_error_names_ten_outcomes_at_most() -> None:
+    with pytest.raises(InvalidValue, match=r"'o9' and 90 more$"):
+        parse_belief(shares(z=1), [f"o{i}" for i in range(100)])
+
+
+def test_smoothing_moves_every_probability_off_zero_and_keeps_the_sum() -> None:
+    rows = np.array([(1.0, 0.0), (0.2, 0.8)])
+    assert smooth(rows, 1e-6).tolist()[0] == pytest.approx([1 - 5e-7, 5e-7], abs=1e-15)
+    assert smooth(rows, 0).tolist() == rows.tolist()
+    assert smooth(rows, 0.1).sum(axis=1).tolist() == pytest.approx([1, 1], abs=1e-15)
+    assert spread([(1.0, 0.0), (0.2, 0.8)], 0.1).middle == pytest.approx((0.59, 0.41), abs=1e-15)
+
+
+# ---------------------------------------------------------------- disagreement
+
+
+def test_the_hepatitis_case_has_a_disagreement_of_0_226() -> None:
+    """H.2, round 1; the paper prints 0.22. HCV, HBV, cirrhosis, obstructive, ALF, alcoholic, HAV."""
+    gpt = (0.40, 0.30, 0.15, 0.10, 0.05, 0.0, 0.0)
+    claude = (0.25, 0.35, 0.0, 0.20, 0.0, 0.15, 0.05)
+    assert disagreement([gpt, claude]) == pytest.approx(0.226, abs=5e-4)
+
+
+DENGUE: list[tuple[dict[str, float], dict[str, float], float]] = [
+    ({"dengue": 0.6, "chik": 0.25, "zika": 0.15}, {"viral": 0.6, "autoimmune": 0.2, "bacterial": 0.15}, 1.0),
+    ({"dengue": 0.6, "chik": 0.25, "zika": 0.15}, {"dengue": 0.5, "chik": 0.3, "viral": 0.2}, 0.18),
+    ({"dengue": 0.6, "chik": 0.35, "zika": 0.05}, {"dengue": 0.6, "chik": 0.35, "zika": 0.05}, 0.0),
+]
+
+
+def test_disjoint_beliefs_disagree_wholly_and_equal_ones_not_at_all() -> None:
+    assert disagreement([(1.0, 0.0), (0.0, 1.0)]) == 1.0
+    assert disagreement([(0.6, 0.35, 0.05)] * 2) == 0.0
+    assert disagreement([(0.1, 0.2, 0.7)] * 7) == 0.0
+
+
+@given(panels())
+def test_disagreement_is_within_0_and_1_for_any_number_of_agents(beliefs: list[tuple[float, ...]]) -> None:
+    assert 0 <= disagreement(beliefs) <= 1
+
+
+@given(panels())
+def test_for_more_than_two_agents_it_is_divided_by_log2_of_their_number(beliefs: list[tuple[float, ...]]) -> None:
+    rows = [list(p) for p in beliefs]
+    assert disagreement(beliefs) == pytest.approx(naive.jsd(rows), abs=1e-9)
+
+
+@given(panels(2, 2))
+def test_for_two_agents_it_is_the_papers_formula(beliefs: list[tuple[float, ...]]) -> None:
+    a, b = map(list, beliefs)
+    m = naive.middle([a, b])
+    assert disagreement(beliefs) == pytest.approx((naive.kl(a, m) + naive.kl(b, m)) / 2, abs=1e-9)
+
+
+@given(panels())
+def test_the_mean_kl_to_the_mean_belief_is_the_unnormalised_jensen_shannon_divergence(
+    beliefs: list[tuple[float, ...]],
+) -> None:
+    found = spread(beliefs)
+    assert found.dispersion == pytest.approx(naive.dispersion([list(p) for p in beliefs]), abs=1e-9)
+    assert found.dispersion == pytest.approx(disagreement(beliefs) * math.log2(len(beliefs)), abs=1e-9)
+
+
+@given(panels(), st.floats(0.01, 1))
+def test_under_equation_13_dispersion_contracts_as_lemma_1_says(beliefs: list[tuple[float, ...]], beta: float) -> None:
+    before = spread(beliefs)
+    moved = [tuple((1 - beta) * x + beta * m for x, m in zip(p, before.middle, strict=True)) for p in beliefs]
+    after = spread(moved)
+    assert after.middle == pytest.approx(before.middle, abs=1e-12)
+    assert after.dispersion <= (1 - beta) * before.dispersion + 10 * ROUNDING
+
+
+@given(st.lists(st.floats(1e-3, 1), min_size=2, max_size=40), st.integers(2, 9))
+def test_agents_of_one_mind_have_no_dispersion_whatever_the_rounding(raw: list[float], agents: int) -> None:
+    belief = tuple(x / math.fsum(raw) for x in raw)
+    assert spread([belief] * agents).dispersion == 0.0
+
+
+def test_entropy_is_in_bits_and_nothing_of_certainty() -> None:
+    assert entropy((0.25,) * 4) == 2.0
+    assert entropy((1.0, 0.0)) == 0.0
+    assert entropy((0.5, 0.25, 0.25)) == 1.5
+
+
+def test_the_mixture_is_the_weighted_mean() -> None:
+    rows = np.array([(0.6, 0.3, 0.1), (0.1, 0.2, 0.7)])
+    assert mixture(rows, (0.75, 0.25)) == pytest.approx((0.475, 0.275, 0.25), abs=1e-15)
+
+
+# ---------------------------------------------------------------- ordered outcomes
+
+
+def test_wasserstein_knows_how_far_apart_ordered_outcomes_are() -> None:
+    low, near, far = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+    assert wasserstein(np.array([low, far])) == 1.0
+    assert wasserstein(np.array([low, near])) == 0.5
+    assert disagreement([low, far]) == disagreement([low, near]) == 1.0
+
+
+def test_wasserstein_takes_the_positions_that_the_task_gives() -> None:
+    assert wasserstein(np.array([(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)]), (0.0, 1.0, 10.0)) == pytest.approx(0.1, abs=1e-15)
+
+
+def test_wasserstein_is_the_mean_over_pairs() -> None:
+    """Pairs are 1, 0.5 and 0.5 apart."""
+    rows = np.array([(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)])
+    assert wasserstein(rows) == pytest.approx(2 / 3, abs=1e-15)
+    assert wasserstein(rows[:1]) == 0.0
+
+
+@given(panels(), st.data())
+def test_wasserstein_is_as_every_pair_by_itself_says(beliefs: list[tuple[float, ...]], data: Any) -> None:
+    size = len(beliefs[0])
+    steps = data.draw(st.lists(st.floats(0.1, 5), min_size=size - 1, max_size=size - 1))
+    positions = [float(x) for x in np.cumsum([0.0, *steps])]
+    rows = [list(p) for p in beliefs]
+    assert wasserstein(np.array(rows), positions) == pytest.approx(naive.wasserstein(rows, positions), abs=1e-9)
+
+
+@given(panels(2, 2))
+def test_wasserstein_on_unit_spacing_is_the_cheapest_transport(beliefs: list[tuple[float, ...]]) -> None:
+    a, b = map(list, beliefs)
+    assert wasserstein(np.array([a, b])) == pytest.approx(naive.transport(a, b), abs=1e-9)
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), DENGUE, ids=["round 1", "round 2", "round 3"])
+def test_the_printed_dengue_distributions_give_1_0_18_and_0(
+    one: dict[str, float], other: dict[str, float], expected: float
+) -> None:
+    """G.2; the paper prints 0.56, 0.37, 0.02, for a mapping that it does not describe."""
+    names = sorted({*one, *other})
+    rows = []
+    for p in (one, other):
+        total = sum(p.values())
+        rows.append(tuple(p.get(name, 0) / total for name in names))
+    assert disagreement(rows) == pytest.approx(expected, abs=5e-3)

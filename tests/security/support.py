@@ -1,0 +1,102 @@
+"""A stack to attack: ours, ours with one permission more, or a naive one."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bus import streams
+from bus.accounts import mint, publics, table, write_private
+from bus.embedded import EmbeddedServer
+from parley import keys
+from tests.support.engine import Engine
+
+QUEUES = {
+    "pro_1": "pro", "pro_2": "pro", "con_1": "con", "judge": "judge", "helper": "helper", "panelist_1": "panelist",
+}  # fmt: skip
+Change = Callable[[dict[str, Any]], None]
+
+
+def unchanged(config: dict[str, Any]) -> None:
+    """As it was rendered."""
+
+
+class _Changed(EmbeddedServer):
+    """A server whose rendered configuration is changed before it is written."""
+
+    change: Change
+
+    def _write_config(self) -> None:
+        super()._write_config()
+        config = json.loads(self.config_path.read_text())
+        self.change(config)
+        write_private(self.config_path, json.dumps(config).encode())
+
+
+class Target(Engine):
+    """An engine with the users of a competition."""
+
+    def __init__(
+        self,
+        folder: Path,
+        change: Change = unchanged,
+        queues: Mapping[str, str] = QUEUES,
+        clients: tuple[str, ...] = ("client",),
+    ) -> None:
+        super().__init__(folder, queues)
+        self.users = table(queues, clients=clients)
+        self.credentials = mint(self.users)
+        self._changed = _Changed(folder, self.users, publics(self.credentials))
+        self._changed.change = change
+        self.server = self._changed
+
+    def change(self, change: Change) -> None:
+        """Another change of the configuration, which the running server reads."""
+        self._changed.change = change
+        self.server.reload()
+
+    def save(self, folder: Path, *names: str) -> None:
+        """These users' credentials, or everybody's, as files."""
+        folder.mkdir()
+        for name in names or self.credentials:
+            self.credentials[name].save(keys.file(folder, name))
+
+    async def up(self, **options: Any) -> None:
+        """A moderator, and every queue's consumer."""
+        moderator = await self.moderator(**options)
+        assert moderator.ready is None
+        connection = await self.connect("moderator")
+        for queue in self.queues:
+            await streams.ensure_queue(connection, queue)
+
+
+def naive(config: dict[str, Any]) -> None:
+    """What one would set up first: one account for everybody, nobody restricted, JetStream open to all, and the
+    server's own events and requests let in for a dashboard."""
+    everybody = [user for name, a in config["accounts"].items() if name != "SYS" for user in a["users"]]
+    for user in everybody:
+        user.pop("permissions")
+    system = {**config["accounts"]["SYS"], "exports": [{"stream": "$SYS.ACCOUNT.>"}, {"service": "$SYS.REQ.>"}]}
+    config["accounts"] = {
+        "SYS": {**system, "imports": []},
+        "ALL": {
+            "users": everybody,
+            "jetstream": "enabled",
+            "imports": [
+                {"stream": {"account": "SYS", "subject": "$SYS.ACCOUNT.>"}},
+                {"service": {"account": "SYS", "subject": "$SYS.REQ.>"}},
+            ],
+        },
+    }
+
+
+def allowed(user: str, side: str, subject: str, keys: Mapping[str, str]) -> Change:
+    """One more permission for one user."""
+
+    def change(config: dict[str, Any]) -> None:
+        for account in config["accounts"].values():
+            for row in account["users"]:
+                if row["nkey"] == keys[user]:
+                    row["permissions"][side]["allow"].append(subject)
+
+    return change

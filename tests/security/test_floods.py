@@ -1,0 +1,161 @@
+"""Floods are bounded: one agent and one client send as fast as they can, and other sessions complete meanwhile."""
+
+import asyncio
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bus import streams, subjects
+from bus.connection import Connection
+from bus.errors import BusError
+from bus.posts import CLOSED, Reader
+from coordinator import moderator as module
+from schemas.post import Live
+from schemas.presence import Announcement
+from schemas.result import Result
+from schemas.session import CancelSession
+from schemas.turn import Check, Reply
+from schemas.wire import decode, encode
+from tests.support.engine import Engine, engine
+
+SESSIONS = 6
+pytestmark = pytest.mark.serial
+
+
+async def completes(bare: Engine, name: str, sessions: int = SESSIONS) -> list[float]:
+    """Open sessions and follow each to its end as a viewer does; seconds that each took."""
+    reader = Reader(await bare.connect("owner"))
+    alive: list[Live] = []
+
+    async def one(sid: str) -> float:
+        began = time.perf_counter()
+        assert (await bare.open(sid, settings={"max_rounds": 2})).fate == "taken"
+        async for post in reader.follow(sid, ("public", "control"), on_live=alive.append):
+            if post.kind == CLOSED:
+                assert decode(post.body, Result).status == "finished"
+                return time.perf_counter() - began
+        raise AssertionError("it ended without a word")
+
+    found = list(await asyncio.gather(*(one(f"{name}{i}") for i in range(sessions))))
+    print(f"\n{name}: the viewers heard {len(alive):,} pieces of live text", end="")
+    return found
+
+
+async def blast(connection: Connection, count: int, subject: str, payload: bytes, *, many: bool = False) -> None:
+    """Publish so often, answers wanted but not waited for; `many`: each to a session of its own."""
+    inbox = connection.nc.new_inbox()
+    for i in range(count):
+        await connection.publish(f"{subject}-{i}" if many else subject, payload, reply=inbox)
+        if i % 200 == 199:
+            await connection.nc.flush(30)
+
+
+async def test_other_sessions_complete_while_an_agent_and_a_client_flood(tmp_path: Path) -> None:
+    async with engine(tmp_path, queues=QUEUES) as bare:
+        await bare.moderator()
+        for queue in WORKING:
+            await bare.worker(queue)
+        quiet = await completes(bare, "quiet")
+        agent, client = await bare.connect("panelist_4"), await bare.connect("client")
+        sid = "quiet0"
+        reply = encode(Reply(turn="0-0", token="x"))
+        here = encode(Announcement(instance="x", queue="panelist_4", roles=("panelist",), model="m", family="f"))
+        live = encode(Live(session="loud0", seat="panelist_4", turn="0-0", state="thinking"))
+        check = encode(Check(turn="0-0", token="x"))
+        floods = (
+            (agent, 4_000, subjects.say("any", "public", "panelist_4", sid), reply, False),
+            (agent, 4_000, subjects.check("any", "public", "panelist_4", sid), check, False),
+            (agent, 8_000, subjects.live("public", "panelist_4", "loud0"), live, False),
+            (agent, 2_000, subjects.here("panelist", "panelist_4"), here, False),
+            (agent, 4_000, subjects.read("public", sid), b"{}", False),
+            (client, 4_000, subjects.read("public", sid), b"{}", False),
+            (client, 4_000, subjects.fate("client", "client", sid), b'{"seq":1}', False),
+            (client, 4_000, subjects.inbox("client", "client", "flood"), encode(CancelSession()), True),
+        )  # fmt: skip
+        began = time.perf_counter()
+        flooding = [asyncio.create_task(blast(c, n, s, p, many=m)) for c, n, s, p, m in floods]
+        loud = await completes(bare, "loud")
+        done = sum(task.done() for task in flooding)
+        await asyncio.gather(*flooding)
+        took = time.perf_counter() - began
+        total = sum(n for _, n, *_ in floods)
+        print(
+            f"\n{SESSIONS} sessions: quiet {max(quiet):.2f} s, in a flood {max(loud):.2f} s (the longest); "
+            f"{total:,} messages in {took:.1f} s, {done} of {len(floods)} floods over before the sessions"
+        )
+        assert max(loud) < 30
+        # Afterwards all is as before.
+        after = await completes(bare, "after", 2)
+        assert max(after) < 10 * max(quiet) + 5
+
+
+QUEUES = {f"panelist_{i}": "panelist" for i in (1, 2, 3, 4)} | {"analyst": "analyst"}
+WORKING = ("panelist_1", "panelist_2", "panelist_3", "analyst")
+
+
+async def test_one_reader_that_floods_is_told_busy_and_others_are_not(tmp_path: Path) -> None:
+    """On one channel: the server tells the moderator who asks, whatever the asker claims."""
+    async with engine(tmp_path) as bare:
+        await bare.moderator()
+        await bare.workers()
+        await completes(bare, "s", 1)
+        greedy, modest = await bare.connect("panelist_1"), await bare.connect("panelist_2")
+        forged = {"Nats-Request-Info": '{"acc":"PANEL:panelist_2"}'}
+        subject = subjects.read("public", "s0")
+        many = 3 * module._PER_AUTHOR
+        answers: Counter[str] = Counter()
+
+        async def ask(who: Connection, name: str) -> None:
+            msg = await who.request(subject, b"{}", 20.0, forged if who is greedy else None)
+            answers[name + (" busy" if b'"busy"' in msg.data else " served")] += 1
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(many):
+                group.create_task(ask(greedy, "greedy"))
+            for _ in range(20):
+                group.create_task(ask(modest, "modest"))
+        print(f"\n{dict(answers)}")
+        assert answers["greedy busy"] > 0
+        assert answers["greedy served"] >= module._PER_AUTHOR
+        assert answers["modest served"] == 20
+        assert answers["modest busy"] == 0
+
+
+async def test_a_full_stream_refuses_and_deadlines_still_pass(tmp_path: Path) -> None:
+    """IN takes so many and no more; the session's timer gets through, and so does who asks again."""
+    async with engine(tmp_path) as bare:
+        await bare.moderator()
+        for queue in ("panelist_1", "panelist_2", "analyst"):
+            await bare.worker(queue)
+        here = Announcement(instance="silent", queue="panelist_3", roles=("panelist",), model="m", family="f")
+        silent = await bare.connect("panelist_3")
+        await silent.publish(subjects.here("panelist", "panelist_3"), encode(here), confirm=True)
+        assert (await bare.open("s1", turn_timeout_s=1.0, settings={"max_rounds": 1})).fate == "taken"
+        client = await bare.connect("client")
+        inbox = client.nc.new_inbox()
+        refused: list[bytes] = []
+        await client.subscribe(inbox, lambda msg: refused.append(msg.data) if b'"error"' in msg.data else None)
+        cancel = encode(CancelSession())
+        sent = 0
+        began = time.perf_counter()
+        while not refused and sent < 4 * streams.IN_MESSAGES:
+            for _ in range(500):
+                await client.publish(subjects.inbox("client", "client", f"f{sent}"), cancel, reply=inbox)
+                sent += 1
+            await client.nc.flush(30)
+        assert refused, "the stream is full at some time"
+        assert b"maximum messages" in refused[0]
+        result = decode((await bare.closed("s1", 30.0)).body, Result)
+        took = time.perf_counter() - began
+        print(
+            f"\nfull after {sent:,} messages; a deadline of 1 s and the session's end came {took:.1f} s after the first"
+        )
+        assert result.session == "s1"
+        while True:  # as every client does
+            try:
+                assert (await bare.open("s2", turn_timeout_s=1.0)).fate == "taken"
+                break
+            except BusError:
+                assert time.perf_counter() - began < 30

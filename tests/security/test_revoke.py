@@ -1,0 +1,169 @@
+"""A user is put out of a running bus: by the command, while debates run."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from bus import accounts
+from bus.accounts import publics, table
+from bus.connection import connect
+from bus.embedded import EmbeddedServer, forbidden
+from bus.errors import BadTable, WrongCredentials
+from parley import keys
+from parley.bus_revoke import CONFIGURATION, revoke
+from parley.commands import bus_config
+from parley.errors import BadInput, StackFailed, Unreachable
+from schemas.result import Result
+from schemas.wire import decode
+from tests.support.engine import Engine, until
+
+
+class Kept(Engine):
+    """An engine whose keys and server lie on disk as an embedded stack's do: `keys/` and `bus/`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "bus")
+        self.users = table(self.queues, clients=("client", "guest"))
+        self.keys = folder / "keys"
+        self.credentials, _ = keys.ensure(self.keys, self.users)
+        self.server = EmbeddedServer(folder / "bus", self.users, publics(self.credentials))
+
+
+async def test_a_user_is_put_out_while_sessions_go_on(tmp_path: Path) -> None:
+    async with Kept(tmp_path) as engine:
+        await engine.moderator()
+        await engine.workers({"latency_s": 0.3})
+        closed: list[str] = []
+        guest = await connect(
+            engine.server.url, engine.credentials["guest"], name="guest", on_closed=lambda: closed.append("guest")
+        )
+        sessions = [f"s{i}" for i in range(4)]
+        for sid in sessions:
+            assert (await engine.open(sid, settings={"max_rounds": 3})).fate == "taken"
+        assert not await engine.posts("s0", "scores"), "they run"
+        done = await asyncio.to_thread(revoke, engine.server.url, engine.keys, "guest")
+        assert done["servers"] == ["parley"]
+
+        async def out() -> bool:
+            return closed == ["guest"]
+
+        await until(out)
+        for _ in range(2):
+            with pytest.raises(WrongCredentials, match="'guest'"):
+                await connect(engine.server.url, engine.credentials["guest"], name="guest")
+        for sid in sessions:
+            result = decode((await engine.closed(sid, 20.0)).body, Result)
+            assert result.status == "finished", sid
+        assert engine.owner.connected
+        # Neither a crash of the server nor its own reload brings him back.
+        engine.server.kill()
+        engine.server.start()
+        with pytest.raises(WrongCredentials):
+            await connect(engine.server.url, engine.credentials["guest"], name="guest")
+        assert engine.credentials["guest"].public in forbidden(tmp_path / "bus")
+        await guest.close()
+
+
+async def test_a_queue_is_put_out_and_its_turns_are_missed(tmp_path: Path) -> None:
+    """A revoked seat falls silent; the session ends as its protocol means it to, without it."""
+    async with Kept(tmp_path) as engine:
+        await engine.moderator()
+        await engine.workers({"latency_s": 0.2}, drain_s=0.1)
+        await engine.open("s1", turn_timeout_s=0.5, settings={"max_rounds": 1})
+        await asyncio.to_thread(revoke, engine.server.url, engine.keys, "panelist_3")
+        result = decode((await engine.closed("s1", 20.0)).body, Result)
+        assert result.status in ("finished", "stopped")
+        with pytest.raises(WrongCredentials):
+            await connect(engine.server.url, engine.credentials["panelist_3"], name="t")
+
+
+async def test_a_fresh_key_lets_him_in_again(tmp_path: Path) -> None:
+    """As `parley bus config` writes it, and again after it was revoked."""
+    folder = tmp_path / "keys"
+
+    def configure(port: int) -> None:
+        bus_config(
+            folder, size=2, debaters=2, team=1, audience=0, moderators=1, clients=("client", "guest"), host="127.0.0.1",
+            port=port, store=str(tmp_path / "store"), monitor="",
+        )  # fmt: skip
+
+    configure(4222)
+    path = folder / CONFIGURATION
+    inode = path.stat().st_ino
+    before = accounts.load_credentials(keys.file(folder, "guest"))
+    with EmbeddedServer(tmp_path / "bus", (), {}) as server:  # which reads what the command wrote
+        serve(server, path)
+        async with await connect(server.url, before, name="t") as guest:
+            assert guest.connected
+        await asyncio.to_thread(revoke, server.url, folder, "guest")
+        assert not keys.file(folder, "guest").exists()
+        assert before.public not in path.read_text()
+        with pytest.raises(WrongCredentials):
+            await connect(server.url, before, name="t")
+        with pytest.raises(BadInput, match="no credentials of 'guest'"):
+            await asyncio.to_thread(revoke, server.url, folder, "guest")
+        configure(server.port)
+        after = accounts.load_credentials(keys.file(folder, "guest"))
+        assert after.public != before.public
+        server.kill()
+        serve(server, path)
+        async with await connect(server.url, after, name="t") as guest:
+            assert guest.connected
+        with pytest.raises(WrongCredentials):
+            await connect(server.url, before, name="t")
+    assert path.stat().st_ino == inode, "a container that has it mounted sees the same file"
+
+
+def serve(server: EmbeddedServer, path: Path) -> None:
+    """Have the server read a file that it did not write."""
+    server.stop()
+    config = json.loads(path.read_text())
+    extra = {"port": server.port or -1, "ports_file_dir": str(server.folder), "log_file": str(server.log_path)}
+    path.write_text(json.dumps({**config, **extra}))
+    server.folder.mkdir(exist_ok=True)
+    server.config_path.unlink(missing_ok=True)
+    server.config_path.symlink_to(path)
+    server._write_config = lambda: None  # type: ignore[method-assign]
+    server.start()
+
+
+async def test_what_cannot_be_revoked_is_named(tmp_path: Path) -> None:
+    async with Kept(tmp_path) as engine:
+        url = engine.server.url
+
+        async def refused(kind: type[Exception], words: str, address: str, folder: Path, name: str) -> None:
+            with pytest.raises(kind, match=words):
+                await asyncio.to_thread(revoke, address, folder, name)
+
+        await refused(BadInput, "operator", url, engine.keys, "operator")
+        await refused(BadInput, "no credentials of 'nobody'", url, engine.keys, "nobody")
+        await refused(BadInput, "is no folder", url, tmp_path / "absent", "guest")
+        await refused(Unreachable, "no NATS server", "nats://127.0.0.1:1", engine.keys, "guest")
+        assert keys.file(engine.keys, "guest").exists(), "nothing was done"
+        async with await connect(url, engine.credentials["guest"], name="t") as guest:
+            assert guest.connected
+        # A configuration that this server does not read.
+        other = tmp_path / "other"
+        other.mkdir()
+        for name in ("operator", "guest"):
+            engine.credentials[name].save(keys.file(other, name))
+        (other / CONFIGURATION).write_bytes(engine.server.config_path.read_bytes())
+        await refused(StackFailed, "still takes the key of 'guest'", url, other, "guest")
+        assert keys.file(other, "guest").exists(), "so that it can be tried again"
+
+
+def test_a_configuration_without_a_user_names_him_nowhere() -> None:
+    users = table({"pro_1": "pro", "con_1": "con"})
+    public = publics(accounts.mint(users))
+    config = json.loads(accounts.render(users, public, store_dir="/x"))
+    less = accounts.without(config, public["con_1"])
+    text = json.dumps(less)
+    assert "con_1" not in text.replace("team_con", "")
+    assert public["con_1"] not in text
+    assert public["pro_1"] in text
+    rest = json.loads(accounts.render([u for u in users if u.name != "con_1"], public, store_dir="/x"))
+    assert less == rest, "as if he had never been"
+    with pytest.raises(BadTable, match="no user"):
+        accounts.without(less, public["con_1"])
