@@ -1,4 +1,4 @@
-"""The bench: `python -m benchmarks [--quick] [--json FILE] [floors|debates|start|memory|client|controller ...]`.
+"""The bench: `python -m benchmarks [--quick] [--json FILE] [PART ...]`; the parts are those of PARTS below.
 
 Every figure is printed beside a floor that was taken in the same run, since ratios hold from machine to machine and
 rates do not. A target that was missed is marked, and does not fail the run.
@@ -16,12 +16,13 @@ from typing import Any
 import msgspec
 
 from benchmarks import around, bare, model_client, report
+from benchmarks import competition as teams
 from benchmarks import controller as maci
 from benchmarks.bare_worker import loop_factory
 from benchmarks.debates import Case, Run, bench, stack
 from benchmarks.report import Figures
 
-PARTS = ("floors", "debates", "start", "memory", "client", "controller")
+PARTS = ("floors", "debates", "start", "memory", "client", "controller", "competition")
 LATENCY_S = 0.05
 
 
@@ -90,6 +91,11 @@ async def controller(quick: bool, figures: Figures) -> None:
     figures.controller = await asyncio.to_thread(maci.measure)
 
 
+async def competition(quick: bool, figures: Figures) -> None:
+    """The four stages, one competition and twenty at once."""
+    figures.competition = await teams.measure(quick)
+
+
 def main() -> int:
     """Run what was asked for; 0 unless something broke."""
     parser = argparse.ArgumentParser(
@@ -106,7 +112,7 @@ def main() -> int:
     print(report.machine_text(figures.machine), flush=True)
     run: dict[str, Any] = {
         "floors": floors, "debates": debates, "start": start, "memory": memory, "client": client,
-        "controller": controller,
+        "controller": controller, "competition": competition,
     }  # fmt: skip
     for part in given.parts or PARTS:
         print(f"... {part}", file=sys.stderr, flush=True)

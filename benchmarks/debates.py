@@ -140,23 +140,35 @@ class Bench:
 
     async def open(self, case: Case) -> str:
         """Open one session; its id."""
-        sid = secrets.token_hex(10)
-        request = OpenSession(
-            question=QUESTION, protocol=NAME, settings={"debaters": case.debaters, "rounds": case.rounds}, seed=1,
-            turn_timeout_s=600.0,
+        return await self._ask(
+            OpenSession(
+                question=QUESTION, protocol=NAME, settings={"debaters": case.debaters, "rounds": case.rounds}, seed=1,
+                turn_timeout_s=600.0,
+            )
         )  # fmt: skip
+
+    async def _ask(self, request: OpenSession) -> str:
+        sid = secrets.token_hex(10)
         self._closed[sid] = asyncio.get_running_loop().create_future()
         subject = subjects.inbox(CLIENT, OWNER, sid)
         await self._connection.store(subject, encode(request), msg_id=sid, timeout_s=_PATIENCE_S)
         return sid
 
-    async def session(self, case: Case) -> str:
-        """One session from its opening to its end; its id."""
-        sid = await self.open(case)
+    async def _end(self, sid: str) -> Result:
         async with asyncio.timeout(_PATIENCE_S):
             post = await self._closed[sid]
         del self._closed[sid]
-        result = decode(post.body, Result)
+        return decode(post.body, Result)
+
+    async def play(self, request: OpenSession) -> tuple[str, Result]:
+        """A session of any protocol from its opening to its end: its id and its result."""
+        sid = await self._ask(request)
+        return sid, await self._end(sid)
+
+    async def session(self, case: Case) -> str:
+        """One session from its opening to its end; its id."""
+        sid = await self.open(case)
+        result = await self._end(sid)
         if result.usage.turns != case.calls:
             raise RuntimeError(
                 f"session {sid} ended by {result.stop.reason} after {result.usage.turns} of {case.calls} turns"

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks import competition as teams
 from benchmarks import controller as maci
 from benchmarks import model_client
 from benchmarks.around import FirstTurn, Open
@@ -40,6 +41,7 @@ class Figures(msgspec.Struct, kw_only=True):
     open: Open | None = None
     client: list[model_client.Figure] = []
     controller: list[maci.Figure] = []
+    competition: list[teams.Figure] = []
     missing: dict[str, str] = {}
     """What could not be measured, and why."""
 
@@ -214,6 +216,7 @@ def text(f: Figures) -> str:
         ]
     lines += _client_lines(f)
     lines += ["", *maci.lines(f.controller)] if f.controller else []
+    lines += ["", *teams.lines(f.competition)] if f.competition else []
     lines += [f"not measured: {name}: {why}" for name, why in f.missing.items()]
     rows = targets(f)
     lines += ["", "targets"] if rows else []

@@ -12,6 +12,8 @@ from `bus.channels` (which group reads and writes which channel), so a team is a
 | agent | of its queue's role | take its queue's turns, speak in its own name, read its channels, announce itself |
 | operator | SYS | reload and monitor the server |
 
+A person who takes a seat is an agent of the seat's role, on a queue of its own (schemas.session.human_queue).
+
 The broker knows a group outside CORE as one account per user, `PANEL:panel_1`. The server checks what a user publishes
 on, but not where it wants the answer, and an answer enters the asker's account as if someone there had published it.
 In an account shared by two queues, a worker that names its colleague's pull subject as the place for its own turn
@@ -79,6 +81,7 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     kind: str
     account: str
     queue: str = ""
+    role: str = ""
     seed: str
     inbox_prefix: str
 
@@ -211,6 +214,7 @@ def mint(users: Iterable[User]) -> dict[str, Credentials]:
             kind=u.kind,
             account=u.account,
             queue=u.queue,
+            role=u.role,
             seed=nkeys.encode_seed(secrets.token_bytes(32), nkeys.PREFIX_BYTE_USER).decode(),
             inbox_prefix=u.inbox_prefix,
         )

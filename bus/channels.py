@@ -7,7 +7,7 @@ channel adds a row here; the server configuration and the builder of turns both 
 import msgspec
 
 from schemas.session import CancelSession, OpenSession, TimerDue
-from schemas.turn import Reply, Speak
+from schemas.turn import Reply, Sit, Speak
 
 CORE = "CORE"
 CLIENTS = "CLIENTS"
@@ -60,7 +60,7 @@ MAY_SUBMIT: dict[str, tuple[type, ...]] = {
     CLIENT: (OpenSession, CancelSession),
     OWNER: (CancelSession,),
     TIMER: (TimerDue,),
-    PUBLIC: (Reply, Speak),
+    PUBLIC: (Reply, Speak, Sit),
     TEAM_PRO: (Reply,),
     TEAM_CON: (Reply,),
     JUDGE_NOTES: (Reply,),

@@ -19,7 +19,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import msgspec
 import nats.errors
@@ -42,6 +41,7 @@ from bus.errors import (
     StoreError,
     Unreachable,
     WrongCredentials,
+    shown_address,
 )
 
 HEADROOM = 16 * 1024
@@ -92,15 +92,6 @@ class _Pending(msgspec.Struct, eq=False):
 _stored = msgspec.json.Decoder(_Stored)
 
 
-def _shown(url: str) -> str:
-    """The address without user and password."""
-    try:
-        parts = urlsplit(url if "//" in url else f"nats://{url}")
-        return f"{parts.scheme}://{parts.hostname}:{parts.port or 4222}"
-    except ValueError:
-        return "(not an address)"
-
-
 def _size(payload: bytes, headers: Headers | None) -> int:
     if not headers:
         return len(payload)
@@ -123,7 +114,7 @@ class Connection:
     """
 
     def __init__(self, url: str, credentials: Credentials, on_closed: Callable[[], None] | None) -> None:
-        self.url = _shown(url)
+        self.url = shown_address(url)
         self.credentials = credentials
         self.nc = Client()
         self.connected_at_ns = 0
@@ -174,6 +165,8 @@ class Connection:
     async def close(self) -> None:
         """End the connection; closing twice is fine. What is under way fails with `Closed`."""
         self._closing = True
+        if self._ending is not None:
+            await asyncio.wait((self._ending,))
         if not self.nc.is_closed:
             if self.nc.is_connected:
                 try:
@@ -182,6 +175,11 @@ class Connection:
                     _log.info("bus: closed without a last flush: %s", error)
             self._fail_all(lambda subject: Closed())
             await self._end()
+        transport: Any = self.nc._transport
+        if transport:  # the client is closed as soon as it begins to close, by itself too, and its socket later
+            transport.close()
+            with contextlib.suppress(OSError):
+                await transport.wait_closed()
 
     async def _end(self) -> None:
         if not self.nc.is_connected:

@@ -26,6 +26,8 @@
 No text ever holds a key.
 """
 
+from urllib.parse import urlsplit
+
 
 class BusError(Exception):
     """Base of what this package raises."""
@@ -186,3 +188,12 @@ class ServerFailed(EnvironmentFault):
         self.why = why
         self.log_tail = log_tail
         super().__init__(f"nats-server: {why}" + (f"\n{log_tail}" if log_tail else ""))
+
+
+def shown_address(url: str) -> str:
+    """The address without user and password."""
+    try:
+        parts = urlsplit(url if "//" in url else f"nats://{url}")
+        return f"{parts.scheme}://{parts.hostname}:{parts.port or 4222}"
+    except ValueError:
+        return "(not an address)"

@@ -10,7 +10,7 @@ import msgspec
 from coordinator.table import Inadmissible, Protocol
 from schemas import log
 from schemas.presence import Announcement
-from schemas.session import EVERYBODY, Document, OpenSession, Seat
+from schemas.session import EVERYBODY, Document, OpenSession, Seat, is_human
 from schemas.wire import SchemaError, decode, encode
 
 MAX_EVIDENCE_BYTES = 6_000_000
@@ -28,7 +28,9 @@ def admit(
         Unknown or bad settings, a role without a living worker, an unknown seat.
     """
     settings = build_settings(protocol, request.settings)
-    workers = tuple(sorted(workers, key=lambda w: (w.queue, w.instance)))
+    named = {s.queue for s in request.seats}
+    agents = (w for w in workers if w.queue in named or not is_human(w.queue))  # people take seats by themselves
+    workers = tuple(sorted(agents, key=lambda w: (w.queue, w.instance)))
     seats = tuple(_described(s, workers) for s in protocol.seat(request, settings, workers))
     _verify(request.documents)
     alive = {(role, w.queue) for w in workers if not w.draining for role in w.roles}

@@ -82,7 +82,7 @@ def build(
     groups: dict[tuple[str, int, str], list[tuple[int, log.Ask]]] = {}
     for index, ask in enumerate(commands):
         if isinstance(ask, log.Ask):
-            place = (seats[ask.seat].queue, ask.round, channel_of(seats[ask.seat], ask))
+            place = (queue_of(seats[ask.seat], ask), ask.round, channel_of(seats[ask.seat], ask))
             groups.setdefault(place, []).append((index, ask))
     sendings = []
     for (queue, round_, channel), asks in groups.items():
@@ -106,6 +106,11 @@ def build(
             )
             sendings.append(Sending(queue, turn_id(n, whole[0][0]), work))
     return sendings
+
+
+def queue_of(seat: Seat, ask: log.Ask) -> str:
+    """Whose turn it is: the person's who sits there, else that of the seat's own queue."""
+    return ask.queue or seat.queue
 
 
 def channel_of(seat: Seat, ask: log.Ask) -> str:

@@ -74,18 +74,23 @@ def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
 
 
 def check(protocol: Protocol, opened: log.Opened) -> None:
-    """Refuse a session whose budget does not hold one round.
+    """Refuse a session whose budget does not hold what it has at least: one round, or a whole competition.
 
     Raises
     ------
     Inadmissible
-        Names the limit and what one round may take.
+        Names the limit and what that may take.
     """
     short = estimate(protocol, opened).shortfall
     if short:
         field, _, figures = short.partition(":")
         limit, _, wants = figures.partition(", used or reserved 0, the next turns may take ")
-        raise Inadmissible(field, f"{field}:{limit}, one round may take {wants}")
+        raise Inadmissible(field, f"{field}:{limit}, {least_words(protocol.name)} may take {wants}")
+
+
+def least_words(protocol: str) -> str:
+    """What a session has at least, in words."""
+    return "the whole debate" if protocol == "competition" else "one round"
 
 
 def _reserved(planned: tuple[Planned, ...], seats: dict[str, Seat]) -> Reservation:

@@ -9,13 +9,12 @@ A failed step changes nothing, because state is replaced and never mutated. What
 the submission behind it is refused with that text.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
-from coordinator.budget import Ledger, Reservation, pays_for_tries, reservation, shortfall, total
+from coordinator.budget import Reservation, pays_for_tries, reservation, shortfall, total
 from coordinator.commands import AskSeat, Finish, Rephrase, SayOn, Stop, Wish
 from coordinator.table import (
     Answered,
@@ -30,10 +29,14 @@ from coordinator.table import (
     OpenTurn,
     Protocol,
     Role,
+    Session,
+    Sitter,
     Step,
+    Stopped,
     Table,
     Unaffordable,
     View,
+    digest,
     to,
 )
 from schemas import log
@@ -53,40 +56,10 @@ __all__ = [
 
 _ERROR_CHARS = 2_000
 """Of a fault, shown to the model that made it."""
+_WAIT_S = 86_400.0
+"""For a turn of a person who is waited for."""
 _MOST_DELIVERIES = 1_000
 """A worker reports how often it was handed a turn; above this it is not believed."""
-
-
-class Stopped(msgspec.Struct, frozen=True, kw_only=True):
-    """The stop decision, once it fell."""
-
-    reason: str
-    certificate: Json
-    converged: bool
-    transition: int
-
-
-class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a session remembers."""
-
-    sid: str
-    opened: log.Opened
-    settings: Any = None
-    """`opened.settings`, typed: decoded once, not hashed."""
-    question: str = ""
-    """What seats are shown in place of `opened.question`, once the protocol rephrased it; not hashed: a post has it."""
-    n: int
-    """Transitions taken."""
-    opened_ns: int
-    at_ns: int
-    turns: dict[str, OpenTurn] = {}
-    posts: tuple[Post, ...] = ()
-    ledger: Ledger = Ledger()
-    timer_ns: int | None = None
-    """When the armed timer fires; it may be earlier than what is due next, never later."""
-    stopped: Stopped | None = None
-    closed: bool = False
-    inner: Any = None
 
 
 Taken = tuple[Session, tuple[log.Command, ...]]
@@ -143,7 +116,7 @@ def _on_replied(draft: "_Draft", event: log.Replied) -> None:
     a = turn.ask
     if a.deadline_ns < draft.at_ns:
         raise Illegal(f"turn {event.turn}: its deadline passed {(draft.at_ns - a.deadline_ns) / 1e9:.3f} s ago")
-    if event.deliveries > 1 and not pays_for_tries(draft.seat(a.seat), draft.opened.budget):
+    if event.deliveries > 1 and not a.queue and not pays_for_tries(draft.seat(a.seat), draft.opened.budget):
         draft.lose(turn, min(event.deliveries, _MOST_DELIVERIES) - 1)
     body: Any = None
     error = event.error
@@ -167,11 +140,14 @@ def _on_timer(draft: "_Draft", event: log.TimerFired) -> None:
         draft.handle(draft.out_of_time())
         return
     for turn in [t for t in draft.turns.values() if t.ask.deadline_ns <= draft.at_ns]:
-        if draft.turns.pop(turn.id, None) is None:
-            continue  # withdrawn by what an earlier one led to
+        if turn.id not in draft.turns:
+            continue  # withdrawn by what an earlier one led to, or given back with it
+        if turn.ask.queue and draft.sitters[turn.ask.seat].then == "agent":
+            draft.give_back(turn.ask.seat)
+            continue
+        del draft.turns[turn.id]
         draft.lose(turn)
-        seconds = draft.opened.turn_timeout_s if turn.ask.window_s is None else turn.ask.window_s
-        draft.miss(turn, f"no reply within {seconds:g} s")
+        draft.miss(turn, f"no reply within {draft.seconds(turn.ask.seat, turn.ask.queue, turn.ask.window_s):g} s")
 
 
 def _on_redelivered(draft: "_Draft", event: log.Redelivered) -> None:
@@ -204,6 +180,21 @@ def _on_spoke(draft: "_Draft", event: log.Spoke) -> None:
     )
 
 
+def _on_sat(draft: "_Draft", event: log.Sat) -> None:
+    """Sitting down concerns turns asked from now on; leaving, also those that the person has."""
+    seat = event.seat
+    if seat not in (seats := [s.seat for s in draft.opened.seats]):
+        raise Illegal(f"there is no seat {seat}; seats are {', '.join(seats)}")
+    if event.left:
+        if seat not in draft.sitters:
+            raise Illegal(f"nobody sits on seat {seat}")
+        draft.give_back(seat)
+        return
+    if seat not in draft.sitters:
+        draft.say("control", "seat", 0, raw({"seat": seat, "human": True}))
+    draft.sitters[seat] = Sitter(queue=event.queue, seconds=event.seconds, then=event.then)
+
+
 _ON: dict[type, Callable[["_Draft", Any], None]] = {
     log.Opened: _on_opened,
     log.Replied: _on_replied,
@@ -211,6 +202,7 @@ _ON: dict[type, Callable[["_Draft", Any], None]] = {
     log.Redelivered: _on_redelivered,
     log.Cancelled: _on_cancelled,
     log.Spoke: _on_spoke,
+    log.Sat: _on_sat,
 }
 
 
@@ -230,6 +222,7 @@ class _Draft:
         self.timer_ns = session.timer_ns
         self.stopped = session.stopped
         self.closed = False
+        self.sitters = dict(session.sitters)
         self.commands: list[log.Command] = []
         self.asks: list[AskSeat] = []
 
@@ -244,6 +237,14 @@ class _Draft:
     def seat(self, seat: str) -> Seat:
         return next(s for s in self.opened.seats if s.seat == seat)
 
+    def queue(self, seat: str) -> str:
+        """Of the person who sits there; empty: nobody does."""
+        return self.sitters[seat].queue if seat in self.sitters else ""
+
+    def most(self, seat: str, caps: Caps, queue: str) -> Reservation:
+        """What a turn may use at most: a person's, nothing."""
+        return Reservation() if queue else reservation(self.seat(seat), caps)
+
     def end_ns(self) -> int | None:
         seconds = self.opened.budget.seconds
         return None if seconds is None else self.session.opened_ns + int(seconds * 1e9)
@@ -256,8 +257,9 @@ class _Draft:
         return Unaffordable(what=f"budget.seconds: limit {self.opened.budget.seconds:g} s", seconds=True)
 
     def reserved(self, final: bool) -> Reservation:
-        """What turns in flight may use, and, until the final turn is asked, what is held back for it."""
-        out = total(reservation(self.seat(t.ask.seat), t.ask.caps) for t in self.turns.values())
+        """What turns in flight may use, and, until the final turn is asked, what is held back for it: also where a
+        person is to answer it, who may leave."""
+        out = total(self.most(t.ask.seat, t.ask.caps, t.ask.queue) for t in self.turns.values())
         if final or self.stopped or any(t.ask.final for t in self.turns.values()):
             return out
         return out + total(reservation(self.seat(s), caps) for s, caps in self.protocol.final(self.view()))
@@ -271,7 +273,7 @@ class _Draft:
         budget = self.opened.budget
         if budget.tokens is None and budget.calls is None and budget.cost_usd is None:
             return None
-        more = total(reservation(self.seat(a.seat), a.caps) for a in self.asks)
+        more = total(self.most(a.seat, a.caps, self.queue(a.seat)) for a in self.asks)
         final = any(a.final for a in self.asks)
         what = shortfall(budget, self.ledger, self.reserved(final), more)
         return Unaffordable(what=what) if what else None
@@ -280,7 +282,7 @@ class _Draft:
         """Which limit these turns together would pass; empty if they fit."""
         if self.time_is_over():
             return self.out_of_time().what
-        more = total(reservation(self.seat(seat), caps) for seat, caps in turns)
+        more = total(self.most(seat, caps, self.queue(seat)) for seat, caps in turns)
         return shortfall(self.opened.budget, self.ledger, self.reserved(False), more)
 
     # -- doing
@@ -338,13 +340,36 @@ class _Draft:
         self.say("control", "stop", 0, raw(told))
 
     def withdraw(self) -> None:
+        """Turns asked in this step were never sent: they are forgotten, not lost."""
+        new = {self.name(i) for i in range(len(self.commands))}
         for turn in self.turns.values():
-            self.lose(turn)
+            if turn.id not in new:
+                self.lose(turn)
         self.turns.clear()
         self.asks.clear()
+        self.commands = [c for c in self.commands if not isinstance(c, log.Ask)]
 
     def lose(self, turn: OpenTurn, times: int = 1) -> None:
-        self.ledger = self.ledger.lose(reservation(self.seat(turn.ask.seat), turn.ask.caps), times)
+        if not turn.ask.queue:
+            self.ledger = self.ledger.lose(reservation(self.seat(turn.ask.seat), turn.ask.caps), times)
+
+    def give_back(self, seat: str) -> None:
+        """The seat is its agent's again, and so are the turns that the person has; those that the budget does not hold
+        are missed."""
+        del self.sitters[seat]
+        self.say("control", "seat", 0, raw({"seat": seat, "human": False}))
+        for turn in [t for t in self.turns.values() if t.ask.seat == seat and t.ask.queue]:
+            if self.turns.pop(turn.id, None) is None:
+                continue  # withdrawn by what an earlier one led to
+            a = msgspec.structs.replace(
+                turn.ask, queue="", attempt=1, error="", deadline_ns=self.deadline(seat, turn.ask.window_s)
+            )
+            mine = OpenTurn(id=turn.id, ask=a)
+            short = self.out_of_time().what if self.time_is_over() else self.no_more(mine)
+            if short:
+                self.miss(mine, f"nobody sits there any more, and the agent's turn does not fit: {short}", short)
+            else:
+                self.ask(a)
 
     def miss(self, turn: OpenTurn, why: str, short: str = "") -> None:
         a = turn.ask
@@ -357,20 +382,25 @@ class _Draft:
         short = (self.out_of_time().what if self.time_is_over() else self.no_more(turn)) if left else ""
         if left and not short:
             error = error[:_ERROR_CHARS]
-            deadline = self.deadline() if a.window_s is None else a.deadline_ns
-            self.commands.append(msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, deadline_ns=deadline))
+            late = self.deadline(a.seat) if a.queue or a.window_s is None else a.deadline_ns
+            self.ask(msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, deadline_ns=late))
         else:
             self.miss(turn, error, short)
 
     def no_more(self, turn: OpenTurn) -> str:
         """Which limit one more turn like this would pass; empty if it fits."""
         a = turn.ask
-        more = reservation(self.seat(a.seat), a.caps)
+        more = self.most(a.seat, a.caps, a.queue)
         return shortfall(self.opened.budget, self.ledger, self.reserved(a.final), more)
 
-    def deadline(self, window_s: float | None = None) -> int:
-        seconds = self.opened.turn_timeout_s if window_s is None else min(window_s, self.opened.turn_timeout_s)
-        at = self.at_ns + int(seconds * 1e9)
+    def seconds(self, seat: str, queue: str, window_s: float | None) -> float:
+        """For a turn: a person's own, else the session's, or the window where that is shorter."""
+        if queue:
+            return _WAIT_S if self.sitters[seat].then == "wait" else self.sitters[seat].seconds
+        return min(self.opened.turn_timeout_s if window_s is None else window_s, self.opened.turn_timeout_s)
+
+    def deadline(self, seat: str, window_s: float | None = None) -> int:
+        at = self.at_ns + int(self.seconds(seat, self.queue(seat), window_s) * 1e9)
         end = self.end_ns()
         return at if end is None else min(at, end)
 
@@ -395,19 +425,24 @@ class _Draft:
         self.say("control", "closed", 0, raw(result))
         self.commands.append(log.Close(status=row.status, reason=row.reason))
 
+    def name(self, index: int) -> str:
+        """A turn's identity: the place of its command."""
+        return f"{self.session.n}-{index}"
+
+    def ask(self, a: log.Ask) -> None:
+        turn = OpenTurn(id=self.name(len(self.commands)), ask=a)
+        self.turns[turn.id] = turn
+        self.commands.append(a)
+
     def done(self) -> Taken:
         for a in self.asks:
-            self.commands.append(
+            self.ask(
                 log.Ask(
                     seat=a.seat, kind=a.kind, round=a.round, brief=a.brief, sees=a.sees, own=a.own, caps=a.caps,
-                    deadline_ns=self.deadline(a.window_s), stream=a.stream, final=a.final, channel=a.channel,
-                    window_s=a.window_s,
+                    deadline_ns=self.deadline(a.seat, a.window_s), stream=a.stream, final=a.final, channel=a.channel,
+                    window_s=a.window_s, queue=self.queue(a.seat),
                 )
             )  # fmt: skip
-        for i, command in enumerate(self.commands):
-            if isinstance(command, log.Ask):
-                turn = OpenTurn(id=f"{self.session.n}-{i}", ask=command)
-                self.turns[turn.id] = turn
         if self.closed != (self.inner.phase == self.protocol.done) or self.closed == bool(self.turns):
             raise BrokenTable(f"phase {self.inner.phase}, closed: {self.closed}, turns out: {len(self.turns)}")
         self.arm()
@@ -415,7 +450,7 @@ class _Draft:
             sid=self.session.sid, opened=self.opened, settings=self.session.settings, question=self.question,
             n=self.session.n + 1, opened_ns=self.session.opened_ns, at_ns=self.at_ns, turns=self.turns,
             posts=tuple(self.posts), ledger=self.ledger, timer_ns=self.timer_ns, stopped=self.stopped,
-            closed=self.closed, inner=self.inner,
+            closed=self.closed, inner=self.inner, sitters=self.sitters,
         )  # fmt: skip
         return session, tuple(self.commands)
 
@@ -434,24 +469,6 @@ class _Draft:
 
 
 # ---------------------------------------------------------------- the chain
-
-
-def digest(
-    before: str, session: Session, event: log.Event, at_ns: int, cause: str, commands: tuple[log.Command, ...]
-) -> str:
-    """Chains a transition to the one before: event, cause, commands, and the state after (128 bits, hex).
-
-    Posts, asks and the opening are not hashed again: the commands and the first event of the chain hold them. `before`
-    is empty for the first transition, whose chain begins with the session's id."""
-    h = hashlib.blake2b((before or session.sid).encode(), digest_size=16)
-    h.update(encode([event, at_ns, cause, commands]))
-    h.update(
-        encode(
-            [session.n, session.at_ns, list(session.turns), session.ledger, session.timer_ns, session.stopped,
-             session.closed, session.inner, len(session.posts)]
-        )
-    )  # fmt: skip
-    return h.hexdigest()
 
 
 def record_opening(

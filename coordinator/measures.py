@@ -52,7 +52,7 @@ def _reply(metrics: Metrics, before: Session, after: Session, entry: log.Entry, 
     else:
         outcome = "missed"
     metrics.turns.labels(role=_role(metrics, before, ask.seat), outcome=outcome).inc()
-    if before.opened.budget.seconds is None:  # else the deadline may be that of the budget
+    if before.opened.budget.seconds is None and not ask.queue:  # else the deadline may be that of the budget
         asked_ns = ask.deadline_ns - int(before.opened.turn_timeout_s * 1e9)
         metrics.turn_overhead_seconds.observe(max(0.0, (entry.at_ns - asked_ns) / 1e9 - event.model_s))
     usage = event.usage

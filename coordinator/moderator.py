@@ -35,13 +35,15 @@ from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
 from schemas.presence import Announcement
-from schemas.session import SESSION_ID
-from schemas.turn import Answer, Check, Checked, Reply, Say, Speak
+from schemas.session import SESSION_ID, human_queue
+from schemas.turn import Answer, Check, Checked, Reply, Say, Sit, Speak
 from schemas.wire import SchemaError, compact, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 _PER_AUTHOR = 512
 _ALL = 8_192
+_ANNOUNCED_S = 1.5
+"""So long a person who sits down may still be unheard here."""
 
 
 class Moderator:
@@ -226,6 +228,8 @@ class Moderator:
         with logs.session(sid), tracing.process("say", msg.subject, headers=msg.headers, session=sid):
             if isinstance(message, Reply):
                 taken = await self._reply(channel, author, sid, message)
+            elif isinstance(message, Sit):
+                taken = await self._sit(author, sid, message)
             else:
                 taken = await self._speak(channel, author, sid, message)
         verdict = "accepted" if taken.accepted else "refused"
@@ -254,8 +258,9 @@ class Moderator:
         open_turn = held.session.turns.get(turn)
         if open_turn is not None:
             seat = next(s for s in held.session.opened.seats if s.seat == open_turn.ask.seat)
-            if seat.queue != author:
-                return f"turn {turn} belongs to queue {seat.queue}, not to {author}"
+            queue = briefing.queue_of(seat, open_turn.ask)
+            if queue != author:
+                return f"turn {turn} belongs to queue {queue}, not to {author}"
             wanted = briefing.channel_of(seat, open_turn.ask)
             if channel != wanted:
                 return f"turn {turn} is answered on channel {wanted}, not on {channel}"
@@ -266,6 +271,34 @@ class Moderator:
             author=author, channel=channel, window=speak.window, kind=speak.kind, body=compact(speak.body)
         )
         return await self.sessions.take(sid, f"say:{author}:{speak.window}", event)
+
+    async def _sit(self, author: str, sid: str, sit: Sit) -> Taken:
+        """A person sits down, or leaves, in the one name that the seat's person has, and in the seat's role: whoever
+        opened the session chose its seats' names, and the broker vouches for roles."""
+        queue = human_queue(sit.seat)
+        if author != queue:
+            return Taken(False, why=f"seat {sit.seat} is for {queue} to take, not for {author}")
+        held = await self.sessions.look(sid)
+        if held.session is None:
+            held = await self.sessions.look(sid, fresh=True)
+        opened = held.session.opened if held.session is not None else None
+        role = next((s.role for s in opened.seats if s.seat == sit.seat), "") if opened else ""
+        roles = await self._roles_of(queue) if role else set()
+        if role and role not in roles:
+            there = f"{queue} is here as {', '.join(sorted(roles))}" if roles else f"{queue} is not here"
+            return Taken(False, why=f"seat {sit.seat} is a {role}'s in session {sid}, and {there}")
+        event = log.Sat(seat=sit.seat, queue=queue, seconds=sit.seconds, then=sit.then, left=sit.leave)
+        return await self.sessions.take(sid, f"sit:{author}:{sit.id}", event)
+
+    async def _roles_of(self, queue: str) -> set[str]:
+        """As what workers of a queue have announced themselves; waits a moment for the first."""
+        until = time.monotonic() + _ANNOUNCED_S
+        while True:
+            roles = {r for a in self.presence.alive() if a.queue == queue for r in a.roles}
+            left = until - time.monotonic()
+            if roles or left <= 0:
+                return roles
+            await self.presence.change(left)
 
     async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Checked:
         check = decode(msg.data, Check)
@@ -294,8 +327,9 @@ class Moderator:
         first = check.deliveries <= 1 and check.decided_ns > self._connection.connected_at_ns
         if not check.attempt or first or cause in held.causes:
             return ""
-        seat = next(s for s in session.opened.seats if s.seat == session.turns[check.turn].ask.seat)
-        if not pays_for_tries(seat, session.opened.budget):
+        ask = session.turns[check.turn].ask
+        seat = next(s for s in session.opened.seats if s.seat == ask.seat)
+        if ask.queue or not pays_for_tries(seat, session.opened.budget):
             return ""
         return (await self.sessions.take(sid, cause, log.Redelivered(turn=check.turn))).why
 

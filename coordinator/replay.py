@@ -151,7 +151,8 @@ def _parting(n: int, mine: Session, theirs: Session, my_commands: Commands, thei
     this, recorded = _words(my_commands), _words(their_commands)
     where = _where(their_commands)
     if this == recorded:
-        how = f"{where}both runs {_listed(this, ())}, but do not show or say the same"
+        unlike = _words(_unlike(my_commands, their_commands))
+        how = f"{where}both runs take the same steps, but do not show or say the same: {_listed(unlike, ())}"
     else:
         how = f"{where}recorded run {_listed(recorded, this)}, this one {_listed(this, recorded)}"
     if mine.closed:
@@ -162,6 +163,15 @@ def _parting(n: int, mine: Session, theirs: Session, my_commands: Commands, thei
     return Parting(
         n=n, how=how, recorded=recorded, this=this, stop=_reason(mine), result=_result(mine), carried=n + 1
     )  # fmt: skip
+
+
+def _unlike(mine: Commands, theirs: Commands) -> Commands:
+    """Commands of the one run that are not the other's in the same place; all, where one has more."""
+    seen = [c for c in mine if _course((c,))]
+    other = [c for c in theirs if _course((c,))]
+    if len(seen) != len(other):
+        return mine
+    return tuple(a for a, b in zip(seen, other, strict=True) if _course((a,)) != _course((b,)))
 
 
 def _where(commands: Commands) -> str:
@@ -197,7 +207,7 @@ def _words(commands: Commands) -> tuple[str, ...]:
 
 def _listed(words: tuple[str, ...], other: tuple[str, ...]) -> str:
     own = [w for w in words if w not in other] or list(words)
-    return " and ".join(own) or "does nothing"
+    return " and ".join([*([", ".join(own[:-1])] if own[1:] else []), *own[-1:]]) or "does nothing"
 
 
 def _reason(session: Session) -> str | None:

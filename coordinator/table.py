@@ -3,6 +3,7 @@
 A protocol is data and pure functions: phase x event -> handler and the phases that it may lead to. A pair that is
 absent is illegal. The machine (coordinator.machine) runs it; the diagrams are drawn from it."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,7 +18,7 @@ from schemas.post import Post
 from schemas.presence import Announcement
 from schemas.session import OpenSession, Seat
 from schemas.turn import Caps
-from schemas.wire import Json
+from schemas.wire import Json, encode
 
 
 class MachineError(Exception):
@@ -100,6 +101,68 @@ class OpenTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     ask: log.Ask
+
+
+class Sitter(msgspec.Struct, frozen=True, kw_only=True):
+    """A person in a seat."""
+
+    queue: str
+    seconds: float
+    """For each turn."""
+    then: str
+    """agent | miss | wait (schemas.turn.Sit)."""
+
+
+class Stopped(msgspec.Struct, frozen=True, kw_only=True):
+    """The stop decision, once it fell."""
+
+    reason: str
+    certificate: Json
+    converged: bool
+    transition: int
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a session remembers."""
+
+    sid: str
+    opened: log.Opened
+    settings: Any = None
+    """`opened.settings`, typed: decoded once, not hashed."""
+    question: str = ""
+    """What seats are shown in place of `opened.question`, once the protocol rephrased it; not hashed: a post has it."""
+    n: int
+    """Transitions taken."""
+    opened_ns: int
+    at_ns: int
+    turns: dict[str, OpenTurn] = {}
+    posts: tuple[Post, ...] = ()
+    ledger: Ledger = Ledger()
+    timer_ns: int | None = None
+    """When the armed timer fires; it may be earlier than what is due next, never later."""
+    stopped: Stopped | None = None
+    closed: bool = False
+    inner: Any = None
+    sitters: dict[str, Sitter] = {}
+    """People in seats, by seat."""
+
+
+def digest(
+    before: str, session: Session, event: log.Event, at_ns: int, cause: str, commands: tuple[log.Command, ...]
+) -> str:
+    """Chains a transition to the one before: event, cause, commands, and the state after (128 bits, hex).
+
+    Posts, asks and the opening are not hashed again: the commands and the first event of the chain hold them. `before`
+    is empty for the first transition, whose chain begins with the session's id."""
+    h = hashlib.blake2b((before or session.sid).encode(), digest_size=16)
+    h.update(encode([event, at_ns, cause, commands]))
+    h.update(
+        encode(
+            [session.n, session.at_ns, list(session.turns), session.ledger, session.timer_ns, session.stopped,
+             session.closed, session.inner, len(session.posts), session.sitters]
+        )
+    )  # fmt: skip
+    return h.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from bus.channels import CLIENTS, may_read
 from bus.errors import BusError
 from bus.posts import CLOSED
 from coordinator.estimate import Estimate
-from parley import competition_story, estimating, panel, reaching, transcript
+from parley import competition_story, estimating, panel, reaching
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request, whole_settings
 from parley.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.interrupts import Interrupts
@@ -103,8 +104,14 @@ def check_settings(settings: Settings) -> None:
 def stack_of(settings: Settings) -> Stack:
     """The embedded stack that the settings describe."""
     section = settings.stack
+    rows = panel.rows(settings)
+    humans = {}
+    if section.humans:
+        from parley import sitting  # a worker of its own, which few commands need
+
+        humans = sitting.people(section.humans, panel.roles(settings, rows))
     return Stack(
-        agents=panel.rows(settings), moderators=section.moderators, ack_wait_s=section.ack_wait_s,
+        agents=rows, humans=humans, moderators=section.moderators, ack_wait_s=section.ack_wait_s,
         log_max_age_s=settings.retention.log_days * 86_400,
     )  # fmt: skip
 
@@ -239,6 +246,7 @@ async def _ask(
             await _tell_earlier(parley, sid, view, settings)
         view.rules(competition_story.rules(opening.protocol, opening.settings))
         view.opened(sid, opening.protocol, opening.question, opening.continues)
+        _tell_seats(parley, sid, view, settings)
         return await _follow(parley, sid, view, choice, everything=everything)
     except OSError as error:
         if not isinstance(error, TimeoutError):
@@ -292,6 +300,16 @@ async def _tell_earlier(parley: Parley, sid: str, view: View, settings: Settings
         text = earlier_words(await open_sessions(parley.client, sid), where(settings))
         if text:
             view.note(text)
+
+
+def _tell_seats(parley: Parley, sid: str, view: View, settings: Settings) -> None:
+    """How people take the seats that are for them."""
+    if settings.stack.humans:
+        from parley import sitting
+
+        state = str(parley.lease.state) if parley.lease is not None else ""
+        for seat in settings.stack.humans:
+            view.note(f"to sit on {seat}: {sitting.how(sid, seat, settings, state=state)}")
 
 
 async def open_sessions(client: "Client", but: str = "") -> list[str]:
@@ -381,6 +399,8 @@ def _check_everything(parley: Parley, everything: bool) -> None:
 
 async def _show(session: Session, view: View, client: "Client", *, everything: bool) -> Result:
     closed: Post | None = None
+    turns = Turns(may_see=lambda channel: everything or may_read(CLIENTS, channel))
+    view.knows(turns)
     posts = session.posts(on_live=view.live)
     if everything:
         from parley import fetching
@@ -389,21 +409,19 @@ async def _show(session: Session, view: View, client: "Client", *, everything: b
     else:
         ordered = in_order(posts)
     async for post in ordered:
-        if client.owner and (transcript.missing(post) or post.kind == CLOSED):
-            await _tell_missed(client, session.sid, view, post)
+        if client.owner and post.transition >= turns.read and (view.tells or post.kind == CLOSED):
+            await _catch_up(turns, client, session.sid)
         view.post(post)
         closed = post
     assert closed is not None, "a session's posts end with its closing"
     return msgspec.json.decode(closed.body, type=Result)
 
 
-async def _tell_missed(client: "Client", sid: str, view: View, post: Post) -> None:
-    """Why seats are missing stands in the log, which owners may read."""
-    if post.kind == CLOSED and not any(r.get("missing") for r in msgspec.json.decode(post.body, type=Result).rounds):
-        return
+async def _catch_up(turns: Turns, client: "Client", sid: str) -> None:
+    """What becomes of turns stands in the log, which owners may read."""
     with contextlib.suppress(ParleyError, BusError, SchemaError):
-        entries = [decode(text.encode(), log.Entry) for text in await client.log(sid)]
-        view.missed(Turns(entries).why)
+        for text in await client.log(sid, turns.read):
+            turns.take(decode(text.encode(), log.Entry))
 
 
 async def _watch_log(parley: Parley, sid: str, view: View) -> None:

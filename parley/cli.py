@@ -13,6 +13,7 @@ from parley.options import (
     Creds,
     Everything,
     Host,
+    Humans,
     Json,
     Level,
     LogMaxAge,
@@ -23,6 +24,7 @@ from parley.options import (
     Protocol,
     Rules,
     Sets,
+    Sid,
     State,
     Subject,
 )  # fmt: skip
@@ -96,6 +98,7 @@ def ask(
         list[str] | None, typer.Option("--style", metavar="SEAT=NAME", help="A debater's personality; repeatable.")
     ] = None,
     personalities: Annotated[Path | None, typer.Option(help="A file of personalities of your own.")] = None,
+    humans: Humans = None,
     everything: Everything = False,
     budget_tokens: Annotated[int | None, typer.Option(help="Tokens, input and output together.")] = None,
     budget_calls: Annotated[int | None, typer.Option(help="Model calls.")] = None,
@@ -138,18 +141,20 @@ def ask(
             "protocol": protocol, "turn_timeout_s": turn_timeout, "seed": seed, "state": state, "nats__url": nats,
             "nats__creds": creds, "budget__tokens": budget_tokens, "budget__calls": budget_calls,
             "budget__cost_usd": budget_usd, "budget__seconds": budget_seconds, "panel_file": panel_file,
+            "stack__humans": humans,
         }  # fmt: skip
         from parley import asking, commands
+        from parley import given as options_of
         from parley import outcomes as outcomes_of
 
-        text, stances, folder = commands.motion(question, topic, topics)
+        text, stances, folder = options_of.motion(question, topic, topics)
         own = {
             "threshold": threshold, "max_rounds": max_rounds, "panel": panel, "debaters": debaters,
             "outcomes": outcomes_of.read(outcomes) if outcomes is not None else None, "ordered": ordered or None,
             "close_the_loop": close_the_loop or None, "format": format_, "stances": stances or None,
-            "styles": commands.styles(styles), "personalities": str(personalities) if personalities else None,
+            "styles": options_of.styles(styles), "personalities": str(personalities) if personalities else None,
         }  # fmt: skip
-        settings = commands.with_protocol_settings(config, sets, given, own)
+        settings = options_of.with_protocol_settings(config, sets, given, own)
         if dry_run:
             commands.dry_run(settings, text, evidence or folder, json=json)
             return
@@ -174,6 +179,7 @@ def up(
     clients: Annotated[
         list[str] | None, typer.Option("--client", help="Further client credentials by name; repeatable.")
     ] = None,
+    humans: Humans = None,
     log_max_age: LogMaxAge = None,
     json: Json = False,
     state: State = None,
@@ -191,11 +197,45 @@ def up(
         settings = options.settings(
             config, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
             consensus__panel=panel, maci__debaters=debaters, competition__format=format_,
-            stack__moderators=moderators, stack__copies=copies,
+            stack__moderators=moderators, stack__copies=copies, stack__humans=humans,
         )  # fmt: skip
         from parley import commands
+        from parley import given as options_of
 
+        options_of.own_options(settings, {"panel": panel, "debaters": debaters, "format": format_})
         code = commands.up(settings, clients=tuple(clients or ("client",)), json=json)
+    raise typer.Exit(code)
+
+
+@app.command()
+def sit(
+    session: Sid,
+    seat: Annotated[str, typer.Argument(metavar="SEAT", help="Which seat: pro_2, panelist_1.")],
+    seconds: Annotated[float, typer.Option(help="For each of your turns; 1 to 86,400.")] = 300.0,
+    then: Annotated[
+        str, typer.Option(metavar="agent|miss|wait", help="When they are over: who goes on, or a day for each turn.")
+    ] = "agent",
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Take a seat of a running session: its turns come to this terminal, with the clock running.
+
+    Ctrl-C gives the seat back to its agent. Exit status: 0 the session is over or you left, 3 your time was over and
+    the agent has the seat again.
+
+    \b
+    Examples:
+      parley sit 1f2e3d4c5b6a79880716 pro_2
+      parley sit 1f2e3d4c5b6a79880716 pro_2 --seconds 600 --then wait
+      parley sit 1f2e3d4c5b6a79880716 pro_2 --nats nats://bus:4222 --creds pro_2_human.json
+    """
+    with options.errors():
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley import sitting
+
+        code = sitting.sit(settings, session, seat, seconds=seconds, then=then)
     raise typer.Exit(code)
 
 
@@ -318,6 +358,7 @@ def explain(
 @app.command()
 def signals(
     file: Annotated[str, typer.Argument(metavar="FILE", help="JSON of outcomes and rounds; - reads standard input.")],
+    json: Json = False,
 ) -> None:
     """MACI's signals, dials and stop over a recorded debate, as one JSON document; no model is asked.
 
@@ -333,7 +374,7 @@ def signals(
                   {"beliefs": {"u": [0.5, 0.5], "v": [0.2, 0.8]}, "q": 0.7,
                    "evidence": {"u": ["e1", "e2"], "v": ["e2"]}, "crit": {"u": 0.8, "v": 0.7}}]}
     """
-    with options.errors():
+    with options.errors(json):
         from parley import signals_file
 
         options.print_json(signals_file.read(file))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from parley import options
-from parley.options import Json
+from parley.options import Humans, Json
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The bus: its configuration, attacks, revoking.")
 
@@ -27,6 +27,7 @@ def bus_config(
     clients: Annotated[
         list[str] | None, typer.Option("--client", help="Client credentials by name; repeatable.")
     ] = None,
+    humans: Humans = None,
     host: Annotated[str, typer.Option(help="Where the server listens.")] = "0.0.0.0",
     port: Annotated[int, typer.Option(help="On which port.", min=1, max=65_535)] = 4222,
     store: Annotated[
@@ -54,6 +55,7 @@ def bus_config(
             audience=audience,
             moderators=moderators,
             clients=tuple(clients or ("client",)),
+            humans=tuple(humans or ()),
             host=host,
             port=port,
             store=store,

@@ -26,6 +26,7 @@ from parley.stack import OTHER, OWNER, Lease, Order, Running, default_state, rem
 from parley.view import choose
 from schemas.post import SessionRow
 from schemas.result import Result
+from schemas.session import human_queue, is_human
 
 if TYPE_CHECKING:
     from parley.doctor import Report
@@ -207,53 +208,6 @@ def confirm(question: str, *, json: bool) -> None:
         raise BadInput("--yes", "not confirmed; nothing was done")
 
 
-def with_protocol_settings(
-    config: Path | None, sets: list[str] | None, given: Mapping[str, Any], own: Mapping[str, Any]
-) -> Settings:
-    """Settings where `own` (threshold, rounds, panel) belong to whichever protocol all layers and the panel file name.
-
-    Raises
-    ------
-    BadInput
-        As parley.settings.load; a setting that the protocol does not have.
-    """
-    from parley import options
-
-    if not any(value is not None for value in own.values()):
-        return options.settings(config, sets, **given)
-    name = panel_file.protocol_of(options.settings(config, sets, **given))
-    return options.settings(config, sets, **given, **{f"{name}__{key}": value for key, value in own.items()})
-
-
-def motion(question: str | None, topic: str | None, topics: Path | None) -> tuple[str, dict[str, str], Path | None]:
-    """The question, the teams' stances and the evidence folder that a question or a topic gives.
-
-    Raises
-    ------
-    BadInput
-        Neither, or both; as parley.formats.topic.
-    """
-    from parley import formats, options
-
-    if topic is None and topics is None:
-        if question is None:
-            raise BadInput("question", "nothing was asked: give a question, - to read it, or a --topic")
-        return options.read_question() if question == "-" else question, {}, None
-    if question is not None:
-        raise BadInput("topic", "a topic has its motion, and a question is given beside it; leave one out")
-    found, folder = formats.topic(topic or "", topics)
-    return found.motion, {str(team): text for team, text in found.stances.items()}, folder
-
-
-def styles(given: list[str] | None) -> dict[str, str] | None:
-    """Seat -> style, of pairs such as `pro_1=logical`; None for none. Raises BadInput."""
-    if not given:
-        return None
-    from parley import formats
-
-    return formats.styles(given)
-
-
 def dry_run(settings: Settings, question: str, evidence: Path | None, *, json: bool) -> None:
     """Print what a session may come to. Raises BadInput where it could not be opened or does not fit one round."""
     from parley import estimating, options
@@ -294,7 +248,7 @@ def up(settings: Settings, *, clients: tuple[str, ...], json: bool) -> int:
     order = Order(stack=stack, state=str(state.resolve()), permanent=True)
 
     def on_ready(running: Running) -> None:
-        print(_addresses(running, state, json=json), flush=True)
+        print(_addresses(running, state, panel_file.protocol_of(settings), json=json), flush=True)
         if before:
             _tell_earlier(running, asking.where(settings))
 
@@ -319,13 +273,16 @@ def _tell_earlier(running: Running, options: str) -> None:
     asking.run(main())
 
 
-def _addresses(running: Running, state: Path, *, json: bool) -> str:
+def _addresses(running: Running, state: Path, protocol: str, *, json: bool) -> str:
     if json:
         return msgspec.json.encode(running).decode()
     lines = [f"bus          {running.url}", f"state        {state}"]
     lines += [f"credentials  {user:12} {path}" for user, path in running.credentials.items()]
     lines += [f"service      {name:16} pid {s.pid}  {s.metrics}" for name, s in running.services.items()]
-    lines.append(f'ask          parley ask --nats {running.url} --creds {running.credentials["owner"]} "..."')
+    seats = [user.removesuffix(human_queue("")) for user in running.credentials if is_human(user)]
+    lines += [f"sit          parley sit SESSION {seat} --state {state}" for seat in seats]
+    bus = f"--nats {running.url} --creds {running.credentials[OWNER]}"
+    lines.append(f'ask          parley ask --protocol {protocol} {bus} "..."')
     return "\n".join(lines)
 
 
@@ -400,6 +357,7 @@ def bus_config(
     audience: int,
     moderators: int,
     clients: tuple[str, ...],
+    humans: tuple[str, ...] = (),
     host: str,
     port: int,
     store: str,
@@ -416,6 +374,10 @@ def bus_config(
     competition = rows_of("competition", seats=seats)
     rows = (*panel(size), *rows_of("critic"), *rows_of("maci", debaters), *competition)
     queues = {row.queue: _role(row.queue) for row in rows}
+    if humans:
+        from parley import sitting
+
+        queues |= sitting.people(humans, dict(queues))
     names = tuple(f"moderator-{i}" for i in range(1, moderators + 1))
     try:
         users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",))

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from coordinator.admission import admit
-from coordinator.estimate import Amount, Estimate, SeatEstimate, estimate
+from coordinator.estimate import Amount, Estimate, SeatEstimate, estimate, least_words
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
 from parley.errors import BadInput
@@ -36,11 +36,7 @@ def refuse(found: Estimate) -> None:
         field = found.shortfall.partition(":")[0]
         name = field.partition(".")[2]
         limit, wants = getattr(found.budget, name), getattr(found.least, name)
-        raise BadInput(field, f"limit {limit:g}, {_least(found)} may take {wants:g}; nothing was started")
-
-
-def _least(found: Estimate) -> str:
-    return "the whole debate" if found.protocol == "competition" else "one round"
+        raise BadInput(field, f"limit {limit:g}, {least_words(found.protocol)} may take {wants:g}; nothing was started")
 
 
 def costs(found: Estimate) -> bool:
@@ -64,7 +60,7 @@ def words(found: Estimate) -> Iterator[str]:
         yield f"  at most, {found.rounds} round{'s' if found.rounds > 1 else ''}:    {_amount(found.most)}"
     yield f"  budget:               {_budget(found.budget)}"
     if found.shortfall:
-        yield f"  The budget does not hold {_least(found)}: {found.shortfall}"
+        yield f"  The budget does not hold {least_words(found.protocol)}: {found.shortfall}"
     unpriced = [s.seat for s in found.seats if s.metered and not s.usd_per_million_input + s.usd_per_million_output]
     if unpriced:
         yield f"  Counted as free, since no price is known (or none is taken): {', '.join(map(line, unpriced))}"

@@ -70,6 +70,7 @@ def words(record: Record) -> Iterator[str]:
     if result is None:
         yield f"It is still open after {found['transitions']} transitions."
         yield from _maci(record)
+        yield from map(_failure, found["failures"])
         return
     yield f"It ended with status {line(result.status)}: {transcript.stop_words(result)}."
     yield f"Converged: {'yes' if result.stop.converged else 'no'}."
@@ -77,9 +78,7 @@ def words(record: Record) -> Iterator[str]:
     yield from _maci(record)
     for r in found["rounds"] if result.protocol != "maci" else ():
         yield from _told(r, record)
-    for failure in found["failures"]:
-        who = f"{failure['seat']}, round {failure['round']}: " if "seat" in failure else ""
-        yield f"Transition {failure['transition']}: {line(who)} {line(str(failure['why']), 300)}."
+    yield from map(_failure, found["failures"])
     story = competition_story.fold(records.seen(record).story(), records.posts_of(record))
     answer = transcript.answer_of(result, story)
     kind = "Verdict" if transcript_competition.is_outcome(result.outcome) else "Answer"
@@ -94,7 +93,18 @@ def words(record: Record) -> Iterator[str]:
     yield f"Used: {transcript.usage_words(result)}."
     for seat, used in result.usage.by_seat.items():
         tokens = used.input_tokens + used.output_tokens
-        yield f"  {line(seat)}: {used.turns} turns, {used.calls} calls, {tokens:,} tokens, {used.cost_usd:.4f} USD"
+        turns, calls = transcript.count(used.turns, "turn"), transcript.count(used.calls, "call")
+        yield f"  {line(seat)}: {turns}, {calls}, {tokens:,} tokens, {used.cost_usd:.4f} USD"
+
+
+def _failure(found: dict[str, Any]) -> str:
+    """One attempt at a turn that was no good."""
+    who = ""
+    if "seat" in found:
+        attempt = f", attempt {found['attempt']}" if found["attempt"] > 1 or not found["last"] else ""
+        end = ", nothing came of it" if found["last"] else ""
+        who = f"{line(found['seat'])}, round {found['round']} ({line(found['kind'])}{attempt}{end}): "
+    return f"Transition {found['transition']}: {who}{line(str(found['why']), 300).rstrip('.')}."
 
 
 def _certificate(result: Result) -> Iterator[str]:

@@ -117,16 +117,24 @@ def top(belief: Belief | Mapping[str, float], most: int, answer: str = "") -> li
 
 
 def why_refused(ruled: Ruled) -> str:
-    """Which gate, with the value and the threshold; empty for what was admitted."""
+    """Which gate, with the value and the threshold, or what nobody found out; empty for what was admitted."""
     if ruled.admitted:
         return ""
-    gates = (("q", ruled.q, ruled.tau_q), ("CRIT", ruled.crit, ruled.tau_crit))
-    return " and ".join(f"{n} {short(v, at)}" for n, v, at in gates if v < at) or "it was not judged"
+    told = tuple(_gates(ruled))
+    return " and ".join([words for words, below in told if below] or [words for words, _ in told])
 
 
 def passed(ruled: Ruled) -> str:
     """Both values beside their thresholds."""
-    return f"q {short(ruled.q, ruled.tau_q)}, CRIT {short(ruled.crit, ruled.tau_crit)}"
+    return ", ".join(words for words, _ in _gates(ruled))
+
+
+def _gates(ruled: Ruled) -> Iterable[tuple[str, bool]]:
+    """Of each gate: the value beside its threshold, and whether it is not reached. One that is off stands at 0."""
+    for name, value, at, unknown in (
+        ("q", ruled.q, ruled.tau_q, "evidence not measured"), ("CRIT", ruled.crit, ruled.tau_crit, "not judged"),
+    ):  # fmt: skip
+        yield (unknown, at > 0) if value is None else (f"{name} {short(value, at)}", value < at)
 
 
 def short(value: float, threshold: float) -> str:

@@ -31,6 +31,9 @@ Rules = Annotated[
 Everything = Annotated[
     bool, typer.Option("--all", help="Also the teams' own channels and the judge's notes (owners only).")
 ]
+Humans = Annotated[
+    list[str] | None, typer.Option("--human", metavar="SEAT", help="A seat that a person may take; repeatable.")
+]
 Protocol = Annotated[str | None, typer.Option(help="How they argue (default: consensus).")]
 LogMaxAge = Annotated[
     float | None, typer.Option("--log-max-age", help="Days that sessions are kept; 0 for ever (default: 90).")

@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from parley.errors import BadInput
+from parley.text import clean
 
 MAX_BYTES = 1_000_000
 _FIELD = "outcomes"
@@ -11,21 +13,23 @@ _FIELD = "outcomes"
 
 def read(given: str) -> list[str]:
     """The lines of a file that is there (or the texts of its JSON array; empty lines and those that begin with `#` are
-    passed over), else what stands between commas.
+    passed over), else what stands between commas, or a JSON array itself.
 
     Raises
     ------
     BadInput
-        A file that cannot be read or holds fewer than two; one word that is no file. Whether two are the same is for
-        the protocol to say.
+        A file that cannot be read or holds fewer than two; one word that is no file; a name with characters that cannot
+        be shown. Whether two are the same is for the protocol to say.
     """
     path = Path(given)
     try:
-        there = path.is_file()
-    except OSError:  # too long for a path, and so a list
+        there = path.exists()
+    except (OSError, ValueError):  # too long for a path, and so a list
         there = False
     if there:
-        found = _of_file(path)
+        found = _of_text(_text(path), str(path))
+    elif given.lstrip().startswith(("[", "{")):
+        found = _of_json(given, "it")
     elif "," in given:
         found = [part.strip() for part in given.split(",")]
         if not all(found):
@@ -34,26 +38,42 @@ def read(given: str) -> list[str]:
         raise BadInput(_FIELD, f"got {given!r}: no such file, and no list of outcomes between commas")
     if len(found) < 2:
         raise BadInput(_FIELD, f"{given} names {len(found)}, wanted are two or more")
+    for name in found:
+        if clean(name) != name or "\n" in name or "\t" in name:
+            raise BadInput(_FIELD, f"got {name!r}: a name has no control characters")
     return found
 
 
-def _of_file(path: Path) -> list[str]:
+def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise BadInput(_FIELD, f"{path} has {path.stat().st_size:,} bytes, allowed are {MAX_BYTES:,}")
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise BadInput(_FIELD, f"cannot read {path}: {error.strerror}") from error
+    if len(data) > MAX_BYTES:
+        raise BadInput(_FIELD, f"{path} has more than the {MAX_BYTES:,} bytes that are allowed")
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(_FIELD, f"{path} is not UTF-8 text (byte {error.start})") from error
-    if text.lstrip().startswith("["):
-        try:
-            items = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise BadInput(_FIELD, f"{path} begins like a JSON array and is none: {error}") from error
-        for item in items:
-            if not isinstance(item, str) or not item.strip():
-                raise BadInput(_FIELD, f"{path} holds {item!r}, wanted are texts")
-        return [item.strip() for item in items]
-    lines = (line.strip() for line in text.splitlines())
+
+
+def _of_text(text: str, name: str) -> list[str]:
+    if text.lstrip().startswith(("[", "{")):
+        return _of_json(text, name)
+    lines = (line.strip() for line in text.split("\n"))
     return [line for line in lines if line and not line.startswith("#")]
+
+
+def _of_json(text: str, name: str) -> list[str]:
+    """`name`: of what it stands in."""
+    try:
+        items: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(_FIELD, f"{name} begins like JSON and is none: {error}") from error
+    if not isinstance(items, list):
+        raise BadInput(_FIELD, f"{name} holds a JSON object, and no list of outcomes")
+    for item in items:
+        if not isinstance(item, str) or not item.strip():
+            raise BadInput(_FIELD, f"{name} holds {item!r}, wanted are texts")
+    return [item.strip() for item in items]

@@ -178,6 +178,12 @@ def rows(settings: Settings) -> tuple[AgentRow, ...]:
     return rows_of(settings.protocol, given.get(crowd.setting) if crowd else None, copies=section.copies)
 
 
+def roles(settings: Settings, rows: tuple[AgentRow, ...]) -> dict[str, str]:
+    """Seat -> role of the embedded stack that the settings describe. Raises as `of`."""
+    found = of(settings)
+    return {s.seat: s.role for s in found.seats} if found else {row.queue: _role(row) for row in rows}
+
+
 def spec_of(row: AgentRow) -> "AgentSpec":
     """The row's agent with the model that the environment and `.env` give it. Raises BadInput."""
     from agents.config import environment, resolve

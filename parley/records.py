@@ -149,7 +149,9 @@ def comparison_words(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"the runs never part: {line(found['how'])}"
     else:
         yield f"the runs part at transition {n}: {line(found['how'])}"
-        for name, texts in (("recorded", found["recorded"]), ("this run", found["this"])):
+        both = [("both", found["this"])]
+        apart = [("recorded", found["recorded"]), ("this run", found["this"])]
+        for name, texts in both if found["recorded"] == found["this"] else apart:
             for text in texts:
                 yield f"  {name}: {line(text, 200)}"
     if found["stop"]:
@@ -298,39 +300,23 @@ def _without_held(opened: log.Opened) -> log.Opened:
 def show(found: Record | Seen) -> Iterator[str]:
     """The whole session in lines, as far as it may be seen."""
     found = seen(found)
-    first, story = found.opened, found.story()
+    first, teller = found.opened, transcript.Teller(found.story(), found.turns)
     title = transcript.opening(found.sid, found.protocol, found.question, first.continues if first else "")
     yield from (text for _, text in title)
-    for _, lines in _said(found, 2_000, story):
-        yield from lines
-    result = found.result
-    if result is None:
-        yield "still open" + (f" after {len(found.record.entries)} transitions" if found.record else "")
-    else:
+    for post in found.posts:
+        yield from (text for _, text in teller.lines(post, 2_000))
+    if found.result is not None:
         yield ""
-        yield from (text for _, text in transcript.result_lines(result, found.turns.why, story))
+    yield from (text for _, text in teller.end(found.result))
     if found.left_out:
         yield found.left_out_words()
-
-
-def _said(found: Seen, width: int, story: Story) -> Iterator[tuple[Post, list[str]]]:
-    """Posts and their lines, with the flags that their replies came with."""
-    flags = {key: list(each) for key, each in found.turns.flags.items()}
-    teller = transcript.Teller(story)
-    for post in found.posts:
-        lines = [text for _, text in teller.lines(post, width, found.turns.why)]
-        left = flags.get((post.round, post.seat)) if competition_story.is_reply(post) else None
-        shown = left.pop(0) if left else ()
-        if shown and lines:
-            lines.append(f"      flags of this reply: {', '.join(line(f) for f in shown)}")
-        yield post, lines
 
 
 def markdown(found: Record | Seen) -> Iterator[str]:
     """The whole session as a Markdown page, as far as it may be seen; texts stand in code blocks, so that nothing in
     them is markup."""
     found = seen(found)
-    first, story = found.opened, found.story()
+    first, teller = found.opened, transcript.Teller(found.story(), found.turns)
     yield f"# Session {found.sid}"
     yield ""
     if first is not None:
@@ -340,20 +326,19 @@ def markdown(found: Record | Seen) -> Iterator[str]:
         yield ""
         yield from _block([clean(first.question)])
     round_ = 0
-    for post, lines in _said(found, 20_000, story):
+    for post in found.posts:
+        said = [text for _, text in teller.lines(post, 20_000) if text]
         if post.round > round_:
             round_ = post.round
             yield ""
-            yield f"## {'Stage' if story.began else 'Round'} {round_}"
+            yield f"## {'Stage' if teller.story.began else 'Round'} {round_}"
             yield ""
-        if lines:
-            yield from _block([text for text in lines if text])
-    result = found.result
+        if said:
+            yield from _block(said)
     yield ""
     yield "## Result"
     yield ""
-    told = [text for _, text in transcript.result_lines(result, found.turns.why, story)] if result else ["still open"]
-    yield from _block(told)
+    yield from _block([text for _, text in teller.end(found.result)])
     if found.left_out:
         yield ""
         yield f"{found.left_out_words()}."

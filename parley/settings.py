@@ -76,6 +76,8 @@ class StackSection(Section):
     ack_wait_s: float = Field(default=8.0, ge=0.5, le=600)
     agents: list[AgentSection] | None = None
     """Nothing: a panel of the protocol's size and its analyst, on the extractive model."""
+    humans: list[str] = []
+    """Seats that a person may take (parley sit): each gets credentials for that."""
 
 
 class RetentionSection(Section):

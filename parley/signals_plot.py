@@ -161,10 +161,11 @@ def _gates(part: "Axes", rounds: Sequence[Round], arguments: Sequence[Heard]) ->
     ):
         sign = "q" if name == "q" else "CRIT"
         for admitted in (True, False):
-            here = [(t + side * dx, h) for t, dx, h in _spread(arguments) if h.ruled.admitted is admitted]
+            said = [(t + side * dx, h.ruled) for t, dx, h in _spread(arguments) if h.ruled.admitted is admitted]
+            here = [(x, value) for x, ruled in said if (value := getattr(ruled, name)) is not None]
             if here:
                 part.plot(
-                    [x for x, _ in here], [getattr(h.ruled, name) for _, h in here], marker, color=colour,
+                    [x for x, _ in here], [value for _, value in here], marker, color=colour,
                     fillstyle="full" if admitted else "none",
                     label=f"{sign}, {'admitted' if admitted else 'refused'}",
                 )  # fmt: skip

@@ -59,6 +59,8 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     """How long sessions are kept; 0: for ever."""
     clients: tuple[str, ...] = ("client",)
     """Further credentials to make."""
+    humans: dict[str, str] = {}
+    """Queue -> role of people who may take seats (parley.sitting.people)."""
     imports: tuple[str, ...] = ()
     """Modules loaded before anything starts: they register further protocols."""
     checkpoint: str = ""
@@ -380,6 +382,13 @@ class Lease:
                 "state",
                 f"the stack that runs in {self.state} serves {', '.join(found.queues)}, not {', '.join(missing)}; "
                 "wait for it to end, or name another folder with --state",
+            )
+        unknown = [queue for queue in self._stack.humans if queue not in found.credentials]
+        if unknown:
+            raise BadInput(
+                "human",
+                f"the stack that runs in {self.state} has no credentials for {', '.join(unknown)}; "
+                "wait for it to end, or start it with --human",
             )
         environment = {**os.environ, **self._stack.env}
         found_there = differences(served(self._stack.agents, environment), found.served or ())

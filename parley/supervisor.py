@@ -29,7 +29,7 @@ import msgspec
 
 from bus import accounts
 from bus.embedded import EmbeddedServer
-from bus.errors import BusError, ServerFailed
+from bus.errors import BusError, ServerFailed, WrongCredentials
 from parley import keys
 from parley.rows import AgentRow
 from parley.served import Served, served
@@ -45,6 +45,8 @@ _STABLE_S = 10.0
 _GRACE_S = 4.0
 _DRAIN_S = 1.5
 _STORE_FREE_S = 5.0
+_REFUSED = 77
+"""Exit status of a service whose credentials the bus does not take."""
 NATS = "nats"
 
 
@@ -61,6 +63,8 @@ class _Child:
         self.due = 0.0
         self.ready = False
         self.metrics = ""
+        self.refused = False
+        """The bus does not take its credentials: it was revoked, and is started no more."""
 
 
 class Supervisor:
@@ -146,7 +150,7 @@ class Supervisor:
 
     def _start_bus(self) -> None:
         stack = self.order.stack
-        roles = {a.queue: _role(a) for a in stack.agents}
+        roles = {a.queue: _role(a) for a in stack.agents} | stack.humans
         moderators = tuple(f"moderator-{i}" for i in range(1, stack.moderators + 1))
         users = accounts.table(roles, moderators=moderators, clients=stack.clients, owners=(OWNER,))
         self._credentials, self._token_key = keys.ensure(self.state / "keys", users)
@@ -248,6 +252,9 @@ class Supervisor:
         try:
             self._become_service()
             code = child.serve()
+        except WrongCredentials as error:
+            print(f"{child.name}: {error}; it is not started again", file=sys.stderr)
+            code = _REFUSED
         except BaseException:
             traceback.print_exc()
         finally:
@@ -267,7 +274,7 @@ class Supervisor:
     def _turn(self) -> None:
         """Wait for something to happen, then see to everything."""
         now = time.monotonic()
-        due = [c.due for c in self._children if not c.pid] + ([self._nats_due] if self._nats_due else [])
+        due = [c.due for c in self._children if not (c.pid or c.refused)] + ([self._nats_due] if self._nats_due else [])
         wait = max(0.0, min([now + _USERS_S, *due]) - now)
         readable, _, _ = select.select([self._wake_r, self._report_r], [], [], wait)
         if self._wake_r in readable:
@@ -309,13 +316,14 @@ class Supervisor:
         changed = False
         now = time.monotonic()
         for child in self._children:
-            if child.pid and _reap(child.pid) is not None:
+            if child.pid and (status := _reap(child.pid)) is not None:
+                child.refused = os.waitstatus_to_exitcode(status) == _REFUSED
                 if now - child.started > _STABLE_S:
                     child.pause = _FIRST_PAUSE_S
                 child.pid, child.ready, child.due = 0, False, now + child.pause
                 child.pause = min(_LONGEST_PAUSE_S, 2 * child.pause)
                 changed = True
-            if not child.pid and now >= child.due and not self._ending:
+            if not (child.pid or child.refused or self._ending) and now >= child.due:
                 self._fork(child)
                 changed = True
         return changed
@@ -342,7 +350,7 @@ class Supervisor:
             services=services,
             queues=tuple(a.queue for a in self.order.stack.agents),
             permanent=self.order.permanent,
-            ready=bool(self._children) and all(c.ready for c in self._children),
+            ready=bool(self._children) and all(c.ready or c.refused for c in self._children),
             served=self._served,
         )
         write_private = accounts.write_private

@@ -1,15 +1,16 @@
 """A session in words: each post as lines, the stop and the result as lines. Everything from outside is cleaned here."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from parley import transcript_competition, transcript_critic, transcript_maci
+from parley import competition_story, transcript_competition, transcript_critic, transcript_maci
 from parley.competition_story import Story
 from parley.text import clean, line
 from parley.transcript_competition import Piece
+from parley.turns import Flagged, Turns
 from schemas.post import Post
 from schemas.result import Result
 from schemas.stops import STOPS
@@ -17,11 +18,10 @@ from schemas.stops import STOPS
 Line = tuple[str, str]
 """(style, text): heading, seat, score, quiet, stop, answer, warning, pro, con, judge, or empty for plain."""
 
-Why = Mapping[tuple[int, str], str]
-"""(round, seat) -> why it was missing (parley.turns)."""
-NOTHING_KNOWN: Why = {}
-
 _WIDE = 160
+_REASON = 300
+_REASONS = 12
+"""Reasons told at the end, and turns of each."""
 _QUOTES = 5
 
 
@@ -32,18 +32,61 @@ def opening(sid: str, protocol: str, question: str, continues: str = "") -> Iter
 
 
 class Teller:
-    """Tells posts one after another, as far as they are told by what was said before them: a competition's stages, and
-    its scoreboard."""
+    """Tells posts one after another, with what the log knows and they do not say: turns that came to nothing, and flags
+    of replies. A competition's posts are told by what was said before them: its stages, and its scoreboard.
 
-    def __init__(self, story: Story | None = None) -> None:
+    Parameters
+    ----------
+    turns
+        What became of the turns; it may grow while posts are told.
+    """
+
+    def __init__(self, story: Story | None = None, turns: Turns | None = None) -> None:
         self.story = story or Story()
+        self.turns = turns or Turns()
         self._stage = 0
+        self._nothing = 0
+        self._flagged = 0
+        self._waiting: list[Flagged] = []
+        """Replies that no post was found for yet."""
+        self._missing: set[str] = set()
+        """Seats that were told to be missing since a post last counted them."""
+        self._transition = -1
 
-    def pieces(self, post: Post, width: int = _WIDE, why: Why = NOTHING_KNOWN) -> Iterator[Piece]:
+    def pieces(self, post: Post, width: int = _WIDE) -> Iterator[Piece]:
         """The next post: lines, and blocks of what a competition's seats say at length."""
+        if post.transition != self._transition:
+            yield from self._flags_up_to(self._transition)
+            self._transition = post.transition
+        yield from self._nothing_up_to(post.transition)
+        yield from self._told(post, width)
+        yield from self._flags_of(post)
+        if post.n in self.turns.ends:
+            yield from self._flags_up_to(post.transition)
+
+    def lines(self, post: Post, width: int = _WIDE) -> Iterator[Line]:
+        """The same, blocks in lines."""
+        for piece in self.pieces(post, width):
+            if isinstance(piece, transcript_competition.Block):
+                yield from piece.lines()
+            else:
+                yield piece
+
+    def end(self, result: Result | None) -> Iterator[Line]:
+        """What the session came to; None: it is still open."""
+        if result is not None:
+            yield from result_lines(result, self.turns, self.story)
+            return
+        yield from self._nothing_up_to(self.turns.read)
+        read = self.turns.read
+        yield "", "still open" + (f" after {read} transitions" if read else "")
+
+    def _told(self, post: Post, width: int) -> Iterator[Piece]:
         body = self.story.take(post)
         if body is None:
-            yield from post_lines(post, width, why)
+            yield from post_lines(post, width, told=self._missing)
+            if post.kind in _COUNTS_MISSING:
+                self._missing.clear()
             return
         if self._stage != self.story.round:
             self._stage = self.story.round
@@ -53,31 +96,59 @@ class Teller:
         if post.kind == "summary" and not self.story.last:
             yield from transcript_competition.scoreboard(self.story)
 
-    def lines(self, post: Post, width: int = _WIDE, why: Why = NOTHING_KNOWN) -> Iterator[Line]:
-        """The same, blocks in lines."""
-        for piece in self.pieces(post, width, why):
-            if isinstance(piece, transcript_competition.Block):
-                yield from piece.lines()
-            else:
-                yield piece
+    def _nothing_up_to(self, transition: int) -> Iterator[Line]:
+        """Turns that came to nothing, those aside of which a post tells."""
+        found = self.turns.nothing
+        while self._nothing < len(found) and found[self._nothing].transition <= transition:
+            one = found[self._nothing]
+            self._nothing += 1
+            self._missing.add(one.seat)
+            if not one.posted:
+                yield "score", f"  {line(one.seat)} is missing ({line(one.kind)}): {line(one.why, _REASON)}"
+
+    def _flags_of(self, post: Post) -> Iterator[Line]:
+        """Those that the reply behind this post came with."""
+        replies = self.turns.flagged
+        while self._flagged < len(replies) and replies[self._flagged].transition <= post.transition:
+            self._waiting.append(replies[self._flagged])
+            self._flagged += 1
+        if not post.seat or not competition_story.is_reply(post):
+            return
+        mine = next((f for f in self._waiting if (f.seat, f.round) == (post.seat, post.round)), None)
+        if mine is not None:
+            self._waiting.remove(mine)
+            if mine.flags:
+                yield "score", f"      flags of this reply: {_names(mine.flags)}"
+
+    def _flags_up_to(self, transition: int) -> Iterator[Line]:
+        """Those of replies that no post shows under their seat's name."""
+        due = [f for f in self._waiting if f.transition <= transition]
+        self._waiting = [f for f in self._waiting if f.transition > transition]
+        for f in due:
+            if f.flags:
+                yield "score", f"  {line(f.seat)} ({line(f.kind)}): flags of this reply: {_names(f.flags)}"
+
+
+def _names(flags: tuple[str, ...]) -> str:
+    return ", ".join(line(flag, _REASON) for flag in flags)
+
+
+_COUNTS_MISSING = ("assessment", "tally", "signals")
 
 
 def missing(post: Post) -> tuple[str, ...]:
     """Seats that a post says were missing in its round."""
     if post.kind == "assessment":
         return tuple(s for s, change in (_decoded(post.body).get("changes") or {}).items() if change == "missing")
-    return tuple(_decoded(post.body).get("missing") or ()) if post.kind in ("tally", "signals") else ()
+    return tuple(_decoded(post.body).get("missing") or ()) if post.kind in _COUNTS_MISSING else ()
 
 
-def post_lines(post: Post, width: int = _WIDE, why: Why = NOTHING_KNOWN) -> Iterator[Line]:
-    """One post. `why`: what is known about seats that were missing."""
+def post_lines(post: Post, width: int = _WIDE, told: Container[str] = ()) -> Iterator[Line]:
+    """One post by itself. `told`: seats of which it was said already that they are missing, and why."""
     for seat in missing(post):
-        yield "score", f"  {line(seat)} is missing{_because(why.get((post.round, seat)))}"
+        if seat not in told:
+            yield "score", f"  {line(seat)} is missing"
     yield from _said(post, width)
-
-
-def _because(reason: str | None) -> str:
-    return f": {line(reason, 300)}" if reason else ""
 
 
 def _said(post: Post, width: int) -> Iterator[Line]:
@@ -86,6 +157,9 @@ def _said(post: Post, width: int) -> Iterator[Line]:
         return
     if post.kind == "stop":
         yield from _stop(body)
+    elif post.kind == "seat" and post.channel == "control":
+        who = "a person sits down" if body.get("human") else "its agent goes on"
+        yield "score", f"  {line(str(body.get('seat')))}: {who}"
     elif post.kind == "position":
         yield from _position(post.seat, body, width)
     elif post.kind == "assessment":
@@ -114,13 +188,14 @@ def answer_of(result: Result, story: Story | None = None) -> str:
     return str(result.outcome.get("answer") or "")
 
 
-def result_lines(result: Result, why: Why = NOTHING_KNOWN, story: Story | None = None) -> Iterator[Line]:
-    """What a session came to. `why`: what is known about seats that were missing. `story`: of a competition."""
-    outcome = result.outcome
+def result_lines(result: Result, turns: Turns | None = None, story: Story | None = None) -> Iterator[Line]:
+    """What a session came to. `turns`: what is known about them. `story`: of a competition."""
+    outcome, turns = result.outcome, turns or Turns()
     if transcript_competition.is_outcome(outcome):
         yield "answer", f"Verdict: {answer_of(result, story)}"
         yield "stop" if outcome.get("complete") else "score", stop_words(result)
         yield from transcript_competition.outcome_lines(outcome, story)
+        yield from (("score", text) for text in came_to_nothing(turns))
         yield "quiet", usage_words(result)
         return
     answer = answer_of(result)
@@ -135,7 +210,9 @@ def result_lines(result: Result, why: Why = NOTHING_KNOWN, story: Story | None =
         yield "quiet", f"  and {len(citations) - _QUOTES} more quotations"
     facts = [f"confidence {float(outcome.get('confidence') or 0):.2f}", stop_words(result)]
     yield "stop" if result.stop.converged else "score", "; ".join(facts)
-    yield from _absent(result, why)
+    yield from _absent(result, turns.why)
+    if failed(result):
+        yield from (("score", text) for text in came_to_nothing(turns))
     yield from beside(outcome)
     if "objections" in outcome:
         yield from transcript_critic.by_words(result.rounds)
@@ -160,7 +237,7 @@ def beside(outcome: Mapping[str, Any], story: Story | None = None) -> Iterator[L
         yield from transcript_competition.outcome_lines(outcome, story)
 
 
-def _absent(result: Result, why: Why) -> Iterator[Line]:
+def _absent(result: Result, why: Mapping[tuple[int, str], str]) -> Iterator[Line]:
     """How many seats took part in the last round, where not all did."""
     last = result.rounds[-1] if result.rounds else {}
     gone = [str(seat) for seat in last.get("missing") or ()]
@@ -168,6 +245,27 @@ def _absent(result: Result, why: Why) -> Iterator[Line]:
         seats = len(result.stop.certificate.get("weights") or result.usage.by_seat)
         told = ", ".join(f"{line(s)} missing{_because(why.get((int(last.get('round') or 0), s)))}" for s in gone)
         yield "score", f"{seats - len(gone)} of {seats} seats; {told}"
+
+
+def _because(reason: str | None) -> str:
+    return f": {line(reason, _REASON)}" if reason else ""
+
+
+def failed(result: Result) -> bool:
+    """Whether a session failed, or ended without an answer (a competition: without a winner or a draw)."""
+    outcome = result.outcome
+    answered = outcome.get("winner") if transcript_competition.is_outcome(outcome) else outcome.get("answer")
+    return result.status == "failed" or not answered
+
+
+def came_to_nothing(turns: Turns) -> Iterator[str]:
+    """Turns that came to nothing, by their reason: a line each, the last ones."""
+    by_why: dict[str, list[str]] = {}
+    for one in turns.nothing:
+        by_why.setdefault(one.why, []).append(one.asked)
+    for why, asked in list(by_why.items())[-_REASONS:]:
+        more = f" and {len(asked) - _REASONS} more" if len(asked) > _REASONS else ""
+        yield f"Nothing came of {', '.join(line(a) for a in asked[:_REASONS])}{more}: {line(why, _REASON)}"
 
 
 def stop_words(result: Result) -> str:
@@ -183,10 +281,10 @@ def _played(result: Result) -> str:
     played = len(result.rounds)
     match result.protocol:
         case "competition":
-            return _count(played, "stage")
+            return count(played, "stage")
         case "maci" if played:
-            return f"a blind round and {_count(played - 1, 'round')}"
-    return _count(played, "round")
+            return f"a blind round and {count(played - 1, 'round')}"
+    return count(played, "round")
 
 
 def usage_words(result: Result) -> str:
@@ -195,15 +293,16 @@ def usage_words(result: Result) -> str:
     about = "about " if u.estimated else ""
     parts = [
         _played(result),
-        _count(u.turns, "turn"), _count(u.calls, "call"),
+        count(u.turns, "turn"), count(u.calls, "call"),
         f"{about}{u.input_tokens + u.output_tokens:,} tokens", f"{u.cost_usd:.4f} USD", f"{result.duration_s:.1f} s",
     ]  # fmt: skip
     if u.unaccounted_turns:
-        parts.append(f"{u.unaccounted_turns} turns unaccounted (at most {u.unaccounted_tokens:,} tokens)")
+        parts.append(f"{count(u.unaccounted_turns, 'turn')} unaccounted (at most {u.unaccounted_tokens:,} tokens)")
     return " · ".join(parts)
 
 
-def _count(number: int, what: str) -> str:
+def count(number: int, what: str) -> str:
+    """`1 turn`, `2,000 turns`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 

@@ -11,6 +11,7 @@ from parley.competition_story import Due, Story, due
 from parley.text import clean, line, line_end
 from parley.transcript import Teller
 from parley.transcript_competition import Block, Piece
+from parley.turns import Turns
 from schemas import log
 from schemas.post import Live, Post
 from schemas.result import Result
@@ -29,14 +30,15 @@ class View(Protocol):
     """Takes what happens."""
 
     wants_log: bool
+    tells: bool
 
+    def knows(self, turns: Turns) -> None: ...
     def rules(self, story: Story) -> None: ...
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None: ...
     def post(self, post: Post) -> None: ...
     def live(self, live: Live) -> None: ...
     def entry(self, entry: str) -> None: ...
     def workers(self, queues: frozenset[str]) -> None: ...
-    def missed(self, why: transcript.Why) -> None: ...
     def note(self, text: str) -> None: ...
     def result(self, result: Result) -> None: ...
     def pause(self) -> None: ...
@@ -81,6 +83,8 @@ class Scene:
         self.calls = 0
         self._turns: dict[str, str] = {}
         self._queues: dict[str, str] = {}
+        """Of each seat: who is asked now."""
+        self._own: dict[str, str] = {}
         self._alive: frozenset[str] | None = None
 
     def seat(self, name: str) -> SeatState:
@@ -145,7 +149,8 @@ class Scene:
         except SchemaError:
             return  # written by another version; the posts go on
         if isinstance(entry.event, log.Opened):
-            self._queues = {s.seat: s.queue for s in entry.event.seats}
+            self._own = {s.seat: s.queue for s in entry.event.seats}
+            self._queues = dict(self._own)
         if isinstance(entry.event, log.Replied):
             seat = self._turns.get(entry.event.turn, "")
             usage = entry.event.usage
@@ -157,6 +162,7 @@ class Scene:
             if isinstance(command, log.Ask):
                 turn = f"{entry.n}-{index}"
                 self._turns[turn] = command.seat
+                self._queues[command.seat] = command.queue or self._own.get(command.seat, command.seat)
                 self.dues[command.seat] = due(command)
                 self.round = max(self.round, command.round)
                 seat_state = self.seat(command.seat)
@@ -175,12 +181,13 @@ class QuietView:
     """Shows nothing while it runs; notes go to stderr."""
 
     wants_log = False
-    why: transcript.Why = transcript.NOTHING_KNOWN
-    """Why seats were missing, as far as it is known."""
+    tells = False
+    """Whether it tells posts as they come."""
+    _turns: Turns | None = None
 
-    def missed(self, why: transcript.Why) -> None:
-        """Why seats were missing in rounds."""
-        self.why = why
+    def knows(self, turns: Turns) -> None:
+        """What becomes of the turns, as far as it is known; it grows."""
+        self._turns = turns
 
     def rules(self, story: Story) -> None:
         """What a competition is played by."""
@@ -205,7 +212,10 @@ class QuietView:
         print(clean(text), file=sys.stderr, flush=True)
 
     def result(self, result: Result) -> None:
-        """It is over."""
+        """It is over; where it failed, why turns came to nothing."""
+        if transcript.failed(result) and self._turns is not None:
+            for text in transcript.came_to_nothing(self._turns):
+                self.note(f"parley: {text}")
 
     def pause(self) -> None:
         """The terminal is wanted for a question."""
@@ -225,18 +235,25 @@ class AnswerView(QuietView):
         answer = clean(transcript.answer_of(result))
         if not answer:
             self.note(f"parley: no answer: {transcript.stop_words(result)}")
+            super().result(result)
         print(answer, flush=True)
 
 
 class PlainView(QuietView):
     """Lines on standard output, without any escape."""
 
+    tells = True
+
     def __init__(self) -> None:
         self._teller = Teller()
 
     def rules(self, story: Story) -> None:
         """What a competition is played by."""
-        self._teller = Teller(story)
+        self._teller.story = story
+
+    def knows(self, turns: Turns) -> None:
+        """What becomes of the turns."""
+        self._teller.turns = turns
 
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
@@ -244,11 +261,11 @@ class PlainView(QuietView):
 
     def post(self, post: Post) -> None:
         """Something was said."""
-        self._print(self._teller.lines(post, why=self.why))
+        self._print(self._teller.lines(post))
 
     def result(self, result: Result) -> None:
         """It is over."""
-        self._print([("", ""), *transcript.result_lines(result, self.why, self._teller.story)])
+        self._print([("", ""), *self._teller.end(result)])
 
     def _print(self, lines: Iterable[transcript.Line]) -> None:
         for _, text in lines:
@@ -259,6 +276,7 @@ class LiveView(QuietView):
     """The same lines, coloured, and below them the seats as they are now."""
 
     wants_log = True
+    tells = True
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -275,7 +293,11 @@ class LiveView(QuietView):
 
     def rules(self, story: Story) -> None:
         """What a competition is played by."""
-        self._teller = Teller(story)
+        self._teller.story = story
+
+    def knows(self, turns: Turns) -> None:
+        """What becomes of the turns."""
+        self._teller.turns = turns
 
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
@@ -284,7 +306,7 @@ class LiveView(QuietView):
     def post(self, post: Post) -> None:
         """Something was said."""
         self._scene.post(post)
-        self._print(self._teller.pieces(post, max(40, self._console.width - 20), self.why))
+        self._print(self._teller.pieces(post, max(40, self._console.width - 20)))
 
     def live(self, live: Live) -> None:
         """A seat's state or text."""
@@ -305,7 +327,7 @@ class LiveView(QuietView):
     def result(self, result: Result) -> None:
         """It is over."""
         self.close()
-        self._print([("", ""), *transcript.result_lines(result, self.why, self._teller.story)])
+        self._print([("", ""), *self._teller.end(result)])
 
     def pause(self) -> None:
         """The terminal is wanted for a question."""

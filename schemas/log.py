@@ -4,7 +4,7 @@ Events are past tense, commands imperative. Every command has an effect on the b
 identity there, so that carrying it out twice is carrying it out once.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -59,6 +59,18 @@ class Spoke(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="spoke
     body: Json
 
 
+class Sat(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="sat"):
+    """A person sat down on a seat, or left it."""
+
+    seat: str
+    queue: str
+    """Where the seat's turns go from now on."""
+    seconds: float = 300.0
+    """For each of them."""
+    then: Literal["agent", "miss", "wait"] = "agent"
+    left: bool = False
+
+
 class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="timer_fired"):
     """A deadline passed. Which, follows from the time of the entry."""
 
@@ -76,7 +88,7 @@ class Cancelled(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="c
     reason: str = ""
 
 
-Event = Opened | Replied | Spoke | TimerFired | Redelivered | Cancelled
+Event = Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled
 
 # ---------------------------------------------------------------- commands
 
@@ -101,6 +113,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="ask"):
     """Seconds for this turn, retries included, where it has fewer than the session's turns have."""
     attempt: int = 1
     error: str = ""
+    queue: str = ""
+    """Of the person who sits there; empty: the seat's own."""
 
 
 class Say(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="say"):
@@ -141,8 +155,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     at_ns: int
     """Unix time; never before the entry ahead of it."""
     cause: str
-    """`in:<sequence>`, `turn:<id>`, `try:<turn>:<attempt>` or `say:<author>:<window>`: never only an id that the sender
-    chose."""
+    """`in:<sequence>`, `turn:<id>`, `try:<turn>:<attempt>`, `say:<author>:<window>` or `sit:<author>:<id>`: never only
+    an id that the sender chose."""
     event: Event
     commands: tuple[Command, ...]
     digest: str

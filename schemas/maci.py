@@ -333,8 +333,10 @@ class Ruled(Argument, frozen=True, kw_only=True):
     """Post of the moderator: an argument after the gates; `argument` on public, or `refused` on scores."""
 
     id: str
-    q: float
-    crit: float
+    q: float | None
+    """Its evidence (eq. 1); None: the round was not measured."""
+    crit: float | None
+    """Mean of the judges' scores (E.2); None: no judge replied."""
     tau_q: float
     tau_crit: float
     admitted: bool

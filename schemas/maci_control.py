@@ -14,6 +14,8 @@ MOST_OUTCOMES = 1_000
 MOST_DEBATERS = 8
 SUM_WITHIN = 0.02
 """So far from 1 a belief may sum and is renormalised; farther, it is refused."""
+FARTHEST = 1e12
+"""Of a position from 0: any two of them have a distance."""
 
 
 class Development(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -142,6 +144,8 @@ def check_outcomes(
             raise InvalidValue("maci.positions", len(positions), "only ordered outcomes have positions")
         if len(positions) != len(outcomes):
             raise InvalidValue("maci.positions", len(positions), f"wanted is one for each of {len(outcomes)} outcomes")
+        for position in positions:
+            in_range("maci.positions", position, -FARTHEST, FARTHEST)
         if any(not b > a for a, b in pairwise(positions)):
             raise InvalidValue("maci.positions", list(positions), "they must rise")
 

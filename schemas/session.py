@@ -18,6 +18,17 @@ EVERYBODY = "*"
 """As a document's one holder: every seat that documents are dealt to."""
 SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What a session id may be: it stands in subjects and message ids of a limited length."""
+_HUMAN = "_human"
+
+
+def human_queue(seat: str) -> str:
+    """The queue, and so the credential, of a person who takes this seat."""
+    return seat + _HUMAN
+
+
+def is_human(queue: str) -> bool:
+    """Whether a queue is a person's: no seat has it unless the request says so."""
+    return queue.endswith(_HUMAN)
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):

@@ -73,7 +73,7 @@ STOPS: dict[str, StopRow] = {
             converged=False,
             status="finished",
             exit_code=0,
-            words="the arguments stayed below the gate; no consensus",
+            words="mean argument quality stayed below the gate; no consensus",
         ),
         StopRow(
             reason="max_rounds",

@@ -1,11 +1,12 @@
 """A turn: one request to one seat, and its reply."""
 
 import re
+from typing import Literal
 
 import msgspec
 
 from schemas.session import Document
-from schemas.wire import InvalidValue, Json, in_range
+from schemas.wire import InvalidValue, Json, in_range, not_empty
 
 MAX_BODY = 256_000
 """Bytes of a reply's body."""
@@ -176,7 +177,29 @@ class Speak(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="speak
         _bounded("speak", self.body, (self.window, self.kind))
 
 
-Say = Reply | Speak
+class Sit(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="sit"):
+    """A person sits down on a seat, or leaves it. Its cause is (author, id): told twice, it is taken once.
+
+    Taken from the author schemas.session.human_queue(seat) alone. It says who is asked the seat's turns from then on; a
+    turn that is out stays with who has it, but for those of a person who leaves.
+    """
+
+    id: str
+    """The sender's own name for it, 1-64 characters."""
+    seat: str
+    seconds: float = 300.0
+    """For each turn, in place of the session's. 1 to 86,400."""
+    then: Literal["agent", "miss", "wait"] = "agent"
+    """When they are over: the agent has the seat back, and the turn; the turn is missed; a turn has a day."""
+    leave: bool = False
+
+    def __post_init__(self) -> None:
+        not_empty("sit.id", self.id, 64)
+        not_empty("sit.seat", self.seat, 64)
+        in_range("sit.seconds", self.seconds, 1.0, 86_400.0)
+
+
+Say = Reply | Speak | Sit
 """What a participant submits."""
 
 

@@ -11,7 +11,7 @@ from coordinator.protocols.maci_state import DEBATER, JUDGE, Round, State, passa
 from coordinator.schedulers import start
 from coordinator.signals import regime
 from coordinator.table import View
-from schemas.maci import Outcome, Plan, Ruled
+from schemas.maci import Blind, Outcome, Plan, Ruled
 from schemas.maci import Round as Post
 
 _FULL_BYTES = 2_000_000
@@ -25,6 +25,7 @@ def figures(s: State, v: View) -> dict[str, Any]:
     if s.round != last:
         missing += [f"{seat} in round {s.round}" for seat in s.missing]
     used, lost = v.ledger.used(), v.ledger.lost
+    judging = {seat.queue for seat in v.seats(JUDGE)}
     return {
         "spent": {
             "tokens": used.tokens,
@@ -42,6 +43,11 @@ def figures(s: State, v: View) -> dict[str, Any]:
         "merged_by": s.merged_by,
         "debater_families": {seat.seat: seat.family for seat in v.seats(DEBATER)},
         "judge_families": {seat.seat: seat.family for seat in v.seats(JUDGE)},
+        "judges_unused": {
+            w.queue: w.family
+            for w in v.opened.workers
+            if JUDGE in w.roles and not w.draining and w.queue not in judging
+        },
         "cross_family": cross_family(v),
     }
 
@@ -82,9 +88,11 @@ def _regime(s: State, v: View) -> dict[str, Any]:
         return {}
     blind = s.control.rounds[0]
     bins = start.bins(v.settings)
+    citing = sum(bool(read(v, post, Blind).spans) for post in s.blind.values())
+    sources = {p.document for p in passages(s, v)}
     found = regime.classify(
-        v.settings, outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd, overlap=blind.overlap,
-        documents=len({p.document for p in passages(s, v)}), q_lo=bins.q_lo, d_hi=bins.d_hi,
+        v.settings, outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd,
+        overlap=blind.overlap if citing > 1 else None, documents=len(sources), q_lo=bins.q_lo, d_hi=bins.d_hi,
     )  # fmt: skip
     told: dict[str, Any] = msgspec.to_builtins(found)
     return told

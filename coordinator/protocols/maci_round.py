@@ -84,18 +84,17 @@ def judge(s: State, v: View, said: tuple[Said, ...], scores: tuple[tuple[Score, 
     said
         The round's arguments.
     scores
-        Of each judge that replied, one score an argument, in the order of `said`. None replied: an argument is
-        admitted only where the CRIT gate is off. The same holds of the Q gate where nothing was measured.
+        Of each judge that replied, one score an argument, in the order of `said`. None replied: there is no CRIT, and
+        an argument is admitted only where that gate is off. The same holds of q where nothing was measured.
     """
     settings, dials = v.settings, s.dials
     evidence = Similarities(s.similar) if s.similar is not None else None
     panel = crit.panel([[score.composite for score in row] for row in scores])
     ruled = []
     for i, a in enumerate(said):
-        q = evidence.quality(a.members) if evidence else 0.0
-        quality = panel.means[i] if panel.means else 0.0
-        known = (evidence is not None or not settings.q_gate) and (bool(panel.means) or not settings.crit_gate)
-        arg, admitted = a.argument, known and controller.admits(settings, dials, q, quality)
+        q = evidence.quality(a.members) if evidence else None
+        quality = panel.means[i] if panel.means else None
+        arg, admitted = a.argument, controller.admits(settings, dials, q, quality)
         rule = Ruled(
             id=f"a{a.number}", claim=arg.claim, reasons=arg.reasons, spans=arg.spans, q=q, crit=quality,
             tau_q=dials.tau_q, tau_crit=dials.tau_crit, admitted=admitted, scores=tuple(row[i] for row in scores),
@@ -152,11 +151,12 @@ def proposals(blind: Mapping[str, Blind]) -> tuple[str, ...]:
 
 
 def merged(belief: Belief, names: Mapping[str, str]) -> Belief:
-    """A blind belief over the merged outcomes; `names` leads from each proposal's key to its group."""
-    total: dict[str, list[float]] = {}
+    """A blind belief over the merged outcomes, renormalised; `names` leads from each proposal's key to its group."""
+    total = math.fsum(share.p for share in belief)
+    parts: dict[str, list[float]] = {}
     for share in belief:
-        total.setdefault(names[outcome_key(share.outcome)], []).append(share.p)
-    return tuple(Share(outcome=name, p=math.fsum(parts)) for name, parts in total.items())
+        parts.setdefault(names[outcome_key(share.outcome)], []).append(share.p)
+    return tuple(Share(outcome=name, p=math.fsum(shares) / total) for name, shares in parts.items())
 
 
 def blind_observation(

@@ -3,6 +3,8 @@ analyst, one helper."""
 
 from collections.abc import Iterable
 
+import msgspec
+
 from coordinator.protocols.maci_state import ANALYST, DEBATER, HELPER, JUDGE, LEAST_DEBATERS
 from coordinator.table import Inadmissible, Role
 from schemas.maci import MOST_DEBATERS, Settings
@@ -15,6 +17,7 @@ _UNKNOWN = "of no known family"
 
 def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
     """The debaters, the judges, the analyst and the helper: those that the request names, else from the queues alive.
+    Of judges' queues those are used that `cross_family` asks for.
 
     Raises
     ------
@@ -31,9 +34,7 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
         raise Inadmissible(
             "seats", f"role {DEBATER}: got {len(debaters)}, allowed are {LEAST_DEBATERS} to {MOST_DEBATERS}"
         )
-    judges = named[JUDGE] or _judges(settings, debaters, workers)
-    if settings.cross_family == "demand":
-        _demand(debaters, judges, workers)
+    judges = _judges(settings, named[JUDGE], debaters, workers)
     helper = _only(HELPER, named[HELPER], workers)
     seats = (*debaters, *judges, _only(ANALYST, named[ANALYST], workers), helper)
     _citable(request, helper)
@@ -67,29 +68,34 @@ def _debaters(wanted: int, workers: tuple[Announcement, ...]) -> list[Seat]:
     return [Seat(seat=q, role=DEBATER, queue=q) for q in queues[:wanted]]
 
 
-def _judges(settings: Settings, debaters: list[Seat], workers: tuple[Announcement, ...]) -> list[Seat]:
-    """K seats dealt in turn over the queues alive; over those of another family alone, where there are any and it
-    matters."""
-    queues = _alive(JUDGE, workers)
-    if not queues:
+def _judges(
+    settings: Settings, named: list[Seat], debaters: list[Seat], workers: tuple[Announcement, ...]
+) -> list[Seat]:
+    """Seats on the queues offered: those of the judges that the request names, else all that are alive. Where families
+    matter and a queue is of another one than every debater, only such queues are used. Named judges stand as they are
+    named where K or more of them are left; else K seats are dealt in turn."""
+    offered = named or [Seat(seat=queue, role=JUDGE, queue=queue) for queue in _alive(JUDGE, workers)]
+    if not offered:
         raise Inadmissible("seats", f"role {JUDGE}: 1 needed, 0 alive; start one: parley agent {JUDGE}")
+    used = offered
     if settings.cross_family != "ignore":
-        families = [_family(s.queue, DEBATER, workers) for s in debaters]
-        queues = [q for q in queues if foreign([_family(q, JUDGE, workers)], families)] or queues
-    dealt = (queues[i % len(queues)] for i in range(settings.judges))
-    return [Seat(seat=f"{JUDGE}_{i}", role=JUDGE, queue=q) for i, q in enumerate(dealt, 1)]
-
-
-def _demand(debaters: list[Seat], judges: list[Seat], workers: tuple[Announcement, ...]) -> None:
-    theirs = [_family(s.queue, DEBATER, workers) for s in debaters]
-    ours = [_family(s.queue, JUDGE, workers) for s in judges]
-    if not foreign(ours, theirs):
-        raise Inadmissible(
-            "maci.cross_family",
-            f"maci.cross_family: demand, but judges are {_listed(ours)} and debaters {_listed(theirs)}; start a judge "
-            "of another model family than every debater",
-            worker=True,
-        )
+        theirs, alive = [_family(s.queue, DEBATER, workers) for s in debaters], _alive(JUDGE, workers)
+        used = [
+            # one that is named and not alive is no reason to do without it: admission says so
+            s for s in offered if s.queue not in alive or foreign([_family(s.queue, JUDGE, workers)], theirs)
+        ] or offered  # fmt: skip
+        if settings.cross_family == "demand" and not foreign((_family(s.queue, JUDGE, workers) for s in used), theirs):
+            ours = [_family(s.queue, JUDGE, workers) for s in offered]
+            raise Inadmissible(
+                "maci.cross_family",
+                f"maci.cross_family: demand, but judges are {_listed(ours)} and debaters {_listed(theirs)}; start a "
+                "judge of another model family than every debater" + (", and name it" if named else ""),
+                worker=True,
+            )
+    if named and len(used) >= settings.judges:
+        return used
+    dealt = (used[i % len(used)] for i in range(settings.judges))
+    return [msgspec.structs.replace(s, seat=f"{JUDGE}_{i}") for i, s in enumerate(dealt, 1)]
 
 
 def _listed(families: list[str]) -> str:

@@ -37,17 +37,18 @@ class Ucb(msgspec.Struct, frozen=True, kw_only=True, tag="ucb"):
 
 
 class LinUcb(msgspec.Struct, frozen=True, kw_only=True, tag="linucb"):
-    """What LinUCB with one linear model an action remembers: A^-1 (d x d, row by row) and b, for each action tried."""
+    """What LinUCB with one linear model an action remembers: A^-1 (d x d, row by row) and b of each of the K actions.
+    Empty: not tried yet, so that A is the identity and b is 0."""
 
-    inverse: dict[int, tuple[float, ...]] = {}
-    earned: dict[int, tuple[float, ...]] = {}
+    inverse: tuple[tuple[float, ...], ...] = ((),) * len(ACTIONS)
+    earned: tuple[tuple[float, ...], ...] = ((),) * len(ACTIONS)
 
     def choose(self, feasible: Sequence[int], context: Sequence[float]) -> int | None:
         """argmax of theta.x + c sqrt(x' A^-1 x), theta = A^-1 b; None: no action is feasible."""
         return max(feasible, key=lambda k: self._index(k, context), default=None)
 
     def _index(self, action: int, x: Sequence[float]) -> float:
-        if action not in self.inverse:  # A is the identity, b is 0
+        if not self.inverse[action]:
             return EXPLORATION * math.sqrt(_dot(x, x))
         ax = _times(self.inverse[action], x)
         return _dot(self.earned[action], ax) + EXPLORATION * math.sqrt(max(0.0, _dot(x, ax)))
@@ -56,15 +57,14 @@ class LinUcb(msgspec.Struct, frozen=True, kw_only=True, tag="linucb"):
         """A <- A + x x', b <- b + reward x; the inverse by Sherman and Morrison, so that no solver is needed whose last
         places differ between machines."""
         d = len(context)
-        inverse = self.inverse.get(action) or tuple(float(i == j) for i in range(d) for j in range(d))
-        earned = self.earned.get(action, (0.0,) * d)
-        ax = _times(inverse, context)
+        before = self.inverse[action] or tuple(float(i == j) for i in range(d) for j in range(d))
+        ax = _times(before, context)
         share = 1 + _dot(context, ax)
-        grown = tuple(inverse[i * d + j] - ax[i] * ax[j] / share for i in range(d) for j in range(d))
-        return LinUcb(
-            inverse={**self.inverse, action: grown},
-            earned={**self.earned, action: tuple(b + reward * x for b, x in zip(earned, context, strict=True))},
-        )
+        inverse, earned = list(self.inverse), list(self.earned)
+        inverse[action] = tuple(before[i * d + j] - ax[i] * ax[j] / share for i in range(d) for j in range(d))
+        sums = earned[action] or (0.0,) * d
+        earned[action] = tuple(b + reward * x for b, x in zip(sums, context, strict=True))
+        return LinUcb(inverse=tuple(inverse), earned=tuple(earned))
 
 
 Policy = Ucb | LinUcb

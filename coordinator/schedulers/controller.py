@@ -132,10 +132,12 @@ def verdict(config: Control, state: State, short: str = "") -> Verdict | None:
     return stops.verdict(config, state.rounds, ordered=state.ordered, short=short)
 
 
-def admits(config: Control, state: State, q: float, crit: float) -> bool:
-    """Whether an argument enters the record in the coming round: q_i >= tau_Q and CRIT_i >= tau_CRIT. A gate that is
-    off lets everything pass."""
-    return (not config.q_gate or q >= state.tau_q) and (not config.crit_gate or crit >= state.tau_crit)
+def admits(config: Control, state: State, q: float | None, crit: float | None) -> bool:
+    """Whether an argument enters the record in the coming round: q_i >= tau_Q and CRIT_i >= tau_CRIT. A figure that is
+    not known (None) reaches no gate; a gate that is off lets everything pass."""
+    evident = q is not None and q >= state.tau_q
+    argued = crit is not None and crit >= state.tau_crit
+    return (evident or not config.q_gate) and (argued or not config.crit_gate)
 
 
 def _check(outcomes: tuple[str, ...], beliefs: Mapping[str, tuple[float, ...]]) -> None:

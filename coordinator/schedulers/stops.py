@@ -43,6 +43,7 @@ def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False
     reason = next((name for name, held in holds.items() if held), None)
     if reason is None:
         return None
+    first = rounds[min(1, len(rounds) - 1)]  # no gate is in force in the blind round
     consensus = _test("disagreement", last.jsd, "<=", config.near_consensus)
     converged = reason == "plateau" and consensus["holds"]
     tokens = sum(r.tokens for r in rounds)
@@ -56,6 +57,7 @@ def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False
         "plateau": config.plateau,
         "window": {"w": config.w, "eta": config.eta, "eps_i": config.eps_i, "eps_d": config.eps_d},
         "gates": {"tau_q": last.tau_q, "tau_crit": last.tau_crit},
+        "gates_first": {"tau_q": first.tau_q, "tau_crit": first.tau_crit},
         "held": [r.round for r in rounds if r.held],
         "spent": {"tokens": tokens} if tokens else {},
         "history": [{name: getattr(r, name) for name in _HISTORY} for r in rounds],

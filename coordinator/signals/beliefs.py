@@ -20,6 +20,8 @@ Belief = tuple[float, ...]
 Array = npt.NDArray[np.float64]
 ROUNDING = 1e-12
 """Bits: a smaller difference of entropies is taken for rounding, so agents of one mind have a dispersion of 0."""
+_SUM_ROUNDING = 1e-9
+"""A sum of 0.98 or 1.02 in decimals may come out a little beyond it."""
 _log2 = math.log2
 _fsum = math.fsum
 
@@ -30,8 +32,8 @@ def parse_belief(shares: Iterable[Share], outcomes: Sequence[str], field: str = 
     Raises
     ------
     InvalidValue
-        Names an outcome that is unknown or named twice, a probability that is negative or not finite, or a sum farther
-        from 1 than 0.02. Within 0.02 it is renormalised.
+        Names an outcome that is unknown or named twice, a probability that is not 0 to 1 (within 0.02), or a sum
+        farther from 1 than 0.02. Within 0.02 it is renormalised.
     """
     places = {outcome_key(name): place for place, name in enumerate(outcomes)}
     values = [0.0] * len(outcomes)
@@ -55,12 +57,13 @@ def checked(values: Sequence[float], field: str, outcomes: Sequence[str] = ()) -
     InvalidValue
         As `parse_belief` does; an entry's field is `field[i]`, or `field.name` where outcomes are given.
     """
+    within = SUM_WITHIN + _SUM_ROUNDING
     for place, p in enumerate(values):
-        if not (p >= 0 and math.isfinite(p)):
+        if not 0 <= p <= 1 + within:
             name = f"{field}.{outcomes[place]}" if outcomes else f"{field}[{place}]"
-            raise InvalidValue(name, p, "a probability is wanted, 0 or more")
+            raise InvalidValue(name, p, "a probability is wanted, 0 to 1")
     total = _fsum(values)
-    if not abs(total - 1) <= SUM_WITHIN:
+    if not abs(total - 1) <= within:
         raise InvalidValue(field, total, f"allowed is a sum of 1 within {SUM_WITHIN:g}")
     return tuple(values) if total == 1 else tuple(p / total for p in values)
 

@@ -16,7 +16,7 @@ class Regime(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: int
     q: float
     d: float
-    overlap: float
+    overlap: float | None
     documents: int
     ece: float | None
     large_and_ambiguous: bool
@@ -26,8 +26,9 @@ class Regime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def classify(
-    config: Control, *, outcomes: int, q: float, d: float, overlap: float, documents: int, q_lo: float, d_hi: float
-) -> Regime:
+    config: Control, *, outcomes: int, q: float, d: float, overlap: float | None, documents: int, q_lo: float,
+    d_hi: float,
+) -> Regime:  # fmt: skip
     """K.1 on the signals before any argument.
 
     Parameters
@@ -35,15 +36,15 @@ def classify(
     outcomes
         |Y|, however many were given or proposed.
     q, d, overlap
-        Q(0), D(0), O of the blind round.
+        Q(0), D(0), O of the blind round. O is None where fewer than two debaters cited anything: that two have nothing
+        in common says something only of what both cite.
     documents
-        From how many documents the passages come. Evidence of one source needs no synthesis; and where nothing is cited
-        the overlap is 0 and says nothing.
+        From how many documents the passages come. Evidence of one source needs no synthesis.
     q_lo, d_hi
         The bins that the start uses.
     """
     large = outcomes >= config.y_min and q <= q_lo and d >= d_hi
-    synthesis = documents > 1 and overlap <= config.o_lo
+    synthesis = documents > 1 and overlap is not None and overlap <= config.o_lo
     risk = None if config.ece is None else config.ece >= config.ece_max
     why = []
     if large:

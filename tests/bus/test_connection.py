@@ -309,3 +309,29 @@ async def test_close_while_the_server_is_gone(bus: Bus) -> None:
     await asyncio.wait_for(down.wait(), 10)
     await asyncio.wait_for(conn.close(), 5)
     assert conn.nc.is_closed
+
+
+async def test_an_attempt_that_failed_leaves_no_socket_open() -> None:
+    """A server that hangs up before it says who it is: the next attempt closes what the one before left."""
+    left = asyncio.Event()
+    attempts = 0
+
+    async def hangs_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal attempts
+        attempts += 1
+        writer.write_eof()
+        await reader.read()
+        left.set()
+        writer.close()
+
+    server = await asyncio.start_server(hangs_up, "127.0.0.1", 0)
+    url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    key = accounts.mint(accounts.table({"panel_1": "panelist"}))["owner"]
+    connecting = asyncio.ensure_future(connect(url, key, name="t", retry_first=True))
+    try:
+        await asyncio.wait_for(left.wait(), 10)
+        assert attempts >= 1 and not connecting.done(), "it goes on trying"
+    finally:
+        connecting.cancel()
+        await asyncio.gather(connecting, return_exceptions=True)
+        server.close()

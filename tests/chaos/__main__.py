@@ -1,4 +1,5 @@
-"""`make chaos`: the kill tests for longer. Prints the counts as a table; exit status 1 on any violation."""
+"""`make chaos`: the kill tests for longer, over debates and then over competitions. Prints the counts of each as a
+table; exit status 1 on any violation."""
 
 import asyncio
 import secrets
@@ -13,33 +14,42 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tests.chaos.storm import Aim, Report, Storm
+from tests.chaos.storm import Aim, Report, Storm, debates, teams
 
 
 def run(
-    sessions: Annotated[int, typer.Option(min=1, help="Sessions to play, at least.")] = 300,
-    kills: Annotated[int, typer.Option(min=0, help="Processes to kill, at least.")] = 50,
-    seconds: Annotated[float, typer.Option(min=1, help="Limit; a run that needs longer has failed.")] = 240.0,
+    sessions: Annotated[int, typer.Option(min=0, help="Debates to play, at least; 0: none.")] = 300,
+    competitions: Annotated[int, typer.Option(min=0, help="Competitions to play, at least; 0: none.")] = 60,
+    kills: Annotated[int, typer.Option(min=0, help="Processes to kill over each, at least.")] = 50,
+    seconds: Annotated[float, typer.Option(min=1, help="Limit of each; a run that needs longer has failed.")] = 240.0,
     seed: Annotated[int | None, typer.Option(help="Of the faults; drawn and printed if absent.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON, a line for each.")] = False,
 ) -> None:
     """Kill and freeze every kind of process while sessions run, and check each of them."""
-    aim = Aim(sessions=sessions, kills=kills, seconds=seconds, seed=secrets.randbits(32) if seed is None else seed)
+    seed = secrets.randbits(32) if seed is None else seed
     told = Console(stderr=True)
-    told.print(f"chaos: seed {aim.seed}")
-    with tempfile.TemporaryDirectory(prefix="parley-chaos-") as folder:
-        storm = Storm(Path(folder), aim, lambda text: told.print(escape(text)))
-        report = asyncio.run(storm.run())
-    if as_json:
-        print(msgspec.json.encode(report).decode())
-    else:
-        show(report, Console())
-    sys.exit(0 if report.passed else 1)
+    passed = True
+    for ground, wanted in ((debates, sessions), (teams, competitions)):
+        if not wanted:
+            continue
+        aim = Aim(sessions=wanted, kills=kills, seconds=seconds, seed=seed)
+        told.print(f"chaos: {ground.__name__}, seed {seed}")
+        with tempfile.TemporaryDirectory(prefix="parley-chaos-") as folder:
+            storm = Storm(Path(folder), ground(), aim, lambda text: told.print(escape(text)))
+            report = asyncio.run(storm.run())
+        if as_json:
+            print(msgspec.json.encode(report).decode(), flush=True)
+        else:
+            show(report, Console())
+        passed = passed and report.passed
+    sys.exit(0 if passed else 1)
 
 
 def show(report: Report, console: Console) -> None:
     """The table."""
-    table = Table("what", "count", title=f"{report.seconds:g} s, seed {report.seed}", title_justify="left")
+    table = Table(
+        "what", "count", title=f"{report.name}: {report.seconds:g} s, seed {report.seed}", title_justify="left"
+    )
     rows: list[tuple[str, object]] = [("sessions", report.sessions), ("turns", report.turns)]
     rows += [("kills", sum(report.kills.values()))]
     rows += [(f"  {kind}", n) for kind, n in report.kills.items()]

@@ -15,7 +15,9 @@ from parley.stack import Lease, Service
 from tests.chaos.harness import pause
 
 NATS, SUPERVISOR, MODERATOR = "nats", "supervisor", "moderator"
-PANELIST, ANALYST, DEBATER, JUDGE, HELPER = AGENTS = ("panelist", "analyst", "debater", "judge", "helper")
+PANELIST, ANALYST, DEBATER, JUDGE, HELPER, PRO, CON = AGENTS = (
+    "panelist", "analyst", "debater", "judge", "helper", "pro", "con",
+)  # fmt: skip
 KINDS = (MODERATOR, *AGENTS, NATS, SUPERVISOR)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
@@ -14,15 +14,17 @@ import msgspec
 
 from bus import streams, subjects
 from bus.accounts import load_credentials
+from bus.channels import CLIENTS, CONTROL, readable_by
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError
+from bus.posts import Reader
 from parley.client import Client
 from parley.rows import AgentRow
 from parley.stack import OWNER, Lease, Stack
 from schemas.post import Post
 from schemas.session import OpenSession, Seat
 from tests.agents.maci_simulate import example
-from tests.chaos.verify import CHANNELS, Evidence, Findings, Stored, Text, check, transcript
+from tests.chaos.verify import Evidence, Findings, Stored, Text, check, transcript
 from tests.support.crash import CRASH, CRASH_DIR
 from tests.support.model import Call, read_journal
 
@@ -46,10 +48,15 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
     turns: int
     queues: tuple[str, ...]
     seeds: int = SEEDS
+    label: str = ""
+    private: Mapping[str, str] = {}
+    """Channels that clients do not read -> a user that does."""
+    by_seed: tuple[Mapping[str, Any], ...] = ()
+    """Settings that make sessions of one seed others than those of another."""
 
     @property
     def name(self) -> str:
-        return self.request.protocol
+        return self.label or self.request.protocol
 
 
 CONSENSUS = Play(
@@ -144,6 +151,8 @@ class Rig:
         self.played: dict[str, tuple[Play, int]] = {}
         """Session -> its kind and its seed."""
         self.expected: dict[tuple[str, int], list[Text]] = {}
+        self.private: dict[str, Reader] = {}
+        """Channel that clients do not read -> who reads it here."""
         self._exit = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -152,6 +161,8 @@ class Rig:
             owner = await self._connect(OWNER, opening)
             self.client = Client(owner, OWNER, patience_s=60.0)
             self.bus = await self._connect("moderator-1", opening)
+            for channel, user in {c: u for p in self.plays for c, u in p.private.items()}.items():
+                self.private[channel] = Reader(await self._connect(user, opening), patience_s=60.0)
             self._exit = opening.pop_all()
         return self
 
@@ -170,9 +181,19 @@ class Rig:
         """One session from its opening to its last post, followed live."""
         play = play or self.plays[0]
         self.played[sid] = play, seed
-        given = {**play.request.settings, **(settings or {})}
+        given = {**play.request.settings, **(play.by_seed[seed] if play.by_seed else {}), **(settings or {})}
         await self.client.open(msgspec.structs.replace(play.request, seed=seed, seats=seats, settings=given), sid)
-        self.followed[sid] = tuple([post async for post in self.client.posts(sid)])
+
+        async def public() -> list[Post]:
+            return [post async for post in self.client.posts(sid)]
+
+        async def private(channel: str) -> list[Post]:
+            heard = self.private[channel].follow(sid, (channel, CONTROL))
+            return [post async for post in heard if post.channel == channel]
+
+        async with asyncio.TaskGroup() as group:
+            all_ = [group.create_task(public()), *(group.create_task(private(c)) for c in play.private)]
+        self.followed[sid] = tuple(post for task in all_ for post in task.result())
 
     async def play_all(self, sids: Iterable[str], at_once: int, **more: Any) -> None:
         """Sessions of all kinds in turn, with the seeds 0, 1, ... in turn."""
@@ -241,9 +262,10 @@ class Rig:
                 found.append(Stored(base64.b64decode(message["data"]), _unix_ns(message["time"])))
 
     async def history(self, sid: str) -> dict[str, tuple[Post, ...]]:
-        """Channel -> posts, asked for."""
-        reader = self.client._reader
-        return {c: await reader.history(sid, c) for c in CHANNELS}
+        """Channel -> posts, asked for by those who may read it."""
+        reader, play = self.client._reader, self.played[sid][0]
+        found = {c: await reader.history(sid, c) for c in readable_by(CLIENTS)}
+        return found | {c: await self.private[c].history(sid, c) for c in play.private}
 
     async def evidence(self, sid: str) -> Evidence:
         """All that there is of one session."""

@@ -1,11 +1,14 @@
-"""The model of the kill tests: the stub for consensus, the extractive one for maci, with the same latency and journal.
+"""The model of the kill tests: the stub for consensus, the extractive one for maci and the competition, with the same
+latency and journal.
 
-What a maci seat says in words that nobody reads on holds a hash of everything that it was shown, as the stub's replies
-do: two runs say the same only if every seat saw the same.
+What a seat of these says in words that nobody counts on holds a hash of everything that it was shown, as the stub's
+replies do: two runs say the same only if every seat saw the same.
 """
 
 import asyncio
+import hashlib
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -13,7 +16,9 @@ import msgspec
 from agents.context import Shown
 from agents.llm import make_model
 from agents.llm.base import Completion, Emit, Model
+from schemas import competition as comp
 from schemas.maci import Blind, Case, Crit, Tests
+from tests.chaos.verify import AT_ONCE
 from tests.support.model import StubModel, fingerprint, write_down
 
 replace = msgspec.structs.replace
@@ -30,7 +35,7 @@ class Played(StubModel):
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The fixed answer, or what the extractive model says, after the latency."""
-        if shown.protocol != "maci":
+        if shown.protocol not in ("maci", "competition"):
             return await super().reply(shown, emit)
         if self.journal:
             write_down(self.journal, shown)
@@ -38,10 +43,12 @@ class Played(StubModel):
             self._extractive = make_model("extractive")
         await asyncio.sleep(self.latency_s)
         done = await self._extractive.reply(shown, emit)
-        return replace(done, body=_marked(done.body, f" having seen {fingerprint(shown)}"))
+        mark = _marked(done.body, fingerprint(shown)) if shown.protocol == "maci" else _said(done.body, heard(shown))
+        return replace(done, body=mark)
 
 
-def _marked(body: Any, seen: str) -> Any:
+def _marked(body: Any, mark: str) -> Any:
+    seen = f" having seen {mark}"
     match body:
         case Blind():
             return replace(body, reasoning=body.reasoning + seen)
@@ -52,6 +59,36 @@ def _marked(body: Any, seen: str) -> Any:
         case Tests():
             return replace(body, tests=tuple(replace(t, what=t.what + seen) for t in body.tests))
     return body
+
+
+def _said(body: Any, mark: str) -> Any:
+    """Every reply of a competition ends with the mark, one word."""
+    match body:
+        case comp.Note() | comp.Spoken() | comp.StageSummary() | comp.Review():
+            return replace(body, text=f"{body.text} {mark}")
+        case comp.Questions():
+            *first, last = body.questions
+            return replace(body, questions=(*first, f"{mark}: {last}"))
+        case comp.Decision():
+            return replace(body, direction=f"{body.direction} {mark}")
+        case comp.Bid():
+            return replace(body, point=f"{body.point} {mark}")
+        case comp.Marks():
+            return replace(body, comment=f"{body.comment} {mark}")
+        case comp.Ballot():
+            return replace(body, why=f"{body.why} {mark}")
+    return body
+
+
+def heard(shown: Shown) -> str:
+    """Question, brief, documents' names and posts in the order shown: 64 bits, hex. Bids come as they come, so theirs
+    is no order."""
+    posts: list[Any] = []
+    for key, run in groupby(((o.channel, o.kind, msgspec.to_builtins(o.body)) for o in shown.others), lambda o: o[:2]):
+        bodies = [msgspec.json.encode(body, order="sorted").decode() for _, _, body in run]
+        posts.append((key, sorted(bodies) if key[1] in AT_ONCE else bodies))
+    parts = [shown.question, msgspec.to_builtins(shown.brief), [d.name for d in shown.documents], posts]
+    return hashlib.blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=8).hexdigest()
 
 
 def make(options: Mapping[str, Any]) -> Played:

@@ -1,4 +1,7 @@
-"""A long storm: sessions one after another on the embedded stack while its processes are killed and frozen."""
+"""A long storm: sessions one after another on the embedded stack while its processes are killed and frozen.
+
+There are two: one of consensus and maci, and one of competitions, whose seats are other processes.
+"""
 
 import asyncio
 import time
@@ -11,12 +14,25 @@ import msgspec
 
 from bus.errors import BusError
 from parley.errors import ParleyError
-from tests.chaos.faults import ANALYST, DEBATER, HELPER, JUDGE, MODERATOR, NATS, PANELIST, SUPERVISOR, Faults
-from tests.chaos.harness import CONSENSUS, QUEUES, Rig, calm_arrivals, maci, make_stack, pause
+from parley.rows import AgentRow
+from tests.chaos import competitions
+from tests.chaos.faults import (
+    ANALYST,
+    CON,
+    DEBATER,
+    HELPER,
+    JUDGE,
+    MODERATOR,
+    NATS,
+    PANELIST,
+    PRO,
+    SUPERVISOR,
+    Faults,
+)
+from tests.chaos.harness import CONSENSUS, QUEUES, Play, Rig, calm_arrivals, maci, make_stack, pause
 from tests.chaos.verify import Findings
 from tests.support import crash
 
-AT_ONCE = 12
 SESSION_S = 60.0
 """A session that is not over by then counts as lost."""
 FROZEN_S = (1.5, 3.5)
@@ -27,8 +43,44 @@ WEIGHTS: dict[tuple[str, str], int] = {
     (KILL, DEBATER): 8, (KILL, JUDGE): 6, (KILL, HELPER): 6,
     (FREEZE, MODERATOR): 10, (FREEZE, PANELIST): 6, (FREEZE, ANALYST): 3, (FREEZE, DEBATER): 3, (FREEZE, HELPER): 2,
 }  # fmt: skip
+AMONG_TEAMS: dict[tuple[str, str], int] = {
+    (KILL, MODERATOR): 22, (KILL, PRO): 16, (KILL, CON): 16, (KILL, JUDGE): 12, (KILL, NATS): 10, (KILL, SUPERVISOR): 3,
+    (FREEZE, MODERATOR): 8, (FREEZE, PRO): 5, (FREEZE, CON): 5, (FREEZE, JUDGE): 3,
+}  # fmt: skip
 POINT_KILLS = 4
 """Of each named point."""
+
+
+class Ground(msgspec.Struct, frozen=True, kw_only=True):
+    """What a storm is over."""
+
+    name: str
+    plays: tuple[Play, ...]
+    order: tuple[int, ...]
+    """Indices of plays, in the order in which a lane plays them."""
+    weights: dict[tuple[str, str], int]
+    agents: tuple[AgentRow, ...]
+    at_once: int
+
+    @property
+    def turns(self) -> int:
+        """Of a session, on average."""
+        return sum(self.plays[i].turns for i in self.order) // len(self.order) + 1
+
+
+def debates() -> Ground:
+    """Consensus and maci in turn, two copies of every agent."""
+    rows = tuple(AgentRow(queue=q, copies=2, room=16) for q in QUEUES)
+    plays = CONSENSUS, maci()
+    return Ground(name="debates", plays=plays, order=(0, 1), weights=WEIGHTS, agents=rows, at_once=12)
+
+
+def teams() -> Ground:
+    """Short competitions and every fifth a whole one; eight debaters of one copy each, two judges."""
+    plays = competitions.short(), competitions.whole()
+    rows = tuple(AgentRow(queue=q, copies=1 + (q == JUDGE), room=16) for q in competitions.queues(*plays))
+    order = (0, 0, 0, 1, 0)
+    return Ground(name="competitions", plays=plays, order=order, weights=AMONG_TEAMS, agents=rows, at_once=6)
 
 
 class Aim(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +96,7 @@ class Aim(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What a storm did and what was found."""
 
+    name: str
     seed: int
     sessions: int
     seconds: float
@@ -72,12 +125,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 class Storm:
     """One run."""
 
-    def __init__(self, folder: Path, aim: Aim, tell: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, ground: Ground, aim: Aim, tell: Callable[[str], None]) -> None:
+        self.ground = ground
+        self.plays = ground.plays
         self.aim = aim
         self.tell = tell
         self.rng = Random(aim.seed)
-        self.plays = CONSENSUS, maci()
-        stack = make_stack(folder, moderators=2, copies=2, latency_s=0.05, crash=self._points(), queues=QUEUES)
+        stack = make_stack(folder, moderators=2, latency_s=0.05, crash=self._points(), agents=ground.agents)
         self.rig = Rig(folder, stack, self.plays)
         self.faults = Faults(self.rig.lease, Random(aim.seed + 1))
         self.failed: list[str] = []
@@ -87,7 +141,7 @@ class Storm:
     def _points(self) -> str:
         """Deaths at named points, spread over the run behind the calm sessions."""
         calm = max(calm_arrivals(p, self.plays) for p in crash.POINTS)
-        arrivals = calm + 1, calm + 14 * self.aim.sessions
+        arrivals = calm + 1, calm + self.ground.turns * self.aim.sessions
         return " ".join(f"{p}:{self.rng.randrange(*arrivals)}" for p in crash.POINTS for _ in range(POINT_KILLS))
 
     async def run(self) -> Report:
@@ -99,7 +153,7 @@ class Storm:
             faulting = asyncio.create_task(self._fault())
             telling = asyncio.create_task(self._tell(started))
             try:
-                await asyncio.gather(*(self._play(i) for i in range(AT_ONCE)))
+                await asyncio.gather(*(self._play(i) for i in range(self.ground.at_once)))
             finally:
                 faulting.cancel()
                 telling.cancel()
@@ -124,7 +178,8 @@ class Storm:
         while self._go_on():
             sid = f"s{lane}-{n}"
             n += 1
-            play = self.plays[(lane + n) % len(self.plays)]
+            order = self.ground.order
+            play = self.plays[order[(lane + n) % len(order)]]
             try:
                 async with asyncio.timeout(SESSION_S):
                     await self.rig.play(sid, self.rng.randrange(play.seeds), play)
@@ -134,7 +189,7 @@ class Storm:
                 self.tell(self.failed[-1])
 
     async def _fault(self) -> None:
-        deeds, weights = list(WEIGHTS), list(WEIGHTS.values())
+        deeds, weights = list(self.ground.weights), list(self.ground.weights.values())
         while True:
             await pause(self.rng.uniform(0.2, 1.2))
             what, kind = self.rng.choices(deeds, weights)[0]
@@ -173,7 +228,7 @@ class Storm:
             )
         }
         return Report(
-            seed=self.aim.seed, sessions=self.played, seconds=round(seconds, 1), kills=kills,
+            name=self.ground.name, seed=self.aim.seed, sessions=self.played, seconds=round(seconds, 1), kills=kills,
             freezes=dict(sorted(self.faults.freezes.items())), turns=found.turns, calls=found.calls,
             extra_calls=found.extra_calls, late_calls=found.late_calls, latest_ms=round(found.latest_ms, 1),
             late_timers=found.late_timers,

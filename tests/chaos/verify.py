@@ -6,21 +6,22 @@ doubled (something happened twice), wrong (anything else that an undisturbed run
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import msgspec
 
-from bus.channels import CLIENTS, readable_by
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import Diverged, replay
 from schemas import log
 from schemas.post import Post
 from schemas.wire import decode
-from tests.support.model import Call
+from tests.support.model import Call, turn_name
 
 LATE_NS = 50_000_000
 """A call begun so long after its turn's reply was stored may be the race of two copies; later never."""
-CHANNELS = readable_by(CLIENTS)
+AT_ONCE = ("bid", "ballot")
+"""Posts of seats that are asked at once, in the order in which they answer."""
 
 Text = tuple[str, str, str, int, str]
 """channel, seat, kind, round, body"""
@@ -41,9 +42,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     asked: tuple[str, ...]
     """The log as an owner is given it."""
     history: Mapping[str, tuple[Post, ...]]
-    """Channel -> posts, as asked for."""
+    """Channel -> posts, as asked for; every channel that the session's protocol has posts on."""
     followed: tuple[Post, ...]
-    """What a live follower saw, in its order."""
+    """What live followers saw, each channel in its order."""
 
 
 class Findings(msgspec.Struct, kw_only=True):
@@ -120,8 +121,7 @@ def _check_log(found: Findings, e: Evidence, turns: int) -> None:
 
 
 def _check_posts(found: Findings, e: Evidence) -> None:
-    for channel in CHANNELS:
-        posts = e.history[channel]
+    for channel, posts in e.history.items():
         numbers = [p.k for p in posts]
         if numbers != list(range(len(posts))):
             heap = found.doubled if len(set(numbers)) < len(numbers) else found.lost
@@ -130,7 +130,7 @@ def _check_posts(found: Findings, e: Evidence) -> None:
         if seen != list(posts):
             heap = found.lost if len(seen) < len(posts) else found.doubled if len(seen) > len(posts) else found.wrong
             heap.append(f"{e.sid}: a follower of {channel} saw {[p.k for p in seen]} of {numbers}")
-    numbers = sorted(p.n for c in CHANNELS for p in e.history[c])
+    numbers = sorted(p.n for posts in e.history.values() for p in posts)
     if numbers != list(range(len(numbers))):
         found.wrong.append(f"{e.sid}: posts of the session are numbered {numbers}")
 
@@ -158,21 +158,26 @@ def _check_calls(found: Findings, e: Evidence, calls: Sequence[Call]) -> None:
 
 
 def reply_times(stored: Sequence[Stored]) -> dict[tuple[str, int], int]:
-    """(`<seat>/<kind>/<round>`, attempt) -> Unix ns at which the server stored the reply."""
+    """(the turn's name, attempt) -> Unix ns at which the server stored the reply."""
     asks: dict[str, log.Ask] = {}
     times: dict[tuple[str, int], int] = {}
     for s in stored:
         entry = decode(s.data, log.Entry)
         if isinstance(entry.event, log.Replied):
             ask = asks[entry.event.turn]
-            times[f"{ask.seat}/{ask.kind}/{ask.round}", ask.attempt] = s.at_ns
+            times[turn_name(ask.seat, ask.kind, ask.round, ask.sees), ask.attempt] = s.at_ns
         asks |= {f"{entry.n}-{i}": c for i, c in enumerate(entry.commands) if isinstance(c, log.Ask)}
     return times
 
 
 def transcript(history: Mapping[str, Sequence[Post]]) -> list[Text]:
     """What was said, in order, without what differs from run to run: times, and what lost calls cost."""
-    return [(p.channel, p.seat, p.kind, p.round, _body(p)) for c in CHANNELS for p in history[c]]
+    texts: list[Text] = []
+    for posts in history.values():
+        for kind, run in groupby(posts, key=lambda p: p.kind):
+            said = [(p.channel, p.seat, p.kind, p.round, _body(p)) for p in run]
+            texts += sorted(said) if kind in AT_ONCE else said
+    return texts
 
 
 def _body(post: Post) -> str:

@@ -218,6 +218,6 @@ def test_linucb_plays_a_debate_on_the_signals_of_l_1() -> None:
     config = control(schedule="learned", policy="linucb")
     state = play(config, [seen(tokens=100), seen(tokens=300, left=400.0), seen(tokens=300, left=100.0)])
     assert state.learned is not None and isinstance(state.learned.policy, LinUcb)
-    assert len(state.learned.policy.inverse) == 1
+    assert sum(map(bool, state.learned.policy.inverse)) == 1
     d = state.rounds[1].dispersion
     assert state.learned.context == pytest.approx((1.0, d, 0.0, 0.62, 0.0, 0.0, 0.0, 100 / 800))

@@ -1,14 +1,18 @@
 """The controller: signals in a debate's course, and the two dials."""
 
 import math
+from typing import Any
 
 import msgspec
+import msgspec.inspect
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordinator.protocols import PROTOCOLS
 from coordinator.schedulers.controller import Observation, State, admits, advance, begin
+from schemas.wire import decode, encode
 from tests.coordinator import maci_naive as naive
 from tests.coordinator.maci_rounds import OUTCOMES, SHARED, U, V, control, play, seen
 
@@ -133,14 +137,57 @@ def test_a_debate_has_two_agents_and_two_outcomes_at_least() -> None:
         begin(control(), ("a",), Observation(beliefs={"u": (1.0,), "v": (1.0,)}))
 
 
-@pytest.mark.parametrize("schedule", ["adaptive", "learned"])
-@pytest.mark.parametrize("policy", ["ucb", "linucb"])
-def test_the_state_survives_being_written_and_read(schedule: str, policy: str) -> None:
-    config = control(schedule=schedule, policy=policy)
-    state = play(config, [seen(tokens=10), seen(NEAR, tokens=20), seen(NEAR, NEAR, tokens=30)])
-    read = msgspec.json.decode(msgspec.json.encode(state), type=State)
-    assert read == state
-    assert advance(config, read, seen()) == advance(config, state, seen())
+SCHEDULES: list[dict[str, Any]] = [
+    {"schedule": "adaptive"}, {"schedule": "stepped"}, {"schedule": "fixed", "cl": 0.7},
+    {"schedule": "learned", "policy": "ucb"}, {"schedule": "learned", "policy": "linucb"},
+]  # fmt: skip
+BELIEFS = st.sampled_from([U, V, NEAR, (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
+ROUNDS = st.builds(
+    seen, BELIEFS, BELIEFS, tokens=st.integers(0, 10**6), left=st.none() | st.integers(0, 10**6).map(float),
+    q=st.floats(-1, 1), crit=st.sampled_from([{}, {"u": 0.2}, {"u": 0.8, "v": 0.7}]),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: "/".join(map(str, s.values())))
+@given(rounds=st.lists(ROUNDS, min_size=2, max_size=8), ordered=st.booleans())
+def test_every_state_survives_being_written_and_read(
+    schedule: dict[str, Any], rounds: list[Observation], ordered: bool
+) -> None:
+    """As a session's state is: a session hashes its state at every event."""
+    config = control(**schedule)
+    state = begin(config, OUTCOMES, rounds[0], ordered=ordered)
+    for observation in rounds[1:]:
+        read = decode(encode(state), State)
+        assert read == state
+        state, again = advance(config, state, observation), advance(config, read, observation)
+        assert encode(again) == encode(state)
+    assert decode(encode(state), State) == state
+
+
+@pytest.mark.parametrize("name", sorted(PROTOCOLS))
+def test_the_keys_of_a_protocols_state_are_texts(name: str) -> None:
+    """Others cannot be written in a fixed order, so that a session which has one is stuck."""
+    types = list(msgspec.inspect.multi_type_info([PROTOCOLS[name].state, PROTOCOLS[name].settings]))
+    structs = set[type]()
+    while types:
+        found = types.pop()
+        match found:
+            case msgspec.inspect.StructType():
+                if found.cls not in structs:
+                    structs.add(found.cls)
+                    types += [field.type for field in found.fields]
+            case msgspec.inspect.DictType():
+                key = found.key_type
+                texts = getattr(key, "values", ())  # of a Literal
+                assert isinstance(key, msgspec.inspect.StrType) or all(isinstance(v, str) for v in texts or (0,)), found
+                types.append(found.value_type)
+            case msgspec.inspect.UnionType():
+                types += found.types
+            case msgspec.inspect.VarTupleType() | msgspec.inspect.ListType():
+                types.append(found.item_type)
+            case msgspec.inspect.TupleType():
+                types += found.item_types
+    assert len(structs) > 1
 
 
 # ---------------------------------------------------------------- monotone gate

@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.schedulers.controller import Observation, verdict
+from coordinator.schedulers import stops
+from coordinator.schedulers.controller import Observation, begin, verdict
 from schemas.maci import Control, Verdict
-from tests.coordinator.maci_rounds import U, V, control, play, seen
+from tests.coordinator.maci_rounds import OUTCOMES, U, V, control, play, seen
 
 NEAR = (0.5, 0.3, 0.2)
 APART = ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
@@ -109,10 +110,15 @@ def test_stalemate_when_mean_crit_is_below_its_gate_for_three_rounds() -> None:
 
 
 def test_each_round_of_a_stalemate_is_held_against_its_own_gate() -> None:
-    """The gate is 0.3, 0.4, 0.5 in rounds 1 to 3: 0.35 passes the first."""
+    """The gate is 0.3, 0.4, 0.5 in rounds 1 to 3: 0.35 passes the first. The certificate says that it climbed."""
     middling = seen(crit={"u": 0.35, "v": 0.35}, q=0.0)
     assert goes_on(control(), [seen(), *[middling] * 3])
-    assert stop(control(), [seen(), *[middling] * 4]).reason == "stalemate"
+    found = stop(control(), [seen(), *[middling] * 4])
+    assert found.reason == "stalemate"
+    assert found.certificate["gates_first"] == {"tau_q": 0.5, "tau_crit": 0.3}
+    assert found.certificate["gates"] == pytest.approx({"tau_q": 0.8, "tau_crit": 0.6})
+    blind = stops.verdict(control(), [begin(control(), OUTCOMES, seen()).rounds[0]], short="too dear")
+    assert blind is not None and blind.certificate["gates_first"] == {"tau_q": None, "tau_crit": None}
 
 
 def test_a_round_without_arguments_breaks_a_stalemate() -> None:

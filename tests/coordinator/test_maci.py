@@ -128,7 +128,8 @@ def test_a_tied_vote_goes_by_the_mixture() -> None:
     ("given", "fault"),
     [
         (belief(0.9, 0.3), "belief: got 1.2, allowed is a sum of 1 within 0.02"),
-        (belief(1.1, -0.1), "belief.chikungunya: got -0.1"),
+        (belief(1.0, -0.1), "belief.chikungunya: got -0.1"),
+        (belief(1e308, 1e308), "belief.dengue: got 1e+308, a probability is wanted, 0 to 1"),
         (belief(0.5, 0.5, names=("dengue", "zika")), "belief.outcome: got 'zika', no such outcome"),
         (belief(0.5, 0.5, names=("dengue", "Dengue ")), "named twice"),
     ],
@@ -140,6 +141,19 @@ def test_a_belief_that_is_none_is_an_invalid_reply(given: Any, fault: str) -> No
     play = begun()
     play.reply("debater_1", Case(belief=given))
     assert fault in play.ask("debater_1").error and play.ask("debater_1").attempt == 2
+
+
+@pytest.mark.parametrize("outcomes", [OUTCOMES, ()])
+def test_two_hundredths_off_is_taken_and_its_merging_too(outcomes: tuple[str, ...]) -> None:
+    """0.34 three times is a little more than 1.02 in binary."""
+    names = ("dengue", "chikungunya", "zika")
+    given = belief(0.34, 0.34, 0.34, names=names)
+    play = Play({"outcomes": outcomes and names})
+    play.blind(given, given)
+    if not outcomes:
+        play.merge(("one", names[:2]), ("other", names[2:]))
+    told = [share["p"] for share in play.brief("debater_1")["belief"]]
+    assert told == pytest.approx([1 / 3] * 3 if outcomes else [2 / 3, 1 / 3], abs=1e-6)
 
 
 def test_within_002_a_belief_is_renormalised() -> None:
@@ -458,6 +472,11 @@ def test_a_missing_judge_is_left_out_of_the_mean() -> None:
     assert play.last("signals")["missing"] == ["judge_2"] and len(play.posts("argument")) == 2
 
 
+def ruled(play: Play) -> list[Any]:
+    """The arguments after the gates, wherever they were posted: no figure is made up for what nobody found out."""
+    return [msgspec.json.decode(p.body) for p in (*play.posts("argument"), *play.posts("refused"))]
+
+
 @pytest.mark.parametrize(("crit_gate", "admitted"), [(True, 0), (False, 2)])
 def test_unjudged_nothing_is_admitted_and_the_certificate_says_so(crit_gate: bool, admitted: int) -> None:
     play = begun({"max_rounds": 1, "crit_gate": crit_gate})
@@ -465,6 +484,7 @@ def test_unjudged_nothing_is_admitted_and_the_certificate_says_so(crit_gate: boo
     play.measure()
     play.fail("judge_1")
     assert len(play.posts("argument")) == admitted and play.signals["crit"] is None
+    assert [r["crit"] for r in ruled(play)] == [None, None] and [r["q"] for r in ruled(play)] == [0.8, 0.8]
     assert play.certificate["unjudged_rounds"] == [1] and play.certificate["missing"] == ["judge_1 in round 1"]
 
 
@@ -475,6 +495,7 @@ def test_unmeasured_nothing_is_admitted_and_the_certificate_says_so(q_gate: bool
     play.fail("helper")
     play.judge("judge_1")
     assert len(play.posts("argument")) == admitted and play.signals["q"] == 0
+    assert [r["q"] for r in ruled(play)] == [None, None] and [r["crit"] for r in ruled(play)] == [0.8, 0.8]
     assert play.certificate["unmeasured_rounds"] == [1]
 
 

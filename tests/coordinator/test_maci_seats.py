@@ -109,5 +109,60 @@ def test_seats_that_do_not_fit_are_refused(seats: Any, said: str) -> None:
 
 def test_seats_can_be_named() -> None:
     named = [Seat(seat=n, role="debater", queue=f"debater_{i}") for i, n in enumerate(("left", "right"), 1)]
-    play = Play({"judges": 3}, seats=[*named, Seat(seat="j", role="judge", queue="judge_1")])
+    play = Play({"judges": 1}, seats=[*named, Seat(seat="j", role="judge", queue="judge_1")])
     assert [s.seat for s in play.session.opened.seats] == ["left", "right", "j", "analyst", "helper"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "families", "k", "seated"),
+    [
+        # of the debaters' own family beside another: not used
+        ("prefer", {"a": "one", "b": "two"}, 3, {"judge_1": "b", "judge_2": "b", "judge_3": "b"}),
+        ("demand", {"a": "one", "b": "two"}, 3, {"judge_1": "b", "judge_2": "b", "judge_3": "b"}),
+        ("demand", {"a": "one", "b": "two", "c": "three"}, 3, {"judge_1": "b", "judge_2": "c", "judge_3": "b"}),
+        ("demand", {"a": "one", "b": "two", "c": "three"}, 2, {"b": "b", "c": "c"}),
+        ("ignore", {"a": "one", "b": "two"}, 3, {"judge_1": "a", "judge_2": "b", "judge_3": "a"}),
+        # as many as wanted, or more: as they are named
+        ("ignore", {"a": "one", "b": "two"}, 2, {"a": "a", "b": "b"}),
+        ("prefer", {"a": "three", "b": "two"}, 1, {"a": "a", "b": "b"}),
+        ("prefer", {"a": "one", "b": "one"}, 2, {"a": "a", "b": "b"}),
+        ("prefer", {"a": "one", "b": ""}, 2, {"a": "a", "b": "b"}),
+    ],
+)
+def test_judges_that_are_named_are_queues_to_choose_from(
+    wish: str, families: dict[str, str], k: int, seated: dict[str, str]
+) -> None:
+    there = (*workers(judges=()), *(worker(q, "judge", family) for q, family in families.items()))
+    named = [Seat(seat=q, role="judge", queue=q, weight=2.0) for q in families]
+    play = Play({"judges": k, "cross_family": wish, "max_rounds": 1}, there=there, seats=named)
+    judges = [s for s in play.session.opened.seats if s.role == "judge"]
+    assert {s.seat: s.queue for s in judges} == seated and {s.weight for s in judges} == {2.0}
+    play.blind(FOR, FOR)
+    play.round(case(FOR), case(FOR))
+    unused = {q: family for q, family in families.items() if q not in seated.values()}
+    assert play.certificate["judges_unused"] == unused
+    assert play.certificate["cross_family"] is (not {families[q] for q in seated.values()} & {"one", ""})
+
+
+def test_of_named_judges_another_family_can_be_demanded() -> None:
+    there = (*workers(), worker("own", "judge", "one"))
+    with pytest.raises(Inadmissible, match=r"demand, but judges are one and debaters one; .*, and name it$"):
+        Play({"cross_family": "demand"}, there=there, seats=[Seat(seat="own", role="judge", queue="own")])
+
+
+@pytest.mark.parametrize("wish", ["prefer", "ignore"])
+def test_a_named_judge_that_is_not_alive_is_missed_and_not_passed_over(wish: str) -> None:
+    named = [Seat(seat=q, role="judge", queue=q) for q in ("judge_1", "gone")]
+    with pytest.raises(Inadmissible, match="no worker is alive for role judge on queue gone"):
+        Play({"cross_family": wish, "judges": 2}, seats=named)
+    with pytest.raises(Inadmissible, match="demand, but judges are of no known family, two and debaters one"):
+        Play({"cross_family": "demand", "judges": 2}, seats=named)
+
+
+@pytest.mark.parametrize("end", [1e308, 1.1e12])
+def test_positions_have_a_distance(end: float) -> None:
+    given = {"ordered": True, "positions": (-end, end)}
+    with pytest.raises(Inadmissible, match=r"maci\.positions: got .*, allowed is -1e\+12 to 1e\+12"):
+        Play(given)
+    play = begun({"ordered": True, "positions": (-1e12, 1e12)}, FOR, AGAINST)
+    assert play.signals["jsd"] == pytest.approx(0.8, abs=1e-5)

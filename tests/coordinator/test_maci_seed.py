@@ -8,18 +8,25 @@ from typing import Any
 import msgspec
 import pytest
 
-from schemas.maci import Argument, Settings
+from coordinator.protocols import PROTOCOLS
+from coordinator.protocols.maci_state import State
+from coordinator.replay import replay
+from schemas.maci import Argument, Blind, Found, Retrieved, Settings, Span
+from schemas.wire import decode, encode
 from tests.coordinator.maci_play import (
     AGAINST,
     AGREED,
     FOR,
     NAMES,
+    TEXTS,
     Play,
     argument,
     begun,
     belief,
     case,
     check_up,
+    document,
+    similar,
 )
 
 HALF = belief(0.5, 0.5)
@@ -149,9 +156,22 @@ def test_schedules(settings: dict[str, Any], levels: list[float]) -> None:
     assert told == pytest.approx(levels)
 
 
-def test_the_learned_schedule_says_what_it_chose() -> None:
-    play = on({"schedule": "learned"}, 2)
-    assert play.signals["alpha"] is not None and play.signals["gamma"] is not None
+@pytest.mark.parametrize("policy", ["ucb", "linucb"])
+def test_the_learned_schedule_says_what_it_chose_in_a_whole_session(policy: str) -> None:
+    """Which replays byte for byte, every state written and read on the way."""
+    play = begun({"schedule": "learned", "policy": policy, "max_rounds": 5, "tau_stop": 9})
+    shares = iter((0.85, 0.8, 0.7, 0.6, 0.55))
+    while play.phase == "arguing":
+        p = next(shares)
+        play.same(belief(p, 1 - p), belief(1 - p, p))
+        assert play.signals["alpha"] is not None and play.signals["gamma"] is not None
+        assert decode(encode(play.session.inner), State) == play.session.inner
+    play.plan(check_up())
+    assert play.result.stop.reason == "max_rounds" and len(play.result.rounds) == 6
+    known = play.session.inner.control.learned.policy
+    tried = known.counts if policy == "ucb" else known.inverse
+    assert sum(map(bool, tried)) >= 2, "more than one action was rewarded"
+    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)
 
 
 def test_the_gates_rise_with_each_plateau_of_information_to_their_maximum() -> None:
@@ -298,6 +318,25 @@ def test_the_whole_signal_history() -> None:
         msgspec.json.decode(play.posts("signals")[0].body)["signals"]
     ]  # fmt: skip
     assert [r["round"] for r in play.result.rounds] == [0, 1]
+
+
+@pytest.mark.parametrize(("cited", "overlap"), [((0, 0), None), ((1, 0), None), ((1, 2), 0.0), ((1, 1), 1.0)])
+def test_overlap_is_asked_whether_a_vote_would_have_done_only_where_two_cite(
+    cited: tuple[int, int], overlap: float | None
+) -> None:
+    """Passages of two documents: 0 of what nobody cites is no reason for a debate."""
+    play = Play({"max_rounds": 1}, documents=[document(text=TEXTS[0]), document("b.md", TEXTS[1])], q0=None)
+    found = tuple(Found(document=name, text=text) for name, text in zip(("notes.md", "b.md"), TEXTS, strict=False))
+    play.reply("helper", Retrieved(passages=found, similar=similar([0.8, 0.8])))
+    for seat, n in zip(NAMES, cited, strict=True):
+        spans = (Span(passage=f"p{n}", quote=TEXTS[n - 1]),) if n else ()
+        play.reply(seat, Blind(belief=FOR, spans=spans))
+    play.round(case(FOR), case(FOR))
+    play.plan()
+    regime = play.result.outcome["regime"]
+    assert (regime["overlap"], regime["documents"]) == (overlap, 2)
+    assert regime["advice"] == ("debate" if overlap == 0.0 else "vote")
+    assert ("overlap" in regime["words"]) is (overlap == 0.0)
 
 
 def test_the_majority_vote_of_round_0_and_whether_it_would_have_done() -> None:

@@ -88,6 +88,7 @@ DEAR: dict[str, Any] = {
     "argue": ((said(FOR),), (said(AGAINST), MISS)), "scores": (0.8, MISS), "others": (True, MISS), "usages": (240,)
 }  # fmt: skip
 """Turns that use all that was reserved for them, and fail."""
+LEARNED: dict[str, Any] = {"argue": ((said(FOR), said(EVEN)), (said(AGAINST), said(EVEN))), "scores": (0.8, 0.1, MISS)}
 WORLDS = {
     "beliefs": World(
         blind=((FOR, EVEN, AGAINST), (FOR, EVEN, AGAINST)),
@@ -122,6 +123,8 @@ WORLDS = {
     ),
     "order": World({"max_rounds": 1, "judges": 2}, scores=(0.8, MISS), quality=(0.8, MISS), timers=True),
     "stalemate": World(scores=(0.1, 0.8)),
+    "learned, ucb": World({"schedule": "learned"}, **LEARNED),
+    "learned, linucb": World({"schedule": "learned", "policy": "linucb"}, **LEARNED),
     "budget": World(
         {"max_rounds": 1, "attempts": 2}, argue=((said(FOR),), (said(AGAINST), MISS)), scores=(0.8, MISS),
         budget=Budget(tokens=240 * 7), usages=(0, 240),
@@ -223,6 +226,7 @@ def rank(session: Session) -> tuple[int, ...]:
 def holds(session: Session) -> None:
     """What is true of every state."""
     s, settings = session.inner, session.settings
+    assert decode(encode(s), type(s)) == s
     assert len(s.rounds) <= settings.max_rounds + 1
     roles = {seat.seat: ACCOUNT_OF_ROLE[seat.role] for seat in session.opened.seats}
     refused = {n for r in s.rounds for n in r.refused}
@@ -231,7 +235,8 @@ def holds(session: Session) -> None:
         assert all(may_read(roles[turn.ask.seat], session.posts[n].channel) for n in turn.ask.sees)
     for entry in s.record:
         ruled = decode(session.posts[entry.post].body, Ruled)
-        assert ruled.q >= ruled.tau_q and ruled.crit >= ruled.tau_crit and ruled.scores == ()
+        assert ruled.q is not None and ruled.crit is not None and ruled.scores == ()
+        assert ruled.q >= ruled.tau_q and ruled.crit >= ruled.tau_crit
     if s.control is not None:
         history = s.control.rounds
         for before, after in pairwise(history):
@@ -315,6 +320,8 @@ def walk(name: str) -> tuple[frozenset[Triple], dict[str, int], int]:
         ("time", {"budget", "max_rounds", "cancelled"}),
         ("order", {"quorum", "max_rounds", "cancelled"}),
         ("stalemate", {"plateau", "stalemate", "max_rounds"}),
+        ("learned, ucb", {"plateau", "stalemate", "max_rounds"}),
+        ("learned, linucb", {"plateau", "stalemate", "max_rounds"}),
         ("three turns", {"budget"}),
         ("budget", {"budget", "max_rounds"}),
         ("12 turns", {"quorum", "budget", "plateau"}),

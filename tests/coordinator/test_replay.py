@@ -153,7 +153,7 @@ def test_settings_that_change_nothing() -> None:
 def test_what_is_shown_may_differ_where_what_is_done_does_not() -> None:
     got = what(facts=0.5, approach=0.35)
     assert got.how.startswith(
-        "both runs posts position on public and asks round 1 (score), but do not show or say the same"
+        "both runs take the same steps, but do not show or say the same: asks round 1 (score); the answer"
     )
 
 

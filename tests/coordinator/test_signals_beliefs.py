@@ -1,6 +1,7 @@
 """Beliefs: checked, smoothed, compared (eqs. 2 and 5, D.4, M.1)."""
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,11 @@ def test_a_belief_names_its_outcomes_in_any_order_and_leaves_out_what_has_none()
     [
         (shares(HCV=0.5, HIV=0.5), "belief.outcome", "no such outcome; there are 'HCV', 'HBV', 'cirrhosis'"),
         (shares(HCV=0.5, hcv=0.5), "belief.outcome", "named twice, allowed is once"),
-        (shares(HCV=1.5, HBV=-0.5), "belief.HBV", "a probability is wanted, 0 or more"),
-        (shares(HCV=math.nan), "belief.HCV", "a probability is wanted, 0 or more"),
-        (shares(HCV=math.inf), "belief.HCV", "a probability is wanted, 0 or more"),
+        (shares(HCV=1.0, HBV=-0.5), "belief.HBV", "a probability is wanted, 0 to 1"),
+        (shares(HCV=1.03), "belief.HCV", "a probability is wanted, 0 to 1"),
+        (shares(HCV=math.nan), "belief.HCV", "a probability is wanted, 0 to 1"),
+        (shares(HCV=math.inf), "belief.HCV", "a probability is wanted, 0 to 1"),
+        (shares(HCV=1e308, HBV=1e308, cirrhosis=1e308), "belief.HCV", "a probability is wanted, 0 to 1"),
         (shares(HCV=0.5, HBV=0.47), "belief", "allowed is a sum of 1 within 0.02"),
         (shares(HCV=0.5, HBV=0.53), "belief", "allowed is a sum of 1 within 0.02"),
         ([], "belief", "allowed is a sum of 1 within 0.02"),
@@ -82,13 +85,30 @@ def test_within_two_hundredths_it_is_renormalised(total: float) -> None:
     assert math.fsum(found) == pytest.approx(1, abs=1e-15)
 
 
+@pytest.mark.parametrize("total", [0.98, 1.02])
+@given(share=st.decimals(0, "0.49", places=2), other=st.decimals(0, "0.49", places=2))
+def test_two_hundredths_themselves_are_within_whatever_the_rounding(
+    total: float, share: Decimal, other: Decimal
+) -> None:
+    """0.34 three times is a little more than 1.02 in binary."""
+    rest = Decimal(str(total)) - share - other
+    found = checked((float(share), float(other), float(rest)), "belief")
+    assert math.fsum(found) == pytest.approx(1, abs=1e-15)
+
+
+@pytest.mark.parametrize("total", [0.97999, 1.02001])
+def test_a_little_beyond_two_hundredths_is_refused(total: float) -> None:
+    with pytest.raises(InvalidValue, match=r"allowed is a sum of 1 within 0\.02"):
+        checked((0.5, total - 0.5), "belief")
+
+
 def test_what_sums_to_one_stays_as_it_is() -> None:
     assert checked((0.6, 0.3, 0.1), "belief") == (0.6, 0.3, 0.1)
 
 
 def test_a_list_of_probabilities_names_the_place_of_a_fault() -> None:
     with pytest.raises(InvalidValue, match=r"beliefs\.u\[1\]: got -0\.1, a probability is wanted"):
-        checked((1.1, -0.1), "beliefs.u")
+        checked((1.0, -0.1), "beliefs.u")
 
 
 def test_an_error_names_ten_outcomes_at_most() -> None:

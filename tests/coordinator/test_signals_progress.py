@@ -156,6 +156,13 @@ def test_evidence_of_several_documents_with_little_in_common_asks_for_a_debate()
     assert regime(overlap=0.3).advice == "debate"
     assert regime(overlap=0.31).advice == "vote"
     assert regime(overlap=0.0, documents=1).advice == "vote"
+    assert "little in common (overlap 0.00)" in regime(overlap=0.0).words
+
+
+def test_where_fewer_than_two_cite_anything_the_overlap_says_nothing() -> None:
+    found = regime(overlap=None)
+    assert (found.advice, found.synthesis, found.overlap) == ("vote", False, None)
+    assert "overlap" not in found.words
 
 
 def test_a_vote_that_is_badly_calibrated_asks_for_a_debate() -> None:

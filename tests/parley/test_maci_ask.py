@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,11 @@ from tests.parley.support import ROOT, Front, until
 pytestmark = [pytest.mark.slow]
 EXAMPLES = ROOT / "examples"
 STOPS = ["budget", "max_rounds", "plateau", "stalemate"]
-STANDING = ("--set", "maci.schedule=fixed", "--set", "maci.cl=1", "--set", "maci.tau_o=0.2")
-"""At full contentiousness nobody moves, and what little they cite together is let pass."""
+README = [
+    tuple(shlex.split(re.sub(r"\$\(cat (.*?)\)", lambda file: (ROOT / file[1]).read_text().strip(), command)))[1:]
+    for command in re.findall(r"^    (parley ask .*--protocol maci.*)$", (EXAMPLES / "README.md").read_text(), re.M)
+]
+"""What the examples' page says to run, paths aside: a consensus, and a deadlock."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -72,6 +76,10 @@ class Bench:
             self._asked[command] = Asked(code, json.loads(out))
         return self._asked[command]
 
+    def readme(self, n: int) -> tuple[str, ...]:
+        """The page's n-th command, wherever it is run."""
+        return tuple(str(ROOT / word) if word.startswith("examples/") else word for word in README[n])
+
     def told(self, *command: str) -> str:
         """What a command that succeeds prints."""
         code, out, err = self.front.run(*command)
@@ -98,6 +106,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 def test_a_plateau_that_is_convergence(bench: Bench) -> None:
     """And the same session as the machine plays in one process without a bus."""
     asked = bench.ask("diagnosis")
+    assert set(bench.readme(0)) == set(bench.command("diagnosis")), "as the examples' page has it"
     assert asked.end == (0, "plateau", True) and asked.result["status"] == "finished"
     assert asked.signals[0]["jsd"] > 0.3 > 0.1 > asked.signals[-1]["jsd"], "they began apart"
     assert asked.result["outcome"]["answer"] == "Fusarium wilt" and asked.result["outcome"]["plan"]["tests"]
@@ -112,8 +121,9 @@ def test_a_plateau_that_is_convergence(bench: Bench) -> None:
 
 @pytest.fixture(scope="module")
 def deadlock(bench: Bench) -> str:
-    """What is printed of a session in which nobody moves."""
-    return bench.told(*bench.command("diagnosis", *STANDING, "--plain"))
+    """What is printed of a session in which nobody moves: the command on the examples' page."""
+    assert set(bench.readme(1)) > set(bench.command("diagnosis")), "the same question"
+    return bench.told(*bench.readme(1), "--plain")
 
 
 def test_a_deadlock_ends_by_plateau_and_is_not_called_convergence(deadlock: str) -> None:
@@ -132,7 +142,9 @@ def test_a_stalemate(bench: Bench) -> None:
     assert asked.certificate["admitted"] == 0 and len(asked.signals) == 4
     assert all(s["crit"] < s["tau_crit"] for s in asked.signals[1:])
     words = bench.told("explain", asked.sid)
-    assert "the arguments stayed below the gate; no consensus (stalemate)" in words and "stalemate: holds" in words
+    assert "mean argument quality stayed below the gate; no consensus (stalemate)" in words
+    assert "stalemate: holds" in words
+    assert asked.certificate["gates_first"]["tau_crit"] == 0.85 <= asked.certificate["gates"]["tau_crit"]
 
 
 def test_the_budget(bench: Bench) -> None:

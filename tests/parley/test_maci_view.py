@@ -14,7 +14,7 @@ from schemas.maci import Ruled
 from schemas.post import Post
 from schemas.result import Stop
 from schemas.wire import encode, raw
-from tests.coordinator.maci_play import Play, belief
+from tests.coordinator.maci_play import Play, argument, belief, case
 from tests.parley import maci_record
 from tests.parley.maci_record import Words
 from tests.parley.test_page import hostile
@@ -66,8 +66,9 @@ def test_dials_that_do_not_move_are_shown_once_and_the_blind_round_says_how_they
 def test_a_round_that_the_monotone_gate_held_says_so_and_who_was_missing() -> None:
     held = msgspec.structs.replace(maci_record.round_(SAID, 1, held=True), missing=("debater_2",))
     post = posted("signals", held)
-    told = [text for _, text in transcript.post_lines(post, why={(1, "debater_2"): "its deadline of 60 s passed"})]
-    assert told[0] == "  debater_2 is missing: its deadline of 60 s passed"
+    told = [text for _, text in transcript.post_lines(post)]
+    assert told[0] == "  debater_2 is missing"
+    assert [text for _, text in transcript.post_lines(post, told={"debater_2"})] == told[1:], "said, with the reason"
     assert any("the monotone gate kept the beliefs of the round before" in text for text in told)
 
 
@@ -87,13 +88,39 @@ def test_an_admitted_argument_is_shown_with_both_gates_its_reasons_and_its_evide
         (0.62, 0.1, "CRIT 0.10 < 0.30"),
         (0.0, 0.0, "q 0.00 < 0.50 and CRIT 0.00 < 0.30"),
         (0.4999, 0.8, "q 0.4999 < 0.5000"),
+        (0.62, None, "not judged"),
+        (0.31, None, "q 0.31 < 0.50 and not judged"),
+        (None, 0.8, "evidence not measured"),
+        (None, None, "evidence not measured and not judged"),
     ],
 )
-def test_a_refused_argument_names_the_gate_the_value_and_the_threshold(q: float, crit: float, why: str) -> None:
+def test_a_refused_argument_names_the_gate_the_value_and_the_threshold(
+    q: float | None, crit: float | None, why: str
+) -> None:
     ruled: Ruled = msgspec.structs.replace(maci_record.ruled(SAID, 2, admitted=False), q=q, crit=crit)
     told = lines("refused", ruled, seat="debater_2", channel="scores")
     assert told[0] == f"  debater_2, a2, refused ({why}): {SAID.claim}"
     assert told[-1].startswith("      judge 1 of it: 0.80 (evidence 0.70, logic 0.80, relevance 0.90, links 0.80)")
+
+
+def test_what_nobody_found_out_is_no_figure_and_behind_a_gate_that_is_off_no_reason() -> None:
+    refused: Ruled = msgspec.structs.replace(maci_record.ruled(SAID, 2, admitted=False), q=None, tau_q=0.0, crit=0.1)
+    assert maci_story.why_refused(refused) == "CRIT 0.10 < 0.30"
+    unmeasured: Ruled = msgspec.structs.replace(refused, crit=0.8)
+    assert maci_story.why_refused(unmeasured).startswith("evidence not measured"), "a gate that is on at 0"
+    admitted: Ruled = msgspec.structs.replace(unmeasured, admitted=True, crit=None, tau_crit=0.0)
+    assert maci_story.passed(admitted) == "evidence not measured, not judged"
+
+
+def test_an_unjudged_round_is_told_as_unjudged() -> None:
+    play = Play({"max_rounds": 1})
+    play.blind(belief(0.6, 0.4), belief(0.4, 0.6))
+    play.argue(*(case(belief(0.6, 0.4), argument(claim)) for claim in ("x", "y")))
+    play.measure()
+    play.fail("judge_1")
+    play.plan()
+    for text in (shown(of(play)), explained(of(play))):
+        assert text.count("not judged") == 2 and "CRIT 0.00" not in text
 
 
 def test_the_plan_is_ranked_and_has_its_queries() -> None:
@@ -221,7 +248,7 @@ def test_a_stalemate_is_told_as_a_stalemate() -> None:
         play.same(belief(0.6, 0.4), belief(0.4, 0.6), score=0.1)
     play.plan()
     text = explained(of(play))
-    assert "the arguments stayed below the gate; no consensus (stalemate)" in text
+    assert "mean argument quality stayed below the gate; no consensus (stalemate)" in text
     assert "    yes rounds with mean CRIT below its gate, without a break: 3, wanted at least 3" in text
     assert text.count("refused, CRIT 0.10 < 0.") == 6
 

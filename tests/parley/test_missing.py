@@ -39,7 +39,9 @@ def asked(front: Front) -> tuple[str, str]:
 
 def test_a_missing_seat_is_in_the_live_transcript(asked: tuple[str, str]) -> None:
     _, out = asked
-    assert len(re.findall(rf"^  panelist_1 is missing: {WHY}$", out, re.M)) == 2, "a line a round"
+    assert re.findall(rf"^  panelist_1 is missing \((\w+)\): {WHY}$", out, re.M) == ["answer", "revise"], (
+        "a line a round"
+    )
     assert re.search(rf"^2 of 3 seats; panelist_1 missing: {WHY}$", out, re.M)
 
 
@@ -47,14 +49,14 @@ def test_a_missing_seat_is_in_the_live_transcript(asked: tuple[str, str]) -> Non
 def test_and_in_what_is_read_later(front: Front, asked: tuple[str, str], command: tuple[str, ...]) -> None:
     code, out, err = front.run(*command, asked[0])
     assert code == 0, err
-    assert len(re.findall(rf"panelist_1 is missing: {WHY}", out)) == 2
+    assert len(re.findall(rf"panelist_1 is missing \(\w+\): {WHY}", out)) == 2
     assert re.search(rf"^2 of 3 seats; panelist_1 missing: {WHY}$", out, re.M)
 
 
 def test_the_explanation_names_the_seat_and_the_frame_counts_it(front: Front, asked: tuple[str, str]) -> None:
     code, out, err = front.run("explain", asked[0])
     assert code == 0, err
-    assert re.search(rf"^Transition \d+: panelist_1, round 1: {WHY}\.$", out, re.M)
+    assert re.search(rf"^Transition \d+: panelist_1, round 1 \(answer, nothing came of it\): {WHY}\.$", out, re.M)
     why: dict[str, Any] = front.json("explain", asked[0], "--json")
     assert [r["missing"] for r in why["rounds"]] == [["panelist_1"], ["panelist_1"]]
     assert why["usage"]["by_seat"]["panelist_1"]["turns"] == 0
@@ -94,5 +96,5 @@ def test_flags_of_a_reply_stand_beside_it_and_a_failed_seat_says_why() -> None:
     assert "      flags of this reply: repaired, cut" in after
     assert sum("flags of this reply" in text for text in lines) == 1
     why = next(f["why"] for f in Turns(records.entries_of(record)).failures)
-    assert f"  panelist_3 is missing: {why}" in lines
+    assert f"  panelist_3 is missing (answer): {why}" in lines
     assert f"2 of 3 seats; panelist_3 missing: {why}" in lines

@@ -45,6 +45,16 @@ def test_the_stop_is_drawn(tmp_path: Path) -> None:
     assert texts(ended) == texts(open_) + 1, "its reason"
 
 
+def test_what_was_not_scored_is_not_drawn() -> None:
+    """No judge replied, or nothing was measured: such a value has neither a mark nor a place in the legend."""
+    found = maci_story.story(records.posts_of(maci_record.record()))
+    plain = signals_plot.draw(found, None, "svg")
+    for unknown in ({"crit": None}, {"q": None}, {"q": None, "crit": None}):
+        bare = [maci_story.replace(h, ruled=maci_story.replace(h.ruled, **unknown)) for h in found.arguments]
+        drawing = signals_plot.draw(maci_story.replace(found, arguments=tuple(bare)), None, "svg")
+        assert texts(drawing) == texts(plain) - 2 * len(unknown), "admitted and refused"
+
+
 def test_each_figure_moves_the_picture(tmp_path: Path) -> None:
     """A change of any signal, dial, flag or argument is seen."""
     posts = records.posts_of(maci_record.record())

@@ -110,6 +110,8 @@ def test_bad_input_is_status_2_one_line_and_nothing_on_standard_output(tmp_path:
     code, out, err = signals("-", said=said)
     assert (code, out) == (2, "")
     assert err == "parley: standard input: rounds[2].beliefs.u: got 1.1, allowed is a sum of 1 within 0.02\n"
+    code, out, err = signals("-", said=json.dumps(changed("rounds", 2, "beliefs", "u", to=[1e308, 1e308, 1e308])))
+    assert (code, out, err.count("\n")) == (2, "", 1) and "rounds[2].beliefs.u[0]: got 1e+308" in err
     code, out, err = signals(str(tmp_path / "none.json"))
     assert (code, out, err) == (2, "", f"parley: {tmp_path}/none.json: No such file or directory\n")
     code, out, err = signals("-", said=b'{"outcomes": ["\xff"]}')
@@ -208,8 +210,20 @@ U0 = ("rounds", 0, "beliefs", "u")
 REFUSED: dict[str, tuple[Any, str]] = {
     "sum": (changed(*U0, to=[0.6, 0.3, 0.05]), "rounds[0].beliefs.u: got 0.95, allowed is a sum of 1 within 0.02"),
     "negative": (
-        changed(*U0, to=[1.1, -0.1, 0]),
-        "rounds[0].beliefs.u[1]: got -0.1, a probability is wanted, 0 or more",
+        changed(*U0, to=[1.0, -0.1, 0]),
+        "rounds[0].beliefs.u[1]: got -0.1, a probability is wanted, 0 to 1",
+    ),
+    "huge": (
+        changed(*U0, to=[1e308, 1e308, 1e308]),
+        "rounds[0].beliefs.u[0]: got 1e+308, a probability is wanted, 0 to 1",
+    ),
+    "huge by name": (
+        changed(*U0, to={"a": 1e308, "b": 1e308}),
+        "rounds[0].beliefs.u.a: got 1e+308, a probability is wanted, 0 to 1",
+    ),
+    "a number without end": (
+        changed(*U0, to=[10**400, 0, 0]),
+        f"rounds[0].beliefs.u[0]: got {'1' + '0' * 76}..., Number out of range",
     ),
     "length": (changed(*U0, to=[0.5, 0.5]), "rounds[0].beliefs.u: got 2, wanted are 3 probabilities, one an outcome"),
     "type": (changed(*U0, to=[0.5, "0.5", 0]), "rounds[0].beliefs.u[1]: got '0.5', Expected `float`, got `str`"),
@@ -269,6 +283,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "kind of setting": (changed("config", "w", to=1.5), "config.w: got 1.5, Expected `int`, got `float`"),
     "positions": ({**DEBATE, "positions": [0, 1, 2]}, "positions: got 3, only ordered outcomes have positions"),
+    "far positions": (
+        {**DEBATE, "ordered": True, "positions": [-1e308, 0, 1e308]},
+        "positions: got -1e+308, allowed is -1e+12 to 1e+12",
+    ),
     "an array": ([], "the file: got [], Expected `object`, got `array`"),
     "no JSON": ('{"outcomes": [', "the file: got 'line 1, column 15', no JSON: Expecting value"),
     "NaN": ('{"outcomes": NaN}', "the file: got 'NaN', which is no number in JSON"),

@@ -15,8 +15,10 @@ from parley import keys
 from parley.bus_revoke import CONFIGURATION, revoke
 from parley.commands import bus_config
 from parley.errors import BadInput, StackFailed, Unreachable
+from parley.stack import read_running
 from schemas.result import Result
 from schemas.wire import decode
+from tests.parley.support import QUESTION, Front
 from tests.support.engine import Engine, until
 
 
@@ -77,6 +79,49 @@ async def test_a_queue_is_put_out_and_its_turns_are_missed(tmp_path: Path) -> No
         assert result.status in ("finished", "stopped")
         with pytest.raises(WrongCredentials):
             await connect(engine.server.url, engine.credentials["panelist_3"], name="t")
+
+
+async def test_a_connection_that_ends_by_itself_is_closed_when_close_returns(tmp_path: Path) -> None:
+    """Whoever closes while the client is still at it waits for its socket, too."""
+    async with Kept(tmp_path) as engine:
+        guest = await connect(engine.server.url, engine.credentials["guest"], name="t")
+        writer = guest.nc._transport._io_writer  # type: ignore[union-attr]
+        await guest._error(Exception("nats: 'Authorization Violation'"))  # as the client tells of it
+        await asyncio.sleep(0)
+        assert guest.nc.is_closed and not writer.transport.is_closing(), "it has begun"
+        await guest.close()
+        assert writer.transport.get_extra_info("socket").fileno() == -1
+
+
+@pytest.mark.slow
+async def test_a_revoked_worker_of_a_stack_is_not_started_again(tmp_path: Path) -> None:
+    """It is said once, and the others are what the stack has."""
+    front = Front(tmp_path)
+    up = front.start("up", "--json")
+    try:
+        assert up.stdout is not None
+        await asyncio.to_thread(up.stdout.readline)
+        keys_of = str(front.state / "keys")
+        code, _, err = await asyncio.to_thread(front.run, "bus", "revoke", "panelist_3", "--dir", keys_of)
+        assert code == 0, err
+
+        async def given_up() -> bool:
+            running = read_running(front.state)
+            return running is not None and running.ready and "panelist_3-1" not in running.services
+
+        await until(given_up, 20.0)
+        code, out, err = await asyncio.to_thread(
+            front.run, "ask", QUESTION, "--evidence", str(front.evidence), "--json", "--turn-timeout", "2"
+        )
+        assert json.loads(out)["status"] == "finished", err
+        assert await given_up(), "all this time"
+    finally:
+        up.terminate()
+        _, err = await asyncio.to_thread(up.communicate)
+    told = [text for text in err.splitlines() if "panelist_3" in text]
+    assert len(told) == 1 and told[0].startswith("panelist_3-1: "), err
+    assert told[0].endswith("it is not started again") and "Traceback" not in err
+    front.assert_nothing_left()
 
 
 async def test_a_fresh_key_lets_him_in_again(tmp_path: Path) -> None:

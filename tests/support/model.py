@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,13 @@ class Call(msgspec.Struct, frozen=True):
     pid: int
     session: str
     turn: str
-    """`<seat>/<kind>/<round>`"""
+    """As `turn_name` has it."""
     attempt: int
+
+
+def turn_name(seat: str, kind: str, round_: int, sees: Iterable[int]) -> str:
+    """`<seat>/<kind>/<round>/<last post shown>`: a seat may be asked the same twice in a round, and has heard more."""
+    return f"{seat}/{kind}/{round_}/{max(sees, default=-1)}"
 
 
 def read_journal(path: Path) -> list[Call]:
@@ -48,8 +53,8 @@ def read_journal(path: Path) -> list[Call]:
 
 def write_down(journal: str, shown: Shown) -> None:
     """One line in the journal: a call is begun."""
-    turn = f"{shown.seat}/{shown.kind}/{shown.round} {shown.attempt}"
-    line = f"{time.time_ns()} {os.getpid()} {shown.session} {turn}\n"
+    turn = turn_name(shown.seat, shown.kind, shown.round, (o.post for o in shown.others))
+    line = f"{time.time_ns()} {os.getpid()} {shown.session} {turn} {shown.attempt}\n"
     fd = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(fd, line.encode())
     os.close(fd)

@@ -1,0 +1,88 @@
+"""What options of `ask` and `up` say: settings of the protocol that all layers name, a motion, styles."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from parley import panel
+from parley.errors import BadInput
+from parley.settings import Settings
+
+
+def with_protocol_settings(
+    config: Path | None, sets: list[str] | None, given: Mapping[str, Any], own: Mapping[str, Any]
+) -> Settings:
+    """Settings where `own` (threshold, rounds, panel) belong to whichever protocol all layers and the panel file name.
+
+    Raises
+    ------
+    BadInput
+        As parley.settings.load; a setting that the protocol does not have.
+    """
+    from parley import options
+
+    if not any(value is not None for value in own.values()):
+        return options.settings(config, sets, **given)
+    settings = options.settings(config, sets, **given)
+    own_options(settings, own)
+    name = panel.protocol_of(settings)
+    return options.settings(config, sets, **given, **{f"{name}__{key}": value for key, value in own.items()})
+
+
+_OPTIONS = {"stances": "topic", "styles": "style"}
+"""Options whose setting has another name."""
+
+
+def own_options(settings: Settings, own: Mapping[str, Any]) -> None:
+    """Refuse options for settings that the protocol does not have.
+
+    Parameters
+    ----------
+    own
+        Name of the setting -> its value; None: not given.
+
+    Raises
+    ------
+    BadInput
+        Names the option, and the protocols that have it.
+    """
+    from coordinator.protocols import PROTOCOLS
+
+    known = {name: msgspec.structs.fields(protocol.settings) for name, protocol in PROTOCOLS.items()}
+    having = {key: [name for name in sorted(known) if key in {f.name for f in known[name]}] for key in own}
+    protocol = panel.protocol_of(settings)
+    for key, value in own.items():
+        if value is not None and protocol in known and protocol not in having[key]:
+            option = f"--{_OPTIONS.get(key, key).replace('_', '-')}"
+            raise BadInput(option, f"{option} is not for {protocol}, but for {' and '.join(having[key])}")
+
+
+def motion(question: str | None, topic: str | None, topics: Path | None) -> tuple[str, dict[str, str], Path | None]:
+    """The question, the teams' stances and the evidence folder that a question or a topic gives.
+
+    Raises
+    ------
+    BadInput
+        Neither, or both; as parley.formats.topic.
+    """
+    from parley import formats, options
+
+    if topic is None and topics is None:
+        if question is None:
+            raise BadInput("question", "nothing was asked: give a question, - to read it, or a --topic")
+        return options.read_question() if question == "-" else question, {}, None
+    if question is not None:
+        raise BadInput("topic", "a topic has its motion, and a question is given beside it; leave one out")
+    found, folder = formats.topic(topic or "", topics)
+    return found.motion, {str(team): text for team, text in found.stances.items()}, folder
+
+
+def styles(given: list[str] | None) -> dict[str, str] | None:
+    """Seat -> style, of pairs such as `pro_1=logical`; None for none. Raises BadInput."""
+    if not given:
+        return None
+    from parley import formats
+
+    return formats.styles(given)

@@ -1,0 +1,210 @@
+"""The model that is a person: what is shown, the form of every reply, faults in words, the clock."""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+import pytest
+
+from agents.context import Other, Shown
+from agents.llm.human import Human, clock, readable
+from agents.roles import KINDS
+from schemas.competition import Bid, Decision, Identity, Questions, SpeechBrief, Spoken
+from schemas.consensus import Position
+from schemas.session import Document
+from schemas.wire import decode, encode
+
+SECOND = 1_000_000_000
+ME = Identity(team="pro", team_name="Pro", position=1, stance="for it")
+BRIEF = SpeechBrief(me=ME, stage="one", act="speech", task="open the debate", words=20)
+
+
+class Script:
+    """A terminal at which a script types; each line is asked for by name."""
+
+    def __init__(self, lines: Iterable[str | None] = (), types: Callable[[str], str] | None = None) -> None:
+        self.said = ""
+        self.left = asyncio.Event()
+        self.waits = asyncio.Event()
+        """Set when a line is wanted and none is left; a robot stops at the first fault."""
+        self._lines = list(lines)
+        self._types = types
+
+    def say(self, text: str) -> None:
+        self.said += text + "\n"
+
+    def begin(self) -> None:
+        self.said += "<begin>\n"
+
+    async def line(self, prompt: str) -> str | None:
+        self.said += prompt
+        if self._types is not None and "That cannot be sent" not in self.said:
+            return self._types(self.said)
+        if not self._lines:
+            self.waits.set()
+            await asyncio.get_running_loop().create_future()
+        return self._lines.pop(0)
+
+    def leave(self) -> None:
+        self.left.set()
+
+
+def shown(reply: Any = Spoken, brief: Any = BRIEF, **more: Any) -> Shown:
+    given = {
+        "session": "s1", "protocol": "competition", "question": "This house would ban it.", "seat": "pro_1",
+        "role": "pro", "kind": "speak", "round": 1, "brief": brief, "reply": reply,
+        "deadline_ns": time.time_ns() + 300 * SECOND,
+    }  # fmt: skip
+    return Shown(**{**given, **more})
+
+
+def silent(_text: str) -> None:
+    """Nobody watches."""
+
+
+async def fills(lines: Iterable[str | None], asked: Shown) -> tuple[Any, str]:
+    """(the reply, what was said)."""
+    script = Script(lines)
+    completion = await Human(script).reply(asked, silent)
+    assert (completion.usage.calls, completion.usage.cost_usd) == (0, 0)
+    return decode(encode(completion.body), asked.reply), script.said
+
+
+async def test_a_speech_is_typed_with_words_and_time_told() -> None:
+    heard: list[str] = []
+    script = Script(["We would ban it.", "Nothing helps.", ".", ""])
+    completion = await Human(script).reply(shown(), heard.append)
+    assert completion.body == Spoken(text="We would ban it.\nNothing helps.")
+    assert heard == ["We would ban it.\n", "Nothing helps.\n"]
+    assert "[4:59, 4 of 20 words]" in script.said and "[4:59, 6 of 20 words]" in script.said
+    assert "open the debate" in script.said and "This house would ban it." in script.said
+
+
+async def test_what_was_shown_is_not_shown_again_and_the_own_team_stands_apart() -> None:
+    post = Other(label="Model A", post=1, kind="speech", round=1, body={"text": "theirs"})
+    note = Other(label="Model B", post=2, kind="note", round=1, channel="team_pro", body={"text": "our plan"})
+    document = Document(id="d", name="a.md", text="Vilnius.")
+    script = Script(["x", ".", ""] * 2)
+    human = Human(script)
+    await human.reply(shown(others=(note, post), documents=(document,)), silent)
+    first, script.said = script.said, ""
+    await human.reply(shown(others=(note, post), documents=(document,), round=2), silent)
+    assert first.index("theirs") < first.index("--- not in public: team_pro ---") < first.index("our plan")
+    assert "Document a.md\n  Vilnius." in first
+    assert "theirs" not in script.said and "our plan" not in script.said
+    assert "You also hold, shown before: a.md" in script.said
+
+
+async def test_what_does_not_fit_is_asked_again_with_the_fault_and_what_was_typed_is_kept() -> None:
+    found, said = await fills(["y", "7", "a point", "", "0.7", ""], shown(Bid))
+    assert found == Bid(wants=True, urgency=0.7, point="a point")
+    assert "That cannot be sent: urgency: got 7.0, allowed is 0 to 1" in said
+    assert said.count("empty keeps it") == 3
+
+
+async def test_each_line_is_checked_as_it_is_typed() -> None:
+    found, said = await fills(["perhaps", "n", "much", "", ""], shown(Bid))
+    assert found == Bid(wants=False)
+    assert "wants: got 'perhaps', wanted is y or n" in said and "urgency: got 'much', a number is wanted" in said
+
+
+async def test_the_moderators_fault_is_shown_and_an_empty_line_keeps_what_was_sent() -> None:
+    script = Script(["nobody", ".", "Who pays?", "When?", "How?", "", "con_1", ".", ""])
+    human = Human(script)
+    await human.reply(shown(Questions, kind="question"), silent)
+    again = await human.reply(
+        shown(Questions, kind="question", attempt=2, error="answerer: got 'nobody', allowed is con_1"), silent
+    )
+    assert decode(again.json(), Questions) == Questions(answerer="con_1", questions=("Who pays?", "When?", "How?"))
+    assert "Your last reply was not taken: answerer: got 'nobody', allowed is con_1" in script.said
+
+
+async def test_a_text_ends_with_ctrl_d_and_a_second_one_leaves() -> None:
+    found, _ = await fills(["pro_2", None, "Attack.", "."], shown(Decision, kind="captain"))
+    assert found == Decision(speaker="pro_2", direction="Attack.")
+    script = Script([None, None])
+    replying = asyncio.create_task(Human(script).reply(shown(), silent))
+    await asyncio.wait_for(script.left.wait(), 5.0)
+    assert not replying.done(), "who left sends nothing"
+    replying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await replying
+
+
+@pytest.mark.parametrize(
+    ("left_s", "said"), [(300, "This turn is wanted no more."), (0, "The time for this turn is over.")]
+)
+async def test_an_end_from_outside_is_said(left_s: int, said: str) -> None:
+    script = Script(["I was about to"])
+    asked = shown(deadline_ns=time.time_ns() + left_s * SECOND)
+    replying = asyncio.create_task(Human(script).reply(asked, silent))
+    await asyncio.wait_for(script.waits.wait(), 5.0)
+    replying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await replying
+    assert said in script.said
+    assert asyncio.all_tasks() == {asyncio.current_task()}, "no clock ticks on"
+
+
+class Robot:
+    """Types something of the wanted form at every prompt; each list gets one item."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def __call__(self, said: str) -> str:
+        self._asked += 1
+        assert self._asked < 200, said[-800:]
+        prompt = said.rpartition("\n")[2].rpartition("[")[2]
+        if "words]" in prompt:
+            return "." if not prompt.rstrip().startswith("4:59, 0") else "x"
+        if re.search(r"\] \d+: $", prompt):
+            listing = said.rpartition("\n[")[0].rpartition("\n")[2]
+            first = prompt.endswith("] 1: ")
+            wanted = "a = 0.5" if "name = value" in listing else "1" if "(a number)" in listing else "x"
+            return wanted if first else ""
+        if "y or empty" in prompt:
+            return "y" if "one?" in prompt or "fill" in prompt else ""
+        options = re.search(r"\(([^,)]+)", prompt)
+        what = options[1] if options else ""
+        return {"a number": "1", "a line": "x", "JSON": "x"}.get(what, what.split(" | ")[0])
+
+
+FORMS = sorted((p, k) for (p, k), kind in KINDS.items() if not kind.computed)
+
+
+@pytest.mark.parametrize(("protocol", "kind"), FORMS)
+async def test_every_kind_of_turn_has_a_form(protocol: str, kind: str) -> None:
+    """The form names every field of the reply, and what is typed reaches it: it is sent, or the struct's own rules for
+    these words (and never their form) are what is told."""
+    reply = KINDS[protocol, kind].reply
+    script = Script(types=Robot())
+    replying = asyncio.create_task(Human(script).reply(shown(reply, brief=None, protocol=protocol, kind=kind), silent))
+    stuck = asyncio.create_task(script.waits.wait())
+    await asyncio.wait((replying, stuck), timeout=5.0, return_when=asyncio.FIRST_COMPLETED)
+    stuck.cancel()
+    replying.cancel()
+    (ended,) = await asyncio.gather(replying, return_exceptions=True)
+    assert not isinstance(ended, Exception), ended
+    sent = not isinstance(ended, BaseException)
+    fault = script.said.partition("That cannot be sent: ")[2].partition("\n")[0]
+    assert sent or fault, script.said[-800:]
+    assert "Expected" not in fault and "required field" not in fault, fault
+    for field in msgspec.structs.fields(reply):
+        assert re.search(rf"\b{field.name}\b[ :.]", script.said), field.name
+
+
+def test_the_clock() -> None:
+    now = time.time_ns()
+    assert clock(now + 65 * SECOND + SECOND // 2) == "1:05"
+    assert clock(now + 3_661 * SECOND + SECOND // 2) == "1:01:01" and clock(now - SECOND) == "0:00"
+
+
+def test_messages_as_lines() -> None:
+    position = Position(answer="Vilnius", reasoning="It is.\nSo they say.", confidence=0.5)
+    assert readable(position) == (
+        "answer: Vilnius\nreasoning:\n  It is.\n  So they say.\nconfidence: 0.5\nchange: kept\nabstains: no"
+    )

@@ -1,0 +1,283 @@
+"""A turn that came to nothing is told with its reason, and a reply with its flags, whatever the protocol."""
+
+import asyncio
+import json
+import re
+from asyncio import StreamWriter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from parley import explain, records, transcript
+from parley.records import Record
+from parley.turns import Turns
+from parley.view import AnswerView, PlainView, QuietView
+from schemas import log
+from schemas.critic import Critique, Judgement
+from schemas.maci import Blind, Case, Crit, Score, Span
+from schemas.wire import encode, raw
+from tests.coordinator import competition_play, consensus_play, critic_play, maci_play
+from tests.coordinator.competition_play import small, speech
+from tests.coordinator.maci_play import argument, belief
+from tests.llm.server import ModelServer, Request, fails, model_server, says
+from tests.parley.support import QUESTION, Front
+
+DOWN = "model unreachable"
+
+
+def record_of(entries: Sequence[log.Entry]) -> Record:
+    return Record(sid="s1", entries=tuple(encode(e).decode() for e in entries))
+
+
+def accounts(record: Record, *, everything: bool = False) -> list[str]:
+    """What is shown live, what is read later, as a page, and as an explanation."""
+    seen = records.seen(record, everything=everything)
+    teller = transcript.Teller(seen.story(), seen.turns)
+    live = [text for post in seen.posts for _, text in teller.lines(post)]
+    result = seen.result
+    live += [text for _, text in teller.end(result)]
+    texts = ["\n".join(found) for found in (live, records.show(seen), records.markdown(seen))]
+    return [*texts, "\n".join(explain.words(record))]
+
+
+def told(record: Record, pattern: str, **more: bool) -> None:
+    """The line stands in every transcript, once."""
+    *transcripts, words = accounts(record, **more)
+    for text in transcripts:
+        assert len(re.findall(pattern, text, re.M)) == 1, text
+    assert words
+
+
+def explained(record: Record, pattern: str) -> None:
+    assert re.search(pattern, "\n".join(explain.words(record)), re.M), "\n".join(explain.words(record))
+
+
+# ---------------------------------------------------------------- maci
+
+
+def blind(*shares: float) -> Blind:
+    return Blind(belief=belief(*shares), spans=(Span(passage="p1", quote=maci_play.TEXTS[0]),))
+
+
+def test_a_blind_round_that_fails_says_why_at_the_end_and_where_it_happened() -> None:
+    play = maci_play.Play()
+    play.fail("debater_1")
+    play.fail("debater_2")
+    record = record_of(play.entries)
+    told(record, rf"^  debater_1 is missing \(blind\): {DOWN}$")
+    told(record, rf"^  debater_2 is missing \(blind\): {DOWN}$")
+    told(record, rf"^Nothing came of debater_1 \(blind, round 0\), debater_2 \(blind, round 0\): {DOWN}$")
+    explained(record, rf"^Transition \d: debater_1, round 0 \(blind, attempt 2, nothing came of it\): {DOWN}\.$")
+
+
+FAULTS: list[tuple[Blind, str]] = [
+    (blind(0.4, 0.3), "belief: .*0.7"),
+    (
+        Blind(belief=belief(0.5, 0.5), spans=(Span(passage="p1", quote="Dengue is a myth."),)),
+        r"spans\.quote: .*p1.*Dengue is a myth",
+    ),
+    (Blind(belief=belief(0.5, 0.5), spans=(Span(passage="p9", quote="x"),)), r"spans\.passage: .*p9"),
+]
+
+
+@pytest.mark.parametrize(("body", "why"), FAULTS, ids=["sum", "quotation", "passage"])
+def test_what_the_machine_finds_wrong_with_the_last_attempt_is_told_in_its_words(body: Blind, why: str) -> None:
+    play = maci_play.Play(debaters=3)
+    for _ in range(2):
+        play.reply("debater_1", body)
+    for seat in ("debater_2", "debater_3"):
+        play.reply(seat, blind(0.5, 0.5))
+    record = record_of(play.entries)
+    told(record, rf"^  debater_1 is missing \(blind\): {why}")
+    explained(record, rf"debater_1, round 0 \(blind, attempt 1\): {why}")
+    explained(record, rf"debater_1, round 0 \(blind, attempt 2, nothing came of it\): {why}")
+
+
+def test_later_rounds_of_maci_and_a_judge_that_leaves_out_an_item() -> None:
+    play = maci_play.Play()
+    play.blind(belief(0.9, 0.1), belief(0.2, 0.8))
+    case = Case(belief=belief(0.8, 0.2), arguments=(argument("It is dengue."),))
+    play.reply("debater_1", case)
+    play.fail("debater_2")
+    judge = next(t.ask.seat for t in play.session.turns.values() if t.ask.kind == "crit")
+    score = Score(item=7, links=(0.8,), evidence=0.8, logic=0.8, relevance=0.8, justification="good")
+    for body in (Crit(scores=()), Crit(scores=(score,))):
+        play.reply(judge, body)
+    record = record_of(play.entries)
+    told(record, rf"^  debater_2 is missing \(argue\): {DOWN}$")
+    found = Turns(records.entries_of(record)).nothing[-1]
+    assert (found.seat, found.kind) == (judge, "crit") and re.match("scores", found.why), found
+
+
+# ---------------------------------------------------------------- critic
+
+
+def test_a_critics_session_without_a_question_and_a_later_seat_that_fails() -> None:
+    play = critic_play.Play(rewritten=False)
+    play.fail("judge")
+    record = record_of(play.entries)
+    told(record, rf"^  judge is missing \(rewrite\): {DOWN}$")
+    told(record, rf"^Nothing came of judge \(rewrite, round 0\): {DOWN}$")
+    explained(record, rf"judge, round 0 \(rewrite, attempt 2, nothing came of it\): {DOWN}")
+    play = critic_play.Play()
+    play.answers()
+    play.reply("critic", Critique(objection="It is slow."))
+    for _ in range(2):
+        play.reply("judge", Judgement(score=50, answered=(4,)))
+    told(record_of(play.entries), r"^  judge is missing \(judge\): answered: there is no objection 4; .* none so far$")
+
+
+# ---------------------------------------------------------------- competition
+
+
+def test_a_silent_seat_is_told_once_with_its_reason() -> None:
+    play = competition_play.Play(small(speech("pro_1"), speech("con_1"), confer=0))
+    play.fail("pro_1")
+    play.says("con_1", "We hold that it would not.")
+    record = record_of(play.entries)
+    told(record, rf"^  ! pro_1 is silent \(speak in One\): {DOWN}$")
+    *transcripts, _ = accounts(record)
+    assert not any("pro_1 is missing" in text for text in transcripts)
+
+
+def test_what_is_wrong_on_a_hidden_channel_is_told_with_all_alone() -> None:
+    play = competition_play.Play(small(speech("pro_1"), confer=0))
+    play.until("speak").says("pro_1", "We hold that it would.")
+    play.fail("judge")
+    record = record_of(play.entries)
+    told(record, rf"^  judge is missing \(score\): {DOWN}$", everything=True)
+    *transcripts, words = accounts(record)
+    assert DOWN not in "".join((*transcripts, words)) and "judge is silent (score in One)" in transcripts[0]
+
+
+# ---------------------------------------------------------------- any
+
+
+def test_a_deadline_and_a_lost_worker_without_budget_are_told_too_and_what_was_withdrawn_is_not() -> None:
+    play = consensus_play.Play({"attempts": 1})
+    play.expire()
+    record = record_of(play.entries)
+    found = Turns(records.entries_of(record)).nothing
+    assert {(n.seat, n.why) for n in found} == {
+        (f"panelist_{i}", "its deadline of 120 s passed") for i in (1, 2, 3)
+    }  # fmt: skip
+    told(record, r"^Nothing came of panelist_1 \(answer, round 1\), .*: its deadline of 120 s passed$")
+    play = consensus_play.Play()
+    play.cancel()
+    assert Turns(records.entries_of(record_of(play.entries))).nothing == []
+
+
+def test_a_record_of_another_version_is_told_as_far_as_the_log_goes() -> None:
+    play = maci_play.Play(debaters=3)
+    play.fail("debater_1")
+    first, *rest = play.entries
+    assert isinstance(first.event, log.Opened)
+    old = msgspec.structs.replace(first, event=msgspec.structs.replace(first.event, version=99))
+    assert [(n.seat, n.why) for n in Turns([old, *rest]).nothing] == [("debater_1", DOWN)]
+
+
+@pytest.mark.parametrize("view", [AnswerView, QuietView])
+def test_where_only_the_answer_or_the_frame_is_wanted_the_reason_goes_to_stderr(
+    view: type[QuietView], capsys: pytest.CaptureFixture[str]
+) -> None:
+    play = critic_play.Play(rewritten=False)
+    play.fail("judge")
+    shown, record = view(), record_of(play.entries)
+    shown.knows(Turns(play.entries))
+    result = records.result_of(record)
+    assert result is not None
+    shown.result(result)
+    assert f"parley: Nothing came of judge (rewrite, round 0): {DOWN}\n" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- flags
+
+
+def flagged(play: Any, seat: str, body: object, *flags: str) -> None:
+    turn = play.turn(seat)
+    play.event(log.Replied(turn=turn.id, body=raw(body), flags=flags), turn.id)
+
+
+def test_flags_are_shown_whoever_replied() -> None:
+    play = maci_play.Play(q0=None)
+    flagged(play, "helper", maci_play.retrieved(0.6), "encoder", "injection")
+    for _ in range(2):
+        flagged(play, "debater_1", blind(0.4, 0.3), "repaired")  # not taken, and so not told
+    flagged(play, "debater_2", blind(0.5, 0.5), "cut")
+    record = record_of(play.entries)
+    told(record, r"^  helper \(retrieve\): flags of this reply: encoder, injection$")
+    told(record, r"flags of this reply: cut$")
+    shown = list(records.show(record))
+    at = next(i for i, text in enumerate(shown) if "flags of this reply: cut" in text)
+    assert any(text.startswith("  debater_2, alone") for text in shown[at - 2 : at])
+    assert not any("repaired" in text for text in shown)
+    critical = critic_play.Play(rewritten=False)
+    flagged(critical, "judge", {"question": "Which medium?"}, "injection")
+    told(record_of(critical.entries), r"^      flags of this reply: injection$")
+
+
+def test_flags_of_a_judge_whose_words_are_its_own_stand_in_the_competition_too() -> None:
+    play = competition_play.Play(small(speech("pro_1"), summary=True))
+    turn = play.turn("pro_1")
+    play.event(log.Replied(turn=turn.id, body=raw({"text": "We hold it."}), flags=("injection",)), turn.id)
+    told(record_of(play.entries), r"^      flags of this reply: injection$")
+
+
+# ---------------------------------------------------------------- the whole command
+
+
+async def _refuses(server: ModelServer, request: Request, writer: StreamWriter) -> None:
+    """A key that lists models and may ask none."""
+    asks = request.path.endswith("/chat/completions")
+    await (fails(401, "stub error") if asks else says("{}"))(server, request, writer)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("protocol", "line"),
+    [
+        ("maci", r"  debater_1 is missing \(blind\): "),
+        ("critic", r"  judge is missing \(rewrite\): "),
+        ("competition", r"  ! pro_1 is silent \(speak in [^)]+\): "),
+    ],
+)
+async def test_a_key_that_is_refused_is_named_while_it_runs_and_afterwards(
+    tmp_path: Path, protocol: str, line: str
+) -> None:
+    front = Front(tmp_path)
+    async with model_server(_refuses) as server:
+        env = {"LLM_BASE_URL": server.url, "LLM_MODEL": "m", "LLM_API_KEY": "sk-0123456789"}
+        command = ("ask", QUESTION, "--protocol", protocol, "--evidence", str(front.evidence), "--plain")
+        _, out, err = await asyncio.to_thread(front.run, *command, env=env)
+        sid = re.search(r"^session (\w+)$", out, re.M)
+        assert sid is not None, err
+        shown = [out]
+        for more in (("sessions", "show"), ("sessions", "export", "--format", "markdown"), ("explain",)):
+            code, text, err = await asyncio.to_thread(front.run, *more, sid[1], env=env)
+            assert code == 0, err
+            shown.append(text)
+    for text in shown[:3]:
+        assert re.search(f"^{line}.*HTTP 401", text, re.M), text
+        assert re.search("^Nothing came of .*HTTP 401", text, re.M), text
+    assert "HTTP 401" in shown[3]
+
+
+def test_the_plain_view_tells_what_becomes_known_between_two_posts(capsys: pytest.CaptureFixture[str]) -> None:
+    """The turns that a view was given grow while it shows."""
+    play = maci_play.Play(debaters=3)
+    play.fail("debater_1")
+    for seat in ("debater_2", "debater_3"):
+        play.reply(seat, blind(0.5, 0.5))
+    view, turns = PlainView(), Turns()
+    view.knows(turns)
+    posts = records.posts_of(record_of(play.entries))
+    for entry in play.entries:
+        turns.take(entry)
+        for post in (p for p in posts if p.transition == entry.n):
+            view.post(post)
+    out = capsys.readouterr().out
+    assert out.count(f"  debater_1 is missing (blind): {DOWN}\n") == 1
+    assert json.dumps("debater_1") not in out

@@ -1,0 +1,136 @@
+"""People in seats of the embedded stack: the options that make their credentials, and how they are told to sit down."""
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bus.accounts import load_credentials
+from parley.stack import read_running
+from parley.text import clean
+from parley.transcript import post_lines
+from parley.turns import Turns
+from schemas import log
+from tests.coordinator.consensus_play import Play, says
+from tests.parley.support import Front, until
+
+pytestmark = pytest.mark.slow
+POSITION = "\n".join(
+    ["the agreed answer", ".", "It is mine.", ".", "maybe", "0.8", "", "partly", "The others were right.", "", "", ""]
+)
+"""Answer, reasoning, a confidence that is none, one that is; no citations; why it changed; nothing further."""
+
+
+@pytest.fixture
+def front(tmp_path: Path) -> Iterator[Front]:
+    found = Front(tmp_path)
+    yield found
+    found.assert_nothing_left()
+
+
+def test_a_person_sits_in_a_session_that_was_asked_with_a_seat_for_him(front: Front) -> None:
+    config = front.slow_agents(0.4)
+    asking = front.start("ask", "What is it?", "--config", str(config), "--human", "panelist_1", "--json")
+    try:
+        assert asking.stderr is not None
+        told = asking.stderr.readline()
+        found = re.search(r"to sit on panelist_1: parley (sit \w+ panelist_1 --state \S+)", told)
+        assert found, told
+        running = read_running(front.state)
+        assert running is not None
+        analyst = running.services["analyst-1"].pid
+        os.kill(analyst, signal.SIGSTOP)  # the second round begins when the person sits
+        sitting = front.start(*found[1].split(), stdin=subprocess.PIPE)
+        assert sitting.stdout is not None
+        assert "You sit on panelist_1" in sitting.stdout.readline()
+        os.kill(analyst, signal.SIGCONT)
+        said, _ = sitting.communicate(POSITION, timeout=30)
+        out, _ = asking.communicate(timeout=20)
+    finally:
+        asking.kill()
+    result = json.loads(out)
+    assert sitting.returncode == 0, said
+    assert "panelist_1: revise, round 2" in said
+    assert "confidence: got 'maybe', a number is wanted" in said, said
+    assert result["stop"]["reason"] == "threshold" and "\nthe agreed answer" in said
+    document = json.loads(front.run("sessions", "export", result["session"], "--format", "json")[1])
+    models = {e["event"].get("model") for e in document["entries"] if e["event"]["t"] == "replied"}
+    assert "human" in models, said
+
+
+def test_up_says_how_to_sit_and_refuses_seats_that_are_for_nobody(front: Front) -> None:
+    up = front.start("up", "--human", "panelist_2")
+    try:
+        until(lambda: (there := read_running(front.state)) and there.ready, "the stack is not ready", 30.0)
+        running = read_running(front.state)
+        assert running is not None
+        path = Path(running.credentials["panelist_2_human"])
+        found = load_credentials(path)
+        assert (found.queue, found.role, found.account) == ("panelist_2_human", "panelist", "PANEL")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        code, _, err = front.run("sit", "s1", "panelist_1")
+        assert (
+            code == 2 and "nobody may sit on panelist_1 here: start the stack with parley up --human panelist_1" in err
+        )
+        code, _, err = front.run("sit", "s1", "panelist_7")
+        assert code == 2 and "there is no seat panelist_7; seats are panelist_1, panelist_2, panelist_3, analyst" in err
+        code, _, err = front.run("sit", "s1", "panelist_2")
+        assert code == 2 and "there is no session s1" in err
+        code, _, err = front.run("ask", "What?", "--human", "panelist_1")
+        assert code == 2 and "has no credentials for panelist_1_human" in err
+    finally:
+        up.send_signal(signal.SIGINT)
+        out, _ = up.communicate(timeout=20)
+    assert f"parley sit SESSION panelist_2 --state {front.state}" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("ask", "What?", "--human", "pro_9"), "there is no seat pro_9; seats are panelist_1"),
+        (("up", "--human", "pro_9"), "there is no seat pro_9"),
+        (("sit", "s1", "pro_1"), "there is no session s1 in"),
+        (("sit", "s1", "pro_1", "--seconds", "0"), "sit.seconds: got 0.0, allowed is 1 to 86400"),
+        (("sit", "s1", "pro_1", "--then", "run"), "Invalid enum value 'run'"),
+        (("sit", "s1", "pro_1", "--nats", "nats://127.0.0.1:1"), "needs a credentials file"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_starts(front: Front, arguments: tuple[str, ...], said: str) -> None:
+    code, _, err = front.run(*arguments)
+    assert code == 2 and said in err, clean(err)
+
+
+def test_bus_config_makes_credentials_for_people(front: Front) -> None:
+    keys = front.folder / "keys"
+    written = front.json("bus", "config", "--dir", str(keys), "--human", "pro_2", "--human", "judge", "--json")
+    for seat, account, role in (("pro_2", "PRO", "pro"), ("judge", "JUDGE", "judge")):
+        found = load_credentials(Path(written[f"{seat}_human"]))
+        assert (found.account, found.role, found.queue) == (account, role, f"{seat}_human")
+    config = json.loads((keys / "nats-server.conf").read_text())
+    assert "PRO:pro_2_human" in config["accounts"] and "JUDGE:judge_human" in config["accounts"]
+    imported = json.dumps(config["accounts"]["PRO:pro_2_human"])
+    assert "team_pro" in imported and "team_con" not in imported and "judge_notes" not in imported
+    code, _, err = front.run("bus", "config", "--dir", str(keys), "--human", "pro_12")
+    assert code == 2 and "there is no seat pro_12" in err
+
+
+def test_a_turn_that_went_back_to_the_agent_did_not_come_to_nothing() -> None:
+    play = Play()
+    play.event(log.Sat(seat="panelist_1", queue="panelist_1_human", seconds=30.0))
+    play.round(50, "Vilnius", "Kaunas", "Riga")
+    theirs = play.turn("panelist_1")
+    play.reply("panelist_2", says("Kaunas"))
+    play.reply("panelist_3", says("Riga"))
+    while theirs.id in play.session.turns:
+        play.expire()
+    play.reply("panelist_1", says("Vilnius"))
+    found = Turns(play.entries)
+    assert found.nothing == [] and found.failures == []
+    told = [text for p in play.session.posts if p.kind == "seat" for _, text in post_lines(p)]
+    assert told == ["  panelist_1: a person sits down", "  panelist_1: its agent goes on"]
