@@ -270,6 +270,9 @@ def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[Line]:
             yield from (("quiet", f"      {test.words}") for test in found.tests)
     if reason == "plateau" and certificate.get("near_consensus"):
         yield "quiet", f"      {agreement(certificate)}"
+    first, last = certificate.get("gates_first"), certificate.get("gates")
+    if reason == "stalemate" and first and last and last["tau_crit"] > first["tau_crit"]:
+        yield "quiet", f"      its gate rose from {_number(first['tau_crit'])} to {_number(last['tau_crit'])} meanwhile"
 
 
 def agreement(certificate: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.competition_record import OWN
 from coordinator.table import Cell, Missed, Protocol
 from schemas import log
+from schemas.critic import BY_ENCODER
 
 Key = tuple[int, str]
 """(round, seat)."""
@@ -60,6 +61,11 @@ class Flagged(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     round: int
     flags: tuple[str, ...]
+
+
+def _odd(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Without the one that says that all is as it should be: an encoder measured."""
+    return tuple(flag for flag in flags if flag != BY_ENCODER)
 
 
 class Turns:
@@ -142,7 +148,8 @@ class Turns:
             self._failed(entry, event.turn, error, last=again is None)
         elif turn is not None:
             a = self._open.pop(event.turn).ask
-            self.flagged.append(Flagged(transition=entry.n, seat=a.seat, kind=a.kind, round=a.round, flags=event.flags))
+            odd = _odd(event.flags)
+            self.flagged.append(Flagged(transition=entry.n, seat=a.seat, kind=a.kind, round=a.round, flags=odd))
 
     def _failed(self, entry: log.Entry, name: str, why: str, *, last: bool) -> None:
         found: dict[str, object] = {"transition": entry.n, "turn": name, "why": why}

@@ -208,7 +208,7 @@ def test_flags_are_shown_whoever_replied() -> None:
         flagged(play, "debater_1", blind(0.4, 0.3), "repaired")  # not taken, and so not told
     flagged(play, "debater_2", blind(0.5, 0.5), "cut")
     record = record_of(play.entries)
-    told(record, r"^  helper \(retrieve\): flags of this reply: encoder, injection$")
+    told(record, r"^  helper \(retrieve\): flags of this reply: injection$")
     told(record, r"flags of this reply: cut$")
     shown = list(records.show(record))
     at = next(i for i, text in enumerate(shown) if "flags of this reply: cut" in text)
