@@ -12,7 +12,7 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from nats.aio import client as library
 from nats.aio.msg import Msg
@@ -25,6 +25,13 @@ _MOST_PENDING = 1_048_576
 _ODD = re.compile(r"\s")
 """What would end a subject early: the library refuses it by name."""
 _PLAIN_HEADERS = b"NATS/1.0\r\n"
+
+
+def size_of(payload: bytes, headers: Mapping[str, str] | None) -> int:
+    """Bytes of a message as the server counts them against its limit."""
+    if not headers:
+        return len(payload)
+    return len(payload) + 12 + sum(len(k.encode()) + len(v.encode()) + 4 for k, v in headers.items())
 
 
 class Client(library.Client):

@@ -26,7 +26,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from bus.accounts import Credentials
-from bus.client import Client
+from bus.client import Client, size_of
 from bus.errors import (
     ApiError,
     BusError,
@@ -90,12 +90,6 @@ class _Pending(msgspec.Struct, eq=False):
 
 
 _stored = msgspec.json.Decoder(_Stored)
-
-
-def _size(payload: bytes, headers: Headers | None) -> int:
-    if not headers:
-        return len(payload)
-    return len(payload) + 12 + sum(len(k.encode()) + len(v.encode()) + 4 for k, v in headers.items())
 
 
 class Connection:
@@ -175,13 +169,23 @@ class Connection:
                     _log.info("bus: closed without a last flush: %s", error)
             self._fail_all(lambda subject: Closed())
             await self._end()
+        await self._reconnect_no_more()
         transport: Any = self.nc._transport
         if transport:  # the client is closed as soon as it begins to close, by itself too, and its socket later
             transport.close()
             with contextlib.suppress(OSError):
                 await transport.wait_closed()
 
+    async def _reconnect_no_more(self) -> None:
+        """The client cancels its attempt and goes on after a moment; one that is about to succeed takes no notice of
+        that (`asyncio.wait_for` drops it), and would connect behind the back of whoever closed."""
+        task = self.nc._reconnection_task
+        while task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait((task,), timeout=0.1)
+
     async def _end(self) -> None:
+        await self._reconnect_no_more()
         if not self.nc.is_connected:
             # The client would write what it buffers to the broken transport, and stop half-way through closing.
             self.nc._pending, self.nc._pending_data_size = [], 0
@@ -362,7 +366,7 @@ class Connection:
     # -- inside
 
     async def _send(self, subject: str, payload: bytes, reply: str, headers: Headers | None) -> None:
-        size = _size(payload, headers)
+        size = size_of(payload, headers)
         if size > self.max_size:
             raise PayloadTooLarge(size, self.max_size)
         try:

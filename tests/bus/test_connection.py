@@ -1,6 +1,7 @@
 """The connection's policy, each trap of the client against a real server that is stopped and started again."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -311,27 +312,22 @@ async def test_close_while_the_server_is_gone(bus: Bus) -> None:
     assert conn.nc.is_closed
 
 
-async def test_an_attempt_that_failed_leaves_no_socket_open() -> None:
-    """A server that hangs up before it says who it is: the next attempt closes what the one before left."""
-    left = asyncio.Event()
-    attempts = 0
+async def test_close_ends_an_attempt_to_reconnect_that_takes_no_notice(bus: Bus) -> None:
+    """What the client's attempt does where it is cancelled as its socket stands: it goes on."""
+    conn = await connect(bus.url, bus.keys["client"], name="t")
+    transport: Any = conn.nc._transport
+    reconnects, begun, stands = transport.connect, asyncio.Event(), asyncio.Event()
 
-    async def hangs_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal attempts
-        attempts += 1
-        writer.write_eof()
-        await reader.read()
-        left.set()
-        writer.close()
+    async def takes_no_notice(*given: Any, **more: Any) -> None:
+        begun.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await stands.wait()
+        await reconnects(*given, **more)
 
-    server = await asyncio.start_server(hangs_up, "127.0.0.1", 0)
-    url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    key = accounts.mint(accounts.table({"panel_1": "panelist"}))["owner"]
-    connecting = asyncio.ensure_future(connect(url, key, name="t", retry_first=True))
-    try:
-        await asyncio.wait_for(left.wait(), 10)
-        assert attempts >= 1 and not connecting.done(), "it goes on trying"
-    finally:
-        connecting.cancel()
-        await asyncio.gather(connecting, return_exceptions=True)
-        server.close()
+    transport.connect = takes_no_notice
+    await conn.nc.force_reconnect()
+    await asyncio.wait_for(begun.wait(), 10)
+    await asyncio.wait_for(conn.close(), 10)
+    task = conn.nc._reconnection_task
+    assert task is not None and task.done() and conn.nc.is_closed
+    assert transport._io_writer.transport.is_closing()

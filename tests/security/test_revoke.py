@@ -21,6 +21,8 @@ from schemas.wire import decode
 from tests.parley.support import QUESTION, Front
 from tests.support.engine import Engine, until
 
+pytestmark = pytest.mark.serial  # a server is killed, and started again, under connections that come back
+
 
 class Kept(Engine):
     """An engine whose keys and server lie on disk as an embedded stack's do: `keys/` and `bus/`."""
