@@ -132,7 +132,11 @@ def test_the_budget_holds_when_a_worker_is_killed_in_mid_repair(clumsy: Aimock, 
     )
     assert paid <= usage["input_tokens"] + usage["output_tokens"] + usage["unaccounted_tokens"] <= BUDGET
     assert usage["unaccounted_turns"] >= granted >= done
-    assert front.run("explain", found["session"])[1].count("handed out again") == granted
+    told = front.run("explain", found["session"])[1]
+    lost = (
+        "the worker that had it was lost, and another try does not fit" in told
+    )  # the last one, if the budget ends it
+    assert told.count("handed out again") + lost == granted
     front.assert_nothing_left()
 
 
