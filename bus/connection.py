@@ -177,8 +177,7 @@ class Connection:
                 await transport.wait_closed()
 
     async def _reconnect_no_more(self) -> None:
-        """The client cancels its attempt and goes on after a moment; one that is about to succeed takes no notice of
-        that (`asyncio.wait_for` drops it), and would connect behind the back of whoever closed."""
+        """An attempt that is about to succeed drops the client's cancelling, and would connect after the close."""
         task = self.nc._reconnection_task
         while task is not None and not task.done():
             task.cancel()
