@@ -30,7 +30,7 @@ from schemas.competition import (
     Tally,
     seats_of,
 )  # fmt: skip
-from schemas.post import Post
+from schemas.post import Post, read
 from schemas.wire import SchemaError, decode, encode
 
 KINDS: dict[str, type] = {
@@ -198,13 +198,7 @@ class Story:
 def body_of(post: Post) -> Any:
     """The post's body as its type; None for a kind that a competition has not, or a body that another protocol or
     version wrote."""
-    wanted = KINDS.get(post.kind)
-    if wanted is None:
-        return None
-    try:
-        return decode(post.body, wanted)
-    except SchemaError:
-        return None
+    return read(post, KINDS)
 
 
 def is_reply(post: Post) -> bool:

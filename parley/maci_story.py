@@ -20,8 +20,7 @@ from schemas.maci import (
     Score,
     Share,
 )  # fmt: skip
-from schemas.post import Post
-from schemas.wire import SchemaError, decode
+from schemas.post import Post, read
 
 replace = msgspec.structs.replace
 
@@ -73,13 +72,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 
 def body_of(post: Post) -> Any:
     """The post's body as its type; None for a kind that MACI has not, or a body that another version wrote."""
-    wanted = KINDS.get(post.kind)
-    if wanted is None:
-        return None
-    try:
-        return decode(post.body, wanted)
-    except SchemaError:
-        return None
+    return read(post, KINDS)
 
 
 def story(posts: Iterable[Post]) -> Story:

@@ -1,8 +1,11 @@
 """What channels carry, and how their history is asked for."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
-from schemas.wire import Json
+from schemas.wire import Json, SchemaError, decode
 
 
 class Post(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,3 +119,12 @@ class LogPage(msgspec.Struct, frozen=True, kw_only=True):
 
     entries: tuple[Json, ...]
     more: bool = False
+
+
+def read(post: Post, kinds: Mapping[str, type]) -> Any:
+    """The body as the type of the post's kind; None for a kind that is absent, or what another version wrote."""
+    wanted = kinds.get(post.kind)
+    try:
+        return None if wanted is None else decode(post.body, wanted)
+    except SchemaError:
+        return None
