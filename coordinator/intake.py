@@ -25,7 +25,16 @@ from coordinator.sessions import Sessions
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
-from schemas.session import SESSION_ID, CancelSession, OpenSession, Submission, TimerDue
+from schemas.session import (
+    SESSION_ID,
+    CancelSession,
+    DecideItem,
+    OpenSession,
+    SessionEnded,
+    Submission,
+    TellSession,
+    TimerDue,
+)
 from schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
@@ -143,6 +152,13 @@ class Intake:
                 return await self._cancel(channel, author, sid, cause, submission)
             case TimerDue():
                 return await self._time(sid, cause)
+            case DecideItem():
+                return await self._decide(channel, author, sid, cause, submission)
+            case TellSession():
+                told = log.Told(sender=author, kind=submission.kind, body=submission.body)
+                return await self._told(sid, f"tell:{author}:{submission.place}", told)
+            case SessionEnded():
+                return await self._told(sid, f"ended:{author}", log.ChildEnded(session=author, ended=submission))
 
     async def _refused(self, sid: str, cause: str, what: str, author: str, field: str, why: str) -> bool:
         _LOGGER.info("refused: %s", why)
@@ -160,6 +176,22 @@ class Intake:
             return await self._refused(sid, cause, "cancel", author, "session", why)
         taken = await self._sessions.take(sid, cause, log.Cancelled(author=author, reason=message.reason[:500]))
         return taken.accepted or await self._refused(sid, cause, "cancel", author, "", taken.why)
+
+    async def _decide(self, channel: str, author: str, sid: str, cause: str, message: DecideItem) -> bool:
+        """A client answers items of what it opened; an owner, on a channel of its own, of anything."""
+        held = await self._sessions.look(sid)
+        if channel == CLIENT and held.session is not None and held.session.opened.author != author:
+            return await self._refused(sid, cause, "decide", author, "", f"session {sid} was opened by somebody else")
+        event = log.Decided(item=message.item, choice=message.choice, note=message.note, author=author)
+        taken = await self._sessions.take(sid, cause, event)
+        return taken.accepted or await self._refused(sid, cause, "decide", author, "item", taken.why)
+
+    async def _told(self, sid: str, cause: str, event: log.Event) -> bool:
+        """What another session says: its moderator vouches for it, and nobody asks what became of it."""
+        taken = await self._sessions.take(sid, cause, event)
+        if not taken.accepted:
+            _LOGGER.info("not taken: %s", taken.why, extra={"cause": cause})
+        return taken.accepted
 
     async def _time(self, sid: str, cause: str) -> bool:
         """A timer fired: the effects of the last transition once more, and then the event."""
