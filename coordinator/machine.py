@@ -48,7 +48,7 @@ from schemas import log
 from schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [
-    "step", "begin", "digest", "record", "record_opening", "Session", "Stopped", "OpenTurn",
+    "step", "begin", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn",
     "Protocol", "Role", "Table", "Cell", "Step", "View", "to", "Answered", "Missed", "Unaffordable", "Heard",
     "WindowClosed", "Decided", "ChildEnded", "Told", "Inner", "MachineError", "Illegal", "Inadmissible", "BrokenTable",
 ]  # fmt: skip
@@ -240,6 +240,11 @@ _ON: dict[type, Callable[[Draft, Any], None]] = {
     log.ChildEnded: _on_child_ended,
     log.Told: _on_told,
 }
+
+
+def outcome(protocol: Protocol, session: Session) -> dict[str, Any]:
+    """What a session has come to so far, as its result would say it."""
+    return protocol.outcome(session.inner, Draft(protocol, session, session.at_ns).view())[0]
 
 
 # ---------------------------------------------------------------- the chain

@@ -27,8 +27,10 @@ from bus.log import Asides
 from coordinator import briefing
 from coordinator.budget import pays_for_tries
 from coordinator.desk import Desk
+from coordinator.effects import Effects
 from coordinator.intake import BadSessionId, Intake
 from coordinator.machine import Protocol
+from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from coordinator.sessions import Held, Sessions, Taken
 from observability import logs, tracing
@@ -61,8 +63,10 @@ class Moderator:
         work_ack_wait_s: float = 8.0,
         turns_per_message: int = 1,
         log_max_age_s: float = streams.LOG_MAX_AGE_S,
+        notify_url: str = "",
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
+        """`notify_url`: the webhook for calls to people; empty: none. Raises schemas.wire.InvalidValue for no URL."""
         self._connection = connection
         self._log_max_age_s = log_max_age_s
         self._key = token_key
@@ -72,10 +76,13 @@ class Moderator:
         self._in_ack_wait_s = in_ack_wait_s
         self._work_ack_wait_s = work_ack_wait_s
         self._checkpoint = checkpoint
+        self._notifier = Notifier(metrics, notify_url)
+        effects = Effects(
+            connection, key=token_key, lane=self._lane, notifier=self._notifier, turns_per_message=turns_per_message
+        )
         self.sessions = Sessions(
-            connection, protocols=protocols, key=token_key, lane=self._lane, metrics=metrics,
-            turns_per_message=turns_per_message, checkpoint=checkpoint,
-        )  # fmt: skip
+            connection, protocols=protocols, effects=effects, metrics=metrics, checkpoint=checkpoint
+        )
         self._asides = Asides(connection)
         self.presence = Presence()
         self._desk = Desk(self.sessions, self._asides, self.presence)
@@ -86,7 +93,7 @@ class Moderator:
         self._started = 0.0
         self._intake = Intake(
             connection, sessions=self.sessions, asides=self._asides, presence=self.presence, protocols=protocols,
-            metrics=metrics, spawn=self._spawn, ensure_streams=self._ensure_streams,
+            effects=effects, metrics=metrics, spawn=self._spawn, ensure_streams=self._ensure_streams,
         )  # fmt: skip
 
     @property
@@ -134,6 +141,7 @@ class Moderator:
             await asyncio.wait(self._tasks, timeout=5.0)
         for task in self._tasks:
             task.cancel()
+        await self._notifier.close()
 
     async def _ensure_streams(self) -> None:
         await streams.ensure_streams(

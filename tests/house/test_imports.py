@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-ON_THE_BUS = {"briefing", "desk", "measures", "intake", "moderator", "presence", "sessions"}
+ON_THE_BUS = {"briefing", "desk", "effects", "measures", "intake", "moderator", "notify", "presence", "sessions"}
 """The half of the coordinator that is not pure."""
 
 
