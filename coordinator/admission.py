@@ -148,7 +148,7 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
     i = 0
     for d in documents:
         if not d.holders:
-            every = bool(protocol.readers) or len(undealt) < len(takers)
+            every = bool(protocol.readers) or len(undealt) < len(takers) or not takers
             d = msgspec.structs.replace(d, holders=tuple(takers) if every else (takers[i % len(takers)],))
             i += 1
         out.append(d)

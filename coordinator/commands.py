@@ -82,7 +82,8 @@ class Invite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Withdraw(msgspec.Struct, frozen=True, kw_only=True):
-    """Close a seat's open turns, as lost: their replies are refused, and no Missed follows."""
+    """Close a seat's open turns, as lost: their replies are refused, and no Missed follows. `control` hears of it as
+    `withdrawn`."""
 
     seat: str
 

@@ -39,7 +39,7 @@ from schemas import log
 from schemas.post import Post
 from schemas.result import Result
 from schemas.result import Stop as StopReport
-from schemas.session import MAX_SEATS, Seat
+from schemas.session import MAX_SEATS, Document, Seat
 from schemas.stops import STOPS
 from schemas.turn import Caps
 from schemas.wire import Json, decode, raw
@@ -244,10 +244,14 @@ class Draft:
 
     def withdraw_seat(self, seat: str) -> None:
         """A turn asked in this very step was never sent: its command stays, and carries nothing out."""
+        gone: list[str] = []
         for turn in [t for t in self.turns.values() if t.ask.seat == seat]:
             del self.turns[turn.id]
             if not turn.id.startswith(f"{self.session.n}-"):
                 self.lose(turn)
+                gone.append(turn.id)
+        if gone:
+            self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
         self.asks = [a for a in self.asks if a.seat != seat]
 
     def invite(self, w: Invite) -> None:
@@ -259,8 +263,18 @@ class Draft:
             seat=w.seat, role=w.role, queue=w.queue, model=w.model, family=w.family, metered=w.metered,
             usd_per_million_input=w.usd_per_million_input, usd_per_million_output=w.usd_per_million_output,
         )  # fmt: skip
-        self.opened = msgspec.structs.replace(self.opened, seats=(*self.opened.seats, seat))
+        self.opened = msgspec.structs.replace(self.opened, seats=(*self.opened.seats, seat), documents=self.dealt(seat))
         self.commands.append(log.Invite(seat=seat))
+
+    def dealt(self, new: Seat) -> tuple[Document, ...]:
+        """A seat of the protocol's readers also holds what only such seats hold, or nobody yet."""
+        if new.role not in self.protocol.readers:
+            return self.opened.documents
+        others = {s.seat for s in self.opened.seats if s.role not in self.protocol.readers}
+        return tuple(
+            d if others & set(d.holders) else msgspec.structs.replace(d, holders=(*d.holders, new.seat))
+            for d in self.opened.documents
+        )
 
     def start_child(self, w: StartChild) -> None:
         """Its budget is what is left at most, and is reserved here where this session has a limit."""

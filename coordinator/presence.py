@@ -87,7 +87,7 @@ class Presence:
             self._experts = {k: v for k, v in self._experts.items() if now - v[1] < ALIVE_S}
             self._known_until = min((at for _, at in self._experts.values()), default=now) + ALIVE_S
             found: dict[str, Known] = {}
-            for _, (a, _at) in sorted(self._experts.items()):
+            for a, _at in self._experts.values():  # who was heard last has the last word
                 assert a.expert is not None
                 found[a.expert.id] = _known(a, found.get(a.expert.id))
             self._known = tuple(found[id] for id in sorted(found))

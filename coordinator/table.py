@@ -318,8 +318,8 @@ class Protocol:
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     readers: tuple[str, ...] = ()
-    """Roles whose seats all hold every document dealt to nobody; none: the seats of the first role take them in
-    turn."""
+    """Roles whose seats all hold every document dealt to nobody, also those invited later; none: the seats of the first
+    role take them in turn."""
     standing: bool = False
     """It lives without a turn, a window or a child, has one well-known session (coordinator.protocols.STANDING) that
     moderators open when it is first told something, and is never cancelled."""

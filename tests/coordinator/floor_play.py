@@ -51,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 Answer = Callable[[View], tuple[Wish, ...]]
 ANSWERS: dict[str, Answer] = {}
-"""What a word from the floor, of this kind, leads to."""
+"""What a word of this kind, or an event of this name, leads to."""
 
 
 def asks(seat: str = "one", seconds: float | None = None) -> AskSeat:
@@ -71,16 +71,20 @@ def _told(event: Any) -> SayOn:
 
 
 def _on_event(state: State, event: Any, view: View) -> Step:
-    return state, (_told(event),)
+    return _answered(type(event).__name__, event, view)
 
 
 def _on_word(state: State, event: Heard | Told | Decided, view: View) -> Step:
-    kind = event.choice if isinstance(event, Decided) else event.kind
-    wishes = ANSWERS[kind](view) if kind in ANSWERS else ()
+    return _answered(event.choice if isinstance(event, Decided) else event.kind, event, view)
+
+
+def _answered(name: str, event: Any, view: View) -> Step:
+    wishes = ANSWERS[name](view) if name in ANSWERS else ()
     phase = Phase.DONE if any(isinstance(w, Finish) for w in wishes) else Phase.OPEN
     return State(phase=phase), (_told(event), *wishes)
 
 
+_OTHERS = (Answered, Missed, Unaffordable, WindowClosed, ChildEnded)
 FLOOR = Protocol(
     name="floor",
     version=1,
@@ -91,7 +95,10 @@ FLOOR = Protocol(
             Heard: to(_on_word, Phase.OPEN, Phase.DONE),
             Told: to(_on_word, Phase.OPEN, Phase.DONE),
             Decided: to(_on_word, Phase.OPEN, Phase.DONE),
-            **{e: to(_on_event, Phase.OPEN) for e in (Answered, Missed, Unaffordable, WindowClosed, ChildEnded)},
+            **{
+                e: to(_on_event, Phase.OPEN, Phase.DONE)
+                for e in (Answered, Missed, Unaffordable, WindowClosed, ChildEnded)
+            },
         },
         Phase.DONE: {},
     },

@@ -1,5 +1,6 @@
 """The shared machine: windows, seats added later, turns withdrawn, sessions beneath a session, words between them."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,7 +24,7 @@ from coordinator.machine import BrokenTable, Illegal, View, digest
 from coordinator.replay import replay
 from schemas import log
 from schemas.result import Result, ResultUsage, Stop
-from schemas.session import MAX_SEATS, SESSION_ID, Budget, OpenSession, SessionEnded
+from schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, SessionEnded
 from schemas.turn import Usage
 from schemas.wire import raw
 from tests.coordinator.floor_play import ANSWERS, FLOOR, SECOND, STANDING, START_NS, Play, asks, ends
@@ -138,6 +139,19 @@ def test_an_invited_seat_is_a_seat_from_then_on() -> None:
     assert play.session.ledger.report(["one", "two"]).by_seat["two"].input_tokens == 7
 
 
+def test_an_invited_reader_holds_what_only_readers_hold() -> None:
+    def held(*readers: str) -> list[tuple[str, ...]]:
+        documents = tuple(Document(id=n, name=n, text=n, holders=h) for n, h in (("a", ("one",)), ("b", ())))
+        play = Play(protocol=dataclasses.replace(FLOOR, readers=readers), documents=documents)
+        when("invite", msgspec.structs.replace(INVITE, role="answerer"))
+        play.says("invite")
+        return [d.holders for d in play.session.opened.documents]
+
+    assert held() == [("one",), ()]
+    assert held("answerer") == [("one",), ("two",)]
+    assert held("answerer", "panelist") == [("one", "two"), ("two",)]
+
+
 def test_there_are_not_more_seats_than_a_session_may_have() -> None:
     play = Play()
     ANSWERS["all"] = lambda view: tuple(
@@ -157,6 +171,7 @@ def test_withdrawn_turns_are_lost_and_not_missed() -> None:
     assert [t.ask.seat for t in play.session.turns.values()] == ["one"]
     assert play.session.ledger.unaccounted_turns == 1 and play.session.ledger.lost.tokens == 1_000
     assert play.posts("Missed") == []
+    assert play.posts("withdrawn") == [{"seat": "two", "turns": [ids["two"]]}]
     with pytest.raises(Illegal, match="is not open"):
         play.event(log.Replied(turn=ids["two"], body=raw("late")))
     when("both", asks("two"), Withdraw(seat="two"), asks("two"))
