@@ -91,6 +91,10 @@ ACCOUNT_OF_ROLE: dict[str, str] = {
 """The account that a role's workers live in."""
 
 
+WITH_ARTIFACTS = frozenset({CLIENTS, EXPERTS})
+"""Accounts that store artifacts and fetch them."""
+
+
 def may_read(account: str, channel: str) -> bool:
     """Whether participants of the account may read the channel."""
     row = CHANNELS.get(channel)

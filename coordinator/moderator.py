@@ -20,6 +20,7 @@ from nats.aio.subscription import Subscription
 
 from bus import streams, subjects
 from bus.accounts import asker
+from bus.artifacts import Artifacts
 from bus.channels import may_submit
 from bus.connection import Connection
 from bus.errors import BusError, PayloadTooLarge
@@ -33,6 +34,7 @@ from coordinator.machine import Protocol
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from coordinator.sessions import Held, Sessions, Taken
+from coordinator.shelf import Shelf
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
@@ -86,6 +88,7 @@ class Moderator:
         self._asides = Asides(connection)
         self.presence = Presence()
         self._desk = Desk(self.sessions, self._asides, self.presence)
+        self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues: set[str] = set()
         self._serving: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -117,6 +120,8 @@ class Moderator:
             (subjects.check_lane(any_), shared, serve(subjects.parse_check, self._on_check)),
             (subjects.READ_ALL, shared, serve(subjects.parse_read, self._desk.read, "read")),
             (subjects.DOC_ALL, shared, serve(subjects.parse_doc, self._desk.documents, "doc")),
+            (subjects.PUT_ALL, shared, serve(subjects.parse_put, self._shelf.put)),
+            (subjects.GET_ALL, shared, serve(subjects.parse_get, self._shelf.get, "artifact")),
             (subjects.FATE_ALL, shared, serve(subjects.parse_fate, self._desk.fate, "fate")),
             (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own, "own")),
             (subjects.HERE_ALL, "", self._on_here),
@@ -248,7 +253,7 @@ class Moderator:
         held = await self.sessions.look(sid)
         if held.session is None or held.session.n <= briefing.turn_transition(reply.turn):
             held = await self.sessions.look(sid, fresh=True)
-        fault = self._not_its_turn(held, channel, author, sid, reply.turn, reply.token)
+        fault = briefing.not_its_turn(held.session, self._key, channel, author, sid, reply.turn, reply.token)
         if fault:
             return Taken(False, why=fault)
         event = log.Replied(
@@ -256,23 +261,6 @@ class Moderator:
             model_s=reply.model_s, deliveries=reply.deliveries, flags=reply.flags,
         )  # fmt: skip
         return await self.sessions.take(sid, f"turn:{reply.turn}", event)
-
-    def _not_its_turn(self, held: Held, channel: str, author: str, sid: str, turn: str, token: str) -> str:
-        """Why this author may not answer this turn on this channel; empty if he may."""
-        if held.session is None:
-            return f"there is no session {sid}"
-        if not secrets.compare_digest(briefing.token(self._key, sid, turn), token):
-            return f"turn {turn}: the token is not right"
-        open_turn = held.session.turns.get(turn)
-        if open_turn is not None:
-            seat = next(s for s in held.session.opened.seats if s.seat == open_turn.ask.seat)
-            queue = briefing.queue_of(seat, open_turn.ask)
-            if queue != author:
-                return f"turn {turn} belongs to queue {queue}, not to {author}"
-            wanted = briefing.channel_of(seat, open_turn.ask)
-            if channel != wanted:
-                return f"turn {turn} is answered on channel {wanted}, not on {channel}"
-        return ""
 
     async def _speak(self, channel: str, author: str, sid: str, speak: Speak) -> Taken:
         event = log.Spoke(
@@ -311,7 +299,7 @@ class Moderator:
     async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Checked:
         check = decode(msg.data, Check)
         held = await self.sessions.look(sid, fresh=True)
-        fault = self._not_its_turn(held, channel, author, sid, check.turn, check.token)
+        fault = briefing.not_its_turn(held.session, self._key, channel, author, sid, check.turn, check.token)
         if not fault and held.session is not None and check.turn in held.session.turns:
             fault = await self._pay_for(sid, check, held)
             if not fault and check.turn in held.session.turns:

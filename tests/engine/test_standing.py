@@ -211,9 +211,7 @@ async def test_a_call_reaches_the_webhook_once_and_is_tried_again(bare: Engine) 
         assert ear.got.empty()
 
 
-async def test_a_webhook_that_is_not_there_holds_nothing_up(
-    bare: Engine, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_webhook_that_is_not_there_holds_nothing_up(bare: Engine, caplog: pytest.LogCaptureFixture) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # taken, and nobody listens
         await _not_reached(bare, caplog, f"http://127.0.0.1:{nobody.getsockname()[1]}/hook?key=secret")
