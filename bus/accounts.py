@@ -257,6 +257,9 @@ def _services(user: User) -> dict[str, str]:
             asked += [subjects.inbox_by(name, user.name), subjects.fate_by(name, user.name)]
         elif user.kind == AGENT:
             asked += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
+    if user.account in channels.WITH_ARTIFACTS:
+        through = channels.CLIENT if user.account == channels.CLIENTS else channels.PUBLIC
+        asked += [subjects.put_by(through, user.name), subjects.get_of(channels.PUBLIC)]
     if user.kind == OWNER:
         asked += [
             subjects.own_by(user.name),
@@ -296,7 +299,8 @@ def permissions(user: User, users: Iterable[User] = ()) -> dict[str, Any]:
             "publish": {"allow": [*everything, "$JS.ACK.>", "_R_.>", *inboxes]},
             "subscribe": {"allow": [subjects.ALL, "$SRV.>", inbox]},
         }
-    live = [subjects.live_all(name) for name in channels.readable_by(user.account)]
+    watching = () if user.account == channels.EXPERTS else channels.readable_by(user.account)
+    live = [subjects.live_all(name) for name in watching]
     return {
         "publish": {"allow": [*_services(user), *_live(user)]},
         "subscribe": {"allow": [inbox, *_heard(user), *live]},
@@ -344,10 +348,18 @@ def _grants(users: Iterable[User]) -> Grants:
         for subject in _heard(user):
             found.setdefault((channels.CORE, "heard", subject), set()).add(mine)
         for name in _writable(user.account) if user.kind == AGENT else ():
-            ears = {broker_account(u) for u in rows if u.account in channels.CHANNELS[name].readers and u is not user}
+            ears = {broker_account(u) for u in rows if _watches(u, user, channels.CHANNELS[name])}
             if ears:
                 found[mine, "heard", subjects.live_by(name, user.name)] = ears
     return found
+
+
+def _watches(one: User, speaker: User, channel: channels.Channel) -> bool:
+    """Whether it hears the other's live text. Experts watch nobody, and only clients watch them: they may be hundreds,
+    and every pair would be a line of the configuration."""
+    if one is speaker or one.account not in channel.readers or one.account == channels.EXPERTS:
+        return False
+    return speaker.account != channels.EXPERTS or one.account == channels.CLIENTS
 
 
 def _check(users: tuple[User, ...], keys: Mapping[str, str]) -> None:
@@ -367,8 +379,8 @@ def _accounts(users: tuple[User, ...], keys: Mapping[str, str]) -> dict[str, Any
     for user in users:
         row = {"nkey": keys[user.name], "permissions": permissions(user, users)}
         accounts[broker_account(user)]["users"].append(row)
-    told = {of(name) for name in channels.CHANNELS for of in (subjects.read_of, subjects.doc_of)}
-    """History and documents name no author: there the server tells moderators who asks (`asker`)."""
+    told = {of(name) for name in channels.CHANNELS for of in (subjects.read_of, subjects.doc_of, subjects.get_of)}
+    """History, documents and artifacts name no author: there the server tells moderators who asks (`asker`)."""
     for (owner, kind, subject), importers in sorted(_grants(users).items()):
         sort = "stream" if kind == "heard" else "service"
         export: dict[str, Any] = {sort: subject, "accounts": sorted(importers)}

@@ -103,7 +103,9 @@ class Metrics:
         self.append_conflicts = self._counter(
             "append_conflicts_total", "Appends refused because another moderator had moved the session."
         )
-        self.effects = self._counter("effects_total", "Effects carried out: turns, posts, timers.", ("kind",))
+        self.effects = self._counter(
+            "effects_total", "Effects carried out: turns, posts, timers, words to other sessions.", ("kind",)
+        )
         self.effects_reissued = self._counter("effects_reissued_total", "Transitions whose effects were sent again.")
         self.submissions = self._counter(
             "submissions_total", "Submissions answered. busy: the author's queue was full.", ("kind", "verdict")
@@ -117,6 +119,11 @@ class Metrics:
         self.reads = self._counter("reads_total", "Requests for history, documents and lists.", ("kind",))
         self.timers_fired = self._counter("timers_fired_total", "Timers taken; early: nothing was due yet.", ("early",))
         self.timer_late_seconds = self._histogram("timer_late_seconds", "By how much a due timer came late.", LATE)
+
+        self.notifications = self._counter("notifications_total", "Calls for people, by sessions.", ("severity",))
+        self.webhooks = self._counter("webhooks_total", "Notifications at the webhook.", ("outcome",))
+        for outcome in ("sent", "failed"):
+            self.webhooks.labels(outcome=outcome)
 
     def _turns(self) -> None:
         self.turns = self._counter("turns_total", "Turns that ended, at the moderator.", ("role", "outcome"))

@@ -214,9 +214,10 @@ def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def known_protocol(name: str) -> Protocol:
     """The protocol of this name. Raises BadInput with the nearest known one."""
     found = PROTOCOLS.get(name)
-    if found is None:
-        near = difflib.get_close_matches(name, PROTOCOLS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(PROTOCOLS))}"
+    if found is None or found.standing:
+        names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
         raise BadInput("protocol", f"{name!r} is no protocol; {hint}")
     return found
 

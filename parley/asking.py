@@ -399,7 +399,7 @@ def _check_everything(parley: Parley, everything: bool) -> None:
 
 async def _show(session: Session, view: View, client: "Client", *, everything: bool) -> Result:
     closed: Post | None = None
-    turns = Turns(may_see=lambda channel: everything or may_read(CLIENTS, channel))
+    turns = Turns(may_see=lambda channel: everything or may_read(CLIENTS, channel), sid=session.sid)
     view.knows(turns)
     posts = session.posts(on_live=view.live)
     if everything:

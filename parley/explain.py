@@ -18,6 +18,7 @@ from parley import (
 from parley.records import Record
 from parley.text import clean, line, plain
 from parley.turns import Turns
+from schemas import log
 from schemas.result import Result
 from schemas.stops import STOPS
 
@@ -27,13 +28,15 @@ def figures(record: Record) -> dict[str, Any]:
     result = records.result_of(record)
     entries = records.entries_of(record)
     opened = records.opening(record)
+    invited = (c.seat for e in entries for c in e.commands if isinstance(c, log.Invite))
+    seats = (*opened.seats, *invited)
     row = STOPS.get(result.stop.reason) if result else None
     return {
         "session": record.sid,
         "protocol": opened.protocol,
         "question": opened.question,
         "settings": opened.settings,
-        "seats": [{"seat": s.seat, "role": s.role, "weight": s.weight, "model": s.model} for s in opened.seats],
+        "seats": [{"seat": s.seat, "role": s.role, "weight": s.weight, "model": s.model} for s in seats],
         "transitions": len(entries),
         "open": result is None,
         "stop": None if result is None else msgspec.to_builtins(result.stop),
@@ -41,7 +44,7 @@ def figures(record: Record) -> dict[str, Any]:
         "status": result.status if result else "open",
         "outcome": result.outcome if result else None,
         "rounds": [_round(r) if result.protocol == "consensus" else r for r in result.rounds] if result else [],
-        "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel)).failures,
+        "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel), sid=record.sid).failures,
         "usage": msgspec.to_builtins(result.usage) if result else None,
         "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
     }

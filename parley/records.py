@@ -274,11 +274,11 @@ def seen(found: Record | Seen, *, everything: bool = False) -> Seen:
     entries, posts, opened = entries_of(found), posts_of(found), opening(found)
     asked = {c.channel for e in entries for c in e.commands if isinstance(c, log.Ask) and c.channel}
     if everything or all(map(_open, {*asked, *(p.channel for p in posts)})):
-        return Seen(sid=found.sid, opened=opened, posts=tuple(posts), turns=Turns(entries), record=found)
+        return Seen(sid=found.sid, opened=opened, posts=tuple(posts), turns=Turns(entries, sid=found.sid), record=found)
     shown = tuple(p for p in posts if _open(p.channel))
     return Seen(
-        sid=found.sid, opened=_without_held(opened), posts=shown, turns=Turns(entries, _open), record=None,
-        left_out=len(posts) - len(shown),
+        sid=found.sid, opened=_without_held(opened), posts=shown, turns=Turns(entries, _open, sid=found.sid),
+        record=None, left_out=len(posts) - len(shown),
     )  # fmt: skip
 
 

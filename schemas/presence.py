@@ -2,6 +2,7 @@
 
 import msgspec
 
+from schemas.expert import ExpertSpec
 from schemas.wire import InvalidValue, in_range, not_empty
 
 
@@ -24,6 +25,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     expertise: tuple[str, ...] = ()
     """Words for what it declares to know; used where a protocol weighs seats."""
     draining: bool = False
+    expert: ExpertSpec | None = None
+    """Of an expert: its specification, which the broker pins."""
 
     def __post_init__(self) -> None:
         not_empty("queue", self.queue, 64)
