@@ -23,7 +23,8 @@ def ensure(folder: Path, users: Iterable[accounts.User]) -> tuple[dict[str, acco
         path = file(folder, user.name)
         if path.exists():
             old = accounts.load_credentials(path)
-            if (old.user, old.kind, old.account, old.queue) == (user.name, user.kind, user.account, user.queue):
+            is_its = (old.user, old.kind, old.account, old.queue) == (user.name, user.kind, user.account, user.queue)
+            if is_its and old.pin == user.pin:  # one who is pinned anew gets a new key, so that the old one is out
                 found[user.name] = old
     for name, new in accounts.mint(u for u in wanted if u.name not in found).items():
         new.save(file(folder, name))
