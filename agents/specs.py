@@ -77,9 +77,9 @@ def builtin(name: str) -> AgentSpec | None:
     """The spec that a name stands for: `analyst`, `panelist`, `panelist_2`, a shipped expert's queue (`expert_sre`);
     None if it stands for none."""
     if expert_of(name):
-        from agents import experts  # a dozen files are read
+        from agents.experts import builtin as shipped  # a dozen files are read
 
-        return next((of_expert(spec) for spec in experts.builtin() if spec.id == expert_of(name)), None)
+        return next((of_expert(spec) for spec in shipped() if spec.id == expert_of(name)), None)
     role = re.sub(r"_\d+\Z", "", name)
     return AgentSpec(queue=name, roles=(role,)) if role in ACCOUNT_OF_ROLE and role != ROLE else None
 
@@ -125,12 +125,12 @@ def _is_expert(text: str) -> bool:
 
 
 def _read_expert(path: Path) -> AgentSpec:
-    from agents import experts
+    from agents.experts import ExpertError, read
 
     try:
-        return of_expert(experts.read(path))
-    except experts.ExpertError as error:
-        raise SpecError(str(path), "", str(error).removeprefix(f"{path}: ")) from error
+        return of_expert(read(path))
+    except ExpertError as error:
+        raise SpecError(error.source, error.field, error.why) from error
 
 
 def parse(text: str, source: str = "agent file") -> AgentSpec:

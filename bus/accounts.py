@@ -104,6 +104,13 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """The public key, which the server knows this user by."""
         return public_key(self.seed)
 
+    @property
+    def row(self) -> User:
+        """The row of the table that these are for. Raises BadTable where it cannot stand there."""
+        return User(
+            name=self.user, kind=self.kind, account=self.account, queue=self.queue, role=self.role, pin=self.pin
+        )
+
     def save(self, path: Path) -> None:
         """Write as JSON, readable by its owner only (mode 600)."""
         write_private(path, msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n")
@@ -458,30 +465,3 @@ def render(
         **(extra or {}),
     }
     return json.dumps(config, indent=2) + "\n"
-
-
-def without(config: Mapping[str, Any], public: str) -> dict[str, Any]:
-    """A rendered configuration without the user of this public key; an account that is empty then goes too, with all
-    that it gave and took.
-
-    Raises
-    ------
-    BadTable
-        No user has this key.
-    """
-    kept = {
-        name: {**account, "users": [u for u in account["users"] if u["nkey"] != public]}
-        for name, account in config["accounts"].items()
-    }
-    if kept == config["accounts"]:
-        raise BadTable("no user of the configuration has this key")
-    gone = {name for name, account in kept.items() if not account["users"] and name not in (channels.CORE, SYS)}
-    for name in gone:
-        del kept[name]
-    for account in kept.values():
-        exports = [{**e, "accounts": [a for a in e["accounts"] if a not in gone]} for e in account["exports"]]
-        account["exports"] = [e for e in exports if e["accounts"]]
-        account["imports"] = [
-            i for i in account["imports"] if (i.get("service") or i.get("stream"))["account"] not in gone
-        ]
-    return {**config, "accounts": kept}
