@@ -104,9 +104,11 @@ def load(name_or_path: str) -> AgentSpec:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        names = ", ".join(sorted(ACCOUNT_OF_ROLE))
+        names = ", ".join(sorted(ACCOUNT_OF_ROLE.keys() - {ROLE}))
         raise SpecError(
-            name_or_path, "", f"no such file, and no built-in agent (those are {names}, also with _1, _2 ...)"
+            name_or_path,
+            "",
+            f"no such file, and no built-in agent (those are {names}, also with _1, _2 ..., and expert_ID)",
         ) from None
     except OSError as error:
         raise SpecError(name_or_path, "", f"cannot be read: {error.strerror}") from error

@@ -22,7 +22,7 @@ _ROOM = 4
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """One queue: model, options, room, roles and expertise, as words."""
+    """One queue: model, options, room, roles, expertise and the pin of a specification of one's own, as words."""
 
     queue: str
     facts: dict[str, str]
@@ -101,7 +101,8 @@ def _resolved(row: "AgentRow", environment: Mapping[str, str]) -> dict[str, str]
         spec = resolve(services.spec_of(row), environment)
     except (SpecError, ModelError) as error:
         return {"model": f"none ({error})"}
-    return _facts(spec.model, spec.options, spec.room, spec.roles, spec.expertise)
+    facts = _facts(spec.model, spec.options, spec.room, spec.roles, spec.expertise)
+    return facts | ({"pin": spec.pin} if row.spec and spec.expert else {})
 
 
 def _facts(

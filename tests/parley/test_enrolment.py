@@ -24,6 +24,7 @@ from parley.commands import bus_config
 from parley.errors import BadInput, StackFailed, Unreachable
 from parley.rows import AgentRow, rows_of
 from parley.rows import experts as shipped
+from parley.served import differences, served
 from parley.services import spec_of
 from parley.stack import Lease, Stack
 from schemas.expert import pin, queue_of
@@ -329,6 +330,14 @@ def test_an_experts_file_is_an_agent_and_an_agent_file_names_none(tmp_path: Path
         load(str(tmp_path / "wrong.yaml"))
     with pytest.raises(SpecError, match="id: got 'gardener', whose queue is not expert_sre"):
         spec_of(AgentRow(queue="expert_sre", spec=str(path)))
+
+
+def test_a_stack_with_another_specification_is_another_stack(tmp_path: Path) -> None:
+    own = tmp_path / "sre.yaml"
+    own.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
+    mine, theirs = (served((AgentRow(queue="expert_sre", spec=spec),), {}) for spec in (str(own), ""))
+    assert differences(mine, mine) == []
+    assert differences(mine, theirs) == [f"expert_sre: pin is nothing there, {pin(experts.read(own))} here"]
 
 
 def test_a_row_of_credentials_is_the_row_that_made_them() -> None:
