@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agents.registry import ExpertRegistry
 from agents.roles import kind_of
 from schemas.session import Document
 from schemas.turn import Caps, Turn, Work
@@ -76,6 +77,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     error: str = ""
     """Why the last attempt was not accepted."""
+    experts: ExpertRegistry | None = None
+    """For turns that are computed by a helper: the experts that it has heard of."""
 
 
 def show(work: Work, turn: Turn, documents: Iterable[Document] = ()) -> Shown:

@@ -90,6 +90,9 @@ ACCOUNT_OF_ROLE: dict[str, str] = {
 }
 """The account that a role's workers live in."""
 
+MATCHING = frozenset({"helper"})
+"""Roles whose workers hear which experts there are, and may call for their announcements."""
+
 
 WITH_ARTIFACTS = frozenset({CLIENTS, EXPERTS})
 """Accounts that store artifacts and fetch them."""
@@ -104,6 +107,12 @@ def may_read(account: str, channel: str) -> bool:
 def readable_by(account: str) -> tuple[str, ...]:
     """The channels that participants of the account may read."""
     return tuple(row.name for row in CHANNELS.values() if account in row.readers)
+
+
+def heard_live(account: str) -> tuple[str, ...]:
+    """The channels whose live text participants of the account may hear: those that they read; for experts none, since
+    there may be hundreds of them."""
+    return () if account == EXPERTS else readable_by(account)
 
 
 def may_write(account: str, channel: str) -> bool:
