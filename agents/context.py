@@ -43,7 +43,7 @@ class Other(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     """`Model A`, `Model B`, ... by the order in which this seat is shown them; it means nothing in another round."""
     post: int
-    """Number of the post, by which a brief refers to it; -1: it is none, but was laid beside the posts for this turn."""
+    """Number of the post, by which a brief refers to it; -1: it is none, but laid beside the posts for this turn."""
     kind: str
     round: int
     channel: str = "public"

@@ -22,8 +22,8 @@ from schemas.madp import (
     ChallengeBrief,
     ClaimBrief,
     ReviewBrief,
-    Supported,
     SupportBrief,
+    Supported,
     Task,
     WorkBrief,
 )

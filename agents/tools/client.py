@@ -189,7 +189,8 @@ class Toolbox:
             client = await self._start(name)
             try:
                 async with asyncio.timeout(server.timeout_s):
-                    there, cursor = {}, None
+                    there: dict[str, Any] = {}
+                    cursor: str | None = None
                     while True:
                         page = await client.list_tools(cursor=cursor)
                         there |= {t.name: t for t in page.tools}
@@ -237,7 +238,7 @@ class Toolbox:
             raise Refused(f"server {call.server[:100]!r} is not known; known are {', '.join(self._allowed.servers)}")
         tool = server.tools.get(call.tool)
         if tool is None:
-            raise Refused(f"tool {call.tool[:100]!r} of {call.server} is not allowed; allowed: {', '.join(server.tools)}")
+            raise Refused(f"tool {call.tool[:100]!r} of {call.server} is not allowed, but {', '.join(server.tools)}")
         arguments = _arguments(call.arguments)
         self._hold(tool, arguments)
         before = await asyncio.to_thread(self._folder.look) if server.read_only else None

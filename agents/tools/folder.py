@@ -313,7 +313,7 @@ def _one(path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool] | No
         mode = "100755" if (old or new or (b"", False))[1] else "100644"
         lines.append(f"new file mode {mode}\n" if old is None else f"deleted file mode {mode}\n")
     elif old[1] != new[1]:
-        lines += [f"{word} mode {'100755' if runs else '100644'}\n" for word, runs in (("old", old[1]), ("new", new[1]))]
+        lines += [f"{w} mode {'100755' if runs else '100644'}\n" for w, runs in (("old", old[1]), ("new", new[1]))]
     was, is_ = (b"" if x is None else x[0] for x in (old, new))
     if was == is_:
         return lines
@@ -364,7 +364,8 @@ def sweep() -> None:
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             about = path.lstat()
-            if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or time.time() - about.st_mtime < _STALE_S:
+            ours = stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid()
+            if not ours or time.time() - about.st_mtime < _STALE_S:
                 continue
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
             try:

@@ -63,13 +63,16 @@ def inside(root: Path, given: str) -> Path:
         raise Outside(given, f"it has {len(given):,} characters, allowed are at most {4 * MOST_PATH:,}")
     try:
         found = Path(os.path.realpath(root / given))
-        if found != root and root not in found.parents:
-            raise Outside(given, "it leads out of the task's folder")
-        if found == root:
-            return found
-        wrong = bad_name(found.relative_to(root).as_posix())
-        if wrong:
-            raise Outside(given, wrong)
+    except (OSError, UnicodeError, ValueError) as error:
+        raise Outside(given, f"it cannot be looked at ({type(error).__name__})") from None
+    if found == root:
+        return found
+    if root not in found.parents:
+        raise Outside(given, "it leads out of the task's folder")
+    wrong = bad_name(found.relative_to(root).as_posix())
+    if wrong:
+        raise Outside(given, wrong)
+    try:
         about = found.lstat()
     except FileNotFoundError:
         return found
