@@ -89,7 +89,8 @@ def _quoted(shown: Shown, about: str, corpus: Corpus) -> list[tuple[str, Sentenc
     for i in ranked:
         if scores[i] < LEAST or len(found) == MOST_QUOTED:
             break
-        if len({*texts[i][1].stems, *texts[i][1].context} & set(query)) >= least:
+        own = set(texts[i][1].stems) & set(query)
+        if own and len(own | set(texts[i][1].context) & set(query)) >= least:
             found.setdefault(texts[i][1].text, texts[i])
     return list(found.values())
 

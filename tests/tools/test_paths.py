@@ -24,7 +24,9 @@ def root(tmp_path: Path) -> Path:
     return Path(os.path.realpath(folder))
 
 
-@pytest.mark.parametrize("given", [".", "src/app.py", "src/../src/app.py", "new/deep/file", "within/app.py", "src//app.py"])
+@pytest.mark.parametrize(
+    "given", [".", "src/app.py", "src/../src/app.py", "new/deep/file", "within/app.py", "src//app.py"]
+)
 def test_what_is_inside_is_found(root: Path, given: str) -> None:
     found = inside(root, given)
     assert found == root or root in found.parents
@@ -62,7 +64,9 @@ def test_an_absolute_path_inside_is_inside(root: Path) -> None:
     assert inside(root, str(root / "src" / "app.py")) == root / "src" / "app.py"
 
 
-@pytest.mark.parametrize("name", ["", "/a", "a//b", "./a", "a/..", "a\\b", "a\x1b[2J", "a/.git/b", "a\u2028b", "\udc80"])
+@pytest.mark.parametrize(
+    "name", ["", "/a", "a//b", "./a", "a/..", "a\\b", "a\x1b[2J", "a/.git/b", "a\u2028b", "\udc80"]
+)
 def test_names_that_no_archive_may_have(name: str) -> None:
     assert bad_name(name)
 
