@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXAMPLE ?= examples/rollout
 
+# Tests start hundreds of processes: none of them compiles what is compiled already, whatever the caller's environment says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check unit serial bench chaos results lint format diagrams schemas lock clean
 

@@ -4,7 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
-from schemas.madp import Artifact
+from schemas.madp_work import Artifact
 
 MOST_BYTES = 4_000_000
 """Of one piece."""

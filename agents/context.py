@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agents.registry import ExpertRegistry
 from agents.roles import kind_of
 from schemas.expert import ExpertSpec
 from schemas.session import Document
@@ -91,6 +92,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """Whose specification the seat's worker goes by."""
     tools: Tools | None = None
     """None: there are none, or no more in this step."""
+    experts: ExpertRegistry | None = None
+    """For turns that are computed by a helper: the experts that it has heard of."""
 
 
 def show(work: Work, turn: Turn, documents: Iterable[Document] = ()) -> Shown:

@@ -16,7 +16,8 @@ HELPERS = "HELPERS"
 PRO = "PRO"
 CON = "CON"
 JUDGE = "JUDGE"
-AGENT_ACCOUNTS = (PANEL, HELPERS, PRO, CON, JUDGE)
+EXPERTS = "EXPERTS"
+AGENT_ACCOUNTS = (PANEL, HELPERS, PRO, CON, JUDGE, EXPERTS)
 
 PUBLIC = "public"
 SCORES = "scores"
@@ -78,8 +79,12 @@ ACCOUNT_OF_ROLE: dict[str, str] = {
     "audience": PANEL,
     "judge": JUDGE,
     "helper": HELPERS,
+    "expert": EXPERTS,
 }
 """The account that a role's workers live in."""
+
+MATCHING = frozenset({"helper"})
+"""Roles whose workers hear which experts there are, and may call for their announcements."""
 
 
 def may_read(account: str, channel: str) -> bool:
@@ -91,6 +96,12 @@ def may_read(account: str, channel: str) -> bool:
 def readable_by(account: str) -> tuple[str, ...]:
     """The channels that participants of the account may read."""
     return tuple(row.name for row in CHANNELS.values() if account in row.readers)
+
+
+def heard_live(account: str) -> tuple[str, ...]:
+    """The channels whose live text participants of the account may hear: those that they read; for experts none, since
+    there may be hundreds of them."""
+    return () if account == EXPERTS else readable_by(account)
 
 
 def may_write(account: str, channel: str) -> bool:

@@ -19,7 +19,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.doc.<channel>.<sid>` | readers of the channel | documents by content hash, core request |
 | `parley.fate.<channel>.<author>.<sid>` | clients | what became of a submission, core request |
 | `parley.own.<what>.<author>.<sid>` | owners | sessions, logs, living workers, erasing a session, core request |
-| `parley.here.<role>.<queue>`, `parley.call` | workers, moderators | announcements, and the request for them |
+| `parley.here.<role>.<queue>.<pin>`, `parley.call` | workers; moderators, helpers | announcements, and the call |
 """
 
 import re
@@ -307,7 +307,7 @@ DOC_ALL = _join("doc", "*", "*")
 FATE_ALL = _join("fate", "*", "*", "*")
 OWN_ALL = _join("own", "*", "*", "*")
 CALL = _join("call")
-HERE_ALL = _join("here", "*", "*")
+HERE_ALL = _join("here", "*", "*", "*")
 
 
 def read(channel: str, sid: str) -> str:
@@ -374,12 +374,17 @@ def parse_own(subject: str) -> tuple[str, str, str]:
     return what, author, sid
 
 
-def here(role: str, queue: str) -> str:
-    """A worker announces itself, in a role that its credential has."""
-    return _request("here", role, queue)
+def here(role: str, queue: str, pin: str = "") -> str:
+    """A worker announces itself, in a role that its credential has; an expert with the specification of this pin."""
+    return _request("here", role, queue, pin)
 
 
-def parse_here(subject: str) -> tuple[str, str]:
-    """(role, queue)."""
-    role, queue = _parse(subject, "here", 2)
-    return role, queue
+def here_of(role: str) -> str:
+    """Announcements of one role."""
+    return _request("here", role, "*", "*")
+
+
+def parse_here(subject: str) -> tuple[str, str, str]:
+    """(role, queue, pin)."""
+    role, queue, pin = _parse(subject, "here", 3)
+    return role, queue, pin

@@ -34,7 +34,7 @@ from coordinator.sessions import Held, Sessions, Taken
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
-from schemas.presence import Announcement
+from schemas.presence import Announcement, is_own_expert
 from schemas.session import SESSION_ID, human_queue
 from schemas.turn import Answer, Check, Checked, Reply, Say, Sit, Speak
 from schemas.wire import SchemaError, compact, decode, encode
@@ -337,9 +337,9 @@ class Moderator:
         self.sessions.forget(subjects.parse_log(msg.subject)[0])
 
     def _on_here(self, msg: Msg) -> None:
-        """The broker pins queue and role; a payload that says otherwise is worth nothing."""
+        """The broker pins queue, role and specification; a payload that says otherwise is worth nothing."""
         try:
-            role, queue = subjects.parse_here(msg.subject)
+            role, queue, pinned = subjects.parse_here(msg.subject)
             announcement = decode(msg.data, Announcement)
         except (SchemaError, subjects.BadSubject) as error:
             self._metrics.aside.labels(kind="undecodable").inc()
@@ -347,18 +347,21 @@ class Moderator:
             return
         if announcement.queue != queue or role not in announcement.roles:
             return
+        if not is_own_expert(announcement, role, queue, pinned):
+            _LOGGER.info("an announcement with another specification than is enrolled", extra={"queue": queue})
+            return
         announcement = msgspec.structs.replace(announcement, roles=(role,))
         if queue not in self._queues:
             self._queues.add(queue)
-            self._spawn(self._ensure_queue(announcement))
+            self._spawn(self._ensure_queue(announcement, pinned))
         else:
-            self.presence.hear(announcement)
+            self.presence.hear(announcement, pinned)
 
-    async def _ensure_queue(self, announcement: Announcement) -> None:
+    async def _ensure_queue(self, announcement: Announcement, pinned: str) -> None:
         try:
             await streams.ensure_queue(self._connection, announcement.queue, ack_wait_s=self._work_ack_wait_s)
         except BusError as error:
             self._queues.discard(announcement.queue)
             _LOGGER.warning("no consumer for queue %s: %s", announcement.queue, error)
             return
-        self.presence.hear(announcement)
+        self.presence.hear(announcement, pinned)

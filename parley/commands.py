@@ -307,7 +307,7 @@ def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_
 def agent(settings: Settings, spec: str, *, host: str, port: int, log_level: str) -> int:
     """One worker in this process, until SIGTERM; the exit status."""
     from agents.llm import ModelMisconfigured
-    from agents.specs import SpecError, load
+    from agents.specs import NotEnrolled, SpecError, load
     from parley import services
 
     try:
@@ -318,6 +318,10 @@ def agent(settings: Settings, spec: str, *, host: str, port: int, log_level: str
     url, credentials = _bus(settings)
     if credentials.queue != found.queue:
         raise BadInput("creds", f"they are for queue {credentials.queue!r}, the agent serves {found.queue!r}")
+    try:
+        found.check_pin(credentials.pin)
+    except NotEnrolled as error:
+        raise BadInput("spec", str(error)) from error
     return _serve(found.queue, make, url, credentials, host, port, log_level)
 
 
@@ -366,21 +370,28 @@ def bus_config(
     """Write a server configuration and everybody's credentials, for the seats of every protocol; what was written,
     name -> path.
 
-    Keys that are there already stay as they are, so that running it again adds users without changing the others.
+    Keys that are there already stay as they are, so that running it again adds users without changing the others, and
+    who was enrolled stays enrolled.
     """
+    from agents.specs import load
+
     extra = {"http": monitor} if monitor else {}
     sizes = (("pro", team), ("con", team), ("audience", audience))
     seats = ("judge", *(f"{role}_{i}" for role, most in sizes for i in range(1, most + 1)))
     competition = rows_of("competition", seats=seats)
-    rows = (*panel(size), *rows_of("critic"), *rows_of("maci", debaters), *competition)
-    queues = {row.queue: _role(row.queue) for row in rows}
+    rows = (*panel(size), *rows_of("critic"), *rows_of("maci", debaters), *competition, *rows_of("madp"))
+    specs = {row.queue: load(row.queue) for row in rows}
+    queues = {queue: spec.roles[0] for queue, spec in specs.items()}
     if humans:
         from parley import sitting
 
         queues |= sitting.people(humans, dict(queues))
     names = tuple(f"moderator-{i}" for i in range(1, moderators + 1))
     try:
-        users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",))
+        known = keys.enrolled(folder)
+        pins = {queue: spec.pin for queue, spec in specs.items()} | {queue: c.pin for queue, c in known.items()}
+        queues |= {queue: c.role for queue, c in known.items()}
+        users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",), pins=pins)
         credentials, _ = keys.ensure(folder, users)
         text = accounts.render(users, accounts.publics(credentials), store_dir=store, host=host, port=port, extra=extra)
         accounts.rewrite_private(folder / "nats-server.conf", text.encode())
@@ -390,12 +401,6 @@ def bus_config(
         raise BadInput("dir", f"cannot write to {folder}: {error.strerror}") from error
     written = {"server": str(folder / "nats-server.conf"), "token-key": str(folder / keys.TOKEN_KEY)}
     return {**written, **{name: str(keys.file(folder, name)) for name in credentials}}
-
-
-def _role(queue: str) -> str:
-    from agents.specs import load
-
-    return load(queue).roles[0]
 
 
 def explained(settings: Settings, name: str, plot: Path | None) -> Record:

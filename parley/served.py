@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from parley.errors import BadInput
+from schemas.expert import ROLE, expert_of
 
 if TYPE_CHECKING:
     from parley.rows import AgentRow
@@ -86,7 +87,7 @@ def differences(wanted: Sequence[Served], there: Sequence[Served]) -> list[str]:
 
 def _plainly(row: "AgentRow") -> dict[str, str]:
     """Without the imports that models need."""
-    roles = row.roles or (re.sub(r"_\d+\Z", "", row.queue),)
+    roles = row.roles or (ROLE if expert_of(row.queue) else re.sub(r"_\d+\Z", "", row.queue),)
     return _facts("extractive", row.options if row.model else {}, row.room or _ROOM, roles, row.expertise)
 
 

@@ -28,7 +28,8 @@ from agents.retrieval.corpus import Corpus
 from schemas.consensus import Analysis
 from schemas.critic import Critique, Judgement, Rewritten, Similarities
 from schemas.maci import Blind, Case, Crit, Measured, Merged, Retrieved, Tests
-from schemas.madp import Challenges, Claim, Review, Support, Work
+from schemas.madp import Challenges, Claim
+from schemas.madp_work import Review, Support, Work
 from schemas.turn import Usage
 
 LARGE = 200_000

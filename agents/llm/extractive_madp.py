@@ -12,19 +12,8 @@ from agents.llm.injection import is_instruction, suspicious
 from agents.retrieval.bm25 import relevance
 from agents.retrieval.corpus import Corpus, Sentence, stems
 from schemas.expert import ExpertSpec
-from schemas.madp import (
-    ChallengeBrief,
-    Challenges,
-    ClaimBrief,
-    Finding,
-    Review,
-    ReviewBrief,
-    Support,
-    SupportBrief,
-    Task,
-    Work,
-    WorkBrief,
-)
+from schemas.madp import ChallengeBrief, Challenges, ClaimBrief
+from schemas.madp_work import Finding, Review, ReviewBrief, Support, SupportBrief, Task, Work, WorkBrief
 
 HERE = "no language model is here"
 MOST_QUOTED = 8

@@ -12,32 +12,8 @@ import msgspec
 from agents.roles.kind import Kind
 from schemas.consensus import few
 from schemas.expert import Relevance
-from schemas.madp import (
-    Challenge,
-    ChallengeBrief,
-    Challenges,
-    Claim,
-    ClaimBrief,
-    ClaimsPosted,
-    Consensus,
-    HandedOver,
-    HandoffRequest,
-    Match,
-    Matched,
-    Resolution,
-    Review,
-    ReviewBrief,
-    Reviewed,
-    Support,
-    SupportBrief,
-    Supported,
-    SupportRequest,
-    Task,
-    TaskPosted,
-    Warned,
-    Work,
-    WorkBrief,
-)
+from schemas.madp import Challenge, ChallengeBrief, Challenges, Claim, ClaimBrief, ClaimsPosted, Consensus, HandedOver, Match, Matched, Resolution, Reviewed, TaskPosted, Warned
+from schemas.madp_work import HandoffRequest, Review, ReviewBrief, Support, SupportBrief, Supported, SupportRequest, Task, Work, WorkBrief
 from schemas.wire import InvalidValue
 
 POSTS = {
@@ -210,7 +186,7 @@ STEPS: dict[str, tuple[Any, Any]] = {"work": (WorkStep, WorkReply), "support": (
 
 
 def _task(task: Task) -> dict[str, Any]:
-    """The task without its prompt, which is the question, and without what is shown apart (agents/expert.py)."""
+    """The task without its prompt, which is the question, and without what is shown apart (agents/madp.py)."""
     return {"files that the task mentions": task.files_mentioned} if task.files_mentioned else {}
 
 

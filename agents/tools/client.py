@@ -25,7 +25,7 @@ from agents.tools import launch
 from agents.tools.allow import AllowList, Server, Tool, filled
 from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
-from schemas.madp import ToolCall
+from schemas.madp_work import ToolCall
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -15,7 +15,7 @@ from agents.llm.base import Emit, Model, ModelError, ModelRefused
 from agents.roles.madp import STEPS, SupportStep, WorkStep
 from agents.tools.client import Toolbox
 from agents.tools.folder import FolderError
-from schemas.madp import ToolCall
+from schemas.madp_work import ToolCall
 from schemas.turn import Usage
 
 _LAST_SHARE = 0.2

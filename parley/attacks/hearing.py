@@ -4,10 +4,11 @@ subjects. The secret is posted wherever a subscription gets through."""
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
-from bus import accounts, subjects
+from bus import accounts, channels, subjects
 from bus.accounts import Credentials
 from bus.connection import connect
 from parley.attacks.scene import NOT_STORED, Actor, Attack, Verdict, writes
+from schemas import expert
 
 Stimulus = Callable[[], Awaitable[object]]
 
@@ -91,6 +92,9 @@ def _of_core(actor: Actor) -> Iterator[Attack]:
         "hears questions of clients": (subjects.FATE_ALL, subjects.fate("client", "somebody", sid)),
         "hears questions of owners": (subjects.OWN_ALL, subjects.own("nothing", "somebody", sid)),
     }
+    if actor.user.role not in channels.MATCHING:
+        experts = subjects.here_of(expert.ROLE)
+        rows["hears announcements of experts"] = (experts, subjects.here(expert.ROLE, "nobody", "nobody"))
     for what, (subject, at) in rows.items():
         yield what, _hears(actor, subject, at)
     for victim in actor.others(accounts.AGENT):

@@ -41,7 +41,7 @@ def _as_others(actor: Actor) -> Iterator[Attack]:
         yield f"replies as {name}", _at(actor, *(subjects.say("any", c, name, sid) for c in on))
         yield f"asks about turns as {name}", _at(actor, *(subjects.check("any", c, name, sid) for c in on))
         yield f"speaks live as {name}", _at(actor, *(subjects.live(c, name, sid) for c in on))
-        heres = [subjects.here(role, name) for role in _roles(victim.account)]
+        heres = [subjects.here(role, name, victim.pin) for role in _roles(victim.account)]
         yield f"announces itself as {name}", _at(actor, *heres)
         yield f"makes a turn for {name}", _at(actor, subjects.work(name, sid, "1"))
         inbox = f"{victim.inbox_prefix}.check.{sid}"
@@ -50,6 +50,8 @@ def _as_others(actor: Actor) -> Iterator[Attack]:
         others = [role for role in channels.ACCOUNT_OF_ROLE if role not in _roles(actor.user.account)]
         heres = [subjects.here(role, actor.name) for role in others]
         yield "announces itself in roles of other accounts", _at(actor, *heres)
+        mine = [subjects.here(role, actor.name, "0" * 32) for role in _roles(actor.user.account)]
+        yield "announces itself with a specification that is not its own", _at(actor, *mine)
         yield "makes a turn for itself", _at(actor, subjects.work(actor.name, actor.scene.fresh(), "1"))
 
 
@@ -77,7 +79,8 @@ def _as_a_moderator(actor: Actor) -> Iterator[Attack]:
     yield "makes a timer fire", _at(actor, subjects.fired(sid))
     yield "submits that a timer fired", _at(actor, subjects.inbox("timer", "timer", sid))
     yield "puts something aside", _at(actor, subjects.aside(sid))
-    yield "calls for announcements", _at(actor, subjects.CALL)
+    if actor.user.role not in channels.MATCHING:
+        yield "calls for announcements", _at(actor, subjects.CALL)
     yield "answers in a moderator's name", _at(actor, f"_R_.check.{sid}")
 
 

@@ -6,19 +6,11 @@ from typing import Any
 import pytest
 
 from agents.context import Shown
-from agents.expert import Expert
+from agents.madp import Expert
 from agents.llm import make_model
 from agents.llm.base import Completion, ModelRefused
-from schemas.madp import (
-    ChallengeBrief,
-    Challenges,
-    Claim,
-    ClaimBrief,
-    Finding,
-    ReviewBrief,
-    Supported,
-    Task,
-)
+from schemas.madp import ChallengeBrief, Challenges, Claim, ClaimBrief
+from schemas.madp_work import Finding, ReviewBrief, Supported, Task
 from tests.agents.simulate import document
 from tests.llm.support import silent
 from tests.tools.support import SPEC, asked, files_list, support, work

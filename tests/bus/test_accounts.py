@@ -291,7 +291,7 @@ async def test_say_check_here(dial: Dial, eventually: Eventually, user: str, rol
     assert (answer.data, open_.data) == (b"accepted", b"open")
     assert subjects.parse_say(said[0].subject) == ("lane7", "public", user, SID)
     assert subjects.parse_check(asked[0].subject) == ("lane7", "public", user, SID)
-    assert subjects.parse_here(here[0].subject) == (role, user)
+    assert subjects.parse_here(here[0].subject) == (role, user, "")
 
 
 @pytest.mark.parametrize("user", ["client", "owner", "panel_1", "analyst"])

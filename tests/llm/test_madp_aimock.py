@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from agents.artifacts import FolderArtifacts
-from agents.expert import Expert
+from agents.madp import Expert
 from agents.tools.folder import archive, unpacked
-from schemas.madp import ReviewBrief, Task
+from schemas.madp_work import ReviewBrief, Task
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import model, silent
 from tests.tools.support import SPEC, asked, files_list, work

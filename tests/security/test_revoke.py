@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bus import accounts
+from bus import accounts, rendered
 from bus.accounts import publics, table
 from bus.connection import connect
 from bus.embedded import EmbeddedServer, forbidden
@@ -205,7 +205,7 @@ def test_a_configuration_without_a_user_names_him_nowhere() -> None:
     users = table({"pro_1": "pro", "con_1": "con"})
     public = publics(accounts.mint(users))
     config = json.loads(accounts.render(users, public, store_dir="/x"))
-    less = accounts.without(config, public["con_1"])
+    less = rendered.without(config, public["con_1"])
     text = json.dumps(less)
     assert "con_1" not in text.replace("team_con", "")
     assert public["con_1"] not in text
@@ -213,4 +213,4 @@ def test_a_configuration_without_a_user_names_him_nowhere() -> None:
     rest = json.loads(accounts.render([u for u in users if u.name != "con_1"], public, store_dir="/x"))
     assert less == rest, "as if he had never been"
     with pytest.raises(BadTable, match="no user"):
-        accounts.without(less, public["con_1"])
+        rendered.without(less, public["con_1"])

@@ -13,7 +13,7 @@ from agents.roles import kind_of
 from agents.tools.allow import AllowList, load, parse
 from agents.tools.folder import archive
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
-from schemas.madp import SupportBrief, Task, WorkBrief
+from schemas.madp_work import SupportBrief, Task, WorkBrief
 from schemas.turn import Caps, Usage
 
 ROOT = Path(__file__).parents[2]

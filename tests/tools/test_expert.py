@@ -16,22 +16,14 @@ import pytest
 
 from agents.artifacts import FolderArtifacts
 from agents.context import Shown
-from agents.expert import Expert
+from agents.madp import Expert
 from agents.llm.base import ModelError, ModelRefused, ModelUnavailable
 from agents.llm.prompting import build
 from agents.roles.madp import SupportStep, WorkReply, WorkStep
 from agents.tools.allow import load
 from agents.tools.folder import unpacked
-from schemas.madp import (
-    ChallengeBrief,
-    Claim,
-    ClaimBrief,
-    Finding,
-    Message,
-    ReviewBrief,
-    Supported,
-    Task,
-)
+from schemas.madp import ChallengeBrief, Claim, ClaimBrief
+from schemas.madp_work import Finding, Message, ReviewBrief, Supported, Task
 from schemas.wire import InvalidValue
 from tests.llm.support import silent
 from tests.tools.support import DONE, ROOT, SPEC, Scripted, asked, files_list, hostile_list, packed, support, use, work
@@ -229,7 +221,7 @@ _WORKER = """
 import asyncio, json, sys
 from pathlib import Path
 from agents.artifacts import FolderArtifacts
-from agents.expert import Expert
+from agents.madp import Expert
 from tests.llm.support import silent
 from tests.tools.support import DONE, SPEC, Scripted, asked, hostile_list, use, work
 

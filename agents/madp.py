@@ -18,15 +18,8 @@ from agents.roles.madp import ChallengesReply, ClaimReply
 from agents.tools.allow import AllowList
 from agents.tools.folder import FolderError, TaskFolder
 from schemas.expert import ExpertSpec
-from schemas.madp import (
-    ChallengeBrief,
-    ClaimBrief,
-    ReviewBrief,
-    SupportBrief,
-    Supported,
-    Task,
-    WorkBrief,
-)
+from schemas.madp import ChallengeBrief, ClaimBrief
+from schemas.madp_work import ReviewBrief, SupportBrief, Supported, Task, WorkBrief
 from schemas.wire import InvalidValue
 
 PROTOCOL = "madp"
