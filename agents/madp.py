@@ -43,6 +43,11 @@ class Expert:
         self._spec = spec
         self._tools = tools
         self._steps = bool(getattr(model, "steps", False))
+        self.name = model.name
+        self.family = model.family
+        self.metered = model.metered
+        self.usd_per_million_input = model.usd_per_million_input
+        self.usd_per_million_output = model.usd_per_million_output
 
     async def reply(self, shown: Shown, emit: Emit, artifacts: Artifacts = _NO_ARTIFACTS) -> Completion:
         """Answer one turn.

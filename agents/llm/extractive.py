@@ -28,7 +28,7 @@ from agents.retrieval.corpus import Corpus
 from schemas.consensus import Analysis
 from schemas.critic import Critique, Judgement, Rewritten, Similarities
 from schemas.maci import Blind, Case, Crit, Measured, Merged, Retrieved, Tests
-from schemas.madp import Challenges, Claim
+from schemas.madp import Challenges, Claim, Matched
 from schemas.madp_work import Review, Support, Work
 from schemas.turn import Usage
 
@@ -99,6 +99,12 @@ class Extractive:
                 return await extractive_maci_helper.retrieve(shown, self._comparer)
             case "maci", "measure":
                 return await extractive_maci_helper.measure(shown, self._comparer)
+            case "madp", "match":
+                from agents.matching.turn import matched  # the matcher: for the helper alone
+
+                if shown.experts is None:
+                    raise ModelRefused("this worker hears no experts, and so cannot match a task")
+                return await matched(shown, shown.experts, self._comparer)
         return None
 
     def _as_expert(self, shown: Shown) -> tuple[Any, bool]:
@@ -185,6 +191,8 @@ def _spoken(body: Any) -> str:
             return ", ".join(g.name for g in body.groups)
         case Tests():
             return "\n".join(t.what for t in body.tests)
+        case Matched():
+            return ", ".join(c.expert for c in body.candidates) or "nobody"
         case Claim():
             return body.claim
         case Challenges():

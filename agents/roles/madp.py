@@ -12,8 +12,34 @@ import msgspec
 from agents.roles.kind import Kind
 from schemas.consensus import few
 from schemas.expert import Relevance
-from schemas.madp import Challenge, ChallengeBrief, Challenges, Claim, ClaimBrief, ClaimsPosted, Consensus, HandedOver, Match, Matched, Resolution, Reviewed, TaskPosted, Warned
-from schemas.madp_work import HandoffRequest, Review, ReviewBrief, Support, SupportBrief, Supported, SupportRequest, Task, Work, WorkBrief
+from schemas.madp import (
+    Challenge,
+    ChallengeBrief,
+    Challenges,
+    Claim,
+    ClaimBrief,
+    ClaimsPosted,
+    Consensus,
+    HandedOver,
+    Match,
+    Matched,
+    Resolution,
+    Reviewed,
+    TaskPosted,
+    Warned,
+)
+from schemas.madp_work import (
+    HandoffRequest,
+    Review,
+    ReviewBrief,
+    Support,
+    SupportBrief,
+    Supported,
+    SupportRequest,
+    Task,
+    Work,
+    WorkBrief,
+)
 from schemas.wire import InvalidValue
 
 POSTS = {

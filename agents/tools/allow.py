@@ -22,6 +22,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from agents import strict_yaml
+from agents.llm.base import ModelMisconfigured
 
 VARIABLE = "PARLEY_TOOLS"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -33,13 +34,12 @@ CODE = Path(__file__).resolve().parents[2]
 """Where this software's packages are."""
 
 
-class ToolsError(ValueError):
-    """An allow list that cannot be used. Names the file, the field and what is allowed. The operator's fault."""
+class ToolsError(ModelMisconfigured):
+    """An allow list that cannot be used. Names the file, the field and what is allowed."""
 
     def __init__(self, source: str, field: str, why: str) -> None:
         self.source = source
         self.field = field
-        self.why = why
         super().__init__(f"{source}: {field}: {why}" if field else f"{source}: {why}")
 
 

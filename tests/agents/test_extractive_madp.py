@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agents.context import Shown
-from agents.madp import Expert
 from agents.llm import make_model
 from agents.llm.base import Completion, ModelRefused
+from agents.madp import Expert
 from schemas.madp import ChallengeBrief, Challenges, Claim, ClaimBrief
 from schemas.madp_work import Finding, ReviewBrief, Supported, Task
 from tests.agents.simulate import document
@@ -73,8 +73,9 @@ def test_claims_and_challenges_are_those_declared() -> None:
 
 def review(**more: Any) -> Any:
     """Its review."""
-    given: dict[str, Any] = {"task": Task(prompt="Fix it", files_mentioned=("src/app.py",)), "expert": "qa", "lead": "sre",
-                             "summary": "Done.", "output": "app.py says hello now.", "iteration": 1}  # fmt: skip
+    task = Task(prompt="Fix it", files_mentioned=("src/app.py",))
+    given: dict[str, Any] = {"task": task, "expert": "qa", "lead": "sre", "summary": "Done.", "iteration": 1,
+                             "output": "app.py says hello now."}  # fmt: skip
     return said(asked("review", ReviewBrief(**{**given, **more}))).body
 
 

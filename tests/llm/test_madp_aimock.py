@@ -36,7 +36,7 @@ def use(tool: str, **arguments: Any) -> dict[str, Any]:
 
 def fixtures() -> list[dict[str, Any]]:
     """It reads, tries to read what it may not, edits, and is done; the later steps stand first."""
-    done = {"outcome": "done", "calls": [], "summary": "It greets with hello.", "output": "greet() says hello.",
+    done: dict[str, Any] = {"outcome": "done", "calls": [], "summary": "It greets with hello.", "output": "greet() says hello.",
             "support": None, "handoff": None, "blocked": ""}  # fmt: skip
     verdict = {"verdict": "approved", "findings": []}
     return [

@@ -35,7 +35,7 @@ def files_list() -> AllowList:
 
 def hostile_list(**more: Any) -> AllowList:
     """One of the hostile server."""
-    tools = {
+    tools: dict[str, Any] = {
         name: {} for name in ("env", "hook", "slow", "die", "replace_folder")
     } | {
         "link": {"paths": ["name"], "text": ["target"]},

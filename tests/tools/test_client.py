@@ -15,6 +15,7 @@ from agents.roles.madp import Call
 from agents.tools.allow import AllowList, parse
 from agents.tools.client import Called, Toolbox
 from agents.tools.folder import FolderError, TaskFolder
+from tests.support.engine import until
 from tests.tools.support import files_list, hostile_list, packed
 
 pytestmark = [pytest.mark.slow]
@@ -31,9 +32,11 @@ async def made(
 
 async def gone(pid: int) -> None:
     """Wait until a process has ended."""
-    async with asyncio.timeout(15):
-        while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-            await asyncio.sleep(0.02)
+
+    async def ended() -> bool:
+        return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+    await until(ended)
 
 
 async def test_files_are_listed_read_written_replaced_searched_and_deleted() -> None:
@@ -225,10 +228,12 @@ async def test_a_turn_that_is_cancelled_ends_its_servers() -> None:
                 await made(box, "slow", {"seconds": 60})
 
         task = asyncio.create_task(turn())
-        async with asyncio.timeout(20):
-            while not (folder.root / "begun").exists() or not (folder.root / "begun").read_text():
-                await asyncio.sleep(0.02)
-        pid = int((folder.root / "begun").read_text())
+        begun = folder.root / "begun"
+
+        async def there() -> str:
+            return begun.read_text() if begun.exists() else ""
+
+        pid = int(await until(there, 20))
         task.cancel()
         await asyncio.sleep(0)
         task.cancel()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ import pytest
 
 from agents.artifacts import FolderArtifacts
 from agents.context import Shown
-from agents.madp import Expert
 from agents.llm.base import ModelError, ModelRefused, ModelUnavailable
 from agents.llm.prompting import build
+from agents.madp import Expert
 from agents.roles.madp import SupportStep, WorkReply, WorkStep
 from agents.tools.allow import load
 from agents.tools.folder import unpacked
@@ -26,6 +25,7 @@ from schemas.madp import ChallengeBrief, Claim, ClaimBrief
 from schemas.madp_work import Finding, Message, ReviewBrief, Supported, Task
 from schemas.wire import InvalidValue
 from tests.llm.support import silent
+from tests.support.engine import until
 from tests.tools.support import DONE, ROOT, SPEC, Scripted, asked, files_list, hostile_list, packed, support, use, work
 
 APP = packed(app_dot_py="print('hi')\n")
@@ -179,8 +179,9 @@ def test_prompts_hold_what_the_task_has_in_fences() -> None:
         ("review", ReviewBrief(task=task, expert="qa", lead="sre", summary="MARK-sum", output="MARK-out",
                                diff="MARK-diff\n+x", iteration=2, findings=(finding,)),
          ("q", "code", "said", "sum", "out", "diff", "finding")),
-        ("claim", ClaimBrief(task=task, expert="sre", declared=Claim(agent_id="sre", claim="MARK-decl", relevance="low"),
-                             candidates=("sre",)), ("q", "code", "said", "decl")),
+        ("claim", ClaimBrief(task=task, expert="sre", candidates=("sre",),
+                             declared=Claim(agent_id="sre", claim="MARK-decl", relevance="low")),
+         ("q", "code", "said", "decl")),
     ):  # fmt: skip
         model = Scripted({"outcome": "done", "summary": "s", "output": "o", "claim": "c", "relevance": "low",
                           "verdict": "approved"})  # fmt: skip
@@ -223,13 +224,15 @@ from pathlib import Path
 from agents.artifacts import FolderArtifacts
 from agents.madp import Expert
 from tests.llm.support import silent
+from tests.support.engine import until
 from tests.tools.support import DONE, SPEC, Scripted, asked, hostile_list, use, work
 
 async def main(folder, start, seconds):
     model = Scripted(use(("write", {"name": "app.py", "content": "print(1)\\n"}), ("env", {}),
                          ("slow", {"seconds": float(seconds)}), server="hostile"), DONE)
     def emit(text): print(text.strip(), flush=True)
-    done = await Expert(model, SPEC, hostile_list()).reply(asked("work", work(folder=start)), emit, FolderArtifacts(Path(folder)))
+    expert, artifacts = Expert(model, SPEC, hostile_list()), FolderArtifacts(Path(folder))
+    done = await expert.reply(asked("work", work(folder=start)), emit, artifacts)
     print(json.dumps([done.body.folder.id, done.body.diff]))
 
 asyncio.run(main(*sys.argv[1:]))
@@ -242,18 +245,17 @@ async def test_a_killed_workers_turn_done_again_is_one_result_and_leaves_no_serv
     start = await artifacts.put(APP)
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", _WORKER, str(tmp_path), start.id]
-    killed = subprocess.Popen([*command, "60"], stdout=subprocess.PIPE, env=environ, text=True)
-    assert killed.stdout is not None
-    deadline = time.monotonic() + 30
-    children: list[psutil.Process] = []
-    while not list(tmp_path.glob("parley-task-*/task/begun")):
-        assert time.monotonic() < deadline and killed.poll() is None
-        await asyncio.sleep(0.02)
+    killed = await asyncio.create_subprocess_exec(*command, "60", stdout=subprocess.DEVNULL, env=environ)
+
+    async def begun() -> bool:
+        assert killed.returncode is None
+        return bool(list(tmp_path.glob("parley-task-*/task/begun")))
+
+    await until(begun, 30)
     children = psutil.Process(killed.pid).children(recursive=True)
     assert children, "its server runs"
     killed.send_signal(signal.SIGKILL)
-    killed.wait(10)
-    killed.stdout.close()
+    await killed.wait()
     if sys.platform == "linux":
         gone, alive = psutil.wait_procs(children, timeout=10)
         assert not alive and gone
