@@ -23,8 +23,10 @@ from agents.documents import DocumentCache
 from agents.line import Line
 from agents.llm.base import Completion, Model, ModelError
 from agents.llm.computed import with_computed
+from agents.madp import Expert
 from agents.registry import ExpertRegistry
 from agents.specs import AgentSpec
+from agents.tools.allow import AllowList
 from bus import subjects
 from bus.channels import ACCOUNT_OF_ROLE, CHANNELS, CONTROL, MATCHING, may_read, speaks_on
 from bus.connection import Connection
@@ -95,6 +97,7 @@ class Worker:
         ack_wait_s: float = 8.0,
         drain_s: float = 20.0,
         hear: Hear | None = None,
+        tools: AllowList | None = None,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         spec.check_pin(connection.credentials.pin)
@@ -102,7 +105,7 @@ class Worker:
         self._spec = spec
         self._pin = spec.pin
         self.experts = ExpertRegistry() if not MATCHING.isdisjoint(spec.roles) else None
-        self._model = with_computed(model)
+        self._model = Expert(with_computed(model), spec.expert, tools)
         self._metrics = metrics
         self._ack_wait_s = ack_wait_s
         self._drain_s = drain_s

@@ -28,6 +28,7 @@ from parley.options import (
     Sid,
     State,
     Subject,
+    Tools,
 )  # fmt: skip
 
 app = typer.Typer(
@@ -276,6 +277,7 @@ def agent(
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     log_level: Level = "INFO",
+    tools: Tools = None,
     config: Config = None,
 ) -> None:
     """Run one worker until SIGTERM; more copies of it share its queue.
@@ -286,7 +288,7 @@ def agent(
       parley agent agents/storage.yaml --nats nats://bus:4222 --creds storage.json
     """
     with options.errors():
-        settings = options.settings(config, nats__url=nats, nats__creds=creds)
+        settings = options.settings(config, nats__url=nats, nats__creds=creds, tools=tools)
         from parley import commands
 
         code = commands.agent(settings, spec, host=metrics_host, port=metrics_port, log_level=log_level)

@@ -308,11 +308,14 @@ def agent(settings: Settings, spec: str, *, host: str, port: int, log_level: str
     """One worker in this process, until SIGTERM; the exit status."""
     from agents.llm import ModelMisconfigured
     from agents.specs import NotEnrolled, SpecError, load
+    from agents.tools.allow import ToolsError
     from parley import services
 
     try:
         found = load(spec)
-        make = services.agent(found, ack_wait_s=settings.stack.ack_wait_s)
+        make = services.agent(found, ack_wait_s=settings.stack.ack_wait_s, tools=settings.tools)
+    except ToolsError as error:
+        raise BadInput("tools", str(error)) from error
     except (SpecError, ModelMisconfigured) as error:
         raise BadInput("spec", str(error)) from error
     url, credentials = _bus(settings)

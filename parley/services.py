@@ -21,6 +21,7 @@ from agents.config import environment, resolve
 from agents.llm import Model, make_model
 from agents.runtime import Worker
 from agents.specs import AgentSpec, SpecError, load
+from agents.tools.allow import find
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.streams import LOG_MAX_AGE_S
@@ -103,23 +104,30 @@ def moderator(
 
 
 def agent(
-    spec: AgentSpec, *, ack_wait_s: float = 8.0, drain_s: float = 20.0, checkpoint: Checkpoint | None = None
+    spec: AgentSpec,
+    *,
+    ack_wait_s: float = 8.0,
+    drain_s: float = 20.0,
+    tools: Path | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Make:
-    """A worker of the spec's queue. Raises agents.llm.ModelMisconfigured when its model cannot be made.
+    """A worker of the spec's queue. Raises agents.llm.ModelMisconfigured when its model cannot be made, or the allow
+    list of tools (`tools`, else what the environment names) cannot be used.
 
     An expert's decides itself about the tasks that it hears of (agents.hearing).
     """
     model = model_of(spec)
-    hear = None
+    hear, allowed = None, None
     if spec.expert is not None:
         from agents.hearing import make_hear  # the matcher: for experts alone
 
         hear = make_hear(spec.expert, metered=model.metered)
+        allowed = find(environment(), tools)
 
     def make(connection: Connection, metrics: Metrics) -> Worker:
         return Worker(
             connection, spec=spec, model=model, metrics=metrics, ack_wait_s=ack_wait_s, drain_s=drain_s,
-            hear=hear, checkpoint=checkpoint,
+            hear=hear, tools=allowed, checkpoint=checkpoint,
         )  # fmt: skip
 
     return make

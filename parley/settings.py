@@ -101,6 +101,8 @@ class Settings(BaseSettings):
     nats: NatsSection = NatsSection()
     stack: StackSection = StackSection()
     retention: RetentionSection = RetentionSection()
+    tools: Path | None = None
+    """Which tools experts' models may use (agents.tools.allow); nothing: what PARLEY_TOOLS names."""
     panel_file: Path | None = None
     """Who sits where with which model (parley.panel), in the embedded stack."""
     consensus: dict[str, Any] = {}

@@ -19,6 +19,7 @@ from agents.llm import (
     extractive_maci,
     extractive_maci_helper,
     extractive_maci_judge,
+    extractive_madp,
     extractive_panel,
 )
 from agents.llm.base import Completion, Emit, ModelMisconfigured, ModelRefused
@@ -27,6 +28,8 @@ from agents.retrieval.corpus import Corpus
 from schemas.consensus import Analysis
 from schemas.critic import Critique, Judgement, Rewritten, Similarities
 from schemas.maci import Blind, Case, Crit, Measured, Merged, Retrieved, Tests
+from schemas.madp import Challenges, Claim, Matched
+from schemas.madp_work import Review, Support, Work
 from schemas.turn import Usage
 
 LARGE = 200_000
@@ -76,6 +79,9 @@ class Extractive:
         elif shown.protocol == "competition":
             body, injected = await asyncio.to_thread(extractive_competition.answer, shown)
             flags = ("injection",) if injected else ()
+        elif shown.protocol == "madp":
+            body, injected = await asyncio.to_thread(self._as_expert, shown)
+            flags = ("injection",) if injected else ()
         elif sum(len(d.text) for d in shown.documents) > LARGE:
             body, flags = await asyncio.to_thread(self._answer, shown)
         else:
@@ -93,7 +99,20 @@ class Extractive:
                 return await extractive_maci_helper.retrieve(shown, self._comparer)
             case "maci", "measure":
                 return await extractive_maci_helper.measure(shown, self._comparer)
+            case "madp", "match":
+                from agents.matching.turn import matched  # the matcher: for the helper alone
+
+                if shown.experts is None:
+                    raise ModelRefused("this worker hears no experts, and so cannot match a task")
+                return await matched(shown, shown.experts, self._comparer)
         return None
+
+    def _as_expert(self, shown: Shown) -> tuple[Any, bool]:
+        """A turn of MADP, but the helper's: (the body, whether something that was read talks as to a machine)."""
+        try:
+            return extractive_madp.answer(shown, self._corpus)
+        except KeyError:
+            raise _unknown(shown) from None
 
     def _answer(self, shown: Shown) -> tuple[Any, tuple[str, ...]]:
         kind = (shown.protocol, shown.kind)
@@ -172,6 +191,16 @@ def _spoken(body: Any) -> str:
             return ", ".join(g.name for g in body.groups)
         case Tests():
             return "\n".join(t.what for t in body.tests)
+        case Matched():
+            return ", ".join(c.expert for c in body.candidates) or "nobody"
+        case Claim():
+            return body.claim
+        case Challenges():
+            return "\n".join(c.reason for c in body.challenges)
+        case Work() | Support():
+            return f"{body.summary}\n{body.output}"
+        case Review():
+            return "\n".join([body.verdict, *(f.description for f in body.findings)])
     if (told := extractive_competition.live(body)) is not None:
         return told
     answer, reasoning = str(body.answer), str(body.reasoning)
