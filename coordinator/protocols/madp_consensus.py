@@ -6,8 +6,8 @@ Those who claimed stand by the relevance that they claim, then by their confiden
 - `defers_to` without a topic leaves the whole task to another, with a topic a part of it. Deferring to each other over
   different topics is normal; deferrals over the same one that go round in a circle are ended by relevance, and said so.
 - A challenge names what the challenged one should be (docs/decisions/0013). It holds where the challenger claims no
-  less relevance than the challenged one (of whoever stands highest: where it stands equal), or two say the same. `lead` is a concession: the challenged one takes the
-  challenger's place, with its standing.
+  less relevance than the challenged one (of whoever stands highest: where it stands equal), or two say the same. `lead`
+  is a concession: the challenged one takes the challenger's place, with its standing.
 
 What cannot be settled so is a conflict (9.3): it names the most confident as default, and a human may decide.
 """
@@ -260,10 +260,8 @@ class _Floor:
             return True
         front, _ = self.first(self.said.claims)
         back = any(o.challenger_id == other and o.challenged_id == one for o in self.said.challenges)
-        if other == front or back:
-            holds = not self.above(other, one)
-        else:
-            holds = self.rank[one] >= self.rank[other]
+        equal = not self.above(other, one)
+        holds = equal if other == front or back else self.rank[one] >= self.rank[other]
         if not holds:
             self.notes.append(
                 f"{one}'s challenge of {other} ({c.proposed_resolution}) does not hold: {other} claims more relevance "
@@ -371,7 +369,8 @@ class _Floor:
             if x != lead and x not in self.out and x not in idle:
                 want((y for y in said.claims[x].requires if y in said.claims and y not in idle), said.claims[x].topics)
         want(strongest({*self.peers, *self.barred} & set(claimants)), {})
-        want((e.other for e in self.edges if e.one == lead), {e.other: self.words(e) for e in self.edges if e.one == lead})
+        parts = {e.other: self.words(e) for e in self.edges if e.one == lead}
+        want(parts, parts)
         want((x for x in claimants if x not in idle), {})
         return tuple(
             Assignment(agent_id=x, responsibility=topic or self.part(x))

@@ -628,9 +628,7 @@ def test_tokens_are_counted_by_phase() -> None:
 
 def test_the_end_of_the_budget_keeps_what_was_done() -> None:
     """36,000 tokens: a turn of work takes 12 calls of 600, and a review 2."""
-    p = Play(
-        {"max_input_tokens": 500, "max_output_tokens": 100}, metered=True, budget=Budget(tokens=8_000)
-    ).working()
+    p = Play({"max_input_tokens": 500, "max_output_tokens": 100}, metered=True, budget=Budget(tokens=8_000)).working()
     p.reply(SRE, done(), Usage(input_tokens=7_000, calls=1))
     assert p.stop["reason"] == "budget" and p.outcome["work"]["summary"] == "It is done."
     assert p.result.status == "finished" and not p.stop["converged"]

@@ -58,7 +58,7 @@ def test_of_equal_relevance_the_more_confident_leads() -> None:
 
 
 def test_the_matchers_confidence_stands_in_for_one_that_is_not_given() -> None:
-    candidates = (Candidate(expert="a", relevance=0, confidence=0.4), Candidate(expert="b", relevance=0, confidence=0.6))
+    candidates = [Candidate(expert=x, relevance=0, confidence=c) for x, c in (("a", 0.4), ("b", 0.6))]
     assert lead(claim("a"), claim("b"), candidates=candidates) == "b"
 
 
@@ -260,9 +260,7 @@ def test_of_two_that_push_each_other_out_the_stronger_wins() -> None:
 
 def test_a_quarrel_behind_the_lead_is_no_conflict() -> None:
     challenges = [objection("b", "c", "exclude"), objection("c", "b", "exclude")]
-    r = settle(
-        claim("a", "high", 0.9), claim("b", "medium", 0.5), claim("c", "medium", 0.5), challenges=challenges
-    )
+    r = settle(claim("a", "high", 0.9), claim("b", "medium", 0.5), claim("c", "medium", 0.5), challenges=challenges)
     assert not r.conflict and r.lead.agent_id == "a" and support(r) == ["b", "c"] and "both keep theirs" in r.notes[0]
 
 
