@@ -125,15 +125,14 @@ def test_without_a_moderator_the_session_is_named_and_expires(tmp_path: Path) ->
         pid = lease.kill("moderator-1", signal.SIGSTOP)
         given = ("--nats", lease.url, "--creds", str(lease.credentials("client")))
         try:
-            code, _, err = fresh.run(
-                "ask", QUESTION, "--panel", "2", "--nats", lease.url, "--creds", str(lease.credentials(OWNER))
-            )
-            assert (code, err) == (
+            owner = ("--nats", lease.url, "--creds", str(lease.credentials(OWNER)))
+            first, second = (fresh.start("ask", QUESTION, "--panel", "2", *who) for who in (owner, given))
+            _, err = first.communicate(timeout=40)
+            assert (first.returncode, err) == (
                 2, f"parley: no moderator answered within 6 s at {lease.url}; nothing was opened\n",
             )  # fmt: skip
-            child = fresh.start("ask", QUESTION, "--panel", "2", *given)
-            _, err = child.communicate(timeout=40)
-            assert child.returncode == 2
+            _, err = second.communicate(timeout=40)
+            assert second.returncode == 2
             named = re.search(r"session (\w+) may still run, if a moderator comes within \d+ s; (.+)$", err)
             assert named is not None, err
             assert named[2] == f"parley sessions cancel {named[1]} {' '.join(given)}"
@@ -191,7 +190,6 @@ def test_an_interrupt_with_json_prints_the_cancelled_frame(fresh: Front) -> None
     assert (found["status"], found["stop"]["reason"]) == ("cancelled", "cancelled")
 
 
-@pytest.mark.serial
 def test_earlier_sessions_that_go_on_are_told(fresh: Front) -> None:
     child = fresh.start("ask", QUESTION, "--config", str(fresh.slow_agents(30.0)))
     until(fresh.journal.exists, "no model call was begun")
