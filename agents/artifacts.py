@@ -4,10 +4,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
+from bus import artifacts
+from bus.connection import Connection
+from bus.errors import ArtifactRefused, BusError
+from schemas.artifact import MAX_ARTIFACT
 from schemas.madp_work import Artifact
-
-MOST_BYTES = 4_000_000
-"""Of one piece."""
+from schemas.turn import Turn, Work
+from schemas.wire import InvalidValue
 
 
 class ArtifactError(Exception):
@@ -22,6 +25,31 @@ class Artifacts(Protocol):
 
     async def put(self, data: bytes) -> Artifact:
         """Store a folder's archive. The same bytes are the same piece. Raises ArtifactError."""
+
+
+class TurnArtifacts:
+    """Those of a turn's session, asked of a moderator."""
+
+    def __init__(self, connection: Connection, work: Work, turn: Turn) -> None:
+        self._connection = connection
+        self._session = work.session
+        self._turn = turn
+
+    async def get(self, id: str) -> bytes:
+        """The piece. Raises ArtifactError."""
+        try:
+            return await artifacts.get(self._connection, self._session, id)
+        except (ArtifactRefused, BusError, InvalidValue) as error:
+            raise ArtifactError(f"artifact {id}: {error}") from None
+
+    async def put(self, data: bytes) -> Artifact:
+        """Store a folder's archive, for the turn while it is open. Raises ArtifactError."""
+        turn = self._turn
+        try:
+            id = await artifacts.put(self._connection, self._session, data, turn=turn.id, token=turn.token)
+        except (ArtifactRefused, BusError, InvalidValue) as error:
+            raise ArtifactError(f"the folder cannot be stored: {error}") from None
+        return Artifact(id=id, size=len(data))
 
 
 class FolderArtifacts:
@@ -39,8 +67,8 @@ class FolderArtifacts:
 
     async def put(self, data: bytes) -> Artifact:
         """Store a folder's archive. Raises ArtifactError."""
-        if len(data) > MOST_BYTES:
-            raise ArtifactError(f"artifact: {len(data):,} bytes, allowed are at most {MOST_BYTES:,}")
+        if len(data) > MAX_ARTIFACT:
+            raise ArtifactError(f"artifact: {len(data):,} bytes, allowed are at most {MAX_ARTIFACT:,}")
         found = Artifact(id=sha256(data).hexdigest(), size=len(data))
         (self._folder / found.id).write_bytes(data)
         return found

@@ -14,7 +14,7 @@ import msgspec
 from agents.artifacts import ArtifactError, Artifacts, NoArtifacts
 from agents.context import Other, Shown
 from agents.llm.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
-from agents.roles.madp import ChallengesReply, ClaimReply
+from agents.roles.madp import ASKED, ChallengesReply, ClaimReply
 from agents.tools.allow import AllowList
 from agents.tools.folder import FolderError, TaskFolder
 from schemas.expert import ExpertSpec
@@ -23,7 +23,6 @@ from schemas.madp_work import ReviewBrief, SupportBrief, Supported, Task, WorkBr
 from schemas.wire import InvalidValue
 
 PROTOCOL = "madp"
-_WORDED = {"claim": ClaimReply, "challenge": ChallengesReply}
 _NO_ARTIFACTS = NoArtifacts()
 
 
@@ -43,6 +42,7 @@ class Expert:
         self._spec = spec
         self._tools = tools
         self._steps = bool(getattr(model, "steps", False))
+        self._words = self._steps or bool(getattr(model, "words", False))
         self.name = model.name
         self.family = model.family
         self.metered = model.metered
@@ -63,12 +63,12 @@ class Expert:
         shown = msgspec.structs.replace(shown, expert=self._spec)
         if shown.kind in ("work", "support"):
             return await self._worked(shown, emit, artifacts)
-        return await self._said(shown, emit) if self._steps else await self._model.reply(shown, emit)
+        return await self._said(shown, emit) if self._words else await self._model.reply(shown, emit)
 
     async def _said(self, shown: Shown, emit: Emit) -> Completion:
         """A claim, challenges or a review in the model's words; who says it is not the model's to say."""
         brief = shown.brief
-        asked = msgspec.structs.replace(laid_out(shown), reply=_WORDED.get(shown.kind, shown.reply))
+        asked = msgspec.structs.replace(laid_out(shown), reply=ASKED.get(shown.kind, shown.reply))
         done = await self._model.reply(asked, emit)
         try:
             match done.body:
@@ -101,7 +101,7 @@ class Expert:
         if not (has_tools and brief.tool_calls and brief.model_calls > 1):
             shown = msgspec.structs.replace(shown, documents=(*shown.documents, *folder.documents()))
             allowed = None
-        if not self._steps:
+        if not self._words:
             return await self._model.reply(shown, emit)
         from agents.tools.client import Toolbox
         from agents.tools.loop import Loop

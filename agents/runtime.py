@@ -18,6 +18,7 @@ import msgspec
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
+from agents.artifacts import TurnArtifacts
 from agents.context import show
 from agents.documents import DocumentCache
 from agents.line import Line
@@ -313,7 +314,7 @@ class Worker:
         try:
             with tracing.span(f"invoke_agent {turn.role}", self._attributes(work, turn) if tracing.enabled() else None):
                 async with asyncio.timeout(max(0.0, (turn.deadline_ns - time.time_ns()) / 1e9)):
-                    completion = await self._model.reply(shown, emit)
+                    completion = await self._model.reply(shown, emit, TurnArtifacts(self._connection, work, turn))
         except TimeoutError:
             self._metrics.model_errors.labels(model=self._model_label, kind="deadline").inc()
             return "expired"  # the session's timer says so to everybody

@@ -211,6 +211,10 @@ STEPS: dict[str, tuple[Any, Any]] = {"work": (WorkStep, WorkReply), "support": (
 """Kind -> what a language model is asked for while it has tools, and without."""
 
 
+ASKED: dict[str, Any] = {"claim": ClaimReply, "challenge": ChallengesReply, "work": WorkReply, "support": SupportReply}
+"""Kind -> what whoever words his replies, a language model or a person, is asked for where that is not the reply."""
+
+
 def _task(task: Task) -> dict[str, Any]:
     """The task without its prompt, which is the question, and without what is shown apart (agents/madp.py)."""
     return {"files that the task mentions": task.files_mentioned} if task.files_mentioned else {}

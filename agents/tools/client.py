@@ -356,7 +356,7 @@ def _text(result: Any) -> str:
 def _is_answer(error: Exception) -> bool:
     """Whether the server answered, if only with an error: it is alive then."""
     from mcp.shared.exceptions import MCPError
-    from mcp_types import CONNECTION_CLOSED
+    from mcp.types import CONNECTION_CLOSED
 
     return isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
 

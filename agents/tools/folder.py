@@ -18,10 +18,11 @@ from hashlib import sha256
 from pathlib import Path
 
 from agents.tools.paths import REPOSITORIES, Outside, bad_name, inside
+from schemas.artifact import MAX_ARTIFACT
 from schemas.session import Document
 
 MOST_FILES = 4_000
-MOST_BYTES = 4_000_000
+MOST_BYTES = MAX_ARTIFACT
 """Of an archive: what the store takes for one piece."""
 MOST_DIFF = 60_000
 """Characters."""

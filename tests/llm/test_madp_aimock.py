@@ -36,8 +36,8 @@ def use(tool: str, **arguments: Any) -> dict[str, Any]:
 
 def fixtures() -> list[dict[str, Any]]:
     """It reads, tries to read what it may not, edits, and is done; the later steps stand first."""
-    done: dict[str, Any] = {"outcome": "done", "calls": [], "summary": "It greets with hello.", "output": "greet() says hello.",
-            "support": None, "handoff": None, "blocked": ""}  # fmt: skip
+    rest = {"calls": [], "support": None, "handoff": None, "blocked": ""}
+    done = {"outcome": "done", "summary": "It greets with hello.", "output": "greet() says hello.", **rest}
     verdict = {"verdict": "approved", "findings": []}
     return [
         step("", verdict, system="you review what another expert did"),
