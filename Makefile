@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXAMPLE ?= examples/rollout
 
+# Tests start hundreds of processes: none of them compiles what is compiled already, whatever the caller's environment says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check unit serial bench chaos results lint format diagrams schemas lock clean
 
@@ -28,9 +31,9 @@ demo: $(STAMP)
 
 test: lint unit serial
 
-# What does not depend on when things happen runs on two processes; kills, freezes and load run alone, after it.
+# What does not depend on when things happen runs on three processes; kills, freezes and load run alone, after it.
 unit: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not serial"
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not serial"
 	PARLEY_PLAIN_CLIENT=1 $(BIN)/python -m pytest -q tests/bus/test_connection.py tests/bus/test_work.py tests/engine/test_session.py
 
 serial: $(STAMP)

@@ -272,6 +272,8 @@ class Sessions:
         sendings = self._effects.build(session, entry.n, entry.commands, entry.at_ns)  # a leak stops it here
         kind = subjects.OPENED if entry.n == 0 else subjects.CLOSED if session.closed else subjects.STEP
         before = held.session
+        if self._checkpoint is not None:
+            self._checkpoint("stepped", sid)
         started = time.perf_counter()
         try:
             seq = await self._log.append(sid, kind, encode(entry), held.last_seq, row)

@@ -6,12 +6,13 @@ import signal
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from parley.rows import AgentRow
 from schemas.session import Seat
 from tests.chaos.faults import read_metrics
-from tests.chaos.harness import Rig, make_stack, pause, shown, until
+from tests.chaos.harness import Rig, calm_arrivals, make_stack, pause, shown, until
 from tests.support import crash
 from tests.support.model import read_journal
 
@@ -21,6 +22,7 @@ SEATS = (
     *(Seat(seat=f"p{i}", role="panelist", queue="panelist_1") for i in (1, 2, 3)),
     Seat(seat="analyst", role="analyst", queue="analyst"),
 )
+CONFLICTS = "parley_append_conflicts_total"
 PAST_TIMEOUTS_S = 3.0
 """ack_wait is 1 s here, a request to a moderator gives up after 2 s."""
 
@@ -34,35 +36,47 @@ def turns_ended(rig: Rig, service: str) -> float:
     return sum(value for name, value in found.items() if name.startswith("parley_worker_turns_total"))
 
 
+async def frozen(rig: Rig, deed: str) -> tuple[int, int, str, str]:
+    """A process that came to its named point and stands still there: pid, Unix ns, session, service."""
+
+    async def still() -> tuple[int, int, str] | None:
+        found = crash.done(rig.crashes).get(deed)
+        return found if found and psutil.Process(found[0]).status() == psutil.STATUS_STOPPED else None
+
+    pid, at_ns, sid = await until(still, 10.0, f"a process is frozen: {deed}")
+    return pid, at_ns, sid, next(name for name, other in rig.lease.pids().items() if other == pid)
+
+
 async def test_the_log_refuses_a_moderator_that_slept(tmp_path: Path) -> None:
-    """One of two moderators; the other takes its sessions on, and what it writes on waking is refused."""
-    async with Rig(tmp_path, make_stack(tmp_path, moderators=2, latency_s=0.4)) as rig:
+    """One of two moderators, frozen with a transition made and not appended. The other takes its sessions on; what it
+    believes is its next transition is refused on waking."""
+    sids = [f"s{i}" for i in range(12)]
+    arrival = calm_arrivals("stepped") + len(sids) + 2  # all are open, the first replies of the first round come
+    async with Rig(tmp_path, make_stack(tmp_path, moderators=2, latency_s=0.4, crash=f"stepped:{arrival}:stop")) as rig:
         await rig.learn()
-        sids = [f"s{i}" for i in range(12)]
-        sessions = asyncio.create_task(rig.play_all(sids, at_once=12))
+        assert crash.done(rig.crashes) == {}
+        before = {name: metric(rig, name, CONFLICTS) for name in ("moderator-1", "moderator-2")}
+        sessions = asyncio.create_task(rig.play_all(sids, at_once=len(sids)))
+        pid, frozen_ns, sid, service = await frozen(rig, f"stepped-{arrival}")
 
-        async def all_under_way() -> bool:
-            return await rig.pending_turns() >= 3 * len(sids)
+        async def taken_on() -> int:
+            return sum(s.at_ns > frozen_ns for s in await rig.stored(sid))
 
-        await until(all_under_way, 5.0, "first turns of all sessions under way")
-        conflicts = metric(rig, "moderator-1", "parley_append_conflicts_total")
-        pid = rig.lease.kill("moderator-1", signal.SIGSTOP)
         try:
-            await pause(PAST_TIMEOUTS_S)
-            moved = [sid for sid in sids if len(await rig.stored(sid)) > 4]
+            # Workers ask the moderator that they know, then any, 2 s each; any may be the frozen one again.
+            ahead = await until(taken_on, 30.0, "the other appends to the session that the frozen one was stepping")
         finally:
             os.kill(pid, signal.SIGCONT)
 
         async def refused() -> float:
-            return metric(rig, "moderator-1", "parley_append_conflicts_total") - conflicts
+            return metric(rig, service, CONFLICTS) - before[service]
 
-        late = await until(refused, 10.0, "a late append that is refused")
+        late = await until(refused, 10.0, "its late append is refused")
         await sessions
         found = await rig.findings()
-        print(f"moderator frozen: refused={late:g} {shown(found)}")
+        print(f"{service} frozen: {ahead} transitions ahead of it, refused={late:g} {shown(found)}")
         assert found.violations == []
-        assert moved, "sessions went on without it"
-        assert rig.lease.pids()["moderator-1"] == pid, "it is the same process"
+        assert rig.lease.pids()[service] == pid, "it is the same process"
 
 
 async def test_a_copy_that_slept_with_a_reply_in_hand(tmp_path: Path) -> None:
@@ -73,11 +87,7 @@ async def test_a_copy_that_slept_with_a_reply_in_hand(tmp_path: Path) -> None:
         await rig.learn(seats=SEATS)
         sessions = asyncio.create_task(rig.play_all(["s0", "s1", "s2"], at_once=3, seats=SEATS))
 
-        async def frozen() -> tuple[int, int, str] | None:
-            return crash.done(rig.crashes).get(f"replied-{arrival}")
-
-        pid, _, sid = await until(frozen, 10.0, "a copy is frozen")
-        service = next(name for name, found in rig.lease.pids().items() if found == pid)
+        pid, _, sid, service = await frozen(rig, f"replied-{arrival}")
         assert service.startswith("panelist_1-")
 
         async def first_round() -> bool:

@@ -51,7 +51,7 @@ async def test_killed_at_random_moments(kinds: tuple[str, ...], tmp_path: Path) 
 
 @pytest.mark.parametrize("point", crash.POINTS)
 async def test_killed_at_a_named_point(point: str, tmp_path: Path) -> None:
-    """After the model before submitting; after the append before the effects; after the effects before the answer."""
+    """Between model and submitting, step and append, append and effects, effects and answer."""
     rng = Random(f"{SEED} {point}")
     calm = calm_arrivals(point, BOTH)  # the undisturbed sessions come first
     deeds = sorted(calm + n for n in rng.sample(range(1, 100), 3))

@@ -1,0 +1,247 @@
+"""Experts' specifications as people write them (source: seeds/madp.md 2.1): those that come with Parley, and one's own.
+
+    agent:
+      id: gardener
+      name: Gardener
+      triggers: {primary: [hedge, lawn]}
+      domain:
+        owns: [plants and beds]
+        defers:
+          - plumber: pipes and pumps
+      deliberation: {claim: I look after whatever grows.}
+
+One file is one expert. Beyond the source's schema it may name `triggers.files`, `triggers.examples` and `reviews`
+(`always`, `of`). What stands in a specification is data: it is matched and shown, never obeyed.
+"""
+
+import difflib
+import functools
+import re
+import reprlib
+import typing
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agents import strict_yaml
+from schemas.expert import ExpertSpec
+from schemas.wire import InvalidValue
+
+BUILTIN = Path(__file__).parent
+MAX_BYTES = 64_000
+"""Of one file."""
+
+_AT = re.compile(r"(?P<what>.*?)(?: - at `\$?(?P<path>[^`]*)`)?", re.DOTALL)
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Turn text around where it is shown."""
+_TEXT = "a text (in quotes if it looks like a number)"
+_short = reprlib.Repr()
+_short.maxlevel, _short.maxstring, _short.maxother = 2, 60, 60
+
+
+class ExpertError(ValueError):
+    """A specification that cannot be used: names file, field and what is wrong. Its author's fault."""
+
+    def __init__(self, source: str, field: str, why: str) -> None:
+        self.source = source
+        self.field = field
+        self.why = why
+        super().__init__(f"{source}: {field}: {why}" if field else f"{source}: {why}")
+
+
+def read(path: Path) -> ExpertSpec:
+    """The specification in a file.
+
+    Raises
+    ------
+    ExpertError
+        The file cannot be read or is too large, is not UTF-8 or YAML, has a key twice, or a field that is missing,
+        unknown, of a wrong type or out of its limits.
+    """
+    source = str(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ExpertError(source, "", f"cannot be read: {error.strerror}") from error
+    if len(data) > MAX_BYTES:
+        raise ExpertError(source, "", f"is too large, allowed are at most {MAX_BYTES:,} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ExpertError(source, "", f"is not UTF-8 text (byte {error.start})") from error
+    return read_text(text, source)
+
+
+def read_text(text: str, source: str = "specification") -> ExpertSpec:
+    """The specification that a YAML text is; errors as of `read`."""
+    try:
+        data = strict_yaml.read(text)
+    except strict_yaml.BadYaml as error:
+        raise ExpertError(source, "", error.why) from error
+    if not isinstance(data, dict):
+        raise ExpertError(source, "", "wanted is a mapping with the one key agent")
+    _only(data, ("agent",), source, "")
+    if "agent" not in data:
+        raise ExpertError(source, "agent", "it is missing")
+    agent = _struct(data["agent"], ExpertSpec, source, "")
+    try:
+        return msgspec.convert(agent, ExpertSpec)
+    except (msgspec.ValidationError, InvalidValue) as error:
+        raise _named(error, agent, source) from error
+
+
+def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
+    """The specifications of a folder (`*.yaml`, `*.yml`), by id.
+
+    Raises
+    ------
+    ExpertError
+        As of `read`; it is no folder, has no specification, or two of one id.
+    """
+    if not folder.is_dir():
+        raise ExpertError(str(folder), "", "is no folder")
+    paths = sorted(p for p in folder.iterdir() if p.suffix in (".yaml", ".yml") and not p.name.startswith("."))
+    if not paths:
+        raise ExpertError(str(folder), "", "has no specification (*.yaml)")
+    found: dict[str, tuple[ExpertSpec, Path]] = {}
+    for path in paths:
+        spec = read(path)
+        if spec.id in found:
+            raise ExpertError(str(path), "id", f"got {spec.id!r}, which {found[spec.id][1]} has already")
+        found[spec.id] = spec, path
+    return tuple(found[name][0] for name in sorted(found))
+
+
+@functools.cache
+def builtin() -> tuple[ExpertSpec, ...]:
+    """The experts that come with Parley, by id."""
+    return read_all(BUILTIN)
+
+
+def warnings(specs: Sequence[ExpertSpec]) -> list[str]:
+    """What is allowed but hardly meant: deferring to somebody who is not among them; a claim, or a trigger, twice."""
+    ids = {spec.id for spec in specs}
+    claims: dict[str, str] = {}
+    said = []
+    for spec in specs:
+        for other in spec.domain.defers:
+            if other not in ids:
+                said.append(f"{spec.id}: domain.defers: got {other!r}, {_hint(other, ids - {spec.id}, 'expert')}")
+        claim = spec.deliberation.claim.casefold()
+        first = claims.setdefault(claim, spec.id)
+        if first != spec.id:
+            said.append(f"{spec.id}: deliberation.claim: it is the same as that of {first}")
+        seen: set[str] = set()
+        for trigger in (*spec.triggers.primary, *spec.triggers.secondary):
+            if trigger.casefold() in seen:
+                said.append(f"{spec.id}: triggers: {trigger!r} stands twice, and counts twice")
+            seen.add(trigger.casefold())
+    return said
+
+
+def _struct(value: Any, wanted: type[msgspec.Struct], source: str, path: str) -> dict[str, Any]:
+    """A mapping with the fields of `wanted`, none missing and none unknown, its texts checked and on one line each."""
+    if not isinstance(value, dict):
+        names = ", ".join(f.name for f in msgspec.structs.fields(wanted))
+        raise ExpertError(source, path or "agent", f"got {_short.repr(value)}, wanted is a mapping of {names}")
+    fields = {f.name: f for f in msgspec.structs.fields(wanted)}
+    _only(value, fields, source, path)
+    for name, field in fields.items():
+        if field.required and name not in value:
+            raise ExpertError(source, _join(path, name), "it is missing")
+    return {name: _value(value[name], fields[name].type, source, _join(path, name)) for name in value}
+
+
+def _value(value: Any, wanted: Any, source: str, path: str) -> Any:
+    """A field's value; what has a wrong type is left for the conversion to refuse."""
+    if path == "domain.defers":
+        value = _defers(value, source, path)
+        return {name: _text(what, source, _join(path, name)) for name, what in value.items()}
+    structs = [t for t in (wanted, *typing.get_args(wanted)) if isinstance(t, type) and issubclass(t, msgspec.Struct)]
+    if structs and value is not None:
+        return _struct(value, structs[0], source, path)
+    if isinstance(value, list):
+        return [_text(item, source, f"{path}[{i}]") for i, item in enumerate(value)]
+    return _text(value, source, path)
+
+
+def _defers(value: Any, source: str, path: str) -> dict[str, Any]:
+    """Expert -> what is theirs, from a mapping or from a list of mappings with one entry each (2.1)."""
+    if isinstance(value, dict):
+        entries = list(value.items())
+    elif isinstance(value, list) and all(isinstance(entry, dict) and len(entry) == 1 for entry in value):
+        entries = [pair for entry in value for pair in entry.items()]
+    else:
+        why = "wanted is a mapping of experts to what is theirs, or a list of such mappings with one entry each"
+        raise ExpertError(source, path, f"got {_short.repr(value)}, {why}")
+    said: dict[str, Any] = {}
+    for name, what in entries:
+        if not isinstance(name, str):
+            raise ExpertError(source, path, f"got {_short.repr(name)}, wanted is an expert's id")
+        if name in said:
+            raise ExpertError(source, path, f"{_short.repr(name)} stands twice")
+        if not isinstance(what, str):
+            raise ExpertError(source, _join(path, _key(name)), f"got {_short.repr(what)}, wanted is {_TEXT}")
+        said[name] = what
+    return said
+
+
+def _text(value: Any, source: str, path: str) -> Any:
+    """A text on one line; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    bad = next((c for c in value if c in _BIDI or (c != "\n" and unicodedata.category(c) in ("Cc", "Cs"))), "")
+    if bad:
+        raise ExpertError(source, path, f"control character U+{ord(bad):04X}; none is allowed")
+    return " ".join(value.split())
+
+
+def _only(value: dict[Any, Any], known: Iterable[str], source: str, path: str) -> None:
+    names = list(known)
+    for key in value:
+        if key not in names:
+            raise ExpertError(source, _join(path, _key(key)), f"no such field; {_hint(str(key), names, 'field')}")
+
+
+def _hint(name: str, known: Iterable[str], what: str) -> str:
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, 1)
+    if near:
+        return f"did you mean {near[0]}?"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"known are {shown}" if names else f"no {what} is known"
+
+
+def _named(error: Exception, agent: dict[str, Any], source: str) -> ExpertError:
+    """The conversion's error with field, value and limit."""
+    cause = error if isinstance(error, InvalidValue) else error.__cause__
+    if isinstance(cause, InvalidValue):
+        return ExpertError(source, cause.field, str(cause).removeprefix(f"{cause.field}: "))
+    found = _AT.fullmatch(str(error))
+    what, path = (found["what"], found["path"] or "") if found else (str(error), "")
+    value: Any = agent
+    for name, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
+        value = value[name] if name else value[int(number)]
+    return ExpertError(source, path.lstrip("."), f"got {_short.repr(value)}, {_wanted(what)}")
+
+
+def _wanted(what: str) -> str:
+    """msgspec's words for what a type allows, in ours."""
+    kinds = {"str": _TEXT, "array": "a list", "object": "a mapping"}
+    kinds |= {"int": "a whole number", "float": "a number", "bool": "true or false"}
+    wanted, _, limit = what.removeprefix("Expected ").partition(", got")[0].replace("`", "").partition(" ")
+    return f"wanted is {kinds.get(wanted.partition('|')[0], wanted)} {limit}".strip()
+
+
+def _key(key: object) -> str:
+    """A key as errors show it: short, without anything that a terminal obeys."""
+    text = str(key)[:80]
+    return text if text.isprintable() else ascii(text)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,322 @@
+"""Experts' specifications: those that come with Parley, files of one's own, and every way in which one is refused."""
+
+import fnmatch
+from pathlib import Path
+
+import pytest
+
+from agents import experts
+from agents.experts import ExpertError, builtin, read, read_all, read_text
+from schemas.expert import MAX_SPEC, ExpertSpec, pin
+from schemas.wire import decode, encode
+
+GOOD = """agent:
+  id: gardener
+  name: Gardener
+  triggers: {primary: [hedge, lawn]}
+  domain: {owns: [plants]}
+  deliberation: {claim: I look after whatever grows.}
+"""
+FULL = """agent:
+  id: gardener
+  name: Gardener
+  version: "2.1"
+  triggers:
+    primary: [hedge]
+    secondary: [soil]
+    files: ["beds/*"]
+    examples: [The roses look sad.]
+  domain:
+    owns: [plants]
+    defers:
+      - plumber: pipes
+      - mason: walls
+  deliberation:
+    claim: I look after
+      whatever grows.
+    confidence: {high: 0.9, medium: 0.6, low: 0.2}
+    handoff_when: [the bed is dug]
+  reviews: {always: true, of: [fences]}
+  category: outdoors
+  priority: 7
+"""
+
+
+def altered(old: str, new: str) -> str:
+    assert GOOD.count(old) == 1, old
+    return GOOD.replace(old, new)
+
+
+def also(field: str) -> str:
+    return altered("name: Gardener", f"name: Gardener\n  {field}")
+
+
+def other(id: str, more: str = "") -> ExpertSpec:
+    text = altered("id: gardener", f"id: {id}").replace("whatever grows", f"whatever is {id}")
+    return read_text(text.replace("[plants]", f"[plants]{more}"))
+
+
+# ---------------------------------------------------------------- those that come with Parley
+
+
+def test_the_shipped_experts_are_thirteen_and_one_for_everything_else() -> None:
+    ids = [spec.id for spec in builtin()]
+    assert ids == sorted(set(ids)) and len(ids) == 14
+    assert [spec.id for spec in builtin() if spec.general] == ["generalist"]
+    assert {spec.category for spec in builtin()} == {"engineering", "general"}
+    assert len({spec.priority for spec in builtin()}) == 14
+
+
+def test_each_file_is_named_after_its_expert_and_pinned_apart() -> None:
+    names = {path.stem for path in experts.BUILTIN.glob("*.yaml")}
+    assert names == {spec.id for spec in builtin()}
+    assert len({pin(spec) for spec in builtin()}) == 14
+    assert all(read(experts.BUILTIN / f"{spec.id}.yaml") == spec for spec in builtin())
+
+
+def test_they_warn_of_nothing_and_defer_to_one_another() -> None:
+    assert experts.warnings(builtin()) == []
+    by_id = {spec.id: spec for spec in builtin()}
+    for spec in builtin():
+        assert 3 <= len(spec.domain.defers) <= 5 and set(spec.domain.defers) < set(by_id), spec.id
+        assert not any(by_id[name].general for name in spec.domain.defers), spec.id
+
+
+@pytest.mark.parametrize("spec", [s for s in builtin() if not s.general], ids=lambda s: s.id)
+def test_each_says_enough_and_mostly_without_its_trigger_words(spec: ExpertSpec) -> None:
+    triggers = spec.triggers
+    assert 6 <= len(spec.domain.owns) <= 10 and 2 <= len(spec.deliberation.handoff_when) <= 4
+    assert 8 <= len(triggers.primary) <= 14 and 10 <= len(triggers.secondary) <= 20
+    assert 25 <= len(triggers.examples) <= 35 and triggers.files
+    words = [word.lower() for word in (*triggers.primary, *triggers.secondary)]
+    named = [text for text in triggers.examples if any(word in text.lower() for word in words)]
+    assert len(named) <= len(triggers.examples) / 3, named
+
+
+def test_nothing_is_said_to_be_two_experts() -> None:
+    for field in ("primary", "secondary", "examples"):
+        texts = [text.casefold() for spec in builtin() for text in getattr(spec.triggers, field)]
+        assert len(texts) == len(set(texts)), field
+    owned = [text.casefold() for spec in builtin() for text in spec.domain.owns]
+    assert len(owned) == len(set(owned))
+
+
+def test_who_reviews() -> None:
+    reviews = {spec.id: spec.reviews for spec in builtin() if spec.reviews}
+    assert set(reviews) == {"implementation-auditor", "qa-engineer", "security-architect"}
+    assert [name for name, what in reviews.items() if what.always] == ["implementation-auditor"]
+    assert all(what.of for name, what in reviews.items() if not what.always)
+
+
+@pytest.mark.parametrize(
+    ("file", "expert"),
+    [
+        ("db/migrations/0042_add.sql", "database-engineer"),
+        ("src/App.tsx", "frontend-engineer"),
+        ("Dockerfile.prod", "build-release-engineer"),
+        (".github/workflows/ci.yml", "build-release-engineer"),
+        ("README.md", "technical-writer"),
+        ("tests/test_cart.py", "qa-engineer"),
+        ("ios/Main.swift", "mobile-engineer"),
+        ("study.ipynb", "data-scientist"),
+    ],
+)
+def test_patterns_of_files(file: str, expert: str) -> None:
+    fit = {s.id for s in builtin() if any(fnmatch.fnmatchcase(file, pattern) for pattern in s.triggers.files)}
+    assert expert in fit and len(fit) <= 2
+
+
+# ---------------------------------------------------------------- files of one's own
+
+
+def test_every_field_is_read() -> None:
+    spec = read_text(FULL)
+    assert (spec.id, spec.name, spec.version, spec.category, spec.priority) == (
+        "gardener", "Gardener", "2.1", "outdoors", 7,
+    )  # fmt: skip
+    assert (spec.triggers.primary, spec.triggers.secondary) == (("hedge",), ("soil",))
+    assert (spec.triggers.files, spec.triggers.examples) == (("beds/*",), ("The roses look sad.",))
+    assert spec.domain.defers == {"plumber": "pipes", "mason": "walls"}
+    assert spec.deliberation.claim == "I look after whatever grows."
+    thresholds = spec.deliberation.confidence
+    assert (thresholds.high, thresholds.medium, thresholds.low) == (0.9, 0.6, 0.2)
+    assert spec.deliberation.handoff_when == ("the bed is dug",)
+    assert spec.reviews is not None and spec.reviews.always and spec.reviews.of == ("fences",)
+
+
+def test_what_may_be_left_out() -> None:
+    spec = read_text(GOOD)
+    assert (spec.version, spec.category, spec.priority, spec.reviews) == ("1.0.0", "engineering", 50, None)
+    assert spec.deliberation.confidence.high == 0.8 and spec.domain.defers == {}
+    assert read_text(also("reviews:")) == spec
+
+
+def test_the_pin_is_of_what_is_said_and_not_of_how_it_is_written() -> None:
+    spec = read_text(FULL)
+    lines = FULL.splitlines()
+    shuffled = "\n".join([lines[0], *lines[20:], *lines[1:20]])
+    assert shuffled != FULL and pin(read_text(shuffled)) == pin(spec)
+    mapped = FULL.replace("      - plumber: pipes\n      - mason: walls", "      mason: walls\n      plumber: pipes")
+    assert mapped != FULL and pin(read_text(mapped)) == pin(spec)
+    assert pin(decode(encode(spec), ExpertSpec)) == pin(spec)
+    assert pin(read_text(FULL.replace("walls", "fences"))) != pin(spec)
+    assert pin(read_text(FULL.replace("[hedge]", "[hedge, lawn]"))) != pin(
+        read_text(FULL.replace("[hedge]", "[lawn, hedge]"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "why"),
+    [
+        ("a: [", "", "is not YAML"),
+        ("", "", "wanted is a mapping with the one key agent"),
+        ("- a", "", "wanted is a mapping"),
+        ("{}", "agent", "it is missing"),
+        ("agnet: {}", "agnet", "did you mean agent?"),
+        ("agent: x", "agent", "got 'x', wanted is a mapping of id, name, version"),
+        (GOOD + GOOD, "", "the key agent stands here again, first in line 1"),
+        (altered("id: gardener", "id: gardener\n  id: plumber"), "", "line 3: the key id stands here again"),
+        (altered("name: Gardener", "naem: Gardener"), "naem", "did you mean name?"),
+        (altered("  name: Gardener\n", ""), "name", "it is missing"),
+        (also("zzz: 1"), "zzz", "known are category, deliberation"),
+        (also("7: 1"), "7", "no such field"),
+        (altered("name: Gardener", 'name: Gardener\n  "\\e[2J": 1'), "'\\x1b[2J'", "no such field"),
+        (altered("name: Gardener", "name: 7"), "name", "got 7, wanted is a text"),
+        (altered("name: Gardener", "name: ''"), "name", "got '', it must not be empty"),
+        (altered("name: Gardener", f"name: {'x' * 81}"), "name", "got '81 characters', allowed are at most 80"),
+        (also("version: 1.0"), "version", "got 1.0, wanted is a text (in quotes"),
+        (altered("id: gardener", "id: The Gardener"), "id", "got 'The Gardener', wanted are 1 to 40 of a-z"),
+        (altered("id: gardener", f"id: {'g' * 41}"), "id", "1 to 40"),
+        (also("priority: 0"), "priority", "got 0, wanted is a whole number >= 1"),
+        (also("priority: 100"), "priority", "got 100, wanted is a whole number <= 99"),
+        (also("priority: yes"), "priority", "got True, wanted is a whole number"),
+        (also("reviews: {offf: [x]}"), "reviews.offf", "did you mean of?"),
+        (also("reviews: {always: 1}"), "reviews.always", "wanted is true or false"),
+        (also("reviews: all"), "reviews", "got 'all', wanted is a mapping of always"),
+        (altered("[hedge, lawn]", "[]"), "triggers.primary", "at least one is needed"),
+        (altered("[hedge, lawn]", "hedge"), "triggers.primary", "got 'hedge', wanted is a list"),
+        (altered("[hedge, lawn]", "[hedge, 3]"), "triggers.primary[1]", "got 3, wanted is a text"),
+        (altered("[hedge, lawn]", "[' ']"), "triggers.primary", "it must not be empty"),
+        (altered("[hedge, lawn]", f"[{'x' * 201}]"), "triggers.primary", "allowed are at most 200"),
+        (altered("[hedge, lawn]", str(list("x" * 41))), "triggers.primary", "got '41 items', allowed are at most 40"),
+        (altered("[hedge, lawn]", f"[a], examples: {list('x' * 61)}"), "triggers.examples", "allowed are at most 60"),
+        (altered("{primary: [hedge, lawn]}", "{primry: [a]}"), "triggers.primry", "did you mean primary?"),
+        (altered("{primary: [hedge, lawn]}", "{}"), "triggers.primary", "it is missing"),
+        (altered("  triggers: {primary: [hedge, lawn]}\n", ""), "triggers", "it is missing"),
+        (altered("[plants]", "[]"), "domain.owns", "at least one is needed"),
+        (altered("[plants]", "[plants], defers: [gardener: x]"), "domain.defers", "does not defer to itself"),
+        (altered("[plants]", "[plants], defers: [a: x, b: y, a: z]"), "domain.defers", "'a' stands twice"),
+        (altered("[plants]", "[plants], defers: [{a: x, b: y}]"), "domain.defers", "mappings with one entry"),
+        (altered("[plants]", "[plants], defers: plumber"), "domain.defers", "got 'plumber', wanted is a mapping"),
+        (altered("[plants]", "[plants], defers: {7: x}"), "domain.defers", "got 7, wanted is an expert's id"),
+        (altered("[plants]", "[plants], defers: {A B: x}"), "domain.defers", "got 'A B', it is no expert's id"),
+        (altered("[plants]", "[plants], defers: {a: 3}"), "domain.defers.a", "got 3, wanted is a text"),
+        (altered("[plants]", "[plants], defers: [a: '']"), "domain.defers.a", "it must not be empty"),
+        (altered("grows.", f"grows{'!' * 400}"), "deliberation.claim", "allowed are at most 400"),
+        (altered("claim: I", "clam: I"), "deliberation.clam", "did you mean claim?"),
+        (altered("grows.", "grows, confidence: {high: 2}"), "deliberation.confidence.high", "got 2.0, allowed"),
+        (altered("grows.", "grows, confidence: {low: .nan}"), "deliberation.confidence.low", "got nan, allowed"),
+        (altered("grows.", "grows, confidence: {low: x}"), "deliberation.confidence.low", "got 'x', wanted"),
+        (altered("grows.", "grows, confidence: {high: 0.4}"), "deliberation.confidence", "low <= medium <= high"),
+        (altered("grows.", "grows, confidence: {hihg: 1}"), "deliberation.confidence.hihg", "did you mean high?"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_named(text: str, field: str, why: str) -> None:
+    with pytest.raises(ExpertError) as refused:
+        read_text(text, "own.yaml")
+    assert refused.value.field == field
+    assert why in refused.value.why
+    assert str(refused.value) == (f"own.yaml: {field}: " if field else "own.yaml: ") + refused.value.why
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ("name: Gardener", 'name: "a\\eb"', "name"),
+        ("[hedge, lawn]", '[hedge, "a\\eb"]', "triggers.primary[1]"),
+        ("[plants]", '[plants], defers: [a: "a\\eb"]', "domain.defers.a"),
+        ("I look after whatever grows.", '"a\\eb"', "deliberation.claim"),
+    ],
+)
+def test_control_characters_are_refused_in_every_text(old: str, new: str, field: str) -> None:
+    for escape, shown in (("\\e", "U+001B"), ("\\u202e", "U+202E"), ("\\0", "U+0000"), ("\\t", "U+0009")):
+        with pytest.raises(ExpertError) as refused:
+            read_text(altered(old, new.replace("\\e", escape)))
+        assert refused.value.field == field and shown in refused.value.why
+    assert read_text(altered(old, new.replace("\\e", "é "))).id == "gardener"
+
+
+def test_a_specification_has_a_size_as_it_is_announced() -> None:
+    texts = "\n".join(f"    - {i:02} {'x' * 190}" for i in range(40))
+
+    def large(*fields: str) -> str:
+        return altered("{primary: [hedge, lawn]}", "".join(f"\n    {field}:\n{texts}" for field in fields))
+
+    assert len(encode(read_text(large("primary")))) < MAX_SPEC
+    with pytest.raises(ExpertError) as refused:
+        read_text(large("primary", "secondary"))
+    assert refused.value.field == "specification" and f"allowed are at most {MAX_SPEC:,}" in refused.value.why
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    latin, large = tmp_path / "latin.yaml", tmp_path / "large.yaml"
+    latin.write_bytes(b"caf\xe9: {}")
+    large.write_bytes(b"#" * (experts.MAX_BYTES + 1))
+    for path, why in (
+        (tmp_path / "none.yaml", "cannot be read: No such"),
+        (latin, "byte 3"),
+        (large, "at most 64,000"),
+    ):
+        with pytest.raises(ExpertError, match=why) as refused:
+            read(path)
+        assert refused.value.source == str(path)
+
+
+def test_aliases_that_unfold_without_end_are_refused_in_a_short_error() -> None:
+    levels = "".join(f", &{b} [{', '.join([f'*{a}'] * 9)}]" for a, b in zip("abcdefghijk", "bcdefghijkl", strict=True))
+    for bomb in (f"[&a [x]{levels}]", "&a [*a]"):
+        with pytest.raises(ExpertError) as refused:
+            read_text(altered("[hedge, lawn]", bomb))
+        assert refused.value.field == "triggers.primary[0]" and len(refused.value.why) < 300
+
+
+# ---------------------------------------------------------------- folders
+
+
+def test_a_folder_is_read_by_id(tmp_path: Path) -> None:
+    (tmp_path / "1.yaml").write_text(altered("id: gardener", "id: plumber"), encoding="utf-8-sig")
+    (tmp_path / "2.yml").write_text(GOOD)
+    (tmp_path / "notes.txt").write_text("no expert")
+    (tmp_path / ".3.yaml").write_text("no expert")
+    assert [spec.id for spec in read_all(tmp_path)] == ["gardener", "plumber"]
+
+
+def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
+    with pytest.raises(ExpertError, match="has no specification"):
+        read_all(tmp_path)
+    with pytest.raises(ExpertError, match="is no folder"):
+        read_all(tmp_path / "none")
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text(GOOD)
+    second.write_text(GOOD)
+    with pytest.raises(ExpertError) as refused:
+        read_all(tmp_path)
+    assert (refused.value.source, refused.value.field) == (str(second), "id")
+    assert refused.value.why == f"got 'gardener', which {first} has already"
+    second.write_text("agent: {}")
+    with pytest.raises(ExpertError, match=r"b\.yaml: id: it is missing"):
+        read_all(tmp_path)
+
+
+def test_warnings_of_what_is_hardly_meant() -> None:
+    good = (other("gardener", ", defers: [plumber: pipes]"), other("plumber"))
+    assert experts.warnings(good) == []
+    assert experts.warnings(good[:1]) == ["gardener: domain.defers: got 'plumber', no expert is known"]
+    near = (other("gardener", ", defers: [plumer: pipes]"), other("plumber"))
+    assert experts.warnings(near) == ["gardener: domain.defers: got 'plumer', did you mean plumber?"]
+    twin = read_text(
+        altered("id: gardener", "id: twin").replace("I look after whatever grows", "I LOOK after whatever grows")
+    )
+    assert experts.warnings((read_text(GOOD), twin)) == ["twin: deliberation.claim: it is the same as that of gardener"]
+    twice = read_text(altered("[hedge, lawn]", "[hedge], secondary: [Hedge]"))
+    assert experts.warnings((twice,)) == ["gardener: triggers: 'Hedge' stands twice, and counts twice"]
