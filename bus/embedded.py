@@ -210,7 +210,7 @@ class EmbeddedServer:
         self.start(timeout_s)
 
     def reload(
-        self, users: Iterable[User] | None = None, keys: Mapping[str, str] | None = None, timeout_s: float = 5.0
+        self, users: Iterable[User] | None = None, keys: Mapping[str, str] | None = None, timeout_s: float = 10.0
     ) -> None:
         """Serve another table of users without a restart (SIGHUP, `RELOADS` times): adds users, revokes what was taken
         away.
@@ -224,11 +224,11 @@ class EmbeddedServer:
         self._users = self._users if users is None else tuple(users)
         self._keys = self._keys if keys is None else dict(keys)
         self._write_config()
-        deadline = time.monotonic() + timeout_s
         for _ in range(RELOADS):
-            self._read_again(deadline, timeout_s)
+            self._read_again(timeout_s)
 
-    def _read_again(self, deadline: float, timeout_s: float) -> None:
+    def _read_again(self, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
         log_from = self.log_path.stat().st_size
         os.kill(self.pid, signal.SIGHUP)
         while time.monotonic() < deadline:

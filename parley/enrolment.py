@@ -33,7 +33,7 @@ from schemas.presence import Announcement, ExpertHere, Workers
 if TYPE_CHECKING:
     from parley.settings import Settings
 
-_TAKES_S = 5.0
+_TAKES_S = 15.0
 _ASK_S = 3.0
 _HEARD_S = 0.5
 
