@@ -5,6 +5,7 @@ from coordinator.protocols.competition import COMPETITION
 from coordinator.protocols.consensus import CONSENSUS
 from coordinator.protocols.critic import CRITIC_PROTOCOL
 from coordinator.protocols.maci import MACI
+from coordinator.protocols.madp import MADP
 from coordinator.table import Protocol
 
 __all__ = ["PROTOCOLS", "STANDING", "register"]
@@ -32,3 +33,4 @@ register(COMPETITION)
 register(CONSENSUS)
 register(CRITIC_PROTOCOL)
 register(MACI)
+register(MADP)

@@ -95,7 +95,7 @@ def general(s: State, v: View, says: Says, why: str, failure: str = "") -> Step:
         s = replace(s, consensus=number(v, says), excluded=found.outcome.excluded)
         return end(s, v, (*says, say(s, "consensus", found), tell_breaker(v, failure)), "nobody", why=why)
     s, says = warn(replace(s, depth=depth), says, f"{why}: {s.general} takes it, as a general-purpose expert")
-    excluded = left_out(s, s.general, s.passed and "it passed" or why)
+    excluded = left_out(s, s.general, "it passed" if s.passed else why)
     found = consensus(v, alone(s, s.general), why, "general", excluded=excluded, notes=(why,))
     return assign(s, v, says, found, failure=failure)
 
@@ -122,9 +122,7 @@ def reassign(s: State, v: View, says: Says, lead: str, rationale: str) -> Step:
     return to_work(s, v, (*says, say(s, "consensus", found)))
 
 
-def hand_over(
-    s: State, v: View, says: Says, lead: str, reason: str, by: str, state: TaskState | None = None
-) -> Step:
+def hand_over(s: State, v: View, says: Says, lead: str, reason: str, by: str, state: TaskState | None = None) -> Step:
     """5.2: somebody else leads from here on, with the state of the task."""
     mine, team = swap(s, lead)
     state = state or s.task_state

@@ -4,7 +4,7 @@ shown them with its next attempt; who speaks from the floor is refused with them
 from collections import Counter
 from collections.abc import Mapping
 
-from coordinator.protocols.madp_state import MOST_BLOCKED, State, announced, named
+from coordinator.protocols.madp_state import MOST_BLOCKED, MOST_SEATED, State, announced, named, room
 from coordinator.table import OpenTurn, View
 from schemas.madp import Challenges, Claim, Matched, Settings, Support, Work
 
@@ -95,7 +95,7 @@ def _other(field: str, expert: str, seat: str, view: View) -> str:
     """Somebody else, who is there."""
     others = [x for x in announced(view) if x != seat]
     if expert in others:
-        return ""
+        return "" if room(view, expert) else f"{field}: got {expert!r}; {MOST_SEATED} experts take part, no more may"
     who = "that is yourself" if expert == seat else "there is no such expert"
     return f"{field}: got {expert!r}: {who}; who may be asked: {named(others)}"
 

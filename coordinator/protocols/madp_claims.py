@@ -23,6 +23,7 @@ from coordinator.protocols.madp_state import (
     State,
     announced,
     named,
+    room,
     say,
     task_of,
 )
@@ -43,6 +44,8 @@ from schemas.madp import (
 from schemas.wire import SchemaError, decode
 
 replace = msgspec.structs.replace
+MOST_CLAIMS = 24
+"""Of one task: candidates, and others that speak up."""
 LATE = "the coordination took longer than it may"
 
 
@@ -190,6 +193,8 @@ def on_claim_heard(s: State, e: Heard, v: View) -> Step:
         if expert not in candidates:
             raise Illegal(f"{expert} is no candidate: nobody waits for its pass; candidates are {named(candidates)}")
         return _spoken(replace(s, passed={**s.passed, expert: body.why or "it passed"}), v, ())
+    if len(s.claims) >= MOST_CLAIMS:
+        raise Illegal(f"{len(s.claims)} experts have claimed it; no more are heard")
     if expert not in candidates:
         s = replace(s, profiles={**s.profiles, expert: profile(_uncalled(body, v))})
     fault = claim_fault(body, expert, v)
@@ -197,7 +202,7 @@ def on_claim_heard(s: State, e: Heard, v: View) -> Step:
         raise Illegal(fault)
     claim = replace(body, spec=None, reword=False)
     s = replace(s, claims={**s.claims, expert: claim})
-    if body.reword and worded(s.depth or "instant", v.settings):
+    if body.reword and room(v, expert) and worded(s.depth or "instant", v.settings):
         return replace(s, wording=(*s.wording, expert)), ask_claim(s, v, claim)
     return _spoken(s, v, ())
 
@@ -295,7 +300,7 @@ def _close_claims(s: State, v: View, says: Says) -> Step:
     """4.2: overlaps are resolved if needed at standard depth, and always at extended."""
     overlap = s.factors is not None and s.factors.domain_overlap
     contested = len(s.claims) > 1 and (
-        s.depth == "extended" or s.depth == "standard" and needs_challenges(s.claims, overlap)
+        s.depth == "extended" or (s.depth == "standard" and needs_challenges(s.claims, overlap))
     )
     said, s = posted_claims(s, v, contested)
     says = (*says, *said)
@@ -349,7 +354,7 @@ def on_challenge_heard(s: State, e: Heard, v: View) -> Step:
     if fault:
         raise Illegal(fault)
     s = replace(s, spoken=(*s.spoken, expert), challenges=(*s.challenges, *body.challenges))
-    if body.reword and worded(s.depth or "instant", v.settings):
+    if body.reword and room(v, expert) and worded(s.depth or "instant", v.settings):
         return replace(s, wording=(*s.wording, expert)), ask_challenge(s, v, expert)
     return _challenged(s, v, ())
 
@@ -397,14 +402,19 @@ def _agree(s: State, v: View, says: Says) -> Step:
     """4.5: out of those who claimed."""
     r = madp_consensus.resolve(
         Said(
-            claims=s.claims, challenges=s.challenges, candidates=s.candidates, profiles=s.profiles, passed=s.passed,
-            silent=silent(s), announced=frozenset(announced(v)), most_support=SUPPORT[s.depth or "instant"],
+            claims=s.claims,
+            challenges=s.challenges,
+            candidates=s.candidates,
+            profiles=s.profiles,
+            passed=s.passed,
+            silent=silent(s),
+            announced=frozenset(announced(v)),
+            most_support=SUPPORT[s.depth or "instant"],
             tie_variance=v.settings.tie_variance,
-        )  # fmt: skip
+        )
     )
     found = consensus(
         v, r.lead, r.rationale, "implicit" if s.depth == "quick" else "explicit", support=r.support,
         excluded=r.excluded, conflict=r.conflict, notes=r.notes,
     )  # fmt: skip
     return assign(s, v, says, found, contenders=r.contenders)
-

@@ -267,7 +267,9 @@ class _Floor:
 
     def without_duels(self, holding: list[Challenge]) -> list[Challenge]:
         """Two that stand equal and would each push the other out: neither does."""
-        pushes = {(c.challenger_id, c.challenged_id) for c in holding if c.proposed_resolution in ("exclude", "support")}
+        pushes = {
+            (c.challenger_id, c.challenged_id) for c in holding if c.proposed_resolution in ("exclude", "support")
+        }
         duels = {(a, b) for a, b in pushes if (b, a) in pushes}
         self.duels = sorted((a, b) for a, b in duels if a < b)
         return [c for c in holding if (c.challenger_id, c.challenged_id) not in duels]
@@ -297,10 +299,8 @@ class _Floor:
             self.out.pop(lead, None)
             self.barred.pop(lead, None)
             return lead, f"{lead} claims the most relevance of those who claimed"
-        yielding = {
-            e.one for e in self.edges
-            if not e.topic and e.one in may and e.other in may and (self.conceded(e) or self.rank[e.other] >= self.rank[e.one])
-        }  # fmt: skip
+        whole = [e for e in self.edges if not e.topic and e.one in may and e.other in may]
+        yielding = {e.one for e in whole if self.conceded(e) or self.rank[e.other] >= self.rank[e.one]}
         self.inherit(may)
         left = [x for x in may if x not in yielding]
         lead, tie = self.first(left)
@@ -313,7 +313,10 @@ class _Floor:
         if behind:
             return lead, f"{', '.join(behind)} left the task to {lead}"
         word = claims[lead].relevance
-        return lead, f"{lead} claims {word} relevance ({self.confidence[lead]:.2f}), ahead of {', '.join(sorted(others))}"
+        return (
+            lead,
+            f"{lead} claims {word} relevance ({self.confidence[lead]:.2f}), ahead of {', '.join(sorted(others))}",
+        )
 
     def conceded(self, e: Edge) -> bool:
         return any(

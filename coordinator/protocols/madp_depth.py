@@ -79,4 +79,4 @@ def claims_wanted(depth: Depth) -> Literal["none", "brief", "full"]:
 
 def worded(depth: Depth, settings: Settings) -> bool:
     """Whether experts with a language model may have their claims and challenges worded by it."""
-    return depth == "extended" and settings.wording != "never" or depth == "standard" and settings.wording == "standard"
+    return settings.wording != "never" and depth in ("extended", settings.wording)

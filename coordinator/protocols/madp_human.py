@@ -8,6 +8,7 @@ from coordinator.protocols.madp_claims import posted_claims, withdrawn
 from coordinator.protocols.madp_items import close_item, end, warn, window_of
 from coordinator.protocols.madp_state import (
     GIVE_UP,
+    MOST_SEATED,
     OVERRIDE,
     STOP_HERE,
     Phase,
@@ -16,6 +17,7 @@ from coordinator.protocols.madp_state import (
     State,
     announced,
     named,
+    room,
 )
 from coordinator.protocols.madp_turns import to_work
 from coordinator.table import Decided, Illegal, Step, View, WindowClosed
@@ -122,6 +124,8 @@ def _override(s: State, e: Decided, v: View, says: Says) -> Step:
     there = announced(v)
     if e.choice not in there:
         raise Illegal(f"choice: got {e.choice!r}, no such expert is there; there are {named(there)}")
+    if not room(v, e.choice):
+        raise Illegal(f"choice: got {e.choice!r}; {MOST_SEATED} experts take part, no more may")
     if e.choice == s.lead:
         raise Illegal(f"choice: {e.choice} leads already")
     says = (*says, *withdrawn(v), *(CloseWindow(name=name) for name in v.windows))

@@ -27,6 +27,7 @@ from schemas.madp import (
     Task,
     TaskState,
 )
+from schemas.session import MAX_SEATS
 from schemas.turn import Caps
 from schemas.wire import decode, raw
 
@@ -41,6 +42,8 @@ OVERRIDE = "expert"
 GIVE_UP, STOP_HERE = "give up", "stop"
 MOST_BLOCKED = 3
 """So often a question that blocks is put to others in one task."""
+MOST_SEATED = MAX_SEATS - 8
+"""Seats, until no further expert is asked for support, to lead, or for its words."""
 MOST_NAMED = 20
 """Ids in one error."""
 
@@ -179,6 +182,11 @@ def task_of(v: View) -> Task:
 def announced(v: View) -> dict[str, Known]:
     """Experts that were there when the task came, by id."""
     return {k.id: k for k in v.opened.experts}
+
+
+def room(v: View, expert: str) -> bool:
+    """Whether an expert has a seat, or may get one."""
+    return len(v.opened.seats) < MOST_SEATED or any(x.seat == expert for x in v.opened.seats)
 
 
 def named(experts: object) -> str:

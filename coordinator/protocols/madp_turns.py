@@ -13,8 +13,8 @@ from schemas.madp import (
     ClaimBrief,
     Match,
     ReviewBrief,
-    Supported,
     SupportBrief,
+    Supported,
     Work,
     WorkBrief,
 )

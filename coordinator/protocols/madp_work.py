@@ -11,7 +11,19 @@ import msgspec
 from coordinator.commands import StartChild
 from coordinator.protocols.madp_assign import hand_over, with_artifact
 from coordinator.protocols.madp_items import end, open_item, warn
-from coordinator.protocols.madp_state import GIVE_UP, Phase, Round, Says, State, announced, number, read, say, task_of
+from coordinator.protocols.madp_state import (
+    GIVE_UP,
+    Phase,
+    Round,
+    Says,
+    State,
+    announced,
+    number,
+    read,
+    room,
+    say,
+    task_of,
+)
 from coordinator.protocols.madp_turns import ask_reviews, ask_support, reviewing, to_work
 from coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
 from schemas.madp import Finding, Review, Reviewed, Settings, Support, Supported, Work
@@ -51,9 +63,7 @@ def on_worked(s: State, e: Answered, v: View) -> Step:
 
 def on_not_worked(s: State, e: Missed, v: View) -> Step:
     """9.1: retried already; a human says who goes on. If nobody answers, the next expert that fits does."""
-    s = replace(
-        s, rounds=(*s.rounds, Round(lead=e.seat, outcome="missed")), failed=(*s.failed, e.seat)
-    )  # fmt: skip
+    s = replace(s, rounds=(*s.rounds, Round(lead=e.seat, outcome="missed")), failed=(*s.failed, e.seat))
     if e.short:
         return end(s, v, (), "budget", what=e.short)
     others = instead(s, v)
@@ -67,7 +77,7 @@ def instead(s: State, v: View) -> tuple[str, ...]:
     """Who may lead in place of those that failed: support first, then candidates, then the general-purpose expert."""
     there = announced(v)
     fit = dict.fromkeys((*(a.agent_id for a in s.team), *(c.expert for c in s.candidates), s.general))
-    return tuple(x for x in fit if x in there and x not in s.failed)[:MOST_OTHERS]
+    return tuple(x for x in fit if x in there and x not in s.failed and room(v, x))[:MOST_OTHERS]
 
 
 # ---------------------------------------------------------------- support and handoff
