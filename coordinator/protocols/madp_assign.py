@@ -40,7 +40,7 @@ def assign(
     lead = found.outcome.lead
     assert lead is not None, "a task that nobody takes ends"
     s = replace(
-        s, phase=Phase.WORKING, listening=False, wording=(), consensus=number(v, says), conflict=found.conflict,
+        s, phase=Phase.WORKING, wording=(), consensus=number(v, says), conflict=found.conflict,
         team=found.outcome.support, excluded=found.outcome.excluded, folder=v.settings.folder,
     )  # fmt: skip
     says = (*says, say(s, "consensus", found), tell_breaker(v, failure), CloseWindow(name=COORDINATION))

@@ -117,7 +117,7 @@ def _route(s: State, v: View, says: Says, factors: Factors) -> Step:
         return general(s, v, says, "no expert matches the task")
     if asked == "none":
         return _implicit(s, v, says, skip)
-    s = replace(s, phase=Phase.CLAIMING, listening=True)
+    s = replace(s, phase=Phase.CLAIMING)
     return s, (*says, OpenWindow(name=CLAIMS, seconds=v.settings.claim_window_s))
 
 
@@ -183,7 +183,7 @@ def on_claim_heard(s: State, e: Heard, v: View) -> Step:
     Illegal
         It is not the speaker's own claim, was made before, comes late, or is not well formed.
     """
-    body = _said(s, e, CLAIMS, {"claim": Claim, "pass": Pass})
+    body = _said(e, CLAIMS, {"claim": Claim, "pass": Pass})
     expert = body.agent_id
     _own(e, expert, "agent_id")
     candidates = {c.expert for c in s.candidates}
@@ -207,10 +207,10 @@ def on_claim_heard(s: State, e: Heard, v: View) -> Step:
     return _spoken(s, v, ())
 
 
-def _said(s: State, e: Heard, window: str, kinds: dict[str, type]) -> Any:
+def _said(e: Heard, window: str, kinds: dict[str, type]) -> Any:
     """The body of what was heard, if it belongs here."""
-    if not s.listening or e.window != window or e.channel != PUBLIC:
-        raise Illegal(f"window {e.window!r} is not open on {e.channel}")
+    if e.window != window or e.channel != PUBLIC:  # that the window is open, the machine has seen to
+        raise Illegal(f"window {e.window} is not open here, on {e.channel}")
     if e.kind not in kinds:
         raise Illegal(f"kind: got {e.kind!r}, here are heard: {', '.join(kinds)}")
     try:
@@ -267,10 +267,10 @@ def _without(experts: tuple[str, ...], expert: str) -> tuple[str, ...]:
 
 def _spoken(s: State, v: View, says: Says) -> Step:
     """The window closes when every candidate has spoken; the claims, when no model is at its words any more."""
-    if s.listening and all(c.expert in s.claims or c.expert in s.passed for c in s.candidates):
-        s = replace(s, listening=False)
-        says = (*says, CloseWindow(name=CLAIMS))
-    return (s, says) if s.listening or s.wording else _close_claims(s, v, says)
+    listening = CLAIMS in v.windows
+    if listening and not silent(s):
+        listening, says = False, (*says, CloseWindow(name=CLAIMS))
+    return (s, says) if listening or s.wording else _close_claims(s, v, says)
 
 
 def on_claims_over(s: State, e: WindowClosed, v: View) -> Step:
@@ -278,7 +278,7 @@ def on_claims_over(s: State, e: WindowClosed, v: View) -> Step:
     if e.name == COORDINATION:
         says, s = posted_claims(s, v, False)
         return _out_of_time(s, v, (*withdrawn(v), CloseWindow(name=CLAIMS), *says))
-    return _spoken(replace(s, listening=False), v, ())
+    return _spoken(s, v, ())
 
 
 def silent(s: State) -> tuple[str, ...]:
@@ -310,7 +310,7 @@ def _close_claims(s: State, v: View, says: Says) -> Step:
         return general(s, v, says, "every candidate passed")
     if not contested:
         return _agree(s, v, says)
-    s = replace(s, phase=Phase.CHALLENGING, listening=True)
+    s = replace(s, phase=Phase.CHALLENGING)
     return s, (*says, OpenWindow(name=CHALLENGES, seconds=v.settings.claim_window_s))
 
 
@@ -344,7 +344,7 @@ def on_challenge_heard(s: State, e: Heard, v: View) -> Step:
     Illegal
         As of a claim; or it challenges who did not claim, or itself.
     """
-    body = _said(s, e, CHALLENGES, {"challenges": Challenges})
+    body = _said(e, CHALLENGES, {"challenges": Challenges})
     expert = next((x for x in s.claims if queue_of(x) == e.author), "")
     if not expert:
         raise Illegal(f"{e.author} claimed nothing; who claimed: {named(s.claims)}")
@@ -372,10 +372,10 @@ def on_challenge_not_worded(s: State, e: Missed, v: View) -> Step:
 
 
 def _challenged(s: State, v: View, says: Says) -> Step:
-    if s.listening and all(x in s.spoken for x in s.claims):
-        s = replace(s, listening=False)
-        says = (*says, CloseWindow(name=CHALLENGES))
-    return (s, says) if s.listening or s.wording else _agree(s, v, (*says, *posted_challenges(s)))
+    listening = CHALLENGES in v.windows
+    if listening and all(x in s.spoken for x in s.claims):
+        listening, says = False, (*says, CloseWindow(name=CHALLENGES))
+    return (s, says) if listening or s.wording else _agree(s, v, (*says, *posted_challenges(s)))
 
 
 def posted_challenges(s: State) -> Says:
@@ -392,7 +392,7 @@ def on_challenges_over(s: State, e: WindowClosed, v: View) -> Step:
     if e.name == COORDINATION:
         says: tuple[Wish, ...] = (*withdrawn(v), CloseWindow(name=CHALLENGES), *posted_challenges(s))
         return _out_of_time(s, v, says)
-    return _challenged(replace(s, listening=False), v, ())
+    return _challenged(s, v, ())
 
 
 # ---------------------------------------------------------------- consensus

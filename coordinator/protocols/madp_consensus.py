@@ -5,15 +5,15 @@ Those who claimed stand by the relevance that they claim, then by their confiden
 
 - `defers_to` without a topic leaves the whole task to another, with a topic a part of it. Deferring to each other over
   different topics is normal; deferrals over the same one that go round in a circle are ended by relevance, and said so.
-- A challenge names what the challenged one should be (docs/decisions/0013). It holds where the challenger stands at
-  least as high as the challenged one, or two say the same. `lead` is a concession: the challenged one takes the
-  challenger's place, with its standing.
+- A challenge names what the challenged one should be (docs/decisions/0013). It holds where the challenger claims no
+  less relevance than the challenged one (of whoever stands highest: where it stands equal), or two say the same. `lead`
+  is a concession: the challenged one takes the challenger's place, with its standing.
 
 What cannot be settled so is a conflict (9.3): it names the most confident as default, and a human may decide.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -252,18 +252,22 @@ class _Floor:
                     self.peers |= {c.challenger_id, challenged}
 
     def holds(self, c: Challenge) -> bool:
-        """Whether a challenge counts."""
-        seconds = {
-            o.challenger_id for o in self.said.challenges
-            if o.challenged_id == c.challenged_id and o.proposed_resolution == c.proposed_resolution
-        }  # fmt: skip
-        if len(seconds) > 1 or not self.above(c.challenged_id, c.challenger_id):
+        """Whether a challenge counts: it is seconded, or its challenger claims no less relevance than the challenged
+        one. Whom nobody stands above, and who challenges back, only an equal can push aside."""
+        one, other = c.challenger_id, c.challenged_id
+        against = [o for o in self.said.challenges if o.challenged_id == other]
+        if len({o.challenger_id for o in against if o.proposed_resolution == c.proposed_resolution}) > 1:
             return True
-        self.notes.append(
-            f"{c.challenger_id}'s challenge of {c.challenged_id} ({c.proposed_resolution}) does not hold: "
-            f"{c.challenged_id} claims more relevance or confidence, and nobody seconds it"
-        )
-        return False
+        front, _ = self.first(self.said.claims)
+        back = any(o.challenger_id == other and o.challenged_id == one for o in self.said.challenges)
+        equal = not self.above(other, one)
+        holds = equal if other == front or back else self.rank[one] >= self.rank[other]
+        if not holds:
+            self.notes.append(
+                f"{one}'s challenge of {other} ({c.proposed_resolution}) does not hold: {other} claims more relevance "
+                "or confidence, and nobody seconds it"
+            )
+        return holds
 
     def without_duels(self, holding: list[Challenge]) -> list[Challenge]:
         """Two that stand equal and would each push the other out: neither does."""
@@ -365,12 +369,18 @@ class _Floor:
             if x != lead and x not in self.out and x not in idle:
                 want((y for y in said.claims[x].requires if y in said.claims and y not in idle), said.claims[x].topics)
         want(strongest({*self.peers, *self.barred} & set(claimants)), {})
-        want((e.other for e in self.edges if e.one == lead), {e.other: e.topic for e in self.edges if e.one == lead})
+        parts = {e.other: self.words(e) for e in self.edges if e.one == lead}
+        want(parts, parts)
         want((x for x in claimants if x not in idle), {})
         return tuple(
             Assignment(agent_id=x, responsibility=topic or self.part(x))
             for x, topic in list(order.items())[: said.most_support]
         )
+
+    def words(self, e: Edge) -> str:
+        """A deferral's topic as it was put."""
+        put = self.said.claims[e.one].topics.get(e.other, "")
+        return put if same_topic(put) == e.topic else e.topic
 
     def idle(self, expert: str, lead: str) -> bool:
         """It only watches (2.1: low), or leaves its part to the lead and is called for by nobody."""
@@ -378,7 +388,8 @@ class _Floor:
             return False
         if self.rank[expert] == RANK["low"]:
             return True
-        leaves = any(e.one == expert and e.other == lead for e in self.edges)
+        defers = bool(self.said.claims[expert].defers_to)  # one that concedes the lead keeps its part
+        leaves = defers and any(e.one == expert and e.other == lead for e in self.edges)
         called = any(e.other == expert for e in self.edges) or any(
             expert in c.requires for x, c in self.said.claims.items() if x != expert
         )
@@ -386,14 +397,14 @@ class _Floor:
 
     def part(self, expert: str) -> str:
         """What an expert does in support: what it was named for, else what it claims."""
-        named = (e.topic for e in self.edges if e.other == expert and e.topic)
+        named = (self.words(e) for e in self.edges if e.other == expert and e.topic)
         return next(named, "") or responsibility(self.said.profiles, expert, self.said.claims.get(expert))
 
     def excluded(self, lead: str, support: tuple[Assignment, ...]) -> tuple[Exclusion, ...]:
         """Everybody who was a candidate or claimed, and has no part."""
         said = self.said
         busy = {lead, *(a.agent_id for a in support)}
-        everybody = dict.fromkeys((*said.claims, *(c.expert for c in said.candidates), *said.passed))
+        everybody = dict.fromkeys((*(c.expert for c in said.candidates), *said.claims, *said.passed))
         return tuple(Exclusion(agent_id=x, reason=self.why_not(x, lead)) for x in everybody if x not in busy)
 
     def why_not(self, expert: str, lead: str) -> str:
@@ -423,7 +434,14 @@ def resolve(said: Said) -> Resolved:
     """
     if not said.claims:
         raise ValueError("claims: got 0, at least 1 is needed")
-    floor = _Floor(said)
+    floor = _Floor(
+        replace(
+            said,
+            claims=dict(sorted(said.claims.items())),  # who spoke first does not matter
+            challenges=sorted(said.challenges, key=lambda c: (c.challenger_id, c.challenged_id)),
+            passed=dict(sorted(said.passed.items())),
+        )
+    )
     floor.defer()
     floor.challenge()
     lead, why = floor.lead()

@@ -34,13 +34,9 @@ def on_decided(s: State, e: Decided, v: View) -> Step:
         It is an answer to something else, or names nobody that is there, or who leads already.
     """
     if e.item != OVERRIDE:
-        what = "no item is open" if not s.items else "it is closed" if _known(s, e.item) else "there is no such item"
+        what = "it is closed" if any(i.id == e.item for i in s.items) else "there is no such item"
         raise Illegal(f"item {e.item!r}: {what}; `{OVERRIDE}` with an expert's id changes who leads")
     return _override(s, e, v, ())
-
-
-def _known(s: State, item: str) -> bool:
-    return any(i.id == item for i in s.items)
 
 
 def on_item_decided(s: State, e: Decided, v: View) -> Step:

@@ -109,8 +109,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     general: str = ""
     security: bool = False
     matcher: str = ""
-    listening: bool = False
-    """The window of the running phase is open."""
     claims: dict[str, Claim] = {}
     passed: dict[str, str] = {}
     """Candidate -> why."""
