@@ -10,7 +10,7 @@ from coordinator.admission import admit
 from coordinator.machine import OpenTurn, Session, record, record_opening
 from coordinator.protocols import PROTOCOLS
 from schemas import log
-from schemas.expert import Deliberation, Domain, ExpertSpec, Known, Triggers, pin, queue_of
+from schemas.expert import Deliberation, Domain, ExpertSpec, Known, Relevance, Triggers, pin, queue_of
 from schemas.madp import (
     Artifact,
     Candidate,
@@ -22,7 +22,6 @@ from schemas.madp import (
     HandoffRequest,
     Matched,
     Pass,
-    Relevance,
     Resolution,
     Review,
     Support,

@@ -611,23 +611,23 @@ def test_the_end_of_a_deliberation_that_a_human_overtook_changes_nothing() -> No
 
 
 def test_tokens_are_counted_by_phase() -> None:
-    used = {"usage": Usage(input_tokens=10, output_tokens=1, calls=1)}
+    used = Usage(input_tokens=10, output_tokens=1, calls=1)
     p = Play()
-    p.reply("helper", matched(THREE, overlap=True), **used)
+    p.reply("helper", matched(THREE, overlap=True), used)
     p.claims(SRE, reword=True).passes(ARCH).passes(IMPL)
-    p.reply(SRE, None, error="bad", **used)
-    p.reply(SRE, claim(SRE), **used)
-    p.reply(SRE, wants(IMPL), **used)
-    p.reply(IMPL, helps(), **used)
-    p.reply(SRE, done(), **used)
+    p.reply(SRE, None, used, error="bad")
+    p.reply(SRE, claim(SRE), used)
+    p.reply(SRE, wants(IMPL), used)
+    p.reply(IMPL, helps(), used)
+    p.reply(SRE, done(), used)
     for seat, _ in p.asked():
-        p.reply(seat, APPROVED, **used)
+        p.reply(seat, APPROVED, used)
     assert p.outcome["tokens"] == {"intake": 11, "claiming": 22, "working": 22, "supporting": 11, "reviewing": 33}
     assert p.consensus["token_cost"] == 33
 
 
 def test_the_end_of_the_budget_keeps_what_was_done() -> None:
-    """36,000 tokens: a turn of work takes 12 calls of 600, and a review 2."""
+    """A turn of work reserves 12 calls of 600, a review 2."""
     p = Play({"max_input_tokens": 500, "max_output_tokens": 100}, metered=True, budget=Budget(tokens=8_000)).working()
     p.reply(SRE, done(), Usage(input_tokens=7_000, calls=1))
     assert p.stop["reason"] == "budget" and p.outcome["work"]["summary"] == "It is done."

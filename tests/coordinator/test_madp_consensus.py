@@ -87,7 +87,7 @@ def test_nobody_is_made_to_lead_who_did_not_claim() -> None:
 def test_one_that_claims_alone() -> None:
     r = settle(claim("a", "low", claim="It is mine."))
     assert r.lead.agent_id == "a" and r.lead.responsibility == "It is mine."
-    assert r.rationale == "a alone claims it" and r.support == r.excluded == ()
+    assert r.rationale == "a alone claims it" and not r.support and not r.excluded
 
 
 # ---------------------------------------------------------------- deferrals
