@@ -60,6 +60,7 @@ from coordinator.table import (
     WindowClosed,
     to,
 )
+from schemas.expert import ROLE
 from schemas.madp import Challenges, Claim, Matched, Review, Settings, Support, Work
 
 Handler = Callable[[State, Any, View], Step]
@@ -168,6 +169,7 @@ MADP = Protocol(
     outcome=outcome,
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    readers=(ROLE,),
     reads=(BREAKER,),
     experts=True,
 )

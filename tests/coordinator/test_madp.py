@@ -1,5 +1,6 @@
 """MADP on the machine: claims, challenges, work, support, handoff, review, humans, and everything that goes wrong."""
 
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from coordinator.replay import replay
 from schemas import log
 from schemas.expert import pin
 from schemas.madp import Claim
-from schemas.session import Budget, Seat
+from schemas.session import Budget, Document, Seat
 from schemas.turn import Usage
 from tests.coordinator.madp_play import (
     APPROVED,
@@ -380,6 +381,14 @@ def test_the_lead_gets_a_seat_with_what_it_was_announced_with() -> None:
     seat = next(s for s in p.session.opened.seats if s.seat == SRE)
     assert (seat.role, seat.queue, seat.model, seat.metered) == ("expert", "expert_sre", "stub", True)
     assert p.turn(SRE).ask.caps.calls == 12
+
+
+def test_experts_hold_the_tasks_documents_once_they_take_part() -> None:
+    text = "The API is slow."
+    notes = Document(id=sha256(text.encode()).hexdigest(), name="notes.txt", text=text)
+    p = Play(documents=(notes,)).working()
+    p.reply(SRE, wants(IMPL))
+    assert p.session.opened.documents[0].holders == (SRE, IMPL)
 
 
 def test_support_never_overwrites_the_accepted_folder() -> None:
