@@ -66,16 +66,21 @@ from schemas.madp import Challenges, Claim, Matched, Review, Settings, Support, 
 Handler = Callable[[State, Any, View], Step]
 
 
-def counted(handler: Handler) -> Handler:
+def spent(s: State, v: View) -> State:
     """8.1: what was used since the last event is the running phase's."""
+    used = v.ledger.used().tokens
+    if used <= s.counted:
+        return s
+    tokens = {**s.tokens, str(s.phase): s.tokens.get(s.phase, 0) + used - s.counted}
+    return msgspec.structs.replace(s, tokens=tokens, counted=used)
+
+
+def counted(handler: Handler) -> Handler:
+    """The handler, with the tokens of each phase counted."""
 
     @functools.wraps(handler)
     def count(s: State, e: Any, v: View) -> Step:
-        used = v.ledger.used().tokens
-        if used > s.counted:
-            spent = s.tokens.get(s.phase, 0) + used - s.counted
-            s = msgspec.structs.replace(s, tokens={**s.tokens, str(s.phase): spent}, counted=used)
-        return handler(s, e, v)
+        return handler(spent(s, v), e, v)
 
     return count
 

@@ -337,10 +337,9 @@ def test_who_spoke_first_does_not_matter() -> None:
         claim("c", "high", 0.5, defers_to=("a",)), claim("d", "medium", 0.9),
     ]  # fmt: skip
     challenges = [objection("a", "d", "exclude"), objection("b", "d", "support"), objection("c", "d", "collaborate")]
-    found = {
-        str(settle(*some, challenges=others)) for some in permutations(claims) for others in permutations(challenges)
-    }
-    assert len(found) == 1
+    found = [settle(*some, challenges=others) for some in permutations(claims) for others in permutations(challenges)]
+    assert all(r == found[0] for r in found)
+    assert found[0].lead.agent_id == "a" and "d" in support(found[0]), "by priority; between equals the mildest"
 
 
 # ---------------------------------------------------------------- whether challenges are needed
