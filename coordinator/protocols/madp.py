@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from coordinator.commands import SayOn
 from coordinator.protocols.madp_check import check
 from coordinator.protocols.madp_claims import (
     on_challenge_heard,
@@ -75,14 +76,17 @@ def spent(s: State, v: View) -> State:
     return msgspec.structs.replace(s, tokens=tokens, counted=used)
 
 
-def counted(handler: Handler) -> Handler:
-    """The handler, with the tokens of each phase counted."""
+def wrapped(handler: Handler) -> Handler:
+    """The handler, with the tokens of each phase counted, and its posts ahead of what else it wishes for: the machine
+    posts by itself when a turn is withdrawn, and the numbers of ours are known beforehand."""
 
     @functools.wraps(handler)
-    def count(s: State, e: Any, v: View) -> Step:
-        return handler(spent(s, v), e, v)
+    def wrap(s: State, e: Any, v: View) -> Step:
+        after, wishes = handler(spent(s, v), e, v)
+        posts = tuple(w for w in wishes if isinstance(w, SayOn))
+        return after, (*posts, *(w for w in wishes if not isinstance(w, SayOn)))
 
-    return count
+    return wrap
 
 
 ASSIGNED = (Phase.WORKING, Phase.WAITING)
@@ -153,7 +157,7 @@ _TABLE: Table = {
 }
 
 TABLE: Table = {
-    phase: {event: to(counted(cell.handler), *cell.targets) for event, cell in row.items()}
+    phase: {event: to(wrapped(cell.handler), *cell.targets) for event, cell in row.items()}
     for phase, row in _TABLE.items()
 }
 
