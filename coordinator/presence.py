@@ -39,6 +39,7 @@ def _known(a: Announcement, other: Known | None) -> Known:
         metered=a.metered or (other is not None and other.metered),
         usd_per_million_input=max(a.usd_per_million_input, other.usd_per_million_input if other else 0.0),
         usd_per_million_output=max(a.usd_per_million_output, other.usd_per_million_output if other else 0.0),
+        general=a.expert.general,
     )  # fmt: skip
 
 
