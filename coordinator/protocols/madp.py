@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from coordinator.commands import SayOn
 from coordinator.protocols.madp_check import check
 from coordinator.protocols.madp_claims import (
     on_challenge_heard,
@@ -60,23 +61,32 @@ from coordinator.table import (
     WindowClosed,
     to,
 )
+from schemas.expert import ROLE
 from schemas.madp import Challenges, Claim, Matched, Review, Settings, Support, Work
 
 Handler = Callable[[State, Any, View], Step]
 
 
-def counted(handler: Handler) -> Handler:
+def spent(s: State, v: View) -> State:
     """8.1: what was used since the last event is the running phase's."""
+    used = v.ledger.used().tokens
+    if used <= s.counted:
+        return s
+    tokens = {**s.tokens, str(s.phase): s.tokens.get(s.phase, 0) + used - s.counted}
+    return msgspec.structs.replace(s, tokens=tokens, counted=used)
+
+
+def wrapped(handler: Handler) -> Handler:
+    """The handler, with the tokens of each phase counted, and its posts ahead of what else it wishes for: the machine
+    posts by itself when a turn is withdrawn, and the numbers of ours are known beforehand."""
 
     @functools.wraps(handler)
-    def count(s: State, e: Any, v: View) -> Step:
-        used = v.ledger.used().tokens
-        if used > s.counted:
-            spent = s.tokens.get(s.phase, 0) + used - s.counted
-            s = msgspec.structs.replace(s, tokens={**s.tokens, str(s.phase): spent}, counted=used)
-        return handler(s, e, v)
+    def wrap(s: State, e: Any, v: View) -> Step:
+        after, wishes = handler(spent(s, v), e, v)
+        posts = tuple(w for w in wishes if isinstance(w, SayOn))
+        return after, (*posts, *(w for w in wishes if not isinstance(w, SayOn)))
 
-    return count
+    return wrap
 
 
 ASSIGNED = (Phase.WORKING, Phase.WAITING)
@@ -147,7 +157,7 @@ _TABLE: Table = {
 }
 
 TABLE: Table = {
-    phase: {event: to(counted(cell.handler), *cell.targets) for event, cell in row.items()}
+    phase: {event: to(wrapped(cell.handler), *cell.targets) for event, cell in row.items()}
     for phase, row in _TABLE.items()
 }
 
@@ -168,6 +178,7 @@ MADP = Protocol(
     outcome=outcome,
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    readers=(ROLE,),
     reads=(BREAKER,),
     experts=True,
 )

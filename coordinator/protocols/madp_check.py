@@ -8,6 +8,9 @@ from coordinator.protocols.madp_state import MOST_BLOCKED, MOST_SEATED, State, a
 from coordinator.table import OpenTurn, View
 from schemas.madp import Challenges, Claim, Matched, Settings, Support, Work
 
+MOST_STEP = 1_000
+"""Characters of one thing that is completed or remains."""
+
 
 def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
     """The first fault of a reply; empty if there is none."""
@@ -83,6 +86,11 @@ def _work(body: Work, seat: str, state: State, view: View) -> str:
         fault = fault or _left("work.support", "requests of support", state.supports, settings.max_support)
     if body.handoff is not None:
         fault = fault or _other("work.handoff.to_agent", body.handoff.to_agent, seat, view)
+        for field in ("completed", "remaining"):
+            longest = max((len(x) for x in getattr(body.handoff, field)), default=0)
+            if longest > MOST_STEP:
+                limit = f"allowed are at most {MOST_STEP:,}"
+                fault = fault or f"work.handoff.{field}: an entry of {longest:,} characters, {limit}"
         fault = fault or _left("work.handoff", "handoffs", state.handoffs, settings.max_handoffs)
     if body.outcome == "blocked":
         fault = fault or _left("work.blocked", "questions that block", state.blocks, MOST_BLOCKED)

@@ -17,6 +17,7 @@ from coordinator.protocols.madp_depth import SUPPORT, assessed, claims_wanted, d
 from coordinator.protocols.madp_items import end, warn
 from coordinator.protocols.madp_state import (
     COORDINATION,
+    MOST_TASK,
     PUBLIC,
     Phase,
     Says,
@@ -41,7 +42,7 @@ from schemas.madp import (
     Pass,
     TaskPosted,
 )
-from schemas.wire import SchemaError, decode
+from schemas.wire import SchemaError, decode, encode
 
 replace = msgspec.structs.replace
 MOST_CLAIMS = 24
@@ -58,12 +59,15 @@ def start(v: View) -> Step:
     Raises
     ------
     Inadmissible
-        `madp.expert` is not announced.
+        `madp.expert` is not announced; the task is too long.
     """
     wanted, there = v.settings.expert, announced(v)
     if wanted and wanted not in there:
         why = f"madp.expert: no expert {wanted!r} is there; there are {named(there)}"
         raise Inadmissible("madp.expert", why, worker=True)
+    size = len(encode(task_of(v)))
+    if size > MOST_TASK:
+        raise Inadmissible("madp.code_snippets", f"the task has {size:,} bytes, allowed are at most {MOST_TASK:,}")
     window = OpenWindow(name=COORDINATION, seconds=v.settings.coordination_s)
     return State(phase=Phase.INTAKE), (window, ask_match(v, degraded(v)))
 

@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 
 from coordinator.protocols.madp_state import INBOX, Round, State, agent_state, read, task_of
-from coordinator.table import View
-from schemas.madp import Consensus, HandedOver, Reviewed, Supported, Work
+from coordinator.table import Session, View
+from schemas.madp import Assignment, Consensus, HandedOver, Reviewed, Supported, Work
+from schemas.wire import decode
 
 
 def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
@@ -30,12 +31,12 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "support": s.team,
         "answer": (work.output or work.summary) if work else "",
         "work": _work(work, s) if work else None,
-        "supported": [read(v, n, Supported) for n in s.supported],
+        "supported": [_supported(n, v) for n in s.supported],
         "reviews": s.iteration,
         "revisions": s.revisions,
         "reviewed": _verdicts(last, v),
         "findings": s.findings,
-        "handoffs": [read(v, p.n, HandedOver) for p in v.posts if p.kind == "handoff"],
+        "handoffs": [_handoff(p.n, v) for p in v.posts if p.kind == "handoff"],
         "overrides": s.overrides,
         "warnings": s.warnings,
         "items": _items(s, v),
@@ -43,6 +44,42 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     }
     builtins: dict[str, Any] = msgspec.to_builtins(result)
     return builtins, tuple(_round(n, r, v) for n, r in enumerate(s.rounds, 1))
+
+
+def routed(session: Session) -> dict[str, Any] | None:
+    """Who takes the task, as `parley route` prints it but for `duration_ms`; None while that is not agreed.
+
+    Experts are under `expert`, in candidates and in roles; `lead` is None where nobody takes it. Of a conflict, `lead`
+    is what holds if no human settles it, and `conflict` says why.
+    """
+    s: State = session.inner
+    if s.consensus is None:
+        return None
+    c = decode(session.posts[s.consensus].body, Consensus)
+    o = c.outcome
+    found = {
+        "task": session.opened.question,
+        "depth": s.depth,
+        "candidates": [
+            {"expert": x.expert, "relevance": x.relevance, "confidence": x.confidence} for x in s.candidates
+        ],
+        "factors": s.factors,
+        "lead": _role(o.lead) if o.lead else None,
+        "support": [_role(a) for a in o.support],
+        "excluded": [{"expert": x.agent_id, "reason": x.reason} for x in o.excluded],
+        "rationale": c.rationale,
+        "token_cost": c.token_cost,
+        "how": c.how,
+        "conflict": c.conflict,
+        "notes": c.notes,
+        "warnings": s.warnings,
+    }
+    builtins: dict[str, Any] = msgspec.to_builtins(found)
+    return builtins
+
+
+def _role(a: Assignment) -> dict[str, str]:
+    return {"expert": a.agent_id, "responsibility": a.responsibility}
 
 
 def _concerned(s: State) -> list[str]:
@@ -53,6 +90,17 @@ def _concerned(s: State) -> list[str]:
 
 def _work(work: Work, s: State) -> dict[str, Any]:
     return {"summary": work.summary, "output": work.output, "diff": work.diff, "folder": s.folder}
+
+
+def _supported(n: int, v: View) -> dict[str, Any]:
+    """What support gave back, without its text, which the post has."""
+    given = read(v, n, Supported)
+    return {"agent_id": given.agent_id, "sub_task": given.sub_task, "post": n, "artifacts": given.artifacts}
+
+
+def _handoff(n: int, v: View) -> dict[str, Any]:
+    told = read(v, n, HandedOver)
+    return {"from_agent": told.from_agent, "to_agent": told.to_agent, "reason": told.reason, "post": n}
 
 
 def _verdicts(last: Round | None, v: View) -> dict[str, str]:

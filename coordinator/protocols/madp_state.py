@@ -42,6 +42,8 @@ OVERRIDE = "expert"
 GIVE_UP, STOP_HERE = "give up", "stop"
 MOST_BLOCKED = 3
 """So often a question that blocks is put to others in one task."""
+MOST_TASK = 1_000_000
+"""Bytes of a task, as JSON: it stands in the opening, in a post and in every brief, and each must fit one message."""
 MOST_SEATED = MAX_SEATS - 8
 """Seats, until no further expert is asked for support, to lead, or for its words."""
 MOST_NAMED = 20
@@ -164,8 +166,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def round(self) -> int:
-        """Number of the running turn of work, from 1; 0 while who leads is being agreed."""
-        return len(self.rounds) + 1 if self.lead else 0
+        """Number of the running turn of work, or of the one that is reviewed or waits, from 1; 0 before the first."""
+        return len(self.rounds) + (self.phase == Phase.WORKING) if self.lead else 0
 
 
 def task_of(v: View) -> Task:

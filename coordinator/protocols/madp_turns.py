@@ -21,6 +21,8 @@ from schemas.madp import (
 from schemas.wire import raw
 
 MATCH, CLAIM, CHALLENGE, WORK, SUPPORT, REVIEW = "match", "claim", "challenge", "work", "support", "review"
+MOST_TOLD = 2_000_000
+"""Bytes of earlier support that a lead is shown again."""
 MOST_OTHERS = 24
 """Further experts that a lead is told of."""
 replace = msgspec.structs.replace
@@ -68,7 +70,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
     settings = v.settings
     previous = read(v, s.work, Work) if s.work is not None else None
     known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
-    told = tuple(read(v, n, Supported) for n in s.supported if n < len(v.posts))
+    told = _told(s, v)
     brief = WorkBrief(
         task=task_of(v), expert=s.lead, responsibility=s.responsibility, team=s.team,
         others=tuple(known[:MOST_OTHERS]), state=s.task_state, handoff=s.handoff,
@@ -78,6 +80,18 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
     )  # fmt: skip
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, settings.work_calls))
+
+
+def _told(s: State, v: View) -> tuple[Supported, ...]:
+    """What support gave back before, the newest of it where it is too much for one message."""
+    kept: list[Supported] = []
+    size = 0
+    for n in reversed([n for n in s.supported if n < len(v.posts)]):
+        size += len(bytes(v.posts[n].body))
+        if size > MOST_TOLD:
+            break
+        kept.append(read(v, n, Supported))
+    return tuple(reversed(kept))
 
 
 def ask_support(s: State, v: View) -> tuple[Wish, ...]:

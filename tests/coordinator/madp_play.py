@@ -10,7 +10,7 @@ from coordinator.admission import admit
 from coordinator.machine import OpenTurn, Session, record, record_opening
 from coordinator.protocols import PROTOCOLS
 from schemas import log
-from schemas.expert import Deliberation, Domain, ExpertSpec, Known, Triggers, pin, queue_of
+from schemas.expert import Deliberation, Domain, ExpertSpec, Known, Relevance, Triggers, pin, queue_of
 from schemas.madp import (
     Artifact,
     Candidate,
@@ -22,7 +22,6 @@ from schemas.madp import (
     HandoffRequest,
     Matched,
     Pass,
-    Relevance,
     Resolution,
     Review,
     Support,
@@ -32,7 +31,7 @@ from schemas.madp import (
 from schemas.post import Post
 from schemas.presence import Announcement
 from schemas.result import Result
-from schemas.session import Budget, OpenSession, Seat, SessionEnded
+from schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
 from schemas.turn import Usage
 from schemas.wire import decode, encode, raw
 
@@ -145,19 +144,19 @@ class Play:
         degraded: bool = False,
         budget: Budget | None = None,
         seats: Sequence[Seat] = (),
+        documents: Sequence[Document] = (),
         there: Sequence[Announcement] | None = None,
         turn_timeout_s: float = 120.0,
     ) -> None:
         request = OpenSession(
             question=task, protocol="madp", settings=dict(settings or {}), budget=budget or Budget(),
-            seats=tuple(seats), turn_timeout_s=turn_timeout_s,
+            seats=tuple(seats), documents=tuple(documents), turn_timeout_s=turn_timeout_s,
         )  # fmt: skip
         if there is None:
             there = [Announcement(instance="i", queue="helper", roles=("helper",), model="none", family="none")]
-        opened = admit(MADP, request, tuple(there), 7, "client")
-        opened = msgspec.structs.replace(
-            opened, experts=tuple(known(x, metered) for x in sorted(experts)),
-            known={"degraded": True} if degraded else {},
+        opened = admit(
+            MADP, request, tuple(there), 7, "client", experts=tuple(known(x, metered) for x in sorted(experts)),
+            known={"degraded": degraded},
         )  # fmt: skip
         self.now_ns = START_NS
         self.session: Session

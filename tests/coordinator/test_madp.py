@@ -1,5 +1,6 @@
 """MADP on the machine: claims, challenges, work, support, handoff, review, humans, and everything that goes wrong."""
 
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -7,12 +8,14 @@ import pytest
 
 from coordinator.machine import Illegal, Inadmissible
 from coordinator.protocols import PROTOCOLS
+from coordinator.protocols.madp_outcome import routed
 from coordinator.replay import replay
 from schemas import log
 from schemas.expert import pin
-from schemas.madp import Claim
-from schemas.session import Budget, Seat
+from schemas.madp import Claim, Support
+from schemas.session import Budget, Document, Seat
 from schemas.turn import Usage
+from schemas.wire import encode
 from tests.coordinator.madp_play import (
     APPROVED,
     ARCH,
@@ -77,6 +80,23 @@ def test_without_a_helper_nothing_begins() -> None:
 def test_the_expert_that_a_human_names_must_be_there() -> None:
     with pytest.raises(Inadmissible, match=r"madp.expert: no expert 'nobody' is there; there are generalist, imple"):
         Play({"expert": "nobody"})
+
+
+def test_a_task_must_fit_its_messages() -> None:
+    snippets = tuple("x" * 50_000 for _ in range(20))
+    with pytest.raises(Inadmissible, match=r"the task has 1,000,\d+ bytes, allowed are at most 1,000,000"):
+        Play({"code_snippets": snippets})
+
+
+def test_of_much_support_the_newest_is_shown() -> None:
+    p = Play({"max_support": 50}).working()
+    for n in range(40):
+        p.reply(SRE, wants(IMPL))
+        p.reply(IMPL, Support(summary=f"s{n}", output="x" * 60_000))
+    assert len(encode(p.brief(SRE))) < 2_200_000 and len(p.brief(SRE)["supported"]) == 34
+    p.reply(SRE, done())
+    p.approve()
+    assert len(p.outcome["supported"]) == 40 and len(p.posts("closed")[0].body) < 100_000
 
 
 def test_candidates_with_another_specification_than_announced_are_left_out() -> None:
@@ -372,6 +392,21 @@ def test_challenges_that_could_not_be_worded_stand_as_declared() -> None:
     assert p.excluded()[ARCH] == "As declared."
 
 
+def test_what_was_agreed_as_route_prints_it() -> None:
+    p = Play().match(TWO).claims(SRE)
+    assert routed(p.session) is None
+    p.passes(IMPL)
+    found = routed(p.session)
+    assert found is not None
+    assert found["candidates"] == [
+        {"expert": SRE, "relevance": 0.6, "confidence": 0.6}, {"expert": IMPL, "relevance": 0.5, "confidence": 0.5},
+    ]  # fmt: skip
+    assert found["lead"] == {"expert": SRE, "responsibility": "sre should lead."} and found["depth"] == "standard"
+    assert found["excluded"] == [{"expert": IMPL, "reason": "Not mine."}] and found["support"] == []
+    nobody = routed(Play(experts=(SRE,)).match({}, general="").session)
+    assert nobody is not None and nobody["lead"] is None and nobody["rationale"] == "no expert matches the task"
+
+
 # ---------------------------------------------------------------- work, support, handoff
 
 
@@ -380,6 +415,14 @@ def test_the_lead_gets_a_seat_with_what_it_was_announced_with() -> None:
     seat = next(s for s in p.session.opened.seats if s.seat == SRE)
     assert (seat.role, seat.queue, seat.model, seat.metered) == ("expert", "expert_sre", "stub", True)
     assert p.turn(SRE).ask.caps.calls == 12
+
+
+def test_experts_hold_the_tasks_documents_once_they_take_part() -> None:
+    text = "The API is slow."
+    notes = Document(id=sha256(text.encode()).hexdigest(), name="notes.txt", text=text)
+    p = Play(documents=(notes,)).working()
+    p.reply(SRE, wants(IMPL))
+    assert p.session.opened.documents[0].holders == (SRE, IMPL)
 
 
 def test_support_never_overwrites_the_accepted_folder() -> None:
@@ -409,6 +452,7 @@ def test_a_blocked_leads_folder_is_not_accepted() -> None:
         (wants("nobody"), "work.support.agent_id: got 'nobody': there is no such expert"),
         (hands(SRE), "work.handoff.to_agent: got 'sre': that is yourself"),
         (hands("nobody"), "work.handoff.to_agent: got 'nobody': there is no such expert"),
+        (hands(IMPL, completed=("x" * 1_001,)), "work.handoff.completed: an entry of 1,001 characters"),
         (done(folder=artifact(1, type="text/plain")), "work.folder.type: got 'text/plain'"),
         ({"outcome": "done", "summary": "x"}, "work.output: it is empty"),
         ({"outcome": "handoff", "summary": "x"}, "work.handoff"),
@@ -611,23 +655,23 @@ def test_the_end_of_a_deliberation_that_a_human_overtook_changes_nothing() -> No
 
 
 def test_tokens_are_counted_by_phase() -> None:
-    used = {"usage": Usage(input_tokens=10, output_tokens=1, calls=1)}
+    used = Usage(input_tokens=10, output_tokens=1, calls=1)
     p = Play()
-    p.reply("helper", matched(THREE, overlap=True), **used)
+    p.reply("helper", matched(THREE, overlap=True), used)
     p.claims(SRE, reword=True).passes(ARCH).passes(IMPL)
-    p.reply(SRE, None, error="bad", **used)
-    p.reply(SRE, claim(SRE), **used)
-    p.reply(SRE, wants(IMPL), **used)
-    p.reply(IMPL, helps(), **used)
-    p.reply(SRE, done(), **used)
+    p.reply(SRE, None, used, error="bad")
+    p.reply(SRE, claim(SRE), used)
+    p.reply(SRE, wants(IMPL), used)
+    p.reply(IMPL, helps(), used)
+    p.reply(SRE, done(), used)
     for seat, _ in p.asked():
-        p.reply(seat, APPROVED, **used)
+        p.reply(seat, APPROVED, used)
     assert p.outcome["tokens"] == {"intake": 11, "claiming": 22, "working": 22, "supporting": 11, "reviewing": 33}
     assert p.consensus["token_cost"] == 33
 
 
 def test_the_end_of_the_budget_keeps_what_was_done() -> None:
-    """36,000 tokens: a turn of work takes 12 calls of 600, and a review 2."""
+    """A turn of work reserves 12 calls of 600, a review 2."""
     p = Play({"max_input_tokens": 500, "max_output_tokens": 100}, metered=True, budget=Budget(tokens=8_000)).working()
     p.reply(SRE, done(), Usage(input_tokens=7_000, calls=1))
     assert p.stop["reason"] == "budget" and p.outcome["work"]["summary"] == "It is done."

@@ -326,6 +326,9 @@ def test_a_handoff_and_a_two_loop_review_in_one_run() -> None:
     assert p.brief(AUDITOR)["iteration"] == 2 and p.brief(AUDITOR)["findings"], "what it was to answer"
     p.reply(AUDITOR, APPROVED)
     assert [r["outcome"] for r in p.result.rounds] == ["handoff", "done", "done"]
+    assert [(x.kind, x.round) for x in p.session.posts if x.kind in ("consensus", "work", "review")] == [
+        ("consensus", 0), ("work", 1), ("work", 2), ("review", 2), ("work", 3), ("review", 3),
+    ]  # fmt: skip
     assert [r["verdicts"] for r in p.result.rounds] == [{}, {AUDITOR: "revision_needed"}, {AUDITOR: "approved"}]
     assert p.outcome["answer"] == "In full: Second." and (p.outcome["reviews"], p.outcome["revisions"]) == (2, 1)
     assert p.outcome["handoffs"][0]["to_agent"] == IMPL

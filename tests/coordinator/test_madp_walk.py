@@ -1,15 +1,15 @@
 """The whole reachable state graph of MADP in small worlds: every edge is taken.
 
-Alphabet: from the floor a claim (declared, to be worded, deferring), a pass, an uncalled claim, challenges; of a turn each
-outcome that it may have, and a reply that was the last attempt; the timer before it is due, when the next is due, and
-when all is; each answer to an item; another expert named by a human; a deliberation with an answer and one without; a
-cancel. There is no cycle, an open task always waits for a turn, a window or a session beneath it, `done` is the only
-sink, nobody leads who did not claim (but where the depth, a human, the time or nobody's claim made him), only the lead's
-turn moves the accepted folder, and every cell of the table leads to each of the phases that it names.
+Alphabet: from the floor a claim (declared, to be worded, deferring), a pass, an uncalled claim, challenges; of a turn
+each outcome that it may have, and a reply that was the last attempt; the timer before it is due and when the next is;
+each answer to an item; another expert named by a human; a deliberation with an answer and one without; a cancel. There
+is no cycle, an open task always waits for a turn, a window or a session beneath it, `done` is the only sink, nobody
+leads who did not claim (but where the depth, a human, the time or nobody's claim made him), only the lead's turn moves
+the accepted folder, and every cell of the table leads to each of the phases that it names.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,7 @@ import pytest
 from coordinator.machine import Cell, Illegal, Protocol, Session, begin, step, to
 from schemas import log
 from schemas.expert import queue_of
-from schemas.madp import Challenges, Claim, Pass
+from schemas.madp import Challenges, Pass
 from schemas.result import Result
 from schemas.session import Budget, SessionEnded
 from schemas.turn import Usage
@@ -61,7 +61,8 @@ def watched(seen: set[Triple]) -> Protocol:
         def handler(s: Any, e: Any, v: Any) -> Any:
             after, wishes = cell.handler(s, e, v)
             seen.add((phase, event, str(after.phase)))
-            assert after.folder == s.folder or event == "Answered" or not s.lead, "only the lead's turn moves the folder"
+            moves = phase == "working" and event == "Answered"
+            assert after.folder == s.folder or moves or not s.lead, "only the lead's turn moves the folder"
             return after, wishes
 
         return to(handler, *cell.targets)
@@ -114,7 +115,8 @@ REVIEWERS = (SRE, IMPL, AUDITOR, QA)
 WORLDS: dict[str, Small] = {
     "intake": Small(
         (matched({}), matched({}, general=""), matched({SRE: 0.95}, reviewers=()), matched(TWO, reviewers=()),
-         matched({SRE: 0.95}, security=True, reviewers=()), matched({SRE: 0.4}, security=True, reviewers=())),
+         matched({}, security=True, reviewers=()), matched({SRE: 0.95}, security=True, reviewers=()),
+         matched({SRE: 0.4}, security=True, reviewers=())),
     ),
     "intake, no general": Small((matched({}, general=""), matched(TWO, reviewers=())), experts=(SRE, IMPL)),
     "override": Small((matched({}), matched(TWO, reviewers=())), {"expert": QA}),
@@ -129,13 +131,18 @@ WORLDS: dict[str, Small] = {
                           floor=("claim", "pass", "reword")),
     "claims, late, security": Small((matched(TWO, reviewers=(), security=True),), {**WORDED, "coordination_s": 0.5}),
     "extended": Small(
-        (EXTENDED,), experts=(SRE, IMPL, ARCH, GENERAL), floor=("claim", "defer", "pass"),
+        (EXTENDED,), experts=(SRE, IMPL, ARCH, GENERAL), floor=("claim", "defer"), objections=("", "exclude")
+    ),
+    "resolutions": Small(
+        (matched({SRE: 0.6, IMPL: 0.6}, reviewers=(), overlap=True),), floor=("claim",),
         objections=("", "lead", "support", "collaborate", "exclude"),
     ),
     "challenges": Small((matched(TWO, reviewers=(), overlap=True),), floor=("claim",),
                         objections=("", "exclude", "reword"), named=True),
     "challenges, conflict": Small((matched({SRE: 0.6, IMPL: 0.6}, reviewers=(), overlap=True),), floor=("claim",),
-                                  objections=("", "exclude", "reword")),
+                                  objections=("exclude", "reword", "exclude, reword")),
+    "conflict, security": Small((matched({SRE: 0.6, IMPL: 0.6}, reviewers=(), overlap=True, security=True),),
+                                {"security_confidence": 0.9}, floor=("claim",), objections=("exclude",)),
     "challenges, late": Small((matched(TWO, reviewers=(), overlap=True, security=True),), {"coordination_s": 0.5},
                               floor=("claim", "reword"), objections=("", "reword")),
     "work": Small((WORKING,), experts=REVIEWERS, work=("done", "support", "handoff"), reviews=(APPROVED, REVISE)),
@@ -158,6 +165,10 @@ WORLDS: dict[str, Small] = {
     "seconds, deliberation": Small(
         (WORKING,), {"deliberation": "maci"}, experts=REVIEWERS, budget=Budget(seconds=5), work=("blocked",),
     ),
+    "1 turn, security": Small((matched(TWO, security=True),), {**WORDED, "security_confidence": 0.9},
+                              budget=Budget(tokens=240), spent=240, floor=("claim", "reword")),
+    "2 attempts": Small((WORKING,), {"attempts": 2}, experts=REVIEWERS, budget=Budget(tokens=240 * 3), spent=240,
+                        work=("done", "support")),
     **{
         f"{n} turns": Small(
             (EXTENDED, WORKING, matched(TWO, reviewers=())), {**WORDED, "deliberation": "maci"},
@@ -165,7 +176,7 @@ WORLDS: dict[str, Small] = {
             work=("done", "support", "handoff", "blocked"), reviews=(APPROVED, REVISE), budget=Budget(tokens=240 * n),
             spent=240,
         )
-        for n in range(1, 6)
+        for n in range(1, 4)
     },
 }  # fmt: skip
 
@@ -180,16 +191,15 @@ def claims(world: Small, session: Session) -> Iterator[log.Spoke]:
     experts = [c.expert for c in s.candidates if c.expert not in s.claims and c.expert not in s.passed]
     for expert in experts[:1] or ():
         first = next(c.expert for c in s.candidates if c.expert != expert) if len(s.candidates) > 1 else ""
-        bodies: dict[str, Callable[[], list[Claim]]] = {
-            "claim": lambda: [claim(expert, "high"), claim(expert, "medium")],
-            "defer": lambda: [claim(expert, "high", defers_to=(first,))],
-            "reword": lambda: [claim(expert, "high", reword=True)],
+        claimed = {
+            "claim": (claim(expert, "high"), claim(expert, "medium")),
+            "defer": (claim(expert, "high", defers_to=(first,)),) if first else (),
+            "reword": (claim(expert, "high", reword=True),),
         }
         for kind in world.floor:
             if kind == "pass":
                 yield says(expert, "pass", Pass(agent_id=expert))
-            elif kind in bodies:
-                yield from (says(expert, "claim", body) for body in bodies[kind]())
+            yield from (says(expert, "claim", body) for body in claimed.get(kind, ()))
     if "uncalled" in world.floor and QA not in s.claims:
         yield says(QA, "claim", claim(QA, "high", 0.9, spec=spec(QA)))
 
@@ -200,8 +210,9 @@ def objections(world: Small, session: Session) -> Iterator[log.Spoke]:
     for expert in [x for x in s.claims if x not in s.spoken][:1]:
         other = next(x for x in s.claims if x != expert)
         for proposed in world.objections:
-            some = () if proposed in ("", "reword") else (objection(expert, other, proposed),)  # type: ignore[arg-type]
-            body = Challenges(challenges=some, reword=proposed == "reword")
+            resolution, _, reword = proposed.partition(", ")
+            some = () if resolution in ("", "reword") else (objection(expert, other, resolution),)  # type: ignore[arg-type]
+            body = Challenges(challenges=some, reword="reword" in (resolution, reword))
             yield log.Spoke(
                 author=queue_of(expert), channel="public", window="challenges", kind="challenges", body=raw(body)
             )
@@ -268,7 +279,7 @@ def events(world: Small, session: Session) -> Iterator[tuple[log.Event, int]]:
     dues = [*(t.ask.deadline_ns for t in session.turns.values()), *session.windows.values()]
     if world.budget.seconds:
         dues.append(session.opened_ns + int(world.budget.seconds * 1e9))
-    for at_ns in {now, *([min(dues), max(dues)] if dues else [])}:
+    for at_ns in {now, *([min(dues)] if dues else [])}:
         yield log.TimerFired(), at_ns
     yield log.Cancelled(author="client"), now
 
@@ -295,10 +306,12 @@ def key(world: Small, session: Session) -> bytes:
     asks = [[t.ask.seat, t.ask.kind, t.ask.attempt, t.ask.deadline_ns - now] for t in session.turns.values()]
     windows = {name: end - now for name, end in session.windows.items()}
     items = [[i.kind, i.choices] for i in s.items]
+    agreed = s.phase == "working" or s.rounds  # then it no longer matters what was said to come there
+    said = None if agreed else [s.claims, s.passed, s.wording, s.spoken, s.challenges]
     past = [
-        s.phase, s.candidates, s.claims, s.passed, s.wording, s.spoken, s.challenges, s.lead, s.team, s.folder,
-        len(s.supported), s.helping, s.findings, s.work is None, s.revisions, s.failed, s.supports, s.handoffs, s.blocks,
-        s.overrides, s.child, s.security, s.general,
+        s.phase, s.candidates, s.lead, s.team, s.folder, said,
+        len(s.supported), s.helping, s.findings, s.work is None, s.revisions, s.failed, s.supports, s.handoffs,
+        s.blocks, s.overrides, s.child, s.security, s.general,
     ]  # fmt: skip
     spent = session.ledger if world.budget.tokens else None
     age = now - session.opened_ns if world.budget.seconds else None
@@ -382,13 +395,14 @@ def acyclic(arrows: dict[bytes, set[bytes]]) -> None:
 @pytest.mark.parametrize(
     ("name", "reasons", "least"),
     [
-        ("intake", {"unreviewed", "rejected", "nobody"}, 20),
+        ("intake", {"approved", "unreviewed", "rejected", "nobody"}, 200),
+        ("quick", {"unreviewed", "rejected"}, 500),
         ("extended", {"unreviewed", "rejected"}, 500),
-        ("work", {"approved", "unreviewed", "review_limit", "rejected"}, 200),
-        ("blocked", {"approved", "unreviewed", "review_limit", "rejected"}, 100),
-        ("two reviewers", {"approved", "unreviewed", "review_limit", "rejected"}, 100),
-        ("seconds", {"approved", "unreviewed", "budget"}, 50),
-        ("3 turns", {"budget", "approved", "nobody", "unreviewed", "rejected"}, 50),
+        ("work", {"approved", "unreviewed", "review_limit", "rejected", "nobody"}, 500),
+        ("blocked", {"approved", "unreviewed", "review_limit", "rejected", "nobody"}, 500),
+        ("two reviewers", {"approved", "unreviewed", "review_limit", "rejected", "nobody"}, 5_000),
+        ("seconds", {"approved", "unreviewed", "budget"}, 1_000),
+        ("2 turns", {"budget", "unreviewed", "rejected", "nobody"}, 1_000),
     ],
 )
 def test_every_edge_makes_progress_and_ends_with_a_stop(name: str, reasons: set[str], least: int) -> None:
@@ -396,6 +410,7 @@ def test_every_edge_makes_progress_and_ends_with_a_stop(name: str, reasons: set[
     assert set(ends) == reasons | {"cancelled"} and states >= least, (ends, states)
 
 
+@pytest.mark.slow
 def test_every_cell_leads_to_every_phase_that_it_names() -> None:
     named = {
         (str(phase), event.__name__, str(target))
