@@ -112,8 +112,21 @@ def stack_of(settings: Settings) -> Stack:
         humans = sitting.people(section.humans, panel.roles(settings, rows))
     return Stack(
         agents=rows, humans=humans, moderators=section.moderators, ack_wait_s=section.ack_wait_s,
-        log_max_age_s=settings.retention.log_days * 86_400,
+        log_max_age_s=settings.retention.log_days * 86_400, env=_tools(settings),
     )  # fmt: skip
+
+
+def _tools(settings: Settings) -> dict[str, str]:
+    """The allow list of tools that the settings name, as the services read it. Raises BadInput where it is none."""
+    if settings.tools is None:
+        return {}
+    from agents.tools import allow
+
+    try:
+        allow.load(settings.tools)
+    except allow.ToolsError as error:
+        raise BadInput("tools", str(error)) from error
+    return {allow.VARIABLE: str(settings.tools.absolute())}
 
 
 @asynccontextmanager

@@ -36,7 +36,7 @@ def use(tool: str, **arguments: Any) -> dict[str, Any]:
 
 def fixtures() -> list[dict[str, Any]]:
     """It reads, tries to read what it may not, edits, and is done; the later steps stand first."""
-    rest = {"calls": [], "support": None, "handoff": None, "blocked": ""}
+    rest: dict[str, Any] = {"calls": [], "support": None, "handoff": None, "blocked": ""}
     done = {"outcome": "done", "summary": "It greets with hello.", "output": "greet() says hello.", **rest}
     verdict = {"verdict": "approved", "findings": []}
     return [
