@@ -25,6 +25,7 @@ from agents.tools import launch
 from agents.tools.allow import AllowList, Server, Tool, filled
 from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
+from observability import tracing
 from schemas.madp_work import ToolCall
 
 if TYPE_CHECKING:
@@ -263,7 +264,9 @@ class Toolbox:
         try:
             async with asyncio.timeout(timeout_s):
                 client = await self._start(call.server)
-                result = await client.call_tool(call.tool, arguments)
+                named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.tool}
+                with tracing.span(f"execute_tool {call.tool}", named if tracing.enabled() else None):
+                    result = await client.call_tool(call.tool, arguments)
         except TimeoutError:
             await self._end(call.server)
             return False, f"no result within {timeout_s:.3g} s; the server was ended"
