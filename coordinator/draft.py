@@ -86,6 +86,9 @@ class Draft:
         self.child: StartChild | None = None
         self.commands: list[log.Command] = []
         self.asks: list[AskSeat] = []
+        self.withdrawn: list[tuple[str, list[str]]] = []
+        """(seat, its turns): told at the end of the step, so that a handler knows the numbers of the posts it wishes
+        for."""
 
     # -- looking
     def view(self) -> View:
@@ -251,7 +254,7 @@ class Draft:
                 self.lose(turn)
                 gone.append(turn.id)
         if gone:
-            self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
+            self.withdrawn.append((seat, gone))
         self.asks = [a for a in self.asks if a.seat != seat]
 
     def invite(self, w: Invite) -> None:
@@ -380,6 +383,8 @@ class Draft:
         self.commands.append(a)
 
     def done(self) -> Taken:
+        for seat, gone in self.withdrawn if not self.closed else ():
+            self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
         for a in self.asks:
             self.ask(
                 log.Ask(

@@ -138,7 +138,7 @@ class Presence:
             living = _by_queue(self._experts.items())
             self._specs = {queue: here for queue, here in self._specs.items() if queue in living}
             self._known = tuple(
-                Known(expert_of(q), self._specs[q].pin, *_facts(a)) for q, a in living.items()
+                Known(expert_of(q), self._specs[q].pin, *_facts(a), self._specs[q].general) for q, a in living.items()
             )  # fmt: skip
         return self._known
 

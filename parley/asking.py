@@ -112,7 +112,7 @@ def stack_of(settings: Settings) -> Stack:
         humans = sitting.people(section.humans, panel.roles(settings, rows))
     return Stack(
         agents=rows, humans=humans, moderators=section.moderators, ack_wait_s=section.ack_wait_s,
-        log_max_age_s=settings.retention.log_days * 86_400, env=_tools(settings),
+        log_max_age_s=settings.retention.log_days * 86_400, notify_url=settings.notify.webhook, env=_tools(settings),
     )  # fmt: skip
 
 

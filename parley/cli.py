@@ -248,6 +248,9 @@ def moderator(
     nats: Nats = None,
     creds: Creds = None,
     log_max_age: LogMaxAge = None,
+    notify_url: Annotated[
+        str | None, typer.Option(help="Webhook for calls to people.", envvar="PARLEY_NOTIFY_URL")
+    ] = None,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     log_level: Level = "INFO",
@@ -260,7 +263,9 @@ def moderator(
       parley moderator --nats nats://bus:4222 --creds moderator-1.json --token-key token.key --metrics-port 9100
     """
     with options.errors():
-        settings = options.settings(config, nats__url=nats, nats__creds=creds, retention__log_days=log_max_age)
+        settings = options.settings(
+            config, nats__url=nats, nats__creds=creds, retention__log_days=log_max_age, notify__webhook=notify_url
+        )
         from parley import commands
 
         code = commands.moderator(

@@ -299,8 +299,10 @@ def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_
         key = accounts.load_token_key(token_key)
     except BadKeyFile as error:
         raise BadInput("token-key", str(error)) from error
-    log_max_age_s = settings.retention.log_days * 86_400
-    make = services.moderator(token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=log_max_age_s)
+    make = services.moderator(
+        token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=settings.retention.log_days * 86_400,
+        notify_url=settings.notify.webhook,
+    )  # fmt: skip
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
 

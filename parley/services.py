@@ -89,6 +89,7 @@ def moderator(
     ack_wait_s: float = 8.0,
     turns_per_message: int = 1,
     log_max_age_s: float = LOG_MAX_AGE_S,
+    notify_url: str = "",
     checkpoint: Checkpoint | None = None,
 ) -> Make:
     """A moderator for all registered protocols."""
@@ -97,7 +98,7 @@ def moderator(
         return Moderator(
             connection, token_key=token_key, metrics=metrics, protocols=PROTOCOLS, in_ack_wait_s=ack_wait_s,
             work_ack_wait_s=ack_wait_s, turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
-            checkpoint=checkpoint,
+            notify_url=notify_url, checkpoint=checkpoint,
         )  # fmt: skip
 
     return make

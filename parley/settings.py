@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
@@ -87,6 +88,13 @@ class RetentionSection(Section):
     """Days after which the entries of a session's log are removed; 0: never."""
 
 
+class NotifySection(Section):
+    """How people are called."""
+
+    webhook: str = ""
+    """http or https address that moderators POST notifications to; empty: none."""
+
+
 class Settings(BaseSettings):
     """Everything that a file, the environment or the command line may set."""
 
@@ -103,6 +111,7 @@ class Settings(BaseSettings):
     retention: RetentionSection = RetentionSection()
     tools: Path | None = None
     """Which tools experts' models may use (agents.tools.allow); nothing: what PARLEY_TOOLS names."""
+    notify: NotifySection = NotifySection()
     panel_file: Path | None = None
     """Who sits where with which model (parley.panel), in the embedded stack."""
     consensus: dict[str, Any] = {}
@@ -159,6 +168,9 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
         raise BadInput(where, f"{first['msg']} (got {first['input']!r})") from error
     if found.nats.creds is not None and found.nats.url is None:
         raise BadInput("nats.creds", f"{found.nats.creds} is for a bus that runs elsewhere; name it with --nats URL")
+    webhook = urlsplit(found.notify.webhook)
+    if found.notify.webhook and (webhook.scheme not in ("http", "https") or not webhook.hostname):
+        raise BadInput("notify.webhook", "it is no http or https address")  # which it is may be a secret
     if {"min_rounds", "max_rounds"} <= found.critic.keys():
         from coordinator.protocols.critic_seats import contradiction
 

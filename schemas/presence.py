@@ -58,11 +58,12 @@ class ExpertHere(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     version: str
     pin: str
+    general: bool = False
 
     @classmethod
     def of(cls, spec: ExpertSpec, pin: str) -> "ExpertHere":
         """Of a specification and its pin."""
-        return cls(id=spec.id, name=spec.name, version=spec.version, pin=pin)
+        return cls(id=spec.id, name=spec.name, version=spec.version, pin=pin, general=spec.general)
 
 
 class AskWorkers(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ data: a sentence that gives instructions to a machine is left out of the evidenc
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agents.context import Shown
 from agents.encoders import EncoderMisconfigured
@@ -32,6 +32,9 @@ from schemas.madp import Challenges, Claim, Matched
 from schemas.madp_work import Review, Support, Work
 from schemas.turn import Usage
 
+if TYPE_CHECKING:
+    from agents.matching.turn import Matching
+
 LARGE = 200_000
 """Characters of documents from which reading leaves the event loop, so that heartbeats go on."""
 
@@ -54,6 +57,7 @@ class Extractive:
     def __init__(self, comparer: Comparer | None = None) -> None:
         self._corpus = Corpus()
         self._comparer = comparer or Comparer()
+        self._matching: Matching | None = None
         encoder = self._comparer.encoder
         self.metered = encoder is not None and encoder.metered
         self.usd_per_million_input = 0.0 if encoder is None else encoder.usd_per_million or 0.0
@@ -100,11 +104,13 @@ class Extractive:
             case "maci", "measure":
                 return await extractive_maci_helper.measure(shown, self._comparer)
             case "madp", "match":
-                from agents.matching.turn import matched  # the matcher: for the helper alone
-
                 if shown.experts is None:
                     raise ModelRefused("this worker hears no experts, and so cannot match a task")
-                return await matched(shown, shown.experts, self._comparer)
+                if self._matching is None:
+                    from agents.matching.turn import Matching  # the matcher: for the helper alone
+
+                    self._matching = Matching()
+                return await self._matching.matched(shown, shown.experts)
         return None
 
     def _as_expert(self, shown: Shown) -> tuple[Any, bool]:

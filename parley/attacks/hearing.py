@@ -89,6 +89,9 @@ def _of_core(actor: Actor) -> Iterator[Attack]:
         "hears announcements": (subjects.HERE_ALL, subjects.here("nobody", "nobody")),
         "serves history in a moderator's place": (subjects.READ_ALL, subjects.read("public", sid)),
         "serves documents in a moderator's place": (subjects.DOC_ALL, subjects.doc("public", sid)),
+        "hears artifacts that are stored": (subjects.ARTIFACT_ALL, subjects.artifact(sid, "0" * 64)),
+        "hears artifacts on their way": (subjects.PUT_ALL, subjects.put("public", "somebody", sid)),
+        "serves artifacts in a moderator's place": (subjects.GET_ALL, subjects.get("public", sid)),
         "hears questions of clients": (subjects.FATE_ALL, subjects.fate("client", "somebody", sid)),
         "hears questions of owners": (subjects.OWN_ALL, subjects.own("nothing", "somebody", sid)),
     }

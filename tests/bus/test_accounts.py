@@ -190,6 +190,8 @@ async def test_answer_wanted_at_a_colleagues_pull_draws_no_turn(dial: Dial) -> N
     turn = await pull(victim, "panel_2", now)
     assert turn.data == b"turn"
     await victim.request(turn.reply, b"+ACK", 5.0)
+    # The attacker's own turn went nowhere and would come again, into another test.
+    await moderator.api("STREAM.PURGE.WORK", {"filter": subjects.work("panel_1", "draw", "1")})
 
 
 @pytest.mark.parametrize("attacker", ["panel_1", "client"])
