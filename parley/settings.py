@@ -298,3 +298,16 @@ def protocol_settings(protocol: str) -> list[str] | None:
 
     found = PROTOCOLS.get(protocol)
     return [f.encode_name for f in msgspec.structs.fields(found.settings)] if found else None
+
+
+def tools_of(settings: Settings) -> dict[str, str]:
+    """The allow list of tools that the settings name, as the services read it. Raises BadInput where it is none."""
+    if settings.tools is None:
+        return {}
+    from agents.tools import allow
+
+    try:
+        allow.load(settings.tools)
+    except allow.ToolsError as error:
+        raise BadInput("tools", str(error)) from error
+    return {allow.VARIABLE: str(settings.tools.absolute())}
