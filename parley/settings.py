@@ -122,6 +122,8 @@ class Settings(BaseSettings):
     """Settings of the MACI protocol."""
     competition: dict[str, Any] = {}
     """Settings of the competition; `format` is a name or a file, `personalities` a file (parley.formats)."""
+    madp: dict[str, Any] = {}
+    """Settings of a task."""
 
     @classmethod
     def settings_customise_sources(
