@@ -7,6 +7,7 @@ it was still doing must not reach the folder later.
 
 import asyncio
 import contextlib
+import importlib
 import json
 import logging
 import os
@@ -92,7 +93,7 @@ class _Running:
         await asyncio.wait({self._task}, timeout=_CLOSE_S)
 
     async def _own(self) -> None:
-        from mcp import Client, StdioServerParameters  # 1.5 s: for workers whose operator allows tools
+        from mcp import Client, StdioServerParameters  # for workers whose operator allows tools
         from mcp.client.stdio import stdio_client
 
         logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it would log what servers say
@@ -153,6 +154,7 @@ class Toolbox:
         self.offered: tuple[Offered, ...] = ()
 
     async def __aenter__(self) -> "Toolbox":
+        await asyncio.to_thread(importlib.import_module, "mcp")  # over a second, and heartbeats go on
         try:
             await asyncio.gather(*(self._start(name) for name in self._allowed.servers))
             self.offered = await self._list()
