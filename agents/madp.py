@@ -7,7 +7,7 @@ was accepted last, and hands in what it is afterwards, so that there is one resu
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,13 +16,25 @@ from agents.context import Other, Shown
 from agents.llm.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
 from agents.roles.madp import ASKED, ChallengesReply, ClaimReply
 from agents.tools.allow import AllowList
-from agents.tools.folder import FolderError, TaskFolder
+from agents.tools.folder import CUT, FolderError, TaskFolder
 from schemas.expert import ExpertSpec
 from schemas.madp import ChallengeBrief, ClaimBrief
-from schemas.madp_work import ReviewBrief, SupportBrief, Supported, Task, WorkBrief
-from schemas.wire import InvalidValue
+from schemas.madp_work import (
+    ReviewBrief,
+    Support,
+    SupportBrief,
+    Supported,
+    Task,
+    Work,
+    WorkBrief,
+)
+from schemas.turn import MAX_BODY
+from schemas.wire import InvalidValue, encode
 
 PROTOCOL = "madp"
+MOST_BODY = MAX_BODY - 6_000
+"""Bytes of a reply's body that are aimed at."""
+Done = TypeVar("Done", Work, Support)
 _NO_ARTIFACTS = NoArtifacts()
 
 
@@ -119,8 +131,8 @@ class Expert:
             raise _ours(error, ended.usage) from None
         work = ended.reply.work() if shown.kind == "work" else ended.reply.support()
         return Completion(
-            body=msgspec.structs.replace(work, calls=ended.calls, **made), usage=ended.usage, flags=ended.flags,
-            first_token_s=ended.first_token_s,
+            body=fitting(msgspec.structs.replace(work, calls=ended.calls, **made)), usage=ended.usage,
+            flags=ended.flags, first_token_s=ended.first_token_s,
         )  # fmt: skip
 
     async def aclose(self) -> None:
@@ -128,6 +140,22 @@ class Expert:
         close = getattr(self._model, "aclose", None)
         if close is not None:
             await close()
+
+
+def fitting(work: Done) -> Done:
+    """The reply with its calls, and then its diff, cut shorter until it fits into one message."""
+    for most in (800, 200, 40):
+        if len(encode(work)) <= MOST_BODY:
+            return work
+        calls = tuple(
+            msgspec.structs.replace(c, arguments=c.arguments[:most], result=c.result[:most]) for c in work.calls
+        )
+        work = msgspec.structs.replace(work, calls=calls)
+    while len(encode(work)) > MOST_BODY and work.diff:
+        short = work.diff[: len(work.diff) // 2]
+        cut = short[: short.rfind("\n") + 1] + CUT if len(short) > 1_000 else ""
+        work = msgspec.structs.replace(work, diff=cut)
+    return work
 
 
 async def _handed_in(folder: TaskFolder, artifacts: Artifacts) -> dict[str, Any]:

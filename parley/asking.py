@@ -23,7 +23,7 @@ from parley.interrupts import Interrupts
 from parley.ordering import in_order
 from parley.process import INTERRUPTED
 from parley.rows import CROWDS
-from parley.settings import Settings
+from parley.settings import Settings, tools_of
 from parley.stack import OWNER, Lease, Stack, default_state, read_running
 from parley.turns import Turns
 from parley.view import View, choose
@@ -112,7 +112,7 @@ def stack_of(settings: Settings) -> Stack:
         humans = sitting.people(section.humans, panel.roles(settings, rows))
     return Stack(
         agents=rows, humans=humans, moderators=section.moderators, ack_wait_s=section.ack_wait_s,
-        log_max_age_s=settings.retention.log_days * 86_400, notify_url=settings.notify.webhook,
+        log_max_age_s=settings.retention.log_days * 86_400, notify_url=settings.notify.webhook, env=tools_of(settings),
     )  # fmt: skip
 
 

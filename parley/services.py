@@ -118,12 +118,12 @@ def agent(
     An expert's decides itself about the tasks that it hears of (agents.hearing).
     """
     model = model_of(spec)
-    hear, allowed = None, None
+    allowed = find(environment(), tools) if spec.expert is not None else None
+    hear = None
     if spec.expert is not None:
         from agents.hearing import make_hear  # the matcher: for experts alone
 
         hear = make_hear(spec.expert, metered=model.metered)
-        allowed = find(environment(), tools)
 
     def make(connection: Connection, metrics: Metrics) -> Worker:
         return Worker(

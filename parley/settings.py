@@ -122,6 +122,8 @@ class Settings(BaseSettings):
     """Settings of the MACI protocol."""
     competition: dict[str, Any] = {}
     """Settings of the competition; `format` is a name or a file, `personalities` a file (parley.formats)."""
+    madp: dict[str, Any] = {}
+    """Settings of a task."""
 
     @classmethod
     def settings_customise_sources(
@@ -298,3 +300,16 @@ def protocol_settings(protocol: str) -> list[str] | None:
 
     found = PROTOCOLS.get(protocol)
     return [f.encode_name for f in msgspec.structs.fields(found.settings)] if found else None
+
+
+def tools_of(settings: Settings) -> dict[str, str]:
+    """The allow list of tools that the settings name, as the services read it. Raises BadInput where it is none."""
+    if settings.tools is None:
+        return {}
+    from agents.tools import allow
+
+    try:
+        allow.load(settings.tools)
+    except allow.ToolsError as error:
+        raise BadInput("tools", str(error)) from error
+    return {allow.VARIABLE: str(settings.tools.absolute())}

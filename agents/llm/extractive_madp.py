@@ -12,7 +12,7 @@ from agents.llm.injection import is_instruction, suspicious
 from agents.retrieval.bm25 import relevance
 from agents.retrieval.corpus import Corpus, Sentence, stems
 from schemas.expert import ExpertSpec
-from schemas.madp import ChallengeBrief, Challenges, ClaimBrief
+from schemas.madp import ChallengeBrief, Challenges, ClaimBrief, ClaimsPosted
 from schemas.madp_work import Finding, Review, ReviewBrief, Support, SupportBrief, Task, Work, WorkBrief
 
 HERE = "no language model is here"
@@ -32,7 +32,7 @@ def answer(shown: Shown, corpus: Corpus) -> tuple[Any, bool]:
         case ClaimBrief():
             return brief.declared, suspicious(_texts(brief.task))
         case ChallengeBrief():
-            return Challenges(), suspicious((*_texts(brief.task), *(c.claim for c in brief.claims)))
+            return _challenges(shown, brief), suspicious((*_texts(brief.task), *(c.claim for c in brief.claims)))
         case WorkBrief():
             return _work(shown, brief, corpus)
         case SupportBrief():
@@ -40,6 +40,16 @@ def answer(shown: Shown, corpus: Corpus) -> tuple[Any, bool]:
         case ReviewBrief():
             return _review(brief), suspicious((*_texts(brief.task), brief.summary, brief.output, brief.diff))
     raise KeyError(shown.kind)
+
+
+def _challenges(shown: Shown, brief: ChallengeBrief) -> Challenges:
+    """Those that the specification declares."""
+    from agents import hearing  # the matcher: for experts alone
+
+    if shown.expert is None:
+        return Challenges()
+    posted = ClaimsPosted(claims=brief.claims)
+    return Challenges(challenges=hearing.challenges(shown.expert, brief.task, posted) or ())
 
 
 def _work(shown: Shown, brief: WorkBrief, corpus: Corpus) -> tuple[Work, bool]:

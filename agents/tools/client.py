@@ -7,6 +7,7 @@ it was still doing must not reach the folder later.
 
 import asyncio
 import contextlib
+import importlib
 import json
 import logging
 import os
@@ -25,6 +26,7 @@ from agents.tools import launch
 from agents.tools.allow import AllowList, Server, Tool, filled
 from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
+from observability import tracing
 from schemas.madp_work import ToolCall
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ class _Running:
         await asyncio.wait({self._task}, timeout=_CLOSE_S)
 
     async def _own(self) -> None:
-        from mcp import Client, StdioServerParameters  # 1.5 s: for workers whose operator allows tools
+        from mcp import Client, StdioServerParameters  # for workers whose operator allows tools
         from mcp.client.stdio import stdio_client
 
         logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it would log what servers say
@@ -152,6 +154,7 @@ class Toolbox:
         self.offered: tuple[Offered, ...] = ()
 
     async def __aenter__(self) -> "Toolbox":
+        await asyncio.to_thread(importlib.import_module, "mcp")  # over a second, and heartbeats go on
         try:
             await asyncio.gather(*(self._start(name) for name in self._allowed.servers))
             self.offered = await self._list()
@@ -263,7 +266,9 @@ class Toolbox:
         try:
             async with asyncio.timeout(timeout_s):
                 client = await self._start(call.server)
-                result = await client.call_tool(call.tool, arguments)
+                named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.tool}
+                with tracing.span(f"execute_tool {call.tool}", named if tracing.enabled() else None):
+                    result = await client.call_tool(call.tool, arguments)
         except TimeoutError:
             await self._end(call.server)
             return False, f"no result within {timeout_s:.3g} s; the server was ended"

@@ -30,7 +30,7 @@ _DIFFED = 400_000
 """Bytes of a file beyond which only the fact of its change is told."""
 _PREFIX = "parley-task-"
 _STALE_S = 60.0
-_CUT = "[cut here: the diff goes on]\n"
+CUT = "[cut here: the diff goes on]\n"
 
 
 class FolderError(ValueError):
@@ -300,8 +300,8 @@ def diff(before: dict[str, tuple[bytes, bool]], after: dict[str, tuple[bytes, bo
     for path in sorted(before.keys() | after.keys()):
         for line in _one(path, before.get(path), after.get(path)):
             size += len(line)
-            if size > most - len(_CUT):
-                return "".join([*out, _CUT])
+            if size > most - len(CUT):
+                return "".join([*out, CUT])
             out.append(line)
     return "".join(out)
 

@@ -69,6 +69,9 @@ def test_claims_and_challenges_are_those_declared() -> None:
     brief = ClaimBrief(task=SLOW, expert="sre", declared=declared, candidates=("sre",))
     assert said(asked("claim", brief)).body == declared
     assert said(asked("challenge", ChallengeBrief(task=SLOW, expert="sre", claims=(declared,)))).body == Challenges()
+    other = Claim(agent_id="qa", claim="The tests of login are mine.", relevance="high", confidence=0.8)
+    found = said(asked("challenge", ChallengeBrief(task=SLOW, expert="sre", claims=(declared, other)))).body
+    assert [(c.challenged_id, c.proposed_resolution) for c in found.challenges] == [("qa", "collaborate")]
 
 
 def review(**more: Any) -> Any:

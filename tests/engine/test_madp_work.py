@@ -1,5 +1,5 @@
-"""On the real bus: an expert's model edits the task's folder through the tool server that ships, and what comes of it is
-an artifact of the session. A worker that is killed in the middle leaves one result."""
+"""On the real bus: an expert's model edits the task's folder through the tool server that ships, and what comes of it
+is an artifact of the session. A worker that goes in the middle leaves one result."""
 
 import asyncio
 from collections.abc import AsyncIterator

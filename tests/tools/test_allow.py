@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 
 from agents.tools.allow import CODE, ToolsError, filled, find, load, parse
+from parley import settings
+from parley.asking import stack_of
+from parley.errors import BadInput
+from tests.parley.support import Front
 from tests.tools.support import EXAMPLE
 
 GOOD: dict[str, Any] = {"command": ["{python}"], "tools": {"t": {}}}
@@ -70,3 +74,18 @@ def test_the_operator_names_it_and_nobody_else(tmp_path: Path) -> None:
 
 def test_slots_are_filled_once() -> None:
     assert filled("{python}:{code}:{folder}", Path("/a{code}b")) == f"{sys.executable}:{CODE}:/a{{code}}b"
+
+
+def test_settings_name_it_for_the_services_of_a_stack(tmp_path: Path) -> None:
+    named = settings.load(given={"tools": str(EXAMPLE)})
+    assert stack_of(named).env == {"PARLEY_TOOLS": str(EXAMPLE)} and stack_of(settings.load()).env == {}
+    bad = settings.load(given={"tools": str(tmp_path / "none.yaml")})
+    with pytest.raises(BadInput, match=r"none.yaml: it cannot be read"):
+        stack_of(bad)
+
+
+def test_an_expert_is_not_started_with_a_list_that_cannot_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "tools.yaml"
+    path.write_text("servers: {s: {command: [no-such-program-here], tools: {t: {}}}}")
+    code, out, err = Front(tmp_path).run("agent", "expert_sre", "--tools", str(path))
+    assert (code, out) == (2, "") and "no program 'no-such-program-here' is found" in err and "tools.yaml" in err

@@ -17,13 +17,14 @@ from agents.artifacts import FolderArtifacts
 from agents.context import Shown
 from agents.llm.base import ModelError, ModelRefused, ModelUnavailable
 from agents.llm.prompting import build
-from agents.madp import Expert
+from agents.madp import Expert, fitting
 from agents.roles.madp import SupportStep, WorkReply, WorkStep
 from agents.tools.allow import load
 from agents.tools.folder import unpacked
 from schemas.madp import ChallengeBrief, Claim, ClaimBrief
-from schemas.madp_work import Finding, Message, ReviewBrief, Supported, Task
-from schemas.wire import InvalidValue
+from schemas.madp_work import Finding, Message, ReviewBrief, Supported, Task, ToolCall, Work
+from schemas.turn import MAX_BODY, Reply
+from schemas.wire import InvalidValue, encode, raw
 from tests.llm.support import silent
 from tests.support.engine import until
 from tests.tools.support import DONE, ROOT, SPEC, Scripted, asked, files_list, hostile_list, packed, support, use, work
@@ -222,7 +223,7 @@ _WORKER = """
 import asyncio, json, sys
 from pathlib import Path
 from agents.artifacts import FolderArtifacts
-from agents.madp import Expert
+from agents.madp import Expert, fitting
 from tests.llm.support import silent
 from tests.support.engine import until
 from tests.tools.support import DONE, SPEC, Scripted, asked, hostile_list, use, work
@@ -281,3 +282,15 @@ def test_a_worker_without_a_specification_passes_other_protocols_on() -> None:
     asyncio.run(Expert(model).reply(shown, silent))
     assert model.shown == [shown]
     assert issubclass(ModelRefused, ModelError)
+
+
+def test_a_reply_with_many_calls_fits_into_one_message() -> None:
+    call = ToolCall(server="s", tool="t", arguments="ü" * 2_000, ok=True, result="\n" * 2_000)
+    small = Work(outcome="done", summary="s", output="o", calls=(call,), diff="+x\n")
+    assert fitting(small) == small
+    large = Work(outcome="done", summary="s", output="ü" * 60_000, calls=(call,) * 300, diff="+ä\n" * 15_000)
+    found = fitting(large)
+    assert len(encode(found)) < MAX_BODY < len(encode(large))
+    assert len(found.calls) == 300 and found.output == large.output, "no call is left out, and the result is whole"
+    assert found.diff.endswith("[cut here: the diff goes on]\n")
+    Reply(turn="1-1", token="t", body=raw(found))
