@@ -14,20 +14,23 @@ from bus.connection import Connection
 from bus.errors import ArtifactRefused, BusError, Conflict, Denied, StoreError
 from coordinator.commands import Invite
 from schemas.artifact import MAX_ARTIFACT, MAX_ARTIFACTS, PutArtifact
+from schemas.expert import pin, queue_of
 from schemas.post import EraseSession
 from schemas.turn import Answer, Work
 from schemas.wire import InvalidValue, decode, encode
 from tests.coordinator.floor_play import ANSWERS, asks, ends
 from tests.engine.floor import opened, protocols, say
+from tests.support import experts
 from tests.support.engine import QUEUES, Engine, engine, until
 
 TWO = {**QUEUES, "expert_sre": "expert", "expert_api": "expert"}
+PINS = {queue_of(name): pin(experts.expert(name)) for name in ("sre", "api")}
 
 
 @pytest.fixture
 async def bus(tmp_path: Path) -> AsyncIterator[Engine]:
     """A server that knows two experts."""
-    async with engine(tmp_path, queues=TWO) as started:
+    async with engine(tmp_path, queues=TWO, pins=PINS) as started:
         yield started
 
 

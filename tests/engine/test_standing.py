@@ -127,21 +127,27 @@ def announced(id: str, **more: Any) -> Announcement:
 
 def test_experts_are_known_and_not_seated() -> None:
     presence = Presence()
+
+    def hear(id: str, **more: Any) -> None:
+        told = announced(id, **more)
+        assert told.expert is not None
+        presence.hear(told, pin(told.expert))
+
     presence.hear(Announcement(instance="i", queue="helper", roles=("helper",), model="m", family="f"))
     for id in ("sre", "api"):
-        presence.hear(announced(id))
+        hear(id)
     known = presence.known()
     assert [k.id for k in known] == ["api", "sre"]
     assert known[1].pin == pin(spec("sre"))
     assert [a.queue for a in presence.alive()] == ["helper"]
     assert [a.queue for a in presence.everybody()] == ["expert_api", "expert_sre", "helper"]
-    presence.hear(announced("api", room=7, busy=3))
+    hear("api", room=7, busy=3)
     assert presence.known() is known, "load is nothing new"
-    presence.hear(announced("api", instance="i2", metered=True, usd_per_million_input=3.0))
+    hear("api", instance="i2", metered=True, usd_per_million_input=3.0)
     assert (presence.known()[0].metered, presence.known()[0].usd_per_million_input) == (True, 3.0)
-    presence.hear(announced("sre", draining=True))
+    hear("sre", draining=True)
     assert [k.id for k in presence.known()] == ["api"]
-    presence.hear(announced("api", expert=spec("api", version="2.0.0")))
+    hear("api", expert=spec("api", version="2.0.0"))
     assert presence.known()[0].pin == pin(spec("api", version="2.0.0")), "who was heard last has the last word"
 
 
