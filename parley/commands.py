@@ -423,7 +423,7 @@ def explained(settings: Settings, name: str, plot: Path | None) -> Record:
 
 def export(found: Record | Seen, form: str) -> Iterator[str]:
     """A session as lines, as far as it may be seen: `jsonl` (entries verbatim where all of it may be, else posts),
-    `json`, `markdown` or `html`."""
+    `json`, `markdown` or `html`; of a task its coordination `trace` as JSON, where all of it may be seen."""
     if form == "jsonl":
         return records.lines(found)
     if form == "json":
@@ -434,7 +434,12 @@ def export(found: Record | Seen, form: str) -> Iterator[str]:
         from parley import page
 
         return page.html(found)
-    raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown, html")
+    if form == "trace":
+        whole = found if isinstance(found, Record) else found.record
+        if whole is None:
+            raise BadInput("trace", "a coordination trace is made from the log, which an owner's credentials read")
+        return iter([msgspec.json.format(msgspec.json.encode(records.trace(whole)), indent=2).decode()])
+    raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown, html, trace")
 
 
 def write_lines(lines: Iterator[str], output: Path | None) -> None:
