@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
 from schemas import log
 from schemas.madp import Challenge, Challenges, ClaimsPosted, Consensus, TaskPosted
 from schemas.trace import CoordinationTrace, Intake, Phases, PhaseUsage, Step, TokenUsage
@@ -99,9 +97,13 @@ class _Fold:
         elif ask.kind in (*EXECUTION, *REVIEW):
             self._steps.append(
                 Step(
-                    round=ask.round, seat=ask.seat, kind=ask.kind, outcome=_outcome(event), tokens=tokens,
+                    round=ask.round,
+                    seat=ask.seat,
+                    kind=ask.kind,
+                    outcome=_outcome(event),
+                    tokens=tokens,
                     duration_ms=_ms(asked_ns, entry.at_ns),
-                )  # fmt: skip
+                )
             )
 
     def _said(self, entry: log.Entry, say: log.Say) -> None:

@@ -122,7 +122,8 @@ def sessions_cancel(
 def sessions_export(
     session: Subject,
     form: Annotated[
-        str | None, typer.Option("--format", help="jsonl (log entries verbatim, the default), json, markdown, html or trace.")
+        str | None,
+        typer.Option("--format", help="jsonl (log entries verbatim, the default), json, markdown, html or trace."),
     ] = None,
     html: Annotated[bool, typer.Option("--html", help="One page for a browser; the same as --format html.")] = False,
     trace: Annotated[

@@ -11,8 +11,8 @@ from parley import (
     madp_story,
     transcript_competition,
     transcript_critic,
-    transcript_madp,
     transcript_maci,
+    transcript_madp,
 )  # fmt: skip
 from parley.competition_story import Story
 from parley.text import clean, line

@@ -150,7 +150,9 @@ def who_words(found: Consensus, story: Story) -> str:
     if lead is None:
         return f"nobody takes it: {line(found.rationale, _WIDE)}"
     relevance, confidence = story.sure(lead.agent_id)
-    figures = " ".join([*([relevance] if relevance else []), *([f"{confidence:.2f}"] if confidence is not None else [])])
+    figures = " ".join(
+        [*([relevance] if relevance else []), *([f"{confidence:.2f}"] if confidence is not None else [])]
+    )
     why = HOW.get(found.how) or line(story.words(lead.agent_id) or lead.responsibility or found.rationale, _CLAIM)
     told = "; ".join(part for part in (figures, why.rstrip(".")) if part)
     names = [line(a.agent_id) for a in found.outcome.support]

@@ -1,5 +1,5 @@
-"""What a person sees of a task: who took it and why in a line, the work, the reviews, the result; the coordination where
-it is asked for."""
+"""What a person sees of a task: who took it and why in a line, the work, the reviews, the result; the rest where it is
+asked for."""
 
 import json
 
@@ -192,6 +192,18 @@ def test_who_is_asked_has_a_worker_also_where_it_was_invited_later() -> None:
     assert scene.shown(SRE) == "queued"
     scene.workers(frozenset({"helper"}))
     assert scene.shown(SRE) == "no worker"
+
+
+def test_the_page_has_the_coordination_the_reviews_and_the_diff(session: Play) -> None:
+    found = Reader("\n".join(page.html(of(session))))
+    for wanted in (
+        f"{SRE} leads (high 0.82;", "Depth extended: 4 candidates", f"{SRE} 0.70 0.70", f"{SEC} passes: No secrets.",
+        f"{IMPL} challenges {ARCH} (exclude): It is no redesign.", f"{AUDITOR}, iteration 1: revision needed",
+        "files.edit_file", "-slow() +fast()", "In full: The leak is closed.",
+    ):  # fmt: skip
+        assert wanted in found.words, wanted
+    assert found.tags.count("table") == found.tags.count("caption")
+    assert "converged confidence" not in found.words
 
 
 # ---------------------------------------------------------------- trace
