@@ -67,6 +67,7 @@ class Parley:
         turn_timeout_s: float = 120.0,
         seats: Sequence[Seat] = (),
         continues: str = "",
+        folder: Path | str | None = None,
     ) -> Session:
         """Open a session. Returns once a moderator has taken it.
 
@@ -89,6 +90,8 @@ class Parley:
             Who sits where; none: the queues that are alive.
         continues
             A finished session whose result is among the documents (owners only).
+        folder
+            madp: the folder that is worked on, a copy of it (parley.task_folder writes the result back).
 
         Raises
         ------
@@ -100,11 +103,24 @@ class Parley:
             No moderator answered.
         """
         previous = await self.previous(continues) if continues else None
+        sent = None
+        if folder is not None:
+            from parley.task_folder import read
+
+            sent = read(Path(folder))
+            settings = {**(settings or {}), "folder": sent.id}
         opening = request(
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
             turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
-        return Session(self.client, await self.client.open(opening))
+        if sent is None:
+            return Session(self.client, await self.client.open(opening))
+        from parley import task_folder
+        from parley.client import new_sid
+
+        sid = new_sid()
+        await task_folder.send(self.client, sid, sent)
+        return Session(self.client, await self.client.open(opening, sid))
 
     async def previous(self, sid: str) -> Document:
         """What a finished session came to, as a document for the one that follows it up.
@@ -136,11 +152,12 @@ class Parley:
         turn_timeout_s: float = 120.0,
         seats: Sequence[Seat] = (),
         continues: str = "",
+        folder: Path | str | None = None,
     ) -> Result:
         """Open a session, wait until it is closed; what it came to. Takes and raises what `start` does."""
         session = await self.start(
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
-            turn_timeout_s=turn_timeout_s, seats=seats, continues=continues,
+            turn_timeout_s=turn_timeout_s, seats=seats, continues=continues, folder=folder,
         )  # fmt: skip
         return await session.result()
 
