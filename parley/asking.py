@@ -14,6 +14,7 @@ import msgspec
 
 from bus.errors import BusError
 from coordinator.estimate import Estimate
+from coordinator.protocols import PROTOCOLS
 from parley import competition_story, estimating, panel, reaching, task_folder
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request, whole_settings
 from parley.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
@@ -334,8 +335,10 @@ def _tell_seats(parley: Parley, sid: str, view: View, settings: Settings) -> Non
 
 
 async def open_sessions(client: "Client", but: str = "") -> list[str]:
-    """Those among the newest that go on."""
-    return [r.session for r in await client.sessions(200) if r.status == "open" and r.session != but]
+    """Those among the newest that go on; standing ones, which nobody waits for, left out."""
+    standing = {name for name, protocol in PROTOCOLS.items() if protocol.standing}
+    rows = await client.sessions(200)
+    return [r.session for r in rows if r.status == "open" and r.session != but and r.protocol not in standing]
 
 
 def earlier_words(sids: Sequence[str], options: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bus.posts import UnknownSession
+from coordinator.protocols import PROTOCOLS
 from parley import asking, commands, transcript_madp
 from parley.errors import BadInput, Refusal
 from parley.madp_story import Story
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 OVERRIDE = "expert"
 """In place of an item: who is to lead from now on."""
 _AT_ONCE = 16
-_NO_ITEMS = ("breaker",)
+_NO_ITEMS = tuple(name for name, protocol in PROTOCOLS.items() if protocol.standing)
 """Protocols whose sessions ask nobody."""
 
 
