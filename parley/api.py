@@ -2,6 +2,7 @@
 
 import asyncio
 import difflib
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from parley import evidence as evidence_folder
 from parley.errors import BadInput, Unreachable
 from parley.rows import rows_of
 from parley.stack import OWNER, Lease, Stack
+from schemas.expert import expert_of
 from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.session import Budget, Document, OpenSession, Seat
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from parley.client import Client
 
 CONNECT_S = 3.0
+GATHER_S = 10.0
+"""So long a task waits for the experts of a stack that has just started."""
+_AGAIN_S = 0.02
 
 
 class Session:
@@ -54,6 +59,19 @@ class Parley:
         self.client = client
         self.lease = lease
         """The embedded stack, if this is one."""
+
+    async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
+        """Wait until every expert of one's own stack has been heard: a task that comes before that finds fewer. Those
+        that were not heard in time; nothing for a protocol without experts, or a bus that runs elsewhere."""
+        if self.lease is None or not PROTOCOLS[protocol].experts:
+            return ()
+        wanted = {name for queue in self.lease.running().queues if (name := expert_of(queue))}
+        deadline = time.monotonic() + patience_s
+        while missing := wanted - {e.id for e in (await self.client.workers()).experts}:
+            if time.monotonic() > deadline:
+                break
+            await asyncio.sleep(_AGAIN_S)
+        return tuple(sorted(missing))
 
     async def start(
         self,
@@ -113,6 +131,7 @@ class Parley:
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
             turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
+        await self.gathered(protocol)
         if sent is None:
             return Session(self.client, await self.client.open(opening))
         from parley import task_folder

@@ -263,6 +263,9 @@ async def _ask(
             pass  # a moderator refuses it, for the record
         except Unreachable as error:
             raise Unreachable(f"{error}; nothing was opened") from error
+    late = await parley.gathered(opening.protocol)
+    if late:
+        view.note(f"parley: not there yet, and so no candidates: {', '.join(late)}")
     sid = await _open(parley, opening, choice, sid)
     choice.follows(can_leave=parley.lease is None or parley.lease.running().permanent, owns=True)
     try:
