@@ -24,7 +24,7 @@ from parley.rows import CROWDS
 from parley.settings import Settings, tools_of
 from parley.showing import show, watch_log
 from parley.stack import OWNER, Lease, Stack, default_state, read_running
-from parley.task_folder import Sent
+from parley.task_folder import NotApplied, Sent
 from parley.text import line
 from parley.view import View, choose
 from schemas import log
@@ -236,7 +236,11 @@ async def _with_folder(parley: Parley, sid: str, opening: OpenSession, sent: Sen
 
 
 async def _apply(parley: Parley, result: Result, sent: Sent, view: View) -> None:
-    written = await task_folder.apply(parley.client, result, sent)
+    try:
+        written = await task_folder.apply(parley.client, result, sent)
+    except NotApplied as error:
+        error.result = result
+        raise
     names = ", ".join(line(path) for path in written[:_NAMED]) + (" ..." if len(written) > _NAMED else "")
     told = f"{len(written)} changed in {sent.folder}: {names}" if written else f"nothing to change in {sent.folder}"
     view.note(f"parley: {told}")
@@ -481,6 +485,9 @@ def ask_command(
             hint = f"; parley sessions cancel {ended.unsure}{where(settings)}" if ended.unsure else ""
             raise Interrupted(f"interrupted: {ended.why}{hint}") from ended
         return INTERRUPTED, ended.result
+    except NotApplied as error:
+        view.note(f"parley: {error}")
+        return 1, error.result
     except KeyboardInterrupt:
         raise Interrupted("interrupted") from None
     finally:

@@ -144,6 +144,7 @@ def watch(settings: Settings, sid: str, *, json: bool, plain: bool, everything: 
             if parley is None:
                 raise NoSession(sid, place(settings))
             view = choose(json=json, quiet=False, plain=plain)
+            view.located(asking.where(settings))
             try:
                 return await asking.follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
             except UnknownSession as error:

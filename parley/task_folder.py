@@ -32,7 +32,10 @@ APPLIED = ("approved", "unreviewed", "review_limit")
 
 
 class NotApplied(ParleyError):
-    """The result was not written back, and why; nothing was changed."""
+    """The result was not written back, and why."""
+
+    result: Result | None = None
+    """What was not."""
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
