@@ -1,5 +1,6 @@
 """What one transition says to the metrics: a fold over log entries, in one place."""
 
+from coordinator import measures_madp
 from coordinator.machine import Session
 from observability.metrics import Metrics
 from schemas import log
@@ -16,6 +17,7 @@ def note(metrics: Metrics, before: Session | None, after: Session, entry: log.En
     event = entry.event
     protocol = metrics.protocol(after.opened.protocol)
     metrics.transitions.labels(event=type(event).__name__).inc()
+    measures_madp.note(metrics, before, after, entry)
     for command in entry.commands:
         metrics.effects.labels(kind=type(command).__name__).inc()
         if isinstance(command, log.Notify):

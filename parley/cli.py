@@ -8,6 +8,7 @@ import typer
 from parley import options, process
 from parley.cli_bus import app as bus_app
 from parley.cli_experts import app as experts_app
+from parley.cli_inbox import app as inbox_app
 from parley.cli_sessions import app as sessions_app
 from parley.options import (
     Config,
@@ -60,6 +61,7 @@ def everything(
 
 app.add_typer(sessions_app, name="sessions")
 app.add_typer(bus_app, name="bus")
+app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
 
 
@@ -101,6 +103,24 @@ def ask(
         list[str] | None, typer.Option("--style", metavar="SEAT=NAME", help="A debater's personality; repeatable.")
     ] = None,
     personalities: Annotated[Path | None, typer.Option(help="A file of personalities of your own.")] = None,
+    expert: Annotated[
+        str | None, typer.Option(metavar="ID", help="madp: who leads, whatever intake finds; counted as an override.")
+    ] = None,
+    files: Annotated[
+        list[str] | None, typer.Option("--file", metavar="NAME", help="madp: a file that it is about; repeatable.")
+    ] = None,
+    snippets: Annotated[
+        list[Path] | None, typer.Option("--snippet", metavar="FILE", help="madp: code to look at; repeatable.")
+    ] = None,
+    conversation: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="madp: what was said before, JSON lines of role and text.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="madp: the folder that is worked on, a copy of it.")
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the result back into --folder, if it still is what was sent.")
+    ] = False,
     humans: Humans = None,
     everything: Everything = False,
     budget_tokens: Annotated[int | None, typer.Option(help="Tokens, input and output together.")] = None,
@@ -150,20 +170,23 @@ def ask(
         from parley import given as options_of
         from parley import outcomes as outcomes_of
 
-        text, stances, folder = options_of.motion(question, topic, topics)
+        text, stances, found = options_of.motion(question, topic, topics)
         own = {
             "threshold": threshold, "max_rounds": max_rounds, "panel": panel, "debaters": debaters,
             "outcomes": outcomes_of.read(outcomes) if outcomes is not None else None, "ordered": ordered or None,
             "close_the_loop": close_the_loop or None, "format": format_, "stances": stances or None,
             "styles": options_of.styles(styles), "personalities": str(personalities) if personalities else None,
+            "expert": expert, "files_mentioned": files or None, "code_snippets": options_of.snippets(snippets),
+            "prior_conversation": options_of.conversation(conversation),
         }  # fmt: skip
         settings = options_of.with_protocol_settings(config, sets, given, own)
+        options_of.own_options(settings, {"folder": folder})
         if dry_run:
-            commands.dry_run(settings, text, evidence or folder, json=json)
+            commands.dry_run(settings, text, evidence or found, json=json)
             return
         code, result = asking.ask_command(
-            settings, text, evidence or folder, json=json, quiet=quiet, plain=plain, ephemeral=ephemeral,
-            continues=continues or "", everything=everything,
+            settings, text, evidence or found, json=json, quiet=quiet, plain=plain, ephemeral=ephemeral,
+            continues=continues or "", everything=everything, folder=folder, apply=apply,
         )  # fmt: skip
         if json and result is not None:
             options.print_json(result)

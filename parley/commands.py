@@ -44,7 +44,7 @@ class NoSession(BadInput):
 
 
 @asynccontextmanager
-async def _looking(settings: Settings) -> AsyncIterator[Parley | None]:
+async def looking(settings: Settings) -> AsyncIterator[Parley | None]:
     """The named bus, or the state directory's stack as it last ran; None where none ever ran."""
     if settings.nats.url:
         async with asking.front(settings) as parley:
@@ -62,7 +62,8 @@ async def _looking(settings: Settings) -> AsyncIterator[Parley | None]:
         yield Parley(client, lease)
 
 
-def _where(settings: Settings) -> str:
+def place(settings: Settings) -> str:
+    """Where sessions are looked for, in a word."""
     return settings.nats.url or str(settings.state or default_state())
 
 
@@ -70,7 +71,7 @@ def list_sessions(settings: Settings, limit: int) -> list[SessionRow]:
     """The newest sessions."""
 
     async def main() -> list[SessionRow]:
-        async with _looking(settings) as parley:
+        async with looking(settings) as parley:
             return [] if parley is None else await parley.client.sessions(limit)
 
     return asking.run(main())
@@ -85,9 +86,9 @@ def record(settings: Settings, name: str) -> Record:
         raise BadInput("file", f"{name} does not exist")
 
     async def main() -> Record:
-        async with _looking(settings) as parley:
+        async with looking(settings) as parley:
             if parley is None:
-                raise NoSession(name, _where(settings))
+                raise NoSession(name, place(settings))
             entries = await parley.client.log(name)
             if not entries:
                 raise await _absent(parley, settings, name)
@@ -103,7 +104,7 @@ async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
             return BadInput("session", f"session {sid} was erased by {row.erased_by} at {at}")
         if row.session == sid:
             return BadInput("session", f"session {sid} was refused: {row.reason}")
-    return NoSession(sid, _where(settings))
+    return NoSession(sid, place(settings))
 
 
 def seen(settings: Settings, name: str, *, everything: bool) -> Seen:
@@ -127,9 +128,9 @@ def cancel(settings: Settings, sid: str, reason: str) -> None:
     """End a session. Raises Refusal where it is not open: one that was refused says why."""
 
     async def main() -> None:
-        async with _looking(settings) as parley:
+        async with looking(settings) as parley:
             if parley is None:
-                raise NoSession(sid, _where(settings))
+                raise NoSession(sid, place(settings))
             await parley.client.cancel(sid, reason)
 
     asking.run(main())
@@ -139,16 +140,17 @@ def watch(settings: Settings, sid: str, *, json: bool, plain: bool, everything: 
     """Follow a session to its end. Raises Interrupted when the user stopped watching; Refusal where it was refused."""
 
     async def main() -> Result:
-        async with _looking(settings) as parley:
+        async with looking(settings) as parley:
             if parley is None:
-                raise NoSession(sid, _where(settings))
+                raise NoSession(sid, place(settings))
             view = choose(json=json, quiet=False, plain=plain)
+            view.located(asking.where(settings))
             try:
                 return await asking.follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
             except UnknownSession as error:
                 if error.why:
                     raise Refusal("session", str(error)) from None
-                raise NoSession(sid, _where(settings)) from None
+                raise NoSession(sid, place(settings)) from None
             finally:
                 view.close()
 
@@ -171,15 +173,15 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
     """
 
     async def main() -> None:
-        async with _looking(settings) as parley:
+        async with looking(settings) as parley:
             if parley is None:
-                raise NoSession(sid, _where(settings))
+                raise NoSession(sid, place(settings))
             if not parley.client.owner:
                 raise BadInput("creds", "only an owner's credentials may erase a session")
             rows = {r.session: r for r in await parley.client.sessions()}
             row = rows.get(sid)
             if row is None:
-                raise NoSession(sid, _where(settings))
+                raise NoSession(sid, place(settings))
             if row.status == "open":
                 if not force:
                     raise BadInput("session", f"session {sid} is open; cancel it first, or --force does")
@@ -423,7 +425,7 @@ def explained(settings: Settings, name: str, plot: Path | None) -> Record:
 
 def export(found: Record | Seen, form: str) -> Iterator[str]:
     """A session as lines, as far as it may be seen: `jsonl` (entries verbatim where all of it may be, else posts),
-    `json`, `markdown` or `html`."""
+    `json`, `markdown` or `html`; of a task its coordination `trace` as JSON, where all of it may be seen."""
     if form == "jsonl":
         return records.lines(found)
     if form == "json":
@@ -434,7 +436,12 @@ def export(found: Record | Seen, form: str) -> Iterator[str]:
         from parley import page
 
         return page.html(found)
-    raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown, html")
+    if form == "trace":
+        whole = found if isinstance(found, Record) else found.record
+        if whole is None:
+            raise BadInput("trace", "a coordination trace is made from the log, which an owner's credentials read")
+        return iter([msgspec.json.format(msgspec.json.encode(records.trace(whole)), indent=2).decode()])
+    raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown, html, trace")
 
 
 def write_lines(lines: Iterator[str], output: Path | None) -> None:

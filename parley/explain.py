@@ -9,11 +9,13 @@ from bus.channels import CLIENTS, may_read
 from parley import (
     competition_story,
     maci_story,
+    madp_story,
     records,
     transcript,
     transcript_competition,
     transcript_critic,
     transcript_maci,
+    transcript_madp,
 )
 from parley.records import Record
 from parley.text import clean, line, plain
@@ -47,6 +49,7 @@ def figures(record: Record) -> dict[str, Any]:
         "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel), sid=record.sid).failures,
         "usage": msgspec.to_builtins(result.usage) if result else None,
         "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
+        **({"trace": records.trace(record)} if opened.protocol == "madp" else {}),
     }
 
 
@@ -73,12 +76,14 @@ def words(record: Record) -> Iterator[str]:
     if result is None:
         yield f"It is still open after {found['transitions']} transitions."
         yield from _maci(record)
+        yield from _madp(record)
         yield from map(_failure, found["failures"])
         return
     yield f"It ended with status {line(result.status)}: {transcript.stop_words(result)}."
     yield f"Converged: {'yes' if result.stop.converged else 'no'}."
     yield from _certificate(result)
     yield from _maci(record)
+    yield from _madp(record)
     for r in found["rounds"] if result.protocol != "maci" else ():
         yield from _told(r, record)
     yield from map(_failure, found["failures"])
@@ -136,7 +141,17 @@ def _maci(record: Record) -> Iterator[str]:
         yield from transcript_maci.explained(found)
 
 
+def _madp(record: Record) -> Iterator[str]:
+    found = madp_story.Story(records.posts_of(record))
+    if found.task is not None:
+        yield "Coordination:"
+        yield from transcript_madp.explained(found)
+        yield from transcript_madp.trace_words(records.trace(record))
+
+
 def _told(r: dict[str, Any], record: Record) -> Iterator[str]:
+    if "verdicts" in r:
+        return transcript_madp.round_words(r)
     if "speeches" in r:
         post = r.get("summary_post")  # the result, which debaters read, has its number alone
         summary = msgspec.json.decode(records.posts_of(record)[post].body)["text"] if post is not None else ""
