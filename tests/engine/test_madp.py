@@ -88,7 +88,7 @@ async def test_the_session_of_appendix_a(tmp_path: Path) -> None:
         moderator = await crew.moderator()
         await crew.helper(found)
         for id in crew.specs:
-            worded = {"claim": [said[id][0]], "challenge": [said[id][1]]} if id in said else {}
+            worded: dict[str, Any] = {"claim": [said[id][0]], "challenge": [said[id][1]]} if id in said else {}
             await crew.expert(id, Actor(metered=True, tokens=26, **worded))
         await crew.know(moderator)
         await crew.task("s1", "Improve the performance of our API")

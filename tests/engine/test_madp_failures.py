@@ -198,8 +198,10 @@ async def test_a_user_wants_another_expert(crew: Crew) -> None:
 async def test_assignments_are_in_conflict(crew: Crew) -> None:
     """Two that stand equal would each push the other out: a human decides, or the most confident leads."""
     models = {
-        IMPL: Actor(metered=True, claim=[claim(IMPL)], challenge=[Challenges(challenges=(objection(IMPL, SRE, "exclude"),))]),
-        SRE: Actor(metered=True, claim=[claim(SRE)], challenge=[Challenges(challenges=(objection(SRE, IMPL, "exclude"),))]),
+        one: Actor(
+            metered=True, claim=[claim(one)], challenge=[Challenges(challenges=(objection(one, other, "exclude"),))]
+        )
+        for one, other in ((IMPL, SRE), (SRE, IMPL))
     }  # fmt: skip
     moderator = await crew.moderator()
     await crew.experts(*models)

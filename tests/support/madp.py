@@ -10,7 +10,8 @@ import msgspec
 
 from agents.context import Shown
 from agents.hearing import make_hear
-from agents.llm.base import Completion, Emit, ModelUnavailable
+from agents.llm import make_model
+from agents.llm.base import Completion, Emit, Model, ModelUnavailable
 from agents.runtime import Worker
 from agents.specs import of_expert
 from bus import subjects
@@ -40,8 +41,12 @@ class Actor:
     computes = True
     usd_per_million_input = usd_per_million_output = 0.0
 
-    def __init__(self, *, metered: bool = False, tokens: int = 0, **said: Iterable[Said]) -> None:
+    def __init__(
+        self, *, metered: bool = False, tokens: int = 0, others: Model | None = None, **said: Iterable[Said]
+    ) -> None:
         self.metered = metered
+        self.others = others
+        """Who answers turns of other protocols."""
         self.said = {kind: list(bodies) for kind, bodies in said.items()}
         self.tokens = tokens
         self.shown: list[Shown] = []
@@ -59,6 +64,9 @@ class Actor:
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """What is written down next."""
+        if shown.protocol != "madp":
+            assert self.others is not None, f"asked {shown.kind} of {shown.protocol}"
+            return await self.others.reply(shown, emit)
         self.shown.append(shown)
         if shown.kind in self.gates:
             self.stuck.set()
@@ -69,8 +77,7 @@ class Actor:
     def _body(self, shown: Shown) -> Any:
         left = self.said.get(shown.kind)
         if not left:
-            default = {"work": done, "support": helps, "review": lambda: APPROVED}[shown.kind]
-            return default()
+            return {"work": done(), "support": helps(), "review": APPROVED}[shown.kind]
         said = left.pop(0) if len(left) > 1 else left[0]
         if isinstance(said, Exception):
             raise said
@@ -92,8 +99,8 @@ class Crew(Engine):
 
     async def helper(self, *matched: Said) -> Actor:
         """A helper that says so; nothing said: it matches."""
-        model = Actor(match=matched)
-        await self.worker("helper", model=model if matched else None)
+        model = Actor(match=matched, others=make_model("extractive"))
+        await self.worker("helper", model=model if matched else model.others)
         return model
 
     async def expert(self, id: str, model: Any = None, *, hears: bool = True, **more: Any) -> Worker:
