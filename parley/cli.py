@@ -9,6 +9,8 @@ from parley import options, process
 from parley.cli_bus import app as bus_app
 from parley.cli_experts import app as experts_app
 from parley.cli_inbox import app as inbox_app
+from parley.cli_routing import app as eval_app
+from parley.cli_routing import route
 from parley.cli_sessions import app as sessions_app
 from parley.options import (
     Config,
@@ -63,6 +65,8 @@ app.add_typer(sessions_app, name="sessions")
 app.add_typer(bus_app, name="bus")
 app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
+app.add_typer(eval_app, name="eval")
+app.command("route")(route)
 
 
 @app.command()

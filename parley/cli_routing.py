@@ -60,14 +60,20 @@ def eval_routing(
     golden: Annotated[
         Path | None, typer.Option(help="A golden file (default: the shipped set; docs/routing.md has its form).")
     ] = None,
-    half: Annotated[str, typer.Option(help="Of the shipped set: test, or dev, which the matcher is fitted on.")] = "test",
+    half: Annotated[
+        str, typer.Option(help="Of the shipped set: test, or dev, which the matcher is fitted on.")
+    ] = "test",
     experts: Experts = None,
     data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the public sets lie (default: beside the project).")
+        Path | None, typer.Option(metavar="DIR", help="Measure the public sets too: where they lie (minutes).")
     ] = None,
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME", help="golden, clinc150, nlbse24_issues, marge_experts; repeatable."),
+        typer.Option(
+            "--set",
+            metavar="NAME",
+            help="Only this one: golden, clinc150, nlbse24_issues or marge_experts; repeatable.",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -80,7 +86,7 @@ def eval_routing(
     Examples:
       parley eval routing
       parley eval routing --golden my-golden.jsonl --experts my-experts --json
-      parley eval routing --set clinc150 --data ../shared/data
+      parley eval routing --data ../shared/data
     """
     with options.errors(json):
         options.apart(golden=golden, set=sets or None)

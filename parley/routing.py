@@ -1,4 +1,4 @@
-"""`parley route`: which experts would take a task, and how deep its coordination goes, in this process and without a bus.
+"""`parley route`: which experts would take a task, and how deep its coordination goes; in this process, without a bus.
 
 The protocol's own machine runs (coordinator.protocols.madp): the helper's match is asked and answered, every expert
 hears what is posted and speaks for itself as its process would (agents.hearing), and it ends where who leads is agreed.
@@ -90,7 +90,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     token_cost: int
     """Tokens of models: declared claims take none."""
     duration_ms: float
-    """Wall time; of several prompts matched together, each has its share of that."""
+    """Wall time, from the task to who leads; of several that are matched together, each has its share of that."""
 
 
 def task_of(wanted: Wanted) -> Task:
@@ -158,21 +158,30 @@ class Router:
         )  # fmt: skip
         self._numbers = count(1)
 
+    async def ready(self) -> None:
+        """Load what is loaded once, so that no task's duration has it. Raises BadInput."""
+        await self._matched((Task(prompt="begin"),))
+
     async def route_all(self, tasks: Sequence[Task]) -> list[Route]:
         """What each comes to, in their order.
 
         Raises
         ------
-        EncoderError
-            The embedded encoder cannot be loaded.
+        BadInput
+            The embedded encoder cannot be had here.
         """
         started = time.perf_counter()
-        if self._keyword:
-            found = [match(task, self._specs, keyword=True) for task in tasks]
-        else:
-            found = await self._matcher.match_all(tasks, self._specs)
+        found = await self._matched(tasks)
         each = (time.perf_counter() - started) / max(1, len(tasks))
         return [self._routed(task, m, each) for task, m in zip(tasks, found, strict=True)]
+
+    async def _matched(self, tasks: Sequence[Task]) -> list[Matched]:
+        if self._keyword:
+            return [match(task, self._specs, keyword=True) for task in tasks]
+        try:
+            return await self._matcher.match_all(tasks, self._specs)
+        except EncoderError as error:
+            raise _no_encoder(error) from error
 
     def _routed(self, task: Task, found: Matched, seconds: float) -> Route:
         started = time.perf_counter()
@@ -223,7 +232,11 @@ def _encoder() -> Any:
     try:
         return make_encoder("embedded")
     except EncoderError as error:
-        raise BadInput("encoder", f"{error}; --keyword needs none") from error
+        raise _no_encoder(error) from error
+
+
+def _no_encoder(error: EncoderError) -> BadInput:
+    return BadInput("encoder", f"{error}; --keyword needs none")
 
 
 def _route(task: Task, state: State, found: Consensus) -> Route:
@@ -248,17 +261,10 @@ def _route(task: Task, state: State, found: Consensus) -> Route:
 
 
 async def route_one(task: Task, specs: Sequence[ExpertSpec], *, keyword: bool = False) -> Route:
-    """Where one task goes.
-
-    Raises
-    ------
-    BadInput
-        The embedded encoder cannot be had here.
-    """
-    try:
-        return (await Router(specs, keyword=keyword).route_all((task,)))[0]
-    except EncoderError as error:
-        raise BadInput("encoder", f"{error}; --keyword needs none") from error
+    """Where one task goes. Raises BadInput, as Router does."""
+    router = Router(specs, keyword=keyword)
+    await router.ready()
+    return (await router.route_all((task,)))[0]
 
 
 def chunks(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:

@@ -62,9 +62,10 @@ async def route_many(
     setup = Setup(specs=tuple(specs), keyword=keyword)
     if wanted < 2:
         router = Router(specs, keyword=keyword)
+        await router.ready()
         for chunk in chunks(tasks):
-            for route in await router.route_all(chunk):
-                yield encode(route)
+            for found in await router.route_all(chunk):
+                yield encode(found)
         return
     async with _helpers(setup, wanted) as helpers:
         async for route in _in_order(list(chunks(tasks)), helpers):
@@ -130,6 +131,7 @@ class _Helper:
             raise BadInput(told["field"], told["why"])
         return [bytes(r) for r in decode(data, list[msgspec.Raw])]
 
+
 @asynccontextmanager
 async def _helpers(setup: Setup, count: int) -> AsyncIterator[list[_Helper]]:
     """So many processes; none is left. They are not in the terminal's group: Ctrl-C is this process's to handle."""
@@ -169,7 +171,9 @@ async def _serve(source: BinaryIO, target: BinaryIO) -> None:
     for frame in frames:
         answer: Any
         try:
-            router = router or Router(setup.specs, keyword=setup.keyword)
+            if router is None:
+                router = Router(setup.specs, keyword=setup.keyword)
+                await router.ready()
             answer = await router.route_all(decode(frame, list[Task]))
         except BadInput as error:
             answer = {"field": error.field, "why": error.why}

@@ -17,7 +17,8 @@ from schemas.madp import Matched, Task
 
 if TYPE_CHECKING:  # numpy: not for an expert's process, which reads but does not match
     from agents.encoders import Encoder, Spent
-    from agents.matching.features import Prepared, Vectors
+    from agents.matching.features import Prepared
+    from agents.matching.topics import Vectors
     from agents.matching.vectors import SpecVectors
 
 __all__ = ["Matcher", "Registry", "match"]

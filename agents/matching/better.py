@@ -4,7 +4,7 @@
     chance p of an expert     softmax of the scores
     confidence                logistic of log p, of the lead over the best other score, and of how much of the task
                               anybody's specification speaks to: that this expert is a right lead
-    relevance                 the same with other weights: that it has a part, leading or supporting
+    relevance                 the same with other weights, for whoever is not the likeliest lead: that it has a part
     abstention                nobody's confidence reaches a threshold, or nothing is left of the prompt
 
 Weights stand in weights.json, fitted on the golden set's half to develop on by `python -m evaluation.fit_routing`: one
@@ -19,12 +19,17 @@ import msgspec
 import numpy as np
 
 from agents.matching import words
-from agents.matching.features import Floats, Heard, Prepared, Vectors
+from agents.matching.features import PARTS, Heard, Prepared
 from agents.matching.reading import root, roots, stands_in
+from agents.matching.topics import Floats, Vectors
 from schemas.expert import ExpertSpec
 from schemas.madp import Candidate, Factors, Matched
 
 FILE = Path(__file__).parent / "weights.json"
+CANDIDATE = 0.4
+"""Relevance from which on an expert is a candidate. Few experts have a part in a task, so the chance of it is small
+where it matters; relevance is that chance on a scale on which it can be held against the thresholds of 2.1: from 0.5 on
+an expert claims."""
 _FAR = 6.0
 """At this much a logarithm of a chance and a lead are cut."""
 _VAGUE = frozenset(root(v) for v in words.VAGUE_VERBS if " " not in v)
@@ -36,13 +41,13 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     score: tuple[float, ...]
     """For features.NAMES."""
     lead: tuple[float, ...]
-    """For a constant, log p, the lead over the others, and features.SCOPE: that an expert is a right lead."""
+    """For a constant, log p, the lead over the others, features.PARTS and SCOPE: that an expert is a right lead."""
     part: tuple[float, ...]
-    """The same: that it leads or supports."""
+    """The same, for those who are not the likeliest lead: that one leads or supports."""
     abstain: float
     """Nobody leads whose confidence is below this."""
-    candidate: float
-    """From which relevance on an expert is a candidate beside the first."""
+    takes_part: float
+    """From which chance of having a part on an expert is a candidate beside the first: it is told as CANDIDATE."""
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -60,19 +65,21 @@ def weights() -> Weights:
     return msgspec.json.decode(FILE.read_bytes(), type=Weights)
 
 
-def described(scores: Floats, scope: Floats) -> Floats:
-    """What confidence and relevance are computed from: (experts, 3 + SCOPE)."""
+def described(scores: Floats, features: Floats, scope: Floats) -> Floats:
+    """What confidence and relevance are computed from: (experts, 3 + PARTS + SCOPE)."""
     top = np.sort(scores)[::-1]
     chances = scores - top[0] - np.log(np.exp(scores - top[0]).sum())
     best = np.where(scores == top[0], top[1] if len(top) > 1 else top[0] - _FAR, top[0])
     columns = [np.ones_like(scores), np.maximum(chances, -_FAR), np.clip(scores - best, -_FAR, _FAR)]
-    return np.column_stack([*columns, np.tile(scope, (len(scores), 1))])
+    return np.column_stack([*columns, features[:, list(PARTS)], np.tile(scope, (len(scores), 1))])
 
 
 def judged(fitted: Fitted, features: Floats, scope: Floats) -> tuple[Floats, Floats]:
     """(confidence, relevance) of each expert, 0 to 1; relevance is not below confidence."""
-    rows = described(features @ np.array(fitted.score), scope)
-    lead, part = (1 / (1 + np.exp(-(rows @ np.array(w)))) for w in (fitted.lead, fitted.part))
+    rows = described(features @ np.array(fitted.score), features, scope)
+    lead = 1 / (1 + np.exp(-(rows @ np.array(fitted.lead))))
+    odds = np.exp(rows @ np.array(fitted.part)) * (1 - fitted.takes_part) / fitted.takes_part
+    part = odds / (odds + 1 / CANDIDATE - 1)
     return lead, np.maximum(lead, part)
 
 
@@ -97,7 +104,7 @@ def decide(prepared: Prepared, heard: Heard, vectors: Vectors | None, specs: Seq
             ranked = [
                 (spec, _candidate(spec, float(part[i]), float(lead[i]), heard))
                 for i, spec in enumerate(prepared.specs)
-                if i == first or part[i] >= fitted.candidate
+                if i == first or part[i] >= CANDIDATE
             ]
     ranked = words.by_rank(ranked)
     said = heard.reading.wanted

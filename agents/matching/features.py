@@ -15,39 +15,51 @@ from numpy.typing import NDArray
 
 from agents.matching import topics
 from agents.matching.plain import plain
-from agents.matching.reading import Reading, read, roots, stands_in
+from agents.matching.reading import Reading, read, root, roots, stands_in
 from agents.matching.spelling import Speller
+from agents.matching.topics import Floats, Vectors
+from agents.matching.vectors import Encoded, sentences
 from agents.matching.words import files
+from agents.retrieval.corpus import word_set
 from schemas.expert import ExpertSpec
 from schemas.madp import Task
 
 NAMES = (
     "example", "examples", "middle", "owns", "claim", "triggers", "cues", "subject", "primary", "secondary", "files",
-    "words", "unwanted",
+    "words", "unwanted", "a part's subject", "a part's cues",
 )  # fmt: skip
-"""Of the features of one expert, in their order; the first six and `subject` are by an encoder, and 0 without one."""
-BY_ENCODER = (0, 1, 2, 3, 4, 5, 7)
-SCOPE = ("nearest", "own nearest", "cues", "words", "triggered", "none", "sure", "short", "files")
+"""Of the features of one expert, in their order."""
+BY_ENCODER = (0, 1, 2, 3, 4, 5, 7, 13)
+"""Those by an encoder: 0 without one."""
+PARTS = (13, 14)
+"""Those by the one part of the task that is most this expert's: what it leads as little as it may, it may support."""
+SCOPE = ("nearest", "own nearest", "cues", "words", "triggered", "none", "sure", "short", "files", "unspecific")
 """Of the features of a task as a whole: how much of it anybody's specification speaks to."""
 _NEAREST = 3
 _MOST_PARTS = 6
-"""Sentences of a long task that are encoded, beside the whole."""
+"""Clauses that are compared, beside the whole: the last ones."""
+_CLAUSE = re.compile(r"[,;:.!?]+\s+|\n+|\s(?:and|but|then)\s", re.I)
+_CLAUSE_WORDS = 2
+"""Words of meaning from which on it is one."""
+_LONG = 25
+"""Words of meaning from which on a task is what its clauses are as much as what it is as a whole."""
+_SHORTLIST = 24
+"""Of more experts than twice this, so many by each of three measures are compared sentence by sentence."""
 _SHORT = 3
 """Words of meaning up to which a task says hardly anything."""
+_VAGUE_WORDS = word_set("improve optimize optimise better faster quicker nicer quality reliable wrong slow clean mess")
+_VAGUE = frozenset(map(root, _VAGUE_WORDS))
+"""Roots of words that say that something should be otherwise, and not what."""
+_PRONOUN = re.compile(r"\b(?:it|we|everything|nothing|us|nobody)\b|\bthis(?:\s*[.?!]|$)", re.I)
 _WEIGHTS = {"primary": 3.0, "secondary": 2.0, "owns": 2.0, "claim": 2.0, "examples": 1.0}
 
-Vectors = NDArray[np.float32]
-Floats = NDArray[np.float64]
 
-
-def sentences(spec: ExpertSpec) -> dict[str, tuple[str, ...]]:
-    """What of a specification is encoded, by part."""
-    return {
-        "examples": spec.triggers.examples or spec.domain.owns,
-        "owns": spec.domain.owns,
-        "claim": (spec.deliberation.claim,),
-        "triggers": (*spec.triggers.primary, *spec.triggers.secondary),
-    }
+def unspecific(reading: Reading) -> bool:
+    """Whether a task names hardly anything: at most two words beside a vague one ("improve performance"), or beside
+    one that stands for something ("it will not hold")."""
+    rest = [w for w in reading.words if w.wanted and w.root not in _VAGUE]
+    vague = len(rest) < sum(w.wanted for w in reading.words)
+    return len(rest) <= _SHORT - 1 and (vague or _PRONOUN.search(reading.kept) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +71,7 @@ class Heard:
     unwanted: str
     """The words that the task says it does not want."""
     parts: tuple[str, ...]
-    """Texts to encode: all of it, then its sentences if it is long. None: it says nothing."""
+    """Texts to encode: all of it, then its clauses if there are several. None: it says nothing."""
     cues: Floats
     """As topics.by_cues gives them."""
 
@@ -72,10 +84,10 @@ class Prepared:
     specs
         Of the experts that are there.
     vectors
-        Those of each specification's sentences, by id and part (`sentences`); None: there is no encoder.
+        What the encoder makes of each specification, by id; None: there is no encoder.
     """
 
-    def __init__(self, specs: Sequence[ExpertSpec], vectors: Mapping[str, Mapping[str, Vectors]] | None = None) -> None:
+    def __init__(self, specs: Sequence[ExpertSpec], vectors: Mapping[str, Encoded] | None = None) -> None:
         self.specs = tuple(s for s in specs if not s.general)
         self.ids = tuple(s.id for s in specs)
         self.encoded = vectors is not None and bool(self.specs)
@@ -137,19 +149,11 @@ class Prepared:
                 found[i] += weight * row / max(1.0, row.sum())
         return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-9))
 
-    def _index_vectors(self, vectors: Mapping[str, Mapping[str, Vectors]]) -> None:
+    def _index_vectors(self, vectors: Mapping[str, Encoded]) -> None:
         rows = [vectors[s.id] for s in self.specs]
-        self._parts = {part: _Rows([row[part] for row in rows]) for part in rows[0]}
-        middles = np.stack([row["examples"].mean(axis=0) for row in rows])
-        self._middles = middles / np.maximum(np.linalg.norm(middles, axis=1, keepdims=True), 1e-9)
-        weights = {"examples": 0.3, "owns": 1.0, "claim": 1.0, "triggers": 0.5}
-        total = np.zeros_like(self._subjects)
-        mass = np.zeros((len(rows), 1))
-        for i, row in enumerate(rows):
-            for part, weight in weights.items():
-                total[i] += weight * topics.by_encoder(row[part]).sum(axis=0)
-                mass[i] += weight * len(row[part])
-        self._subjects = (self._subjects + total / mass) / 2
+        self._parts = {part: _Rows([row.parts[part] for row in rows]) for part in rows[0].parts}
+        self._middles = np.stack([row.middle for row in rows])
+        self._subjects = (self._subjects + np.stack([row.subjects for row in rows])) / 2
 
     # -- comparing
     def hear(self, task: Task) -> Heard:
@@ -162,7 +166,7 @@ class Prepared:
             reading = read(said)
         parts: tuple[str, ...] = ()
         if reading.words:
-            pieces = [p for p in re.split(r"(?<=[.!?;])\s+|\n+", reading.kept) if len(read(p).words) >= _SHORT]
+            pieces = [p for p in _CLAUSE.split(reading.kept) if len(read(p).words) >= _CLAUSE_WORDS]
             parts = (reading.kept, *(pieces[-_MOST_PARTS:] if len(pieces) > 1 else ()))
         code = " ".join(s[:400] for s in task.code_snippets[:3])
         return Heard(
@@ -199,47 +203,58 @@ class Prepared:
                     found[i, 12] += 0.5 * stands_in(key, heard.reading.unwanted)
         sure = none = 0.0
         if vectors is not None and len(vectors) and self.encoded:
-            sure, none = self._compare(found, vectors)
+            sure, none = self._compare(found, vectors, len(heard.reading.words) >= _LONG)
+        found[:, 14] = found[:, 6]
+        for part in heard.parts[1:]:
+            row = topics.by_cues(part)
+            if row.any():
+                np.maximum(found[:, 14], self._whose @ row / row.sum(), out=found[:, 14])
         scope = np.array([
             found[:, 1].max(initial=0), found[:, 3].max(initial=0), min(mass, 3.0), found[:, 11].max(initial=0),
             min(2.0, found[:, 8:10].sum(axis=1).max(initial=0)), none, sure, float(len(set(wanted)) <= 2),
-            min(2.0, found[:, 10].max(initial=0)),
+            min(2.0, found[:, 10].max(initial=0)), float(unspecific(heard.reading)),
         ])  # fmt: skip
         return found, scope
 
-    def _compare(self, found: Floats, vectors: Vectors) -> tuple[float, float]:
+    def _compare(self, found: Floats, vectors: Vectors, long: bool) -> tuple[float, float]:
         """Fill in the features that an encoder gives: (the likeliest subject's probability, that of none of theirs)."""
         chances = topics.by_encoder(vectors)
-        rows = np.zeros((len(vectors), len(self.specs), len(BY_ENCODER)))
-        for k, vector in enumerate(vectors):
-            rows[k, :, 0], rows[k, :, 1] = self._parts["examples"].nearest(vector)
+        count = len(vectors) if long else 1
+        rows = np.zeros((count, len(self.specs), len(BY_ENCODER)))
+        for k, vector in enumerate(vectors[:count]):
             rows[k, :, 2] = self._middles @ vector
-            rows[k, :, 3] = self._parts["owns"].nearest(vector)[0]
-            rows[k, :, 4] = self._parts["claim"].nearest(vector)[0]
-            rows[k, :, 5] = self._parts["triggers"].nearest(vector)[1]
-        rows[:, :, 6] = chances @ self._whose.T
-        mixed = rows[0] if len(rows) == 1 else (rows[0] + rows[1:].mean(axis=0)) / 2
-        found[:, list(BY_ENCODER)] = mixed
-        mean = chances[0] if len(chances) == 1 else (chances[0] + chances[1:].mean(axis=0)) / 2
+            near = self._shortlist(found, rows[k, :, 2])
+            rows[k, near, 0], rows[k, near, 1] = self._parts["examples"].nearest(vector, near)
+            rows[k, near, 3] = self._parts["owns"].nearest(vector, near)[0]
+            rows[k, near, 4] = self._parts["claim"].nearest(vector, near)[0]
+            rows[k, near, 5] = self._parts["triggers"].nearest(vector, near)[1]
+        shares = chances @ self._whose.T
+        rows[:, :, 6] = shares[:count]
+        rows[:, :, 7] = shares.max(axis=0)
+        found[:, list(BY_ENCODER)] = rows[0] if count == 1 else (rows[0] + rows[1:].mean(axis=0)) / 2
+        mean = chances[0] if count == 1 else (chances[0] + chances[1:].mean(axis=0)) / 2
         return float(mean.max()), float(mean[self._none]) * (1 - self._none_theirs)
+
+    def _shortlist(self, found: Floats, middle: Floats) -> NDArray[np.intp]:
+        """Places of the experts that are compared in full: all, or of very many those that something speaks for."""
+        if len(self.specs) <= 2 * _SHORTLIST:
+            return np.arange(len(self.specs))
+        by = (middle, found[:, 6], found[:, 11] + found[:, 8:11].sum(axis=1))
+        return np.unique(np.concatenate([np.argpartition(-column, _SHORTLIST)[:_SHORTLIST] for column in by]))
 
 
 class _Rows:
     """Sentences of one part of all specifications."""
 
     def __init__(self, rows: Sequence[Vectors]) -> None:
-        self._all = np.concatenate(rows)
-        longest = max(map(len, rows))
-        starts = np.cumsum([0, *map(len, rows)])
-        self._of = np.full((len(rows), longest), len(self._all))
-        for i, row in enumerate(rows):
-            self._of[i, : len(row)] = np.arange(starts[i], starts[i] + len(row))
-        self._counts = np.minimum(_NEAREST, np.array([len(r) for r in rows]))
+        self._rows = tuple(rows)
 
-    def nearest(self, vector: Vectors) -> tuple[Floats, Floats]:
-        """Of each specification: (the greatest cosine, the mean of the greatest three)."""
-        cosines = np.append(self._all @ vector, np.float32(-2.0))[self._of]
-        if cosines.shape[1] > _NEAREST:
-            cosines = -np.partition(-cosines, _NEAREST - 1, axis=1)[:, :_NEAREST]
-        best = np.where(cosines > -2, cosines, 0.0)
-        return cosines.max(axis=1).astype(np.float64), best.sum(axis=1) / self._counts
+    def nearest(self, vector: Vectors, which: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Of some specifications: (the greatest cosine, the mean of the greatest three)."""
+        found = np.zeros((2, len(which)))
+        for k, i in enumerate(which):
+            cosines = self._rows[i] @ vector
+            found[0, k] = cosines.max()
+            most = np.partition(cosines, -_NEAREST)[-_NEAREST:] if len(cosines) > _NEAREST else cosines
+            found[1, k] = most.sum() / len(most)
+        return found[0], found[1]

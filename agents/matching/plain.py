@@ -29,10 +29,14 @@ _CHOICE = re.compile(
 _ASKS_FOR_OURS = re.compile(
     r"\b(?:system|initial|hidden) prompt\b|\blist of (?:the )?experts\b|\bchoose the best expert\b"
     r"|\b(?:ignore|disregard|forget|override)\b[^.]{0,30}\b(?:instructions?|rules|routing|prompts?)\b"
+    r"|\bwhich experts\b|\byou are (?:now )?free\b|\b(?:reveal|print|show|repeat)\b[^.]{0,40}"
+    r"\b(?:instructions|experts)\b"
     r"|^\s*(?:system|assistant|developer|admin(?:istrator)?)\s*:",
     re.I,
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_HEAP = 7
+"""Words in a row, none of them one that holds a sentence together, from which on they are a list."""
 
 
 @lru_cache(maxsize=4_000)
@@ -67,6 +71,7 @@ def _names(experts: tuple[str, ...]) -> re.Pattern[str] | None:
 
 
 def _heap(sentence: str) -> bool:
-    """Whether it says a word again and again and has none that a sentence is held together by."""
+    """Whether it is a list of words without any that holds a sentence together, long or with a word again and again."""
     words = [w.lower() for w in _WORD.findall(sentence)]
-    return len(words) >= 3 and len(words) - len(set(words)) >= 2 and not any(w in STOP for w in words)
+    again = len(words) - len(set(words))
+    return (len(words) >= _HEAP or (len(words) >= 3 and again >= 2)) and not any(w in STOP for w in words)

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from agents.retrieval.corpus import STOP, stem, word_set
 
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*[+#]{0,2}|[.,;:!?()\n—–]|--")
+_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*[+#]{0,2}|[.,;:!?()\n—–]|--|(?<=\s)-(?=\s)")
 _CAMEL = re.compile(r"(?<=[a-z]{3})(?=[A-Z][a-z]{2})")
 _ONE_WORD = re.compile(r"\b(?:JavaScript|TypeScript|GitHub|GitLab|BitBucket|YouTube|LinkedIn|CoffeeScript)\b")
 _ENDINGS = (
@@ -31,7 +31,8 @@ _EMPTY = STOP | word_set(
     something someone anything everything like also get gets getting got give go going lot really way ways new one two
     i'd i'll let's still already currently right now able try trying tell show me us ok okay hi hello hey thanks"""
 )
-_BREAK = frozenset(".,;:!?()\n—–") | {"--", "but", "just", "only", "however", "instead", "though", "although", "so"}
+_STOPS = frozenset(".,;:!?()\n—–-") | {"--"}
+_BREAK = _STOPS | {"but", "just", "only", "however", "instead", "though", "although", "so"}
 _TOUCH = word_set(
     """touch touching change changing modify modifying alter altering break breaking rewrite rewriting edit editing
     refactor refactoring redesign redesigning replace replacing remove removing add adding use using involve involving
@@ -43,6 +44,12 @@ _TOUCH = word_set(
 )
 _THINGS = word_set("the a an any our your my their his her its this that these those about to for because all")
 _ABOUT = word_set("about a an the involve touch need require change affect for because to")
+_IS = word_set("is are was were has have been works work runs run looks look got its")
+_FINE = word_set(
+    """fine ok okay alright good perfect great done finished ready settled decided agreed correct right working green
+    healthy idle quick fast happy approved reviewed fixed deployed merged sound well clear"""
+)
+"""What a clause that names something only to set it aside ends with."""
 _THERE = word_set("there have has had having with is are was were be get gets see sees got shows show returns of")
 _LONGEST_SCOPE = 9
 """Words that one negation reaches over at most."""
@@ -173,9 +180,23 @@ def _reach(tokens: Sequence[str], i: int, token: str) -> int:
         before in _BREAK or before in ("please", "and", "you", "to", "can") or token.startswith("exc")
     ):
         return _scope(tokens, i + 1)
-    if token == "nothing" and tokens[i + 1 : i + 4] == ["to", "do", "with"]:
+    if token in ("nothing", "anything") and tokens[i + 1 : i + 4] == ["to", "do", "with"]:
         return _scope(tokens, i + 4)
-    return 0
+    if token == "not" and after in ("asking", "looking"):
+        return _scope(tokens, i + 2)
+    if token == "forget" or (token == "hands" and after == "off"):
+        return _scope(tokens, i + 1)
+    return _settled(tokens, i) if before in _STOPS else 0
+
+
+def _settled(tokens: Sequence[str], i: int) -> int:
+    """The end of a clause that says of something that it is as it should be; 0: it does not."""
+    end = next((j for j in range(i, len(tokens)) if tokens[j] in _STOPS or tokens[j] in ("but", "and")), len(tokens))
+    clause = tokens[i:end]
+    if not 2 < len(clause) <= _LONGEST_SCOPE + 2 or (end < len(tokens) and tokens[end] == "?") or "not" in clause:
+        return 0
+    fine = clause[-1] in _FINE and any(w in _IS for w in clause[:-1])
+    return end if fine or "already" in clause[1:] else 0
 
 
 def _excludes(tokens: Sequence[str], i: int, start: int, before: str) -> bool:

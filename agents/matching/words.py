@@ -134,12 +134,12 @@ def assembled(
 
 def reviewing(task: Task, specs: Sequence[ExpertSpec], leads: set[str]) -> list[ExpertSpec]:
     """Who reviews such work (6.1): first whom its words call for, then who reviews everything; likely leads last."""
-    said = read(task.prompt).wanted
+    said = frozenset(read(task.prompt).wanted)
     found = []
     for spec in specs:
         if spec.reviews is None:
             continue
-        called = sum(share(roots(words), said) == 1.0 for words in spec.reviews.of)
+        called = sum(said.issuperset(roots(words)) for words in spec.reviews.of)
         if called or spec.reviews.always:
             found.append((spec.id in leads, not called, -called, spec.priority, spec.id, spec))
     return [row[-1] for row in sorted(found, key=lambda row: row[:-1])][:MOST_CANDIDATES]
