@@ -24,6 +24,8 @@ from schemas.wire import SchemaError, decode
 _LOGGER = logging.getLogger(__name__)
 ALIVE_S = 15.0
 """Three announcements missed, and an expert counts as gone, as for moderators."""
+ANSWERED_S = 2.0
+"""After a call: so long answers may be under way."""
 
 
 class ExpertRegistry:
@@ -44,6 +46,7 @@ class ExpertRegistry:
         self._sorted: tuple[ExpertSpec, ...] | None = ()
         self._version = 0
         self._changed = asyncio.Event()
+        self._called: float | None = None
 
     async def follow(self, connection: Connection) -> Subscription:
         """Hear experts announce themselves, and call for it."""
@@ -53,6 +56,7 @@ class ExpertRegistry:
 
     async def call(self, connection: Connection) -> None:
         """Have everybody announce himself, as far as the bus can be reached."""
+        self._called = self._clock()
         with contextlib.suppress(BusError):
             await connection.publish(subjects.CALL, b"")
 
@@ -101,6 +105,11 @@ class ExpertRegistry:
         self._forget()
         found = self._specs.get(queue_of(expert))
         return found[1] if found else ""
+
+    async def settled(self, count: int) -> None:
+        """Just after a call: wait for so many, while their answers may be under way."""
+        if self._called is not None:
+            await self.wait(count, self._called + ANSWERED_S - self._clock())
 
     async def wait(self, count: int, timeout_s: float) -> bool:
         """Wait until so many experts are known, at most so long; whether they are. For a helper that has just started:

@@ -294,6 +294,8 @@ class Intake:
             held = await self._sessions.look(sid, fresh=True)
             if held.session is not None and held.protocol is not None:
                 known |= outcome(held.protocol, held.session)
+        if protocol.experts:
+            await self._presence.settled()
         experts = self._presence.known() if protocol.experts else ()
         opened = admit(protocol, request, self._presence.alive(), seed, author, experts=experts, known=known)
         estimate.check(protocol, opened)

@@ -15,6 +15,8 @@ from schemas.expert import Known, expert_of, queue_of
 from schemas.presence import Announcement, ExpertHere
 
 ALIVE_S = 15.0
+SETTLED_LEAST_S, SETTLED_MOST_S = 0.5, 2.0
+"""Ages at which it may be taken as complete, where nobody new was heard for half the first; and at which it is."""
 """Three announcements missed, and a worker counts as gone."""
 MOST_COPIES = 1_000
 """Copies of one queue that are told apart."""
@@ -156,6 +158,17 @@ class Presence:
     def listening_s(self) -> float:
         """Seconds for which announcements have been heard here; a young moderator may not have heard everybody."""
         return time.monotonic() - self._since
+
+    async def settled(self) -> None:
+        """Wait while it is young and experts are still answering the call that began it: who opens a task says who was
+        there, and nobody else may claim it."""
+        before = None
+        while (age := self.listening_s()) < SETTLED_MOST_S:
+            now = self.known()
+            if now is before and age >= SETTLED_LEAST_S:
+                return
+            before = now
+            await asyncio.sleep(SETTLED_LEAST_S / 2)
 
     async def change(self, timeout_s: float) -> None:
         """Wait until somebody announces himself, at most so long."""

@@ -106,6 +106,7 @@ class Extractive:
             case "madp", "match":
                 if shown.experts is None:
                     raise ModelRefused("this worker hears no experts, and so cannot match a task")
+                await shown.experts.settled(shown.brief.experts)
                 if self._matching is None:
                     from agents.matching.turn import Matching  # the matcher: for the helper alone
 

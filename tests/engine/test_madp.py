@@ -1,18 +1,21 @@
 """Whole tasks on the real bus: experts' own processes hear them and claim them; who leads, supports and reviews."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from nats.aio.msg import Msg
 
 from agents import experts
 from agents.llm import make_model
 from bus import subjects
 from bus.errors import Denied
 from schemas import log
-from schemas.expert import Domain, Triggers, queue_of
+from schemas.expert import ROLE, Domain, ExpertSpec, Triggers, pin, queue_of
 from schemas.madp import Challenges, Claim, Pass
+from schemas.presence import Announcement
 from schemas.turn import Speak
 from schemas.wire import encode, raw
 from tests.coordinator.madp_play import (
@@ -169,14 +172,19 @@ async def challenged(crew: Crew, sid: str) -> bool:
 
 
 async def test_experts_overrule_what_intake_found(crew: Crew) -> None:
-    """A candidate passes on what the task does not want, and one that nobody named claims it and leads."""
-    models = await begun(crew)
-    found = matched({WRITER.id: 0.72, SRE: 0.6}, specs=[WRITER, spec(SRE), spec(AUDITOR)], reviewers=[AUDITOR])
+    """A candidate passes on what the task does not want, and one that nobody named claims it and leads. A third, which
+    says nothing, keeps the window open."""
+    models = await begun(crew, IMPL)
+    moderator = await crew.moderator()
+    await crew.expert(IMPL, hears=False)
+    await crew.know(moderator)
+    named = {WRITER.id: 0.72, SRE: 0.6, IMPL: 0.5}
+    found = matched(named, specs=[WRITER, *(spec(x) for x in (SRE, IMPL, AUDITOR))], reviewers=[AUDITOR])
     await crew.helper(found)
-    await crew.task("s1", "Make the postgres query use an index. Do not touch the manual.", claim_window_s=0.5)
+    await crew.task("s1", "Make the postgres query use an index. Do not touch the manual.")
     result = await crew.result("s1")
     (claims,) = await crew.kind("s1", "claims")
-    assert [p["agent_id"] for p in claims["passed"]] == [WRITER.id]
+    assert [p["agent_id"] for p in claims["passed"]] == [WRITER.id] and claims["silent"] == [IMPL]
     assert {c["agent_id"] for c in claims["claims"]} == {SRE, DBA.id}
     assert lead_of(result) == DBA.id
     assert models[DBA.id].kinds() == ["work"] and "work" not in models[WRITER.id].kinds()
@@ -243,3 +251,49 @@ async def test_a_dead_candidate_costs_the_window_and_is_silent(crew: Crew) -> No
         "excluded"
     ]
     assert [t["ok"] for t in await crew.told("s1")] == [True], "the coordination did not fail"
+
+
+# ---------------------------------------------------------------- who has just begun
+
+
+async def answering(crew: Crew, spec: ExpertSpec, after_s: float) -> None:
+    """An expert that announces itself only when it is called, and is slow about it."""
+    queue = queue_of(spec.id)
+    connection = await crew.connect(queue)
+    said = Announcement(instance="one", queue=queue, roles=(ROLE,), model="m", family="f", expert=spec)
+    loop = asyncio.get_running_loop()
+    saying: set[asyncio.Task[None]] = set()
+
+    def say() -> None:
+        saying.add(loop.create_task(connection.publish(subjects.here(ROLE, queue, pin(spec)), encode(said))))
+
+    def called(_: Msg) -> None:
+        loop.call_later(after_s, say)
+
+    await connection.subscribe(subjects.CALL, called)
+
+
+async def test_a_moderator_that_has_just_started_asks_first_who_is_there(crew: Crew) -> None:
+    """Experts announce themselves every few seconds; whoever starts calls for it, and a task waits for the answers."""
+    await crew.helper(matched({SRE: 0.95}, general=""))
+    for n, one in enumerate(crew.specs.values()):
+        await answering(crew, one, 0.05 * n)
+    await crew.moderator()
+    await crew.task("s1")
+    opened = (await crew.entries("s1"))[0].event
+    assert isinstance(opened, log.Opened)
+    assert [k.id for k in opened.experts] == sorted(crew.specs)
+
+
+async def test_a_helper_that_has_just_started_hears_first_who_is_there(crew: Crew) -> None:
+    """The task waits for it; it was opened with what the moderator knew."""
+    moderator = await crew.moderator()
+    for one in crew.specs.values():
+        await answering(crew, one, 0.8)
+    moderator.presence.hear(Announcement(instance="gone", queue="helper", roles=("helper",), model="m", family="f"))
+    await moderator._connection.publish(subjects.CALL, b"")
+    await crew.know(moderator)
+    await crew.task("s1", "Tune the postgres query and its index: dba")
+    await crew.helper()
+    (task,) = await crew.kind("s1", "task")
+    assert [c["expert"] for c in task["candidates"]] == [DBA.id]
