@@ -7,6 +7,7 @@ on what intake took it for where the task says that just this is not wanted.
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from agents.matching.reading import Reading, read, roots, share, stands_in
 from agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
@@ -44,12 +45,19 @@ def own_score(spec: ExpertSpec, task: Task) -> float:
     example of its tasks, most of whose words stand there, counts too.
     """
     said = read(task.prompt).wanted
-    found = sum(PRIMARY for t in spec.triggers.primary if stands_in(roots(t), said))
-    found += sum(SECONDARY for t in spec.triggers.secondary if stands_in(roots(t), said))
+    words = frozenset(said)
+    found = PRIMARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.primary) if own <= words)
+    found += SECONDARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.secondary) if own <= words)
     found += FILE * files(spec, task)
-    phrases = [roots(p) for p in (*spec.domain.owns, *spec.triggers.examples)]
-    near = max((share(p, said) for p in phrases if len(set(p)) > 1), default=0.0)
+    phrases = (*keys(spec.domain.owns), *keys(spec.triggers.examples))
+    near = max((len(own & words) / len(own) for _, own in phrases if len(own) > 1), default=0.0)
     return min(1.0, round(found + (_PHRASE * near if near >= _NEAR else 0.0), 6))
+
+
+@lru_cache(maxsize=4_000)
+def keys(phrases: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], frozenset[str]], ...]:
+    """Roots of each phrase, in order and as a set: an expert compares the same ones with every task."""
+    return tuple((found, frozenset(found)) for found in map(roots, phrases))
 
 
 def vetoed(spec: ExpertSpec, task: Task) -> bool:

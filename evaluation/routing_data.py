@@ -4,7 +4,7 @@ Public sets are read where they lie and never written anywhere; a registry is ma
 """
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,23 +43,43 @@ def golden(half: str, specs: Sequence[ExpertSpec], folder: Path = GOLDEN) -> Rou
     files = sorted(folder.glob(f"{half}*.jsonl"))
     if not files:
         raise NoData(f"no file {half}*.jsonl in {folder}")
+    cases = tuple(case for file in files for case in _cases(file, specs, half))
+    return RoutingSet(name=f"golden, {half} half", specs=tuple(specs), cases=cases)
+
+
+def golden_file(file: Path, specs: Sequence[ExpertSpec]) -> RoutingSet:
+    """A golden set of one's own, in one file.
+
+    Raises
+    ------
+    NoData, BadData
+        It cannot be read, or has no prompt; as of `golden`.
+    """
+    cases = tuple(_cases(file, specs, ""))
+    if not cases:
+        raise BadData(f"{file}: there is no prompt in it")
+    return RoutingSet(name=file.name, specs=tuple(specs), cases=cases)
+
+
+def _cases(file: Path, specs: Sequence[ExpertSpec], half: str) -> Iterator[Case]:
     known = {s.id for s in specs}
     general = {s.id for s in specs if s.general}
-    cases = [_case(line, f"{f.name}, line {n}", half, known, general) for f in files for n, line in _lines(f)]
-    return RoutingSet(name=f"golden, {half} half", specs=tuple(specs), cases=tuple(cases))
-
-
-def _lines(file: Path) -> list[tuple[int, bytes]]:
-    return [(n, line) for n, line in enumerate(file.read_bytes().splitlines(), 1) if line.strip()]
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise NoData(f"{file}: {error.strerror or error}") from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield _case(line, f"{file.name}, line {number}", half, known, general)
 
 
 def _case(line: bytes, where: str, half: str, known: set[str], general: set[str]) -> Case:
     try:
         case = msgspec.json.decode(line, type=Case)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadData(f"{where}: {error}") from None
     named = (case.right | set(case.support)) - known
-    if named or case.half not in ("", half):
+    if named or (half and case.half not in ("", half)):
         raise BadData(f"{where}: half {case.half!r}, unknown experts {sorted(named)}")
     if case.right & general:  # whoever takes what nobody else does leads where it is right to abstain
         rest = tuple(lead for lead in case.leads if lead not in general)

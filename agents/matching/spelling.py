@@ -48,6 +48,8 @@ class Speller:
         self._own = len(mine)
         own_bags = np.array([_bag(w) for w in mine], np.int8).reshape(len(mine), 26)
         self._bags = np.concatenate([own_bags, _common_bags()])
+        firsts = np.array([ord(w[0]) for w in self._words])
+        self._by_first = {c: np.flatnonzero(firsts == ord(c)) for c in _LETTERS}
         self._right = lru_cache(maxsize=20_000)(self._nearest)
 
     def right(self, text: str) -> str:
@@ -70,9 +72,10 @@ class Speller:
     def _nearest(self, word: str) -> str:
         """The nearest known word; empty: none is near."""
         most = 1 if len(word) < 7 else 2
-        apart = np.abs(self._bags - np.array(_bag(word), np.int8)).sum(axis=1)
+        begin = np.concatenate([self._by_first[c] for c in dict.fromkeys(word[:2])])
+        apart = np.abs(self._bags[begin] - np.array(_bag(word), np.int8)).sum(axis=1)
         found = []
-        for place in np.flatnonzero(apart <= 2 * most):
+        for place in begin[apart <= 2 * most]:
             other = self._words[place]
             if abs(len(other) - len(word)) > most or (word[0] != other[0] and word[:2] != other[1::-1]):
                 continue

@@ -17,7 +17,8 @@ PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "evaluat
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 ON_THE_BUS = {
-    "briefing", "desk", "effects", "measures", "measures_madp", "intake", "moderator", "notify", "presence", "sessions", "shelf",
+    "briefing", "desk", "effects", "measures", "measures_madp", "intake", "moderator", "notify", "presence", "sessions",
+    "shelf",
 }  # fmt: skip
 """The half of the coordinator that is not pure."""
 
