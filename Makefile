@@ -27,7 +27,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 demo: $(STAMP)
-	$(BIN)/parley ask "$$(cat $(EXAMPLE)/question.txt)" --evidence $(EXAMPLE)/evidence
+	$(BIN)/parley ask "$$(cat $(EXAMPLE)/question.txt)" --protocol consensus --evidence $(EXAMPLE)/evidence
 
 test: lint unit serial
 

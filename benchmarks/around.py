@@ -79,7 +79,8 @@ def _ask_once() -> FirstTurn:
         environment = {**os.environ, "PARLEY_STATE": str(state)}
         started_ns = time.time_ns()
         done = subprocess.run(
-            [*_command(), "ask", "When does the backup run?", "--evidence", str(evidence), "--json"],
+            [*_command(), "ask", "When does the backup run?", "--protocol", "consensus", "--evidence", str(evidence),
+             "--json"],
             capture_output=True, timeout=_ASK_S, check=False, env=environment,
         )  # fmt: skip
         ended_ns = time.time_ns()

@@ -34,7 +34,7 @@ Everything = Annotated[
 Humans = Annotated[
     list[str] | None, typer.Option("--human", metavar="SEAT", help="A seat that a person may take; repeatable.")
 ]
-Protocol = Annotated[str | None, typer.Option(help="How they argue (default: consensus).")]
+Protocol = Annotated[str | None, typer.Option(help="How they argue (default: madp, whom a task calls for).")]
 LogMaxAge = Annotated[
     float | None, typer.Option("--log-max-age", help="Days that sessions are kept; 0 for ever (default: 90).")
 ]

@@ -100,7 +100,8 @@ class Settings(BaseSettings):
 
     model_config = ConfigDict(extra="forbid")  # type: ignore[assignment]  # plain is enough: the sources are given
 
-    protocol: str = "consensus"
+    protocol: str = "madp"
+    """How a question is dealt with; one that names none goes to the experts that it calls for."""
     turn_timeout_s: float = Field(default=120.0, ge=0.25, le=86_400)
     seed: int | None = None
     state: Path | None = None

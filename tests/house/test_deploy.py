@@ -284,7 +284,7 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
 
             for protocol in PROTOCOLS:
                 assert tool("doctor", "--json", "--protocol", protocol)["ok"] is True
-            result = tool("ask", QUESTION, "--evidence", str(evidence), "--json")
+            result = tool("ask", QUESTION, "--protocol", "consensus", "--evidence", str(evidence), "--json")
             assert result["stop"]["converged"] is True
             (row,) = tool("sessions", "list", "--json")["sessions"]
             assert row["session"] == result["session"]

@@ -3,12 +3,14 @@
 import contextlib
 import json
 import os
+import re
 import secrets
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,11 @@ TEXTS = {
 
 
 class Front:
-    """Runs commands with a state directory and a mark in the environment that all their descendants carry."""
+    """Runs commands with a state directory and a mark in the environment that all their descendants carry. Where
+    neither the command nor a file names a protocol, the environment names this one; empty: nobody does."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, protocol: str = "consensus") -> None:
+        self.protocol = protocol
         self.state = folder / "state"
         self.folder = folder
         self.journal = folder / "journal"
@@ -42,13 +46,25 @@ class Front:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("PARLEY")}
         return {**kept, MARK: self.mark, "PARLEY_STATE": str(self.state), "PYTHONPATH": str(ROOT)}
 
+    def environment_for(self, *arguments: str) -> dict[str, str]:
+        """That of a command, with the protocol where it is to be named."""
+        return self.environment | ({} if self._named(arguments) else {"PARLEY__PROTOCOL": self.protocol})
+
     def start(self, *arguments: str, env: Mapping[str, str] | None = None, **given: Any) -> subprocess.Popen[str]:
         """A command in a process group of its own."""
         return subprocess.Popen(
-            [sys.executable, "-m", "parley", *arguments], cwd=self.folder, env={**self.environment, **(env or {})},
+            [sys.executable, "-m", "parley", *arguments], cwd=self.folder,
+            env={**self.environment_for(*arguments), **(env or {})},
             stdin=given.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True, **given,
         )  # fmt: skip
+
+    def _named(self, arguments: Sequence[str]) -> bool:
+        """Whether a protocol is named already, or is not to be."""
+        if not self.protocol or {"--protocol", "--panel-file"} & set(arguments):
+            return True
+        files = [self.folder / b for a, b in pairwise(arguments) if a == "--config"] or [self.folder / "parley.yaml"]
+        return any(f.is_file() and re.search(r"protocol|panel_file", f.read_text(errors="replace")) for f in files)
 
     def run(
         self, *arguments: str, said: str | None = None, env: Mapping[str, str] | None = None

@@ -347,7 +347,7 @@ class Terminal:
 
     def __init__(self, front: Front, *arguments: str) -> None:
         self._leader, follower = pty.openpty()
-        environment = {**front.environment, "TERM": "xterm-256color"}
+        environment = {**front.environment_for(*arguments), "TERM": "xterm-256color"}
         environment.pop("NO_COLOR", None)
         self.child = subprocess.Popen(
             [sys.executable, "-m", "parley", *arguments], cwd=front.folder, env=environment, stdin=follower,

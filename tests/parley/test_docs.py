@@ -79,6 +79,8 @@ def test_the_readmes_example_is_what_the_command_prints() -> None:
         "parley",
         "ask",
         question,
+        "--protocol",
+        "consensus",
         "--evidence",
         "examples/rollout/evidence",
         "--ephemeral",

@@ -52,7 +52,7 @@ def test_nobody_reads_and_the_session_is_cancelled_without_a_word(fresh: Front) 
 def test_an_output_that_cannot_be_written_is_no_traceback(fresh: Front, redirect: str) -> None:
     command = f"{sys.executable} -m parley sessions list {redirect}"
     done = subprocess.run(
-        ["sh", "-c", command], cwd=fresh.folder, env=fresh.environment, capture_output=True, text=True, timeout=30
+        ["sh", "-c", command], cwd=fresh.folder, env=fresh.environment_for(), capture_output=True, text=True, timeout=30
     )
     full = redirect == ">/dev/full"
     assert (done.returncode, done.stderr) == (
@@ -80,8 +80,8 @@ def test_a_usage_error_with_json_is_one_document(
 
 def raw(front: Front, *arguments: bytes, said: bytes = b"") -> tuple[int, str, str]:
     done = subprocess.run(
-        [sys.executable.encode(), b"-m", b"parley", *arguments], cwd=front.folder, env=front.environment, input=said,
-        capture_output=True, timeout=30,
+        [sys.executable.encode(), b"-m", b"parley", *arguments], cwd=front.folder, env=front.environment_for(),
+        input=said, capture_output=True, timeout=30,
     )  # fmt: skip
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 

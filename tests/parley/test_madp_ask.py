@@ -1,4 +1,4 @@
-"""`parley ask --protocol madp`: every expert its own process, from the task to the reviewed result."""
+"""`parley ask`: every expert its own process, from the task to the reviewed result."""
 
 import json
 import subprocess
@@ -115,6 +115,12 @@ def _read(child: "subprocess.Popen[str]", wanted: str) -> list[str]:
         if wanted in line:
             return lines
     raise AssertionError(f"it ended: {lines}")
+
+
+def test_who_names_no_protocol_comes_this_way(running: Front) -> None:
+    door = Front(running.folder, protocol="")
+    code, out, err = door.run("ask", TASK, "--plain")
+    assert code == 0 and f"madp: {TASK}" in out and f"{SAFE} leads" in out, err
 
 
 def test_a_folder_goes_with_it_and_is_left_as_it_is_where_nothing_was_changed(running: Front, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_the_command_line_is_over_the_environment_over_the_file_over_defaults(
     found = load(None, {"budget": {"seconds": 3.0}})
     assert (found.budget.tokens, found.budget.calls, found.budget.seconds, found.budget.cost_usd) == (1, 2, 3.0, None)
     assert found.consensus == {"threshold": 0.9, "panel": 4}
-    assert found.protocol == "consensus"
+    assert found.protocol == "madp"
 
 
 @pytest.mark.parametrize(
