@@ -20,7 +20,9 @@ from tests.support.madp import Crew, lead_of
 pytestmark = [pytest.mark.serial, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 SRE, DBA, RELEASE, AUDITOR = "sre", "database-engineer", "build-release-engineer", "implementation-auditor"
-SLOW_QUERY = "The Postgres query behind the dashboard is slow and alerting fires on latency: add an index and profile it"
+SLOW_QUERY = (
+    "The Postgres query behind the dashboard is slow and alerting fires on latency: add an index and profile it"
+)
 RED_BUILD = "The nightly build is red since we bumped the base image, make the pipeline green again"
 
 
