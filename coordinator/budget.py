@@ -12,6 +12,7 @@ import msgspec
 from schemas.result import ResultUsage, SeatUsage
 from schemas.session import Budget, Seat
 from schemas.turn import Caps, Usage
+from schemas.wire import figure
 
 
 class Reservation(msgspec.Struct, frozen=True):
@@ -120,5 +121,8 @@ def shortfall(budget: Budget, ledger: Ledger, reserved: Reservation, more: Reser
         ("cost_usd", budget.cost_usd, bound.cost_usd, more.cost_usd),
     ):
         if limit is not None and wants and has + wants > limit * (1 + 1e-12):
-            return f"budget.{name}: limit {limit:g}, used or reserved {has:g}, the next turns may take {wants:g}"
+            return (
+                f"budget.{name}: limit {figure(limit)}, used or reserved {figure(has)}, "
+                f"the next turns may take {figure(wants)}"
+            )
     return ""

@@ -46,7 +46,7 @@ from schemas.result import Stop as StopReport
 from schemas.session import Seat
 from schemas.stops import STOPS
 from schemas.turn import Caps
-from schemas.wire import Json, Undecodable, decode, encode, raw
+from schemas.wire import Json, Undecodable, decode, encode, figure, raw
 
 __all__ = [
     "step", "begin", "digest", "record", "record_opening", "Session", "Stopped", "OpenTurn",
@@ -254,7 +254,7 @@ class _Draft:
         return end is not None and end <= self.at_ns
 
     def out_of_time(self) -> Unaffordable:
-        return Unaffordable(what=f"budget.seconds: limit {self.opened.budget.seconds:g} s", seconds=True)
+        return Unaffordable(what=f"budget.seconds: limit {figure(self.opened.budget.seconds or 0)} s", seconds=True)
 
     def reserved(self, final: bool) -> Reservation:
         """What turns in flight may use, and, until the final turn is asked, what is held back for it: also where a
@@ -291,6 +291,8 @@ class _Draft:
         for _ in range(4):
             cell = self.protocol.table[self.inner.phase].get(type(event))
             if cell is None:
+                if isinstance(event, Heard):
+                    raise Illegal("nobody may speak up now")
                 raise Illegal(f"{type(event).__name__} has no place in phase {self.inner.phase}")
             inner, wishes = cell.handler(self.inner, event, self.view())
             if inner.phase not in cell.targets:

@@ -38,7 +38,7 @@ from schemas.post import Post
 from schemas.result import Result
 from schemas.session import human_queue
 from schemas.turn import Answer, Sit
-from schemas.wire import SchemaError, decode, encode
+from schemas.wire import SchemaError, decode, encode, figure
 
 LOST = 3
 """Exit status: the time of a turn was over, and the agent has the seat again."""
@@ -177,8 +177,8 @@ async def _sit(url: str, credentials: Credentials, sid: str, order: Sit, ack_wai
 
 def _welcome(sid: str, order: Sit) -> str:
     then = {
-        "agent": f"{order.seconds:g} s for each turn, then the agent takes over",
-        "miss": f"{order.seconds:g} s for each turn, then it is missed",
+        "agent": f"{figure(order.seconds)} s for each turn, then the agent takes over",
+        "miss": f"{figure(order.seconds)} s for each turn, then it is missed",
         "wait": "the session waits for you, up to a day a turn",
     }[order.then]
     return f"You sit on {order.seat} in session {sid}: {then}. Ctrl-C leaves the seat to its agent."

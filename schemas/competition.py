@@ -141,6 +141,8 @@ class SpeechBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The limit; beyond it is overtime."""
     seconds_left: float | None = None
     """Of the team's time in free debate."""
+    direction: str = ""
+    """The captain's, for this very speech; empty: none was given."""
 
 
 class Spoken(msgspec.Struct, frozen=True, kw_only=True):

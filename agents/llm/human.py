@@ -15,7 +15,7 @@ from msgspec import inspect
 
 from agents.context import Other, Shown
 from agents.llm.base import Completion, Emit
-from schemas.wire import Undecodable, decode, encode
+from schemas.wire import Undecodable, decode, encode, figure
 
 _TOLD_S = (300, 120, 60, 30, 10)
 """Seconds left at which the clock is told while nothing is typed."""
@@ -304,7 +304,7 @@ def readable(value: Any, depth: int = 0) -> str:
         return "\n".join(f"- {readable(item, depth + 1).lstrip()}" for item in plain)
     if isinstance(plain, bool):
         return "yes" if plain else "no"
-    return f"{plain:g}" if isinstance(plain, float) else str(plain)
+    return figure(plain) if isinstance(plain, float) else str(plain)
 
 
 def _named(name: str, value: Any, depth: int) -> str:

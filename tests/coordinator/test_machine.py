@@ -112,7 +112,7 @@ def test_redelivered_turns_are_unaccounted() -> None:
 def test_words_from_the_floor_have_no_place_here() -> None:
     play = Play()
     spoke = log.Spoke(author="panelist_1", channel="public", window="w", kind="claim", body=raw({}))
-    with pytest.raises(Illegal, match="Heard has no place in phase answering"):
+    with pytest.raises(Illegal, match="nobody may speak up now"):
         play.event(spoke)
 
 
