@@ -38,6 +38,26 @@ def reservation(seat: Seat, caps: Caps) -> Reservation:
     return Reservation(caps.input_tokens + caps.output_tokens, 1, price / 1e6).times(caps.calls)
 
 
+OVERSTATED = "overstated"
+"""Flag of a reply whose worker reported more than its turn was allowed."""
+
+
+def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
+    """What is booked of a turn's reported usage: at most what was reserved for it, so that no participant decides over
+    the session's budget. `person`: one answers, who reserves nothing."""
+    most = Reservation() if person else reservation(seat, caps)
+    output = min(usage.output_tokens, caps.output_tokens * most.calls, most.tokens)
+    kept = msgspec.structs.replace(
+        usage,
+        input_tokens=min(usage.input_tokens, most.tokens - output),
+        output_tokens=output,
+        calls=min(usage.calls, most.calls),
+        cost_usd=min(usage.cost_usd, most.cost_usd),
+    )
+    cents = usage.cost_usd <= most.cost_usd * (1 + 1e-9)  # the same sum, added up in another order
+    return usage if cents and msgspec.structs.replace(kept, cost_usd=usage.cost_usd) == usage else kept
+
+
 def pays_for_tries(seat: Seat, budget: Budget) -> bool:
     """Whether each further try of a turn of this seat is accounted for before it is begun: it may cost tokens or money,
     or calls are limited. Else what its worker reports afterwards will do."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.budget import Reservation, pays_for_tries, reservation, shortfall, total
+from coordinator.budget import OVERSTATED, Reservation, booked, pays_for_tries, reservation, shortfall, total
 from coordinator.commands import AskSeat, Finish, Rephrase, SayOn, Stop, Wish
 from coordinator.table import (
     Answered,
@@ -127,11 +127,13 @@ def _on_replied(draft: "_Draft", event: log.Replied) -> None:
             error = f"the reply is not what was asked: {fault.why}"
     if not error:
         error = draft.protocol.check(draft.inner, turn, body, draft.view())
-    draft.ledger = draft.ledger.add(a.seat, event.usage, answered=not error)
+    used = booked(draft.seat(a.seat), a.caps, event.usage, person=bool(a.queue))
+    draft.ledger = draft.ledger.add(a.seat, used, answered=not error)
+    flags = event.flags if used == event.usage else (*event.flags, OVERSTATED)
     if error:
         draft.again(turn, error)
     else:
-        draft.handle(Answered(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, body=body, flags=event.flags))
+        draft.handle(Answered(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, body=body, flags=flags))
 
 
 def _on_timer(draft: "_Draft", event: log.TimerFired) -> None:

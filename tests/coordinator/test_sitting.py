@@ -202,7 +202,8 @@ def test_a_turn_that_the_agent_cannot_pay_for_is_missed() -> None:
     play.event(sat(then="wait"))
     play.round(50, "Vilnius", "Kaunas", "Riga")
     assert play.turn("panelist_1").ask.queue == HUMAN
-    play.reply("panelist_2", says("Kaunas"), usage=Usage(input_tokens=first.tokens // 3 + 1, calls=1))
+    play.reply("panelist_2", None, error="down", usage=Usage(input_tokens=1))
+    play.reply("panelist_2", says("Kaunas"), usage=Usage(input_tokens=first.tokens // 3, calls=2))
     entry = play.event(sat(left=True))
     assert told(entry) == [{"seat": "panelist_1", "human": False}] and not asked(entry)
     play.reply("panelist_3", says("Riga"))
