@@ -253,7 +253,7 @@ class Moderator:
         """Why this author may not answer this turn on this channel; empty if he may."""
         if held.session is None:
             return f"there is no session {sid}"
-        if not secrets.compare_digest(briefing.token(self._key, sid, turn), token):
+        if not secrets.compare_digest(briefing.token(self._key, sid, turn).encode(), token.encode()):
             return f"turn {turn}: the token is not right"
         open_turn = held.session.turns.get(turn)
         if open_turn is not None:

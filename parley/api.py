@@ -14,6 +14,7 @@ from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.competition_seats import refuse_controls
 from parley import evidence as evidence_folder
 from parley.errors import BadInput, Unreachable
+from parley.opening import when_served
 from parley.rows import rows_of
 from parley.stack import OWNER, Lease, Stack
 from schemas.post import Live, Post
@@ -104,7 +105,7 @@ class Parley:
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
             turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
-        return Session(self.client, await self.client.open(opening))
+        return Session(self.client, await when_served(self.lease, lambda: self.client.open(opening)))
 
     async def previous(self, sid: str) -> Document:
         """What a finished session came to, as a document for the one that follows it up.

@@ -20,6 +20,7 @@ from parley import competition_story, estimating, panel, reaching
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request, whole_settings
 from parley.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.interrupts import Interrupts
+from parley.opening import when_served
 from parley.ordering import in_order
 from parley.process import INTERRUPTED
 from parley.rows import CROWDS
@@ -239,7 +240,7 @@ async def _ask(
             pass  # a moderator refuses it, for the record
         except Unreachable as error:
             raise Unreachable(f"{error}; nothing was opened") from error
-    sid = await _open(parley, opening, choice)
+    sid = await when_served(parley.lease, lambda: _open(parley, opening, choice))
     choice.follows(can_leave=parley.lease is None or parley.lease.running().permanent, owns=True)
     try:
         if parley.lease is not None and parley.lease.began:

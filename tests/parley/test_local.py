@@ -56,6 +56,23 @@ async def test_ask_on_a_stack_of_ones_own(tmp_path: Path) -> None:
     assert not [name for name, pid in pids.items() if psutil.pid_exists(pid) and _lives(pid)]
 
 
+async def test_a_stack_that_is_slow_to_start_is_waited_for(tmp_path: Path) -> None:
+    """A moderator waits for workers a few seconds, and then refuses; the stack that is one's own still starts."""
+    late = panel(3, model="tests.support.model:late", options={"until": str(tmp_path / "now")})
+    async with parley.local(stack=Stack(agents=late), state=tmp_path / "state") as p:
+        asking = asyncio.ensure_future(p.ask(QUESTION, protocol="consensus"))
+        async with asyncio.timeout(30):
+            while not await _refused(p):
+                assert not asking.done()
+                await asyncio.sleep(0.05)
+        (tmp_path / "now").touch()
+        assert (await asking).status == "finished"
+
+
+async def _refused(p: parley.Parley) -> bool:
+    return any(row.status == "refused" for row in await p.client.sessions())
+
+
 def _lives(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
