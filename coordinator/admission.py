@@ -40,6 +40,11 @@ def admit(
                 f"seats.{s.seat}",
                 f"no worker is alive for role {s.role} on queue {s.queue}; start one: parley agent {s.queue}",
             )
+    for seat in request.waits:
+        if seat not in (there := [s.seat for s in seats]):
+            raise Inadmissible(
+                "waits", f"waits: there is no seat {seat[:64]}; seats are {', '.join(there)}", worker=False
+            )
     for role in protocol.roles:
         have = sum(1 for s in seats if s.role == role.name)
         if have < role.least:
@@ -52,7 +57,7 @@ def admit(
         settings=decode(encode(settings), dict[str, Any]), seats=seats,
         documents=deal(request.documents, protocol, seats),
         budget=request.budget, seed=seed, turn_timeout_s=request.turn_timeout_s, workers=workers, author=author,
-        continues=request.continues,
+        continues=request.continues, waits=request.waits,
     )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ from coordinator.table import (
     Table,
     Unaffordable,
     View,
+    awaited,
     digest,
     to,
 )
@@ -74,8 +75,11 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Taken
         The budget does not even hold the first turns and what is kept back for the end.
     """
     settings: Any = decode(encode(opened.settings), protocol.settings)
-    session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns)
+    there = awaited(opened)
+    session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=there)
     draft = _Draft(protocol, session, at_ns)
+    for seat, sitter in there.items():
+        draft.say("control", "seat", 0, raw({"seat": seat, "human": True, "waits": sitter.seconds}))
     inner, wishes = protocol.start(draft.view())
     draft.inner = inner
     draft.wish(wishes)
@@ -221,8 +225,7 @@ class _Draft:
         self.turns = dict(session.turns)
         self.posts = list(session.posts)
         self.ledger = session.ledger
-        self.timer_ns = session.timer_ns
-        self.stopped = session.stopped
+        self.timer_ns, self.stopped = session.timer_ns, session.stopped
         self.closed = False
         self.sitters = dict(session.sitters)
         self.commands: list[log.Command] = []
@@ -293,9 +296,8 @@ class _Draft:
         for _ in range(4):
             cell = self.protocol.table[self.inner.phase].get(type(event))
             if cell is None:
-                if isinstance(event, Heard):
-                    raise Illegal("nobody may speak up now")
-                raise Illegal(f"{type(event).__name__} has no place in phase {self.inner.phase}")
+                what = f"{type(event).__name__} has no place in phase {self.inner.phase}"
+                raise Illegal("nobody may speak up now" if isinstance(event, Heard) else what)
             inner, wishes = cell.handler(self.inner, event, self.view())
             if inner.phase not in cell.targets:
                 raise BrokenTable(f"{cell.handler.__name__} led to {inner.phase}, its cell names {cell.targets}")

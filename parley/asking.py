@@ -20,7 +20,7 @@ from parley import competition_story, estimating, panel, reaching
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request, whole_settings
 from parley.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.interrupts import Interrupts
-from parley.opening import when_served
+from parley.opening import when_served, with_people
 from parley.ordering import in_order
 from parley.process import INTERRUPTED
 from parley.rows import CROWDS
@@ -78,7 +78,7 @@ def request_of(settings: Settings, question: str, evidence: Path | None) -> Open
     if found and protocol in CROWDS:
         crowd = CROWDS[protocol]
         given.setdefault(crowd.setting, sum(s.role == crowd.role for s in found.seats))
-    return request(
+    opening = request(
         question,
         protocol=protocol,
         evidence=evidence,
@@ -88,6 +88,7 @@ def request_of(settings: Settings, question: str, evidence: Path | None) -> Open
         seed=settings.seed,
         turn_timeout_s=settings.turn_timeout_s,
     )
+    return with_people(opening, settings.stack)
 
 
 def check_settings(settings: Settings) -> None:

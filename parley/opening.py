@@ -8,8 +8,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from parley.errors import Refusal, StackFailed
+import msgspec
+
+from parley.errors import BadInput, Refusal, StackFailed
+from parley.settings import StackSection
 from parley.stack import Lease
+from schemas.session import OpenSession
 
 T = TypeVar("T")
 
@@ -21,6 +25,15 @@ _AGAIN_S = 0.5
 _LOOK_S = 0.1
 _ADVICE = re.compile(r"[;,] start\b.*parley agent.*", re.DOTALL)
 """What a moderator advises where a worker is missing: to start it by hand, which is not how a stack gets one."""
+
+
+def with_people(opening: OpenSession, section: StackSection) -> OpenSession:
+    """The session, in which turns of people's seats wait for them if the settings say so. Raises BadInput."""
+    if section.wait_for_human is None:
+        return opening
+    if not section.humans:
+        raise BadInput("wait_for_human", "for whom? Name the person's seat: --human pro_2")
+    return msgspec.structs.replace(opening, waits=dict.fromkeys(section.humans, section.wait_for_human))
 
 
 async def when_served(lease: Lease | None, once: Callable[[], Awaitable[T]]) -> T:

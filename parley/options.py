@@ -34,6 +34,13 @@ Everything = Annotated[
 Humans = Annotated[
     list[str] | None, typer.Option("--human", metavar="SEAT", help="A seat that a person may take; repeatable.")
 ]
+WaitForHuman = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="With --human: turns of that seat wait for the person from the start, so long each.",
+    ),
+]
 Protocol = Annotated[str | None, typer.Option(help="How they argue (default: consensus).")]
 LogMaxAge = Annotated[
     float | None, typer.Option("--log-max-age", help="Days that sessions are kept; 0 for ever (default: 90).")

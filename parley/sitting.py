@@ -40,6 +40,8 @@ from schemas.session import human_queue
 from schemas.turn import Answer, Sit
 from schemas.wire import SchemaError, decode, encode, figure
 
+THEN = ("agent", "miss", "wait")
+"""What may become of a turn whose time is over."""
 LOST = 3
 """Exit status: the time of a turn was over, and the agent has the seat again."""
 _PATIENCE_S = 20.0
@@ -91,13 +93,15 @@ def sit(settings: Settings, sid: str, seat: str, *, seconds: float, then: str) -
     Unreachable
         The bus, or a moderator, does not answer.
     """
+    if then not in THEN:
+        raise BadInput("then", f"got {then!r}, wanted is one of {', '.join(THEN)}")
     logging.getLogger().addHandler(logging.NullHandler())  # the terminal is the person's
     try:
         order = msgspec.convert(
             {"t": "sit", "id": secrets.token_hex(8), "seat": seat, "seconds": seconds, "then": then}, Sit
         )
     except (msgspec.ValidationError, SchemaError) as error:
-        raise BadInput("then" if "then" in str(error) else "seconds", str(error)) from error
+        raise BadInput("seconds", str(error)) from error
 
     async def main() -> int:
         async with _bus(settings, sid, seat) as (url, credentials, ack_wait_s):

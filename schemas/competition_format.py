@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from schemas.consensus import few
-from schemas.wire import InvalidValue, in_range, not_empty
+from schemas.wire import InvalidValue, in_range, not_empty, one_line
 
 TEAMS = ("pro", "con")
 Team = Literal["pro", "con"]
@@ -123,7 +123,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     agenda: tuple[Item, ...]
 
     def __post_init__(self) -> None:
-        not_empty("format.stages.name", self.name, 64)
+        one_line("format.stages.name", self.name, 64)
+        one_line("format.stages.title", self.title, 200)
         in_range("format.stages.confer", self.confer, 0, 5)
         if not self.agenda:
             raise InvalidValue(f"format.stages.{self.name}.agenda", "nothing", "at least one item is wanted")
@@ -158,7 +159,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """votes: who wins more of the audience over between the two votes."""
 
     def __post_init__(self) -> None:
-        not_empty("format.name", self.name, 64)
+        one_line("format.name", self.name, 64)
+        one_line("format.title", self.title, 200)
         check_format(self)
 
 
@@ -186,7 +188,7 @@ def check_format(f: Format) -> None:
     if set(f.teams) != set(TEAMS):
         raise InvalidValue("format.teams", sorted(f.teams), "wanted are pro and con")
     for team, side in f.teams.items():
-        not_empty(f"format.teams.{team}.name", side.name, 80)
+        one_line(f"format.teams.{team}.name", side.name, 80)
         in_range(f"format.teams.{team}.seats", side.seats, 1, 8)
         in_range(f"format.teams.{team}.captain", side.captain, 1, side.seats)
     if set(f.weights) != set(DIMENSIONS):

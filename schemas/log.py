@@ -34,6 +34,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     author: str = ""
     continues: str = ""
     """The session that this one follows up."""
+    waits: dict[str, float] = {}
+    """Seat -> seconds for which its turns wait for a person, from the first one on."""
 
 
 class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied"):

@@ -101,6 +101,13 @@ def in_range(field: str, value: float, low: float, high: float) -> None:
         raise InvalidValue(field, value, f"allowed is {figure(low)} to {figure(high)}")
 
 
+def one_line(field: str, value: str, most: int) -> None:
+    """Refuse an empty text, one longer than `most` characters, and one of several lines."""
+    not_empty(field, value, most)
+    if len(value.splitlines()) > 1 or value.splitlines()[0] != value:
+        raise InvalidValue(field, value, "it must be one line")
+
+
 def not_empty(field: str, value: str, most: int) -> None:
     """Refuse an empty text and one longer than `most` characters."""
     if not value.strip():

@@ -69,6 +69,9 @@ def test_a_seat_that_does_not_confer_is_recorded_and_the_next_one_does() -> None
     for seat in ("pro_2", "con_1", "con_2"):
         p.fail(seat)
     assert p.asked() == [("pro_1", "speak")]
+    q = Play(small(speech("pro_1"), confer=1))
+    q.expire()
+    assert {x["why"] for x in q.bodies("silent")} == {"no reply came"}, "what nobody wrote cannot be private"
 
 
 def test_what_lies_ahead_is_told_by_team() -> None:

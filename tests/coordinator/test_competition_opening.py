@@ -156,6 +156,8 @@ PRO = {"name": "P", "seats": 1}
         ([speech("pro_1")], {"penalties": {"overtime": {"team": 3}}}, "format.penalties.overtime.team: got 3.0"),
         ([speech("pro_1", words=5)], {}, "format.agenda.words: got 5"),
         ([speech("pro_1")], {"teams": {"pro": {"name": "P", "seats": 1}}}, "format.teams: got ['pro']"),
+        ([speech("pro_1")], {"teams": {"pro": PRO, "con": {**PRO, "name": "a\nb"}}}, "it must be one line"),
+        ([speech("pro_1")], {"title": "one\u2028two"}, "format.title: got 'one\\u2028two', it must be one line"),
         ([speech("pro_1")], {"teams": {"pro": PRO, "con": {**PRO, "seats": 9}}}, "format.teams.con.seats: got 9"),
         ([speech("pro_1")], {"teams": {"pro": PRO, "con": {**PRO, "captain": 2}}}, "format.teams.con.captain: got 2"),
     ],

@@ -44,7 +44,7 @@ def turns(text: str = "MARK-said") -> dict[str, Shown]:
     """A turn of each kind; `text` stands wherever somebody's words may."""
     own = msgspec.structs.replace(
         me("pro_2", stance=text, role=text), team_name=text,
-        personality=Personality(name=text[:60], characteristics=text), mates=("pro_1",),
+        personality=Personality(name=" ".join(text.split())[:60], characteristics=text), mates=("pro_1",),
     )  # fmt: skip
     public = [said("con_1", text), asked("con_2", text, answerer="pro_2")]
     team: list[Any] = [Note(text=text), Bid(wants=True, point=text), Decision(speaker="pro_2", direction=text)]

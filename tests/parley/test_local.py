@@ -25,6 +25,7 @@ from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.wire import decode, encode
 from tests.parley.support import QUESTION, TEXTS, until
+from tests.support.engine import until as comes_true
 
 MODEL = "tests.support.model:make"
 LATENCY = {"latency_s": 0.05}
@@ -61,10 +62,8 @@ async def test_a_stack_that_is_slow_to_start_is_waited_for(tmp_path: Path) -> No
     late = panel(3, model="tests.support.model:late", options={"until": str(tmp_path / "now")})
     async with parley.local(stack=Stack(agents=late), state=tmp_path / "state") as p:
         asking = asyncio.ensure_future(p.ask(QUESTION, protocol="consensus"))
-        async with asyncio.timeout(30):
-            while not await _refused(p):
-                assert not asking.done()
-                await asyncio.sleep(0.05)
+        await comes_true(lambda: _refused(p), 30)
+        assert not asking.done()
         (tmp_path / "now").touch()
         assert (await asking).status == "finished"
 
