@@ -31,9 +31,9 @@ demo: $(STAMP)
 
 test: lint unit serial
 
-# What does not depend on when things happen runs on two processes; kills, freezes and load run alone, after it.
+# What does not depend on when things happen runs on three processes; kills, freezes and load run alone, after it.
 unit: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not serial"
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not serial"
 	PARLEY_PLAIN_CLIENT=1 $(BIN)/python -m pytest -q tests/bus/test_connection.py tests/bus/test_work.py tests/engine/test_session.py
 
 serial: $(STAMP)

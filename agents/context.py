@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from agents.registry import ExpertRegistry
 from agents.roles import kind_of
+from schemas.expert import ExpertSpec
 from schemas.session import Document
 from schemas.turn import Caps, Turn, Work
 from schemas.wire import Undecodable, decode
@@ -42,13 +44,23 @@ class Other(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     """`Model A`, `Model B`, ... by the order in which this seat is shown them; it means nothing in another round."""
     post: int
-    """Number of the post, by which a brief refers to it."""
+    """Number of the post, by which a brief refers to it; -1: it is none, but laid beside the posts for this turn."""
     kind: str
     round: int
     channel: str = "public"
     """Where it was said."""
     body: Any
     """Typed where the protocol knows the kind, else plain JSON values."""
+
+
+class Tools(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model may call in one step of a turn (agents/tools/loop.py)."""
+
+    offered: tuple[Any, ...]
+    """Server, tool, description and arguments of each, as the servers tell them."""
+    calls_left: int
+    steps_left: int
+    """Before the last one, which is without tools."""
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +88,12 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     error: str = ""
     """Why the last attempt was not accepted."""
+    expert: ExpertSpec | None = None
+    """Whose specification the seat's worker goes by."""
+    tools: Tools | None = None
+    """None: there are none, or no more in this step."""
+    experts: ExpertRegistry | None = None
+    """For turns that are computed by a helper: the experts that it has heard of."""
 
 
 def show(work: Work, turn: Turn, documents: Iterable[Document] = ()) -> Shown:

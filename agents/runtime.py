@@ -14,17 +14,22 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Self
 
+import msgspec
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
+from agents.artifacts import TurnArtifacts
 from agents.context import show
 from agents.documents import DocumentCache
 from agents.line import Line
 from agents.llm.base import Completion, Model, ModelError
 from agents.llm.computed import with_computed
+from agents.madp import Expert
+from agents.registry import ExpertRegistry
 from agents.specs import AgentSpec
+from agents.tools.allow import AllowList
 from bus import subjects
-from bus.channels import ACCOUNT_OF_ROLE, CHANNELS, CONTROL, may_read, speaks_on
+from bus.channels import ACCOUNT_OF_ROLE, CHANNELS, CONTROL, MATCHING, may_read, speaks_on
 from bus.connection import Connection
 from bus.errors import BusError, Denied, NoModerator
 from bus.work import Delivery, Pull
@@ -78,7 +83,10 @@ class _Emitter:
 
 
 class Worker:
-    """One worker process's half that touches the bus. An async context manager; closing drains."""
+    """One worker process's half that touches the bus. An async context manager; closing drains.
+
+    Raises agents.specs.NotEnrolled where an expert's specification is not the one that the credentials pin.
+    """
 
     def __init__(
         self,
@@ -90,11 +98,15 @@ class Worker:
         ack_wait_s: float = 8.0,
         drain_s: float = 20.0,
         hear: Hear | None = None,
+        tools: AllowList | None = None,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
+        spec.check_pin(connection.credentials.pin)
         self._connection = connection
         self._spec = spec
-        self._model = with_computed(model)
+        self._pin = spec.pin
+        self.experts = ExpertRegistry() if not MATCHING.isdisjoint(spec.roles) else None
+        self._model = Expert(with_computed(model), spec.expert, tools)
         self._metrics = metrics
         self._ack_wait_s = ack_wait_s
         self._drain_s = drain_s
@@ -139,6 +151,8 @@ class Worker:
                     self._subs.append(
                         await subscribe(subjects.channel_all(name), self._on_post, queue=self._spec.queue)
                     )
+        if self.experts is not None:
+            self._subs.append(await self.experts.follow(self._connection))
         self._connection.on_reconnect.append(self._on_reconnect)
         await self._announce()
         await self._pull.start()
@@ -189,10 +203,10 @@ class Worker:
             instance=self._instance, queue=self._spec.queue, roles=self._spec.roles, model=model.name,
             family=model.family, metered=model.metered, usd_per_million_input=model.usd_per_million_input,
             usd_per_million_output=model.usd_per_million_output, room=self._spec.room, busy=self._busy,
-            expertise=self._spec.expertise, draining=self._draining,
+            expertise=self._spec.expertise, draining=self._draining, expert=self._spec.expert,
         )  # fmt: skip
         for role in self._spec.roles:
-            await self._connection.publish(subjects.here(role, self._spec.queue), encode(announcement))
+            await self._connection.publish(subjects.here(role, self._spec.queue, self._pin), encode(announcement))
 
     async def _say_here(self) -> None:
         with contextlib.suppress(BusError):
@@ -287,7 +301,7 @@ class Worker:
         if time.time_ns() >= turn.deadline_ns:
             return "expired"
         documents = await self._documents.of(work, turn) if turn.documents else []
-        shown = show(work, turn, documents)
+        shown = msgspec.structs.replace(show(work, turn, documents), experts=self.experts)
         if not await self._is_open(job, turn):
             self._metrics.turns_skipped.inc()
             return "refused"
@@ -300,7 +314,7 @@ class Worker:
         try:
             with tracing.span(f"invoke_agent {turn.role}", self._attributes(work, turn) if tracing.enabled() else None):
                 async with asyncio.timeout(max(0.0, (turn.deadline_ns - time.time_ns()) / 1e9)):
-                    completion = await self._model.reply(shown, emit)
+                    completion = await self._model.reply(shown, emit, TurnArtifacts(self._connection, work, turn))
         except TimeoutError:
             self._metrics.model_errors.labels(model=self._model_label, kind="deadline").inc()
             return "expired"  # the session's timer says so to everybody
@@ -443,6 +457,8 @@ class Worker:
     # -- while it works
     def _on_reconnect(self) -> None:
         self._spawn(self._say_here())
+        if self.experts is not None:
+            self._spawn(self.experts.call(self._connection))
         self._spawn(self._look_again())
 
     async def _look_again(self) -> None:

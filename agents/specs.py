@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agents import strict_yaml
 from bus.channels import ACCOUNT_OF_ROLE
+from schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
 
 
 class SpecError(ValueError):
@@ -30,10 +31,20 @@ class SpecError(ValueError):
         super().__init__(f"{source}: {field}: {why}" if field else f"{source}: {why}")
 
 
+class NotEnrolled(SpecError):
+    """An expert whose specification is not the one that its credentials pin."""
+
+    def __init__(self, spec: ExpertSpec, pinned: str) -> None:
+        self.pinned = pinned
+        enrolled = f"enrolled is {pinned}" if pinned else "these credentials are no enrolled expert's"
+        why = f"the pin of this specification is {pin(spec)}, {enrolled}; parley experts enroll SPEC enrolls it"
+        super().__init__(f"expert {spec.id}", "", why)
+
+
 class AgentSpec(BaseModel):
     """One worker."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True)
 
     queue: str = Field(min_length=1, max_length=64)
     """What its credential serves; a seat without one of its own has its queue's name."""
@@ -45,16 +56,41 @@ class AgentSpec(BaseModel):
     """Turns at once."""
     expertise: tuple[str, ...] = Field(default=(), strict=False)
     """Words for what it knows about, used where a protocol weighs seats."""
+    expert: ExpertSpec | None = None
+    """What an expert is; from a file of its own (agents.experts), never from an agent file."""
+
+    @property
+    def pin(self) -> str:
+        """What pins an expert's specification; empty for everybody else."""
+        return pin(self.expert) if self.expert is not None else ""
+
+    def check_pin(self, pinned: str) -> None:
+        """Raise NotEnrolled unless credentials with this pin are for this specification."""
+        if self.expert is not None and self.pin != pinned:
+            raise NotEnrolled(self.expert, pinned)
+
+
+_FIELDS = [name for name in AgentSpec.model_fields if name != "expert"]
 
 
 def builtin(name: str) -> AgentSpec | None:
-    """The spec that a name stands for: `analyst`, `panelist`, `panelist_2`; None if it stands for none."""
+    """The spec that a name stands for: `analyst`, `panelist`, `panelist_2`, a shipped expert's queue (`expert_sre`);
+    None if it stands for none."""
+    if expert_of(name):
+        from agents.experts import builtin as shipped  # a dozen files are read
+
+        return next((of_expert(spec) for spec in shipped() if spec.id == expert_of(name)), None)
     role = re.sub(r"_\d+\Z", "", name)
-    return AgentSpec(queue=name, roles=(role,)) if role in ACCOUNT_OF_ROLE else None
+    return AgentSpec(queue=name, roles=(role,)) if role in ACCOUNT_OF_ROLE and role != ROLE else None
+
+
+def of_expert(spec: ExpertSpec) -> AgentSpec:
+    """The worker that an expert is."""
+    return AgentSpec(queue=queue_of(spec.id), roles=(ROLE,), expert=spec)
 
 
 def load(name_or_path: str) -> AgentSpec:
-    """A built-in spec by name, or one from a YAML file.
+    """A built-in spec by name, or one from a YAML file: an agent file, or an expert's specification.
 
     Raises
     ------
@@ -68,15 +104,35 @@ def load(name_or_path: str) -> AgentSpec:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        names = ", ".join(sorted(ACCOUNT_OF_ROLE))
+        names = ", ".join(sorted(ACCOUNT_OF_ROLE.keys() - {ROLE}))
         raise SpecError(
-            name_or_path, "", f"no such file, and no built-in agent (those are {names}, also with _1, _2 ...)"
+            name_or_path,
+            "",
+            f"no such file, and no built-in agent (those are {names}, also with _1, _2 ..., and expert_ID)",
         ) from None
     except OSError as error:
         raise SpecError(name_or_path, "", f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise SpecError(name_or_path, "", f"is not UTF-8 text (byte {error.start})") from error
-    return parse(text, name_or_path)
+    return _read_expert(path) if _is_expert(text) else parse(text, name_or_path)
+
+
+def _is_expert(text: str) -> bool:
+    """Whether a file is an expert's specification, not an agent file."""
+    try:
+        data = strict_yaml.read(text)
+    except strict_yaml.BadYaml:
+        return False  # whoever reads it says what is wrong
+    return isinstance(data, dict) and "agent" in data
+
+
+def _read_expert(path: Path) -> AgentSpec:
+    from agents.experts import ExpertError, read
+
+    try:
+        return of_expert(read(path))
+    except ExpertError as error:
+        raise SpecError(error.source, error.field, error.why) from error
 
 
 def parse(text: str, source: str = "agent file") -> AgentSpec:
@@ -94,8 +150,8 @@ def parse(text: str, source: str = "agent file") -> AgentSpec:
     if not isinstance(data, dict):
         raise SpecError(source, "", "a mapping with the field queue is wanted")
     for key in data:
-        if key not in AgentSpec.model_fields:
-            raise SpecError(source, str(key), "no such field" + _near(str(key), list(AgentSpec.model_fields)))
+        if key not in _FIELDS:
+            raise SpecError(source, str(key), "no such field" + _near(str(key), _FIELDS))
     try:
         spec = AgentSpec(**data)
     except ValidationError as error:

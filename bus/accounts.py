@@ -12,7 +12,8 @@ from `bus.channels` (which group reads and writes which channel), so a team is a
 | agent | of its queue's role | take its queue's turns, speak in its own name, read its channels, announce itself |
 | operator | SYS | reload and monitor the server |
 
-A person who takes a seat is an agent of the seat's role, on a queue of its own (schemas.session.human_queue).
+A person who takes a seat is an agent of the seat's role, on a queue of its own (schemas.session.human_queue). An expert
+announces itself with the one specification that its row pins, or not at all; a helper may hear that, and call for it.
 
 The broker knows a group outside CORE as one account per user, `PANEL:panel_1`. The server checks what a user publishes
 on, but not where it wants the answer, and an answer enters the asker's account as if someone there had published it.
@@ -20,8 +21,8 @@ In an account shared by two queues, a worker that names its colleague's pull sub
 draws that colleague's turns (tried: it works). In an account of its own it finds nothing there but its own rights.
 
 Two fences stand one behind the other: the account's imports name channel and author, and so does the user's allow
-list. Live text goes from the speaker's account straight to those of the readers. Allow lists only, no deny lists.
-Answers come to one inbox prefix per user.
+list. Live text goes from the speaker's account straight to those of the readers, and experts'
+announcements to helpers'. Allow lists only, no deny lists. Answers come to one inbox prefix per user.
 
 Not exported: nats micro's `$SRV` subjects, whose listing names every service of CORE; moderators can use it among
 themselves.
@@ -39,6 +40,7 @@ import nkeys
 
 from bus import channels, subjects
 from bus.errors import BadKeyFile, BadTable
+from schemas.expert import ROLE, expert_of
 
 SYS = "SYS"
 MODERATOR, CLIENT, OWNER, AGENT, OPERATOR = "moderator", "client", "owner", "agent", "operator"
@@ -59,6 +61,8 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = ""
     role: str = ""
     """An agent's: the one that it may announce itself in."""
+    pin: str = ""
+    """An expert's: of the specification that it may announce itself with (schemas.expert.pin)."""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -67,6 +71,10 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
             raise BadTable(f"user {self.name!r}: kind {self.kind!r}, known are " + ", ".join(KINDS))
         if not (self.kind == AGENT) == bool(self.queue) == bool(self.role):
             raise BadTable(f"user {self.name!r}: an agent, and nobody else, has a queue and a role")
+        is_expert = self.role == ROLE and bool(expert_of(self.queue))
+        if is_expert != bool(self.pin):
+            why = "needs the pin of its specification (parley experts enroll SPEC)" if is_expert else "has no pin"
+            raise BadTable(f"user {self.name!r}: it {why}")
 
     @property
     def inbox_prefix(self) -> str:
@@ -82,6 +90,7 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     account: str
     queue: str = ""
     role: str = ""
+    pin: str = ""
     seed: str
     inbox_prefix: str
 
@@ -94,6 +103,13 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def public(self) -> str:
         """The public key, which the server knows this user by."""
         return public_key(self.seed)
+
+    @property
+    def row(self) -> User:
+        """The row of the table that these are for. Raises BadTable where it cannot stand there."""
+        return User(
+            name=self.user, kind=self.kind, account=self.account, queue=self.queue, role=self.role, pin=self.pin
+        )
 
     def save(self, path: Path) -> None:
         """Write as JSON, readable by its owner only (mode 600)."""
@@ -185,13 +201,14 @@ def table(
     moderators: Iterable[str] = ("moderator",),
     clients: Iterable[str] = ("client",),
     owners: Iterable[str] = ("owner",),
+    pins: Mapping[str, str] | None = None,
 ) -> tuple[User, ...]:
-    """The rows for these queues (queue -> role) and these names.
+    """The rows for these queues (queue -> role; an expert's also -> pin) and these names.
 
     Raises
     ------
     BadTable
-        A role that has no account, or a name that stands twice.
+        A role that has no account, an expert without a pin, or a name that stands twice.
     """
     rows = [User(name="operator", kind=OPERATOR, account=SYS)]
     rows += [User(name=name, kind=MODERATOR, account=channels.CORE) for name in moderators]
@@ -202,7 +219,8 @@ def table(
         if account is None:
             known = ", ".join(sorted(channels.ACCOUNT_OF_ROLE))
             raise BadTable(f"queue {queue!r}: role {role!r} has no account, known are {known}")
-        rows.append(User(name=queue, kind=AGENT, account=account, queue=queue, role=role))
+        pin = (pins or {}).get(queue, "")
+        rows.append(User(name=queue, kind=AGENT, account=account, queue=queue, role=role, pin=pin))
     return tuple(rows)
 
 
@@ -215,6 +233,7 @@ def mint(users: Iterable[User]) -> dict[str, Credentials]:
             account=u.account,
             queue=u.queue,
             role=u.role,
+            pin=u.pin,
             seed=nkeys.encode_seed(secrets.token_bytes(32), nkeys.PREFIX_BYTE_USER).decode(),
             inbox_prefix=u.inbox_prefix,
         )
@@ -257,6 +276,9 @@ def _services(user: User) -> dict[str, str]:
             asked += [subjects.inbox_by(name, user.name), subjects.fate_by(name, user.name)]
         elif user.kind == AGENT:
             asked += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
+    if user.account in channels.WITH_ARTIFACTS:
+        through = channels.CLIENT if user.account == channels.CLIENTS else channels.PUBLIC
+        asked += [subjects.put_by(through, user.name), subjects.get_of(channels.PUBLIC)]
     if user.kind == OWNER:
         asked += [
             subjects.own_by(user.name),
@@ -264,7 +286,7 @@ def _services(user: User) -> dict[str, str]:
             subjects.fate_by(channels.OWNER, user.name),
         ]
     if user.kind == AGENT:
-        asked += [subjects.here(user.role, user.queue), _acks(user.queue)]
+        asked += [subjects.here(user.role, user.queue, user.pin), _acks(user.queue)]
     found = dict.fromkeys(asked, "Singleton")
     if user.kind == AGENT:
         found[next_subject(user.queue)] = "Stream"
@@ -272,10 +294,11 @@ def _services(user: User) -> dict[str, str]:
 
 
 def _live(user: User) -> list[str]:
-    """Subjects on which the user speaks live."""
+    """Subjects on which the user speaks straight to others: live text, a helper's call for experts."""
     if user.kind != AGENT:
         return []
-    return [subjects.live_by(name, user.name) for name in _writable(user.account)]
+    call = [subjects.CALL] if user.role in channels.MATCHING else []
+    return [*call, *(subjects.live_by(name, user.name) for name in _writable(user.account))]
 
 
 def _heard(user: User) -> list[str]:
@@ -296,7 +319,8 @@ def permissions(user: User, users: Iterable[User] = ()) -> dict[str, Any]:
             "publish": {"allow": [*everything, "$JS.ACK.>", "_R_.>", *inboxes]},
             "subscribe": {"allow": [subjects.ALL, "$SRV.>", inbox]},
         }
-    live = [subjects.live_all(name) for name in channels.readable_by(user.account)]
+    live = [subjects.live_all(name) for name in channels.heard_live(user.account)]
+    live += [subjects.here_of(ROLE)] if user.role in channels.MATCHING else []
     return {
         "publish": {"allow": [*_services(user), *_live(user)]},
         "subscribe": {"allow": [inbox, *_heard(user), *live]},
@@ -336,6 +360,10 @@ class _Info(msgspec.Struct):
 def _grants(users: Iterable[User]) -> Grants:
     """What crosses between accounts; kinds of export are Singleton and Stream (services), and heard (a stream)."""
     rows = [u for u in users if u.account not in (channels.CORE, SYS)]
+    listeners: dict[str, list[User]] = {}
+    for user in rows:
+        for name in channels.heard_live(user.account):
+            listeners.setdefault(name, []).append(user)
     found: Grants = {}
     for user in rows:
         mine = broker_account(user)
@@ -344,10 +372,25 @@ def _grants(users: Iterable[User]) -> Grants:
         for subject in _heard(user):
             found.setdefault((channels.CORE, "heard", subject), set()).add(mine)
         for name in _writable(user.account) if user.kind == AGENT else ():
-            ears = {broker_account(u) for u in rows if u.account in channels.CHANNELS[name].readers and u is not user}
+            ears = {broker_account(u) for u in listeners.get(name, ())} - {mine}
             if ears:
                 found[mine, "heard", subjects.live_by(name, user.name)] = ears
+    # Straight, too: what reached CORE from another account, the server hands on to no third.
+    experts, matching = ([u for u in rows if u.pin], [u for u in rows if u.role in channels.MATCHING])
+    for user in experts if matching else ():
+        announced = subjects.here(user.role, user.queue, user.pin)
+        found[broker_account(user), "heard", announced] = {broker_account(u) for u in matching}
+    for user in matching if experts else ():
+        found[broker_account(user), "heard", subjects.CALL] = {broker_account(u) for u in experts}
     return found
+
+
+def _watches(one: User, speaker: User, channel: channels.Channel) -> bool:
+    """Whether it hears the other's live text. Experts watch nobody, and only clients watch them: they may be hundreds,
+    and every pair would be a line of the configuration."""
+    if one is speaker or one.account not in channel.readers or one.account == channels.EXPERTS:
+        return False
+    return speaker.account != channels.EXPERTS or one.account == channels.CLIENTS
 
 
 def _check(users: tuple[User, ...], keys: Mapping[str, str]) -> None:
@@ -367,8 +410,8 @@ def _accounts(users: tuple[User, ...], keys: Mapping[str, str]) -> dict[str, Any
     for user in users:
         row = {"nkey": keys[user.name], "permissions": permissions(user, users)}
         accounts[broker_account(user)]["users"].append(row)
-    told = {of(name) for name in channels.CHANNELS for of in (subjects.read_of, subjects.doc_of)}
-    """History and documents name no author: there the server tells moderators who asks (`asker`)."""
+    told = {of(name) for name in channels.CHANNELS for of in (subjects.read_of, subjects.doc_of, subjects.get_of)}
+    """History, documents and artifacts name no author: there the server tells moderators who asks (`asker`)."""
     for (owner, kind, subject), importers in sorted(_grants(users).items()):
         sort = "stream" if kind == "heard" else "service"
         export: dict[str, Any] = {sort: subject, "accounts": sorted(importers)}
@@ -433,30 +476,3 @@ def render(
         **(extra or {}),
     }
     return json.dumps(config, indent=2) + "\n"
-
-
-def without(config: Mapping[str, Any], public: str) -> dict[str, Any]:
-    """A rendered configuration without the user of this public key; an account that is empty then goes too, with all
-    that it gave and took.
-
-    Raises
-    ------
-    BadTable
-        No user has this key.
-    """
-    kept = {
-        name: {**account, "users": [u for u in account["users"] if u["nkey"] != public]}
-        for name, account in config["accounts"].items()
-    }
-    if kept == config["accounts"]:
-        raise BadTable("no user of the configuration has this key")
-    gone = {name for name, account in kept.items() if not account["users"] and name not in (channels.CORE, SYS)}
-    for name in gone:
-        del kept[name]
-    for account in kept.values():
-        exports = [{**e, "accounts": [a for a in e["accounts"] if a not in gone]} for e in account["exports"]]
-        account["exports"] = [e for e in exports if e["accounts"]]
-        account["imports"] = [
-            i for i in account["imports"] if (i.get("service") or i.get("stream"))["account"] not in gone
-        ]
-    return {**config, "accounts": kept}

@@ -6,7 +6,7 @@ channel adds a row here; the server configuration and the builder of turns both 
 
 import msgspec
 
-from schemas.session import CancelSession, OpenSession, TimerDue
+from schemas.session import CancelSession, DecideItem, OpenSession, SessionEnded, TellSession, TimerDue
 from schemas.turn import Reply, Sit, Speak
 
 CORE = "CORE"
@@ -16,7 +16,8 @@ HELPERS = "HELPERS"
 PRO = "PRO"
 CON = "CON"
 JUDGE = "JUDGE"
-AGENT_ACCOUNTS = (PANEL, HELPERS, PRO, CON, JUDGE)
+EXPERTS = "EXPERTS"
+AGENT_ACCOUNTS = (PANEL, HELPERS, PRO, CON, JUDGE, EXPERTS)
 
 PUBLIC = "public"
 SCORES = "scores"
@@ -26,6 +27,8 @@ JUDGE_NOTES = "judge_notes"
 CONTROL = "control"
 CLIENT = "client"
 OWNER = "owner"
+INBOX = "inbox"
+SESSION = "session"
 TIMER = "timer"
 
 
@@ -50,16 +53,21 @@ CHANNELS: dict[str, Channel] = {
         Channel(name=TEAM_PRO, readers=frozenset({PRO}), writers=frozenset({PRO})),
         Channel(name=TEAM_CON, readers=frozenset({CON}), writers=frozenset({CON})),
         Channel(name=JUDGE_NOTES, readers=frozenset({JUDGE}), writers=frozenset({JUDGE})),
+        # What waits for a human's answer.
+        Channel(name=INBOX, readers=frozenset({CLIENTS})),
         Channel(name=CLIENT, writers=frozenset({CLIENTS})),
         Channel(name=OWNER),
         Channel(name=TIMER),
+        # What sessions tell each other: moderators alone submit there.
+        Channel(name=SESSION),
     )
 }
 
 MAY_SUBMIT: dict[str, tuple[type, ...]] = {
-    CLIENT: (OpenSession, CancelSession),
-    OWNER: (CancelSession,),
+    CLIENT: (OpenSession, CancelSession, DecideItem),
+    OWNER: (CancelSession, DecideItem),
     TIMER: (TimerDue,),
+    SESSION: (OpenSession, CancelSession, TellSession, SessionEnded),
     PUBLIC: (Reply, Speak, Sit),
     TEAM_PRO: (Reply,),
     TEAM_CON: (Reply,),
@@ -78,8 +86,16 @@ ACCOUNT_OF_ROLE: dict[str, str] = {
     "audience": PANEL,
     "judge": JUDGE,
     "helper": HELPERS,
+    "expert": EXPERTS,
 }
 """The account that a role's workers live in."""
+
+MATCHING = frozenset({"helper"})
+"""Roles whose workers hear which experts there are, and may call for their announcements."""
+
+
+WITH_ARTIFACTS = frozenset({CLIENTS, EXPERTS})
+"""Accounts that store artifacts and fetch them."""
 
 
 def may_read(account: str, channel: str) -> bool:
@@ -91,6 +107,12 @@ def may_read(account: str, channel: str) -> bool:
 def readable_by(account: str) -> tuple[str, ...]:
     """The channels that participants of the account may read."""
     return tuple(row.name for row in CHANNELS.values() if account in row.readers)
+
+
+def heard_live(account: str) -> tuple[str, ...]:
+    """The channels whose live text participants of the account may hear: those that they read; for experts none, since
+    there may be hundreds of them."""
+    return () if account == EXPERTS else readable_by(account)
 
 
 def may_write(account: str, channel: str) -> bool:

@@ -9,6 +9,7 @@
     │   └── BadTable           a table of users that no server could serve
     ├── PeerFault            the other side answered, or should have
     │   ├── NoModerator        nobody serves this request
+    │   ├── ArtifactRefused    a moderator does not store or have it, and why
     │   ├── ApiError           JetStream refused a request, with its code
     │   └── StoreError         a stream refused a message, with its code
     │       └── Conflict       compare-and-swap: the session moved
@@ -89,6 +90,10 @@ class NoModerator(PeerFault):
     def __init__(self, subject: str) -> None:
         self.subject = subject
         super().__init__(f"nobody answers on {subject}: is a moderator running?")
+
+
+class ArtifactRefused(PeerFault):
+    """A moderator did not store an artifact, or does not have it."""
 
 
 class ApiError(PeerFault):

@@ -7,6 +7,7 @@
 | WORK | work queue, one day | turns |
 | TIMER | one message a subject | schedules, and what they make |
 | ASIDE | the last `ASIDE_MESSAGES` | what could not be handled |
+| ARTIFACTS | by age, as LOG; one message a subject, never another | objects by the hash of their content |
 
 A timer is a message on `subjects.timer(sid)` with the headers `Nats-Schedule: @at <RFC 3339>` and
 `Nats-Schedule-Target: subjects.fired(sid)`. Publishing again replaces it, purging its subject cancels it. When it is
@@ -24,8 +25,8 @@ from bus import subjects
 from bus.connection import Connection
 from bus.errors import ApiError
 
-LOG, IN, WORK, TIMER, ASIDE = "LOG", "IN", "WORK", "TIMER", "ASIDE"
-STREAMS = (LOG, TIMER, IN, WORK, ASIDE)
+LOG, IN, WORK, TIMER, ASIDE, ARTIFACTS = "LOG", "IN", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
+STREAMS = (LOG, TIMER, IN, WORK, ASIDE, ARTIFACTS)
 MODERATORS = "moderators"
 """The consumer of IN that all moderators share."""
 
@@ -96,6 +97,15 @@ def stream_configs(*, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "
             "max_msgs": ASIDE_MESSAGES,
             "allow_direct": True,
         },
+        ARTIFACTS: {
+            "subjects": [subjects.ARTIFACT_ALL],
+            "retention": "limits",
+            "max_age": _ns(log_max_age_s),
+            "max_msgs_per_subject": 1,
+            "discard": "new",
+            "discard_new_per_subject": True,
+            "allow_direct": True,
+        },
     }
     return {name: {"name": name, **common, **rows[name]} for name in STREAMS}
 
@@ -137,6 +147,7 @@ async def purge_session(conn: Connection, sid: str) -> None:
     filters = (
         (WORK, subjects.work_of_session(sid)), (TIMER, subjects.timer(sid)), (TIMER, subjects.fired(sid)),
         (IN, subjects.inbox_of_session(sid)), (ASIDE, subjects.aside(sid)),
+        (ARTIFACTS, subjects.artifact_of(sid)),
     )  # fmt: skip
     for stream, only in filters:
         await conn.api(f"STREAM.PURGE.{stream}", {"filter": only})

@@ -17,9 +17,12 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.check.<lane>.<channel>.<author>.<sid>` | participants | is this turn open, core request |
 | `parley.read.<channel>.<sid>` | readers of the channel | history, core request |
 | `parley.doc.<channel>.<sid>` | readers of the channel | documents by content hash, core request |
+| `parley.artifact.<sid>.<id>` | moderators | ARTIFACTS: an object by the hash of its content |
+| `parley.put.<channel>.<author>.<sid>` | experts, clients | store an artifact, core request |
+| `parley.get.<channel>.<sid>` | experts, clients | an artifact by id, core request |
 | `parley.fate.<channel>.<author>.<sid>` | clients | what became of a submission, core request |
 | `parley.own.<what>.<author>.<sid>` | owners | sessions, logs, living workers, erasing a session, core request |
-| `parley.here.<role>.<queue>`, `parley.call` | workers, moderators | announcements, and the request for them |
+| `parley.here.<role>.<queue>.<pin>`, `parley.call` | workers; moderators, helpers | announcements, and the call |
 """
 
 import re
@@ -201,6 +204,26 @@ def aside(sid: str) -> str:
     return _join("aside", escape(sid))
 
 
+# -- ARTIFACTS
+ARTIFACT_ALL = _join("artifact", "*", "*")
+
+
+def artifact(sid: str, id: str) -> str:
+    """Where an artifact of a session is stored."""
+    return _join("artifact", escape(sid), escape(id))
+
+
+def artifact_of(sid: str) -> str:
+    """All artifacts of one session."""
+    return _join("artifact", escape(sid), "*")
+
+
+def parse_artifact(subject: str) -> tuple[str, str]:
+    """(session, id)."""
+    sid, id = _parse(subject, "artifact", 2)
+    return sid, id
+
+
 # -- channels
 def channel(sid: str, name: str) -> str:
     """Live posts of one channel."""
@@ -304,10 +327,12 @@ SAY_ALL = _join("say", ">")
 CHECK_ALL = _join("check", ">")
 READ_ALL = _join("read", "*", "*")
 DOC_ALL = _join("doc", "*", "*")
+PUT_ALL = _join("put", "*", "*", "*")
+GET_ALL = _join("get", "*", "*")
 FATE_ALL = _join("fate", "*", "*", "*")
 OWN_ALL = _join("own", "*", "*", "*")
 CALL = _join("call")
-HERE_ALL = _join("here", "*", "*")
+HERE_ALL = _join("here", "*", "*", "*")
 
 
 def read(channel: str, sid: str) -> str:
@@ -339,6 +364,38 @@ def doc_of(channel: str) -> str:
 def parse_doc(subject: str) -> tuple[str, str]:
     """(channel, session)."""
     channel, sid = _parse(subject, "doc", 2)
+    return channel, sid
+
+
+def put(channel: str, author: str, sid: str) -> str:
+    """Store an artifact of a session."""
+    return _request("put", channel, author, sid)
+
+
+def put_by(channel: str, author: str) -> str:
+    """What one author may store through a channel."""
+    return _request("put", channel, author, "*")
+
+
+def parse_put(subject: str) -> tuple[str, str, str]:
+    """(channel, author, session)."""
+    channel, author, sid = _parse(subject, "put", 3)
+    return channel, author, sid
+
+
+def get(channel: str, sid: str) -> str:
+    """An artifact of a session."""
+    return _request("get", channel, sid)
+
+
+def get_of(channel: str) -> str:
+    """Artifacts of every session, for readers of one channel: what an account imports."""
+    return _request("get", channel, "*")
+
+
+def parse_get(subject: str) -> tuple[str, str]:
+    """(channel, session)."""
+    channel, sid = _parse(subject, "get", 2)
     return channel, sid
 
 
@@ -374,12 +431,17 @@ def parse_own(subject: str) -> tuple[str, str, str]:
     return what, author, sid
 
 
-def here(role: str, queue: str) -> str:
-    """A worker announces itself, in a role that its credential has."""
-    return _request("here", role, queue)
+def here(role: str, queue: str, pin: str = "") -> str:
+    """A worker announces itself, in a role that its credential has; an expert with the specification of this pin."""
+    return _request("here", role, queue, pin)
 
 
-def parse_here(subject: str) -> tuple[str, str]:
-    """(role, queue)."""
-    role, queue = _parse(subject, "here", 2)
-    return role, queue
+def here_of(role: str) -> str:
+    """Announcements of one role."""
+    return _request("here", role, "*", "*")
+
+
+def parse_here(subject: str) -> tuple[str, str, str]:
+    """(role, queue, pin)."""
+    role, queue, pin = _parse(subject, "here", 3)
+    return role, queue, pin

@@ -9,6 +9,7 @@ import msgspec
 
 from coordinator.table import Inadmissible, Protocol
 from schemas import log
+from schemas.expert import Known
 from schemas.presence import Announcement
 from schemas.session import EVERYBODY, Document, OpenSession, Seat, is_human
 from schemas.wire import SchemaError, decode, encode
@@ -18,9 +19,15 @@ MAX_EVIDENCE_BYTES = 6_000_000
 
 
 def admit(
-    protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...], seed: int, author: str
-) -> log.Opened:
+    protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...], seed: int, author: str,
+    *, experts: tuple[Known, ...] = (), known: Mapping[str, Any] | None = None,
+) -> log.Opened:  # fmt: skip
     """The first event of a session, complete: settings with defaults, seats, documents dealt.
+
+    Parameters
+    ----------
+    experts, known
+        Those that are announced, and what standing sessions say, where the protocol wants them.
 
     Raises
     ------
@@ -52,12 +59,15 @@ def admit(
                 "seats",
                 f"role {role.name}: {role.least} needed, {have} there; start one: parley agent {role.name}",
             )
+    own = {r.name for r in protocol.roles} | {s.role for s in seats}
     return log.Opened(
         question=request.question, protocol=protocol.name, version=protocol.version,
         settings=decode(encode(settings), dict[str, Any]), seats=seats,
         documents=deal(request.documents, protocol, seats),
-        budget=request.budget, seed=seed, turn_timeout_s=request.turn_timeout_s, workers=workers, author=author,
-        continues=request.continues, waits=request.waits,
+        budget=request.budget, seed=seed, turn_timeout_s=request.turn_timeout_s,
+        workers=tuple(w for w in workers if not own.isdisjoint(w.roles)), author=author,
+        continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),
+        waits=request.waits,
     )  # fmt: skip
 
 
@@ -144,7 +154,7 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
     i = 0
     for d in documents:
         if not d.holders:
-            every = bool(protocol.readers) or len(undealt) < len(takers)
+            every = bool(protocol.readers) or len(undealt) < len(takers) or not takers
             d = msgspec.structs.replace(d, holders=tuple(takers) if every else (takers[i % len(takers)],))
             i += 1
         out.append(d)

@@ -5,6 +5,7 @@ show a seat what its channels do not hold is stopped (`Leak`) before anything is
 """
 
 import hashlib
+import secrets
 from itertools import islice
 
 import msgspec
@@ -125,6 +126,27 @@ def channel_of(seat: Seat, ask: log.Ask) -> str:
     if ask.channel and not may_write(account, ask.channel):
         raise Leak(seat.seat, ask.channel)
     return ask.channel or speaks_on(account)
+
+
+def not_its_turn(
+    session: Session | None, key: bytes, channel: str, author: str, sid: str, turn: str, given: str
+) -> str:
+    """Why this author, with the token given, may not act for this turn on this channel; empty if he may, or if the turn
+    is not open any more."""
+    if session is None:
+        return f"there is no session {sid}"
+    if not secrets.compare_digest(token(key, sid, turn).encode(), given.encode()):
+        return f"turn {turn}: the token is not right"
+    open_turn = session.turns.get(turn)
+    if open_turn is not None:
+        seat = next(s for s in session.opened.seats if s.seat == open_turn.ask.seat)
+        queue = queue_of(seat, open_turn.ask)
+        if queue != author:
+            return f"turn {turn} belongs to queue {queue}, not to {author}"
+        wanted = channel_of(seat, open_turn.ask)
+        if channel != wanted:
+            return f"turn {turn} is answered on channel {wanted}, not on {channel}"
+    return ""
 
 
 def _posts(session: Session, seats: dict[str, Seat], asks: list[log.Ask]) -> tuple[Seen, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from schemas.result import ResultUsage, SeatUsage
-from schemas.session import Budget, Seat
+from schemas.session import Budget, Seat, SessionEnded
 from schemas.turn import Caps, Usage
 from schemas.wire import figure
 
@@ -115,6 +115,24 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
             self, unaccounted_turns=self.unaccounted_turns + turns, lost=self.lost + most.times(turns)
         )
 
+    def child(self, session: str, ended: SessionEnded) -> "Ledger":
+        """Book what a session beneath this one used, under a name of its own."""
+        if ended.result is None:
+            return self
+        used = ended.result.usage
+        row = SeatUsage(
+            turns=used.turns, input_tokens=used.input_tokens, output_tokens=used.output_tokens, calls=used.calls,
+            cost_usd=used.cost_usd,
+        )  # fmt: skip
+        lost = Reservation(used.unaccounted_tokens, ended.unaccounted_calls, ended.unaccounted_cost_usd)
+        return msgspec.structs.replace(
+            self,
+            by_seat={**self.by_seat, f"session {session}": row},
+            estimated=self.estimated or used.estimated,
+            unaccounted_turns=self.unaccounted_turns + used.unaccounted_turns,
+            lost=self.lost + lost,
+        )
+
     def report(self, everybody: Iterable[str] = ()) -> ResultUsage:
         """The figures of the result frame; seats of `everybody` that used nothing are there with zeros."""
         unused = {seat: SeatUsage() for seat in everybody}
@@ -146,3 +164,40 @@ def shortfall(budget: Budget, ledger: Ledger, reserved: Reservation, more: Reser
                 f"the next turns may take {figure(wants)}"
             )
     return ""
+
+
+def nothing_left(budget: Budget, ledger: Ledger, reserved: Reservation) -> str:
+    """Which limit leaves nothing for a session beneath this one; empty if all do."""
+    bound = ledger.used() + ledger.lost + reserved
+    for name, limit, has, least in (
+        ("tokens", budget.tokens, bound.tokens, 1),
+        ("calls", budget.calls, bound.calls, 1),
+        ("cost_usd", budget.cost_usd, bound.cost_usd, 1e-9),
+    ):
+        if limit is not None and limit - has < least:
+            return f"budget.{name}: limit {limit:g}, used or reserved {has:g}, nothing is left for another session"
+    return ""
+
+
+def lend(own: Budget, budget: Budget, ledger: Ledger, reserved: Reservation, seconds: float | None) -> Budget:
+    """What a session beneath this one may use: its own limits, and at most what is left here (`nothing_left` is empty).
+
+    Parameters
+    ----------
+    seconds
+        Left here; None: no limit.
+    """
+    bound = ledger.used() + ledger.lost + reserved
+
+    def least(mine: float | None, limit: float | None, has: float) -> float | None:
+        left = [x for x in (mine, None if limit is None else limit - has) if x is not None]
+        return min(left, default=None)
+
+    tokens = least(own.tokens, budget.tokens, bound.tokens)
+    calls = least(own.calls, budget.calls, bound.calls)
+    return Budget(
+        tokens=None if tokens is None else int(tokens),
+        calls=None if calls is None else int(calls),
+        cost_usd=least(own.cost_usd, budget.cost_usd, bound.cost_usd),
+        seconds=least(own.seconds, seconds, 0.0),
+    )

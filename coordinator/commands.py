@@ -2,6 +2,7 @@
 
 import msgspec
 
+from schemas.session import OpenSession
 from schemas.turn import Caps
 from schemas.wire import Json
 
@@ -53,8 +54,77 @@ class Rephrase(msgspec.Struct, frozen=True, kw_only=True):
     question: str
 
 
+class OpenWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """Take words from the floor under this name for so long; its end comes as WindowClosed. One that is open gets the
+    new end."""
+
+    name: str
+    seconds: float
+
+
+class CloseWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """Take no more; no WindowClosed follows. A window that is not open is no fault."""
+
+    name: str
+
+
+class Invite(msgspec.Struct, frozen=True, kw_only=True):
+    """Add a seat; one that is there already stays as it is."""
+
+    seat: str
+    role: str
+    queue: str
+    model: str = ""
+    family: str = ""
+    metered: bool = False
+    usd_per_million_input: float = 0.0
+    usd_per_million_output: float = 0.0
+
+
+class Withdraw(msgspec.Struct, frozen=True, kw_only=True):
+    """Close a seat's open turns, as lost: their replies are refused, and no Missed follows. `control` hears of it as
+    `withdrawn`."""
+
+    seat: str
+
+
+class StartChild(msgspec.Struct, frozen=True, kw_only=True):
+    """Open another session beneath this one: its id is `view.child`, its end comes as ChildEnded.
+
+    Its budget is the opening's, and at most what is left of this session's, from which it is reserved until it ends.
+    """
+
+    opening: OpenSession
+    """`parent` and `budget` are completed by the machine; `inherits` has this session's documents go with it."""
+
+
+class CancelChild(msgspec.Struct, frozen=True, kw_only=True):
+    """End a session beneath this one; it still comes back as ChildEnded."""
+
+    session: str
+
+
+class Tell(msgspec.Struct, frozen=True, kw_only=True):
+    """Say something to another session, which takes it as Told, once; lost where that one is not open."""
+
+    session: str
+    kind: str
+    body: Json
+
+
+class Notify(msgspec.Struct, frozen=True, kw_only=True):
+    """Call people: a metric, and a webhook where one is set."""
+
+    severity: str
+    """info | warning | error"""
+    text: str
+
+
 class Finish(msgspec.Struct, frozen=True, kw_only=True):
     """The session is over (after Stop); its result is taken from the protocol's `outcome`."""
 
 
-Wish = AskSeat | SayOn | Rephrase | Stop | Finish
+Wish = (
+    AskSeat | SayOn | Rephrase | OpenWindow | CloseWindow | Invite | Withdraw | StartChild | CancelChild | Tell | Notify
+    | Stop | Finish
+)  # fmt: skip

@@ -97,7 +97,8 @@ class Desk:
         if what == "log":
             return await self._log(decode(msg.data, ReadLog), sid)
         if what == "workers":
-            return Workers(workers=self._presence.everybody(), listening_s=self._presence.listening_s())
+            here = self._presence
+            return Workers(workers=here.everybody(), experts=here.experts(), listening_s=here.listening_s())
         if what == "erase":
             decode(msg.data, EraseSession)
             taken = await self._sessions.erase(sid, author)

@@ -22,7 +22,8 @@ def mermaid(protocol: Protocol) -> str:
             for target in cell.targets:
                 arrows.setdefault(target, []).append(event.__name__)
         lines += [f"    {phase} --> {target}: {', '.join(events)}" for target, events in arrows.items()]
-    lines.append(f"    {protocol.done} --> [*]")
+    if not protocol.standing:
+        lines.append(f"    {protocol.done} --> [*]")
     return "\n".join(lines)
 
 
@@ -32,7 +33,8 @@ def page(protocol: Protocol) -> str:
         f"# {protocol.name}",
         "",
         "Drawn from the transition table by `python -m coordinator.diagrams docs/diagrams`. A pair of phase and event",
-        "that is absent is illegal; a cancel ends a session in any phase.",
+        "that is absent is illegal; "
+        + ("it stands, and nothing ends it." if protocol.standing else "a cancel ends a session in any phase."),
         "",
         "```mermaid",
         mermaid(protocol),

@@ -1,4 +1,5 @@
-"""What IN carries: openings, cancellations, fired timers. Each ends in its session's log, taken or refused.
+"""What IN carries: openings, cancellations, answers, fired timers, what sessions tell each other. What is asked ends in
+its session's log, taken or refused; what comes from a timer or another session and has no place any more is dropped.
 
 A submission is acknowledged only after that is stored and the effects are out. What cannot be decoded, what can never
 be stored, and what raises is recorded in ASIDE and terminated; what met trouble on the bus is left for another try.
@@ -11,21 +12,34 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+import msgspec
+
 from bus import streams, subjects
-from bus.channels import CLIENT, may_submit
+from bus.channels import CLIENT, SESSION, may_submit
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault
 from bus.log import Asides
 from bus.work import Delivery, Pull
 from coordinator import briefing, estimate
 from coordinator.admission import admit
-from coordinator.machine import Inadmissible, Protocol
+from coordinator.effects import Effects
+from coordinator.machine import Inadmissible, Protocol, outcome
 from coordinator.presence import Presence
-from coordinator.sessions import Sessions
+from coordinator.protocols import STANDING
+from coordinator.sessions import Held, Sessions
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
-from schemas.session import SESSION_ID, CancelSession, OpenSession, Submission, TimerDue
+from schemas.session import (
+    SESSION_ID,
+    CancelSession,
+    DecideItem,
+    OpenSession,
+    SessionEnded,
+    Submission,
+    TellSession,
+    TimerDue,
+)
 from schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
@@ -53,6 +67,7 @@ class Intake:
         asides: Asides,
         presence: Presence,
         protocols: Mapping[str, Protocol],
+        effects: Effects,
         metrics: Metrics,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         ensure_streams: Callable[[], Coroutine[Any, Any, None]],
@@ -61,6 +76,7 @@ class Intake:
         self._asides = asides
         self._presence = presence
         self._protocols = protocols
+        self._effects = effects
         self._metrics = metrics
         self._spawn = spawn
         self._started = time.monotonic()
@@ -138,11 +154,18 @@ class Intake:
             )
         match submission:
             case OpenSession():
-                return await self._open(author, sid, cause, submission)
+                return await self._open(channel, author, sid, cause, submission)
             case CancelSession():
                 return await self._cancel(channel, author, sid, cause, submission)
             case TimerDue():
                 return await self._time(sid, cause)
+            case DecideItem():
+                return await self._decide(channel, author, sid, cause, submission)
+            case TellSession():
+                told = log.Told(sender=author, kind=submission.kind, body=submission.body)
+                return await self._told(sid, f"tell:{author}:{submission.place}", told)
+            case SessionEnded():
+                return await self._told(sid, f"ended:{author}", log.ChildEnded(session=author, ended=submission))
 
     async def _refused(self, sid: str, cause: str, what: str, author: str, field: str, why: str) -> bool:
         _LOGGER.info("refused: %s", why)
@@ -153,13 +176,36 @@ class Intake:
     async def _cancel(self, channel: str, author: str, sid: str, cause: str, message: CancelSession) -> bool:
         """A client cancels what it opened; an owner, on a channel of its own, anything."""
         held = await self._sessions.look(sid)
+        if channel == SESSION and held.session is not None and held.session.opened.parent != author:
+            return False
         if channel == CLIENT and held.session is not None and held.session.opened.author != author:
             return await self._refused(sid, cause, "cancel", author, "", f"session {sid} was opened by somebody else")
         if held.session is None and held.refused:
             why = f"session {sid} was refused: {held.refused}"
             return await self._refused(sid, cause, "cancel", author, "session", why)
         taken = await self._sessions.take(sid, cause, log.Cancelled(author=author, reason=message.reason[:500]))
+        if channel == SESSION and held.session is not None:
+            return taken.accepted  # it is over already: nobody asks
         return taken.accepted or await self._refused(sid, cause, "cancel", author, "", taken.why)
+
+    async def _decide(self, channel: str, author: str, sid: str, cause: str, message: DecideItem) -> bool:
+        """A client answers items of what it opened; an owner, on a channel of its own, of anything."""
+        held = await self._sessions.look(sid)
+        if channel == CLIENT and held.session is not None and held.session.opened.author != author:
+            return await self._refused(sid, cause, "decide", author, "", f"session {sid} was opened by somebody else")
+        event = log.Decided(item=message.item, choice=message.choice, note=message.note, author=author)
+        taken = await self._sessions.take(sid, cause, event)
+        return taken.accepted or await self._refused(sid, cause, "decide", author, "item", taken.why)
+
+    async def _told(self, sid: str, cause: str, event: log.Event) -> bool:
+        """What another session says: its moderator vouches for it, and nobody asks what became of it. A standing
+        session that is not there yet is opened first."""
+        if sid in STANDING and (await self._sessions.look(sid)).session is None:
+            await self._sessions.open(sid, "standing", admit(STANDING[sid], _standing(sid), (), 0, ""))
+        taken = await self._sessions.take(sid, cause, event)
+        if not taken.accepted:
+            _LOGGER.info("not taken: %s", taken.why, extra={"cause": cause})
+        return taken.accepted
 
     async def _time(self, sid: str, cause: str) -> bool:
         """A timer fired: the effects of the last transition once more, and then the event."""
@@ -170,39 +216,91 @@ class Intake:
             await self._sessions.reissue(sid, timer=False)
         return (await self._sessions.take(sid, cause, log.TimerFired())).accepted
 
-    async def _open(self, author: str, sid: str, cause: str, request: OpenSession) -> bool:
+    async def _open(self, channel: str, author: str, sid: str, cause: str, request: OpenSession) -> bool:
         held = await self._sessions.look(sid, fresh=True)
         if cause in held.causes:
             await self._sessions.reissue(sid, cause)
             return True
+        if channel == SESSION:
+            return await self._open_child(author, sid, cause, request, held)
+        if request.parent:
+            why = f"parent: got {request.parent!r}, but sessions beneath others are opened by moderators"
+            return await self._refused(sid, cause, "open", author, "parent", why)
         late_s = 0.0 if request.expires_ns is None else (time.time_ns() - request.expires_ns) / 1e9
         if late_s > 0:
             why = f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s"
             return await self._refused(sid, cause, "open", author, "session", why)
+        return not await self._opened(sid, cause, request, author, author)
+
+    async def _open_child(self, parent: str, sid: str, cause: str, request: OpenSession, held: Held) -> bool:
+        """Of a session that still waits for it: in its opener's name, and with its documents if it says so. One that
+        will never be, or is over without a trace, ends at once."""
+        above = (await self._sessions.look(parent, fresh=True)).session
+        if above is None or sid not in above.children:
+            return False
+        if held.session is not None and held.session.opened.parent == parent:
+            return True  # sent again
+        if held.erased:
+            await self._effects.ended(sid, parent, SessionEnded(protocol=request.protocol, status="erased"))
+            return False
+        if request.inherits:
+            mine = tuple(msgspec.structs.replace(d, holders=()) for d in above.opened.documents)
+            request = msgspec.structs.replace(request, documents=(*mine, *request.documents))
+        why = held.refused or await self._opened(sid, cause, request, parent, above.opened.author)
+        if why:
+            ended = SessionEnded(protocol=request.protocol, status="refused", why=why)
+            await self._effects.ended(sid, parent, ended)
+        return not why
+
+    async def _opened(self, sid: str, cause: str, request: OpenSession, asker: str, author: str) -> str:
+        """Open it: empty, or why it was refused, which is recorded.
+
+        Parameters
+        ----------
+        asker, author
+            Who hears of a refusal; whose session it is.
+        """
         protocol = self._protocols.get(request.protocol)
-        if protocol is None:
-            known = ", ".join(sorted(self._protocols))
+        if protocol is None or protocol.standing or sid in STANDING:
+            known = ", ".join(sorted(name for name, p in self._protocols.items() if not p.standing))
             self._metrics.sessions_refused.labels(protocol="unknown").inc()
             why = f"protocol: got {request.protocol[:80]!r}, known are {known}"
-            return await self._refused(sid, cause, "open", author, "protocol", why)
+            if sid in STANDING:
+                why = f"session {sid} is the moderators' own"
+            await self._refused(sid, cause, "open", asker, "session" if sid in STANDING else "protocol", why)
+            return why
         seed = request.seed if request.seed is not None else secrets.randbits(53)
-        try:
-            taken = await self._sessions.open(sid, cause, await self._admit(protocol, request, seed, author))
-        except (Inadmissible, briefing.Leak, LocalFault) as error:
-            self._metrics.sessions_refused.labels(protocol=protocol.name).inc()
-            return await self._refused(sid, cause, "open", author, getattr(error, "field", ""), str(error))
-        return taken.accepted or await self._refused(sid, cause, "open", author, "session", taken.why)
-
-    async def _admit(self, protocol: Protocol, request: OpenSession, seed: int, author: str) -> log.Opened:
-        """The opening event; while this process is young, a missing worker may only not have been heard yet."""
         until = self._started + _YOUNG_S
         while True:
             try:
-                opened = admit(protocol, request, self._presence.alive(), seed, author)
-                estimate.check(protocol, opened)
-                return opened
-            except Inadmissible as error:
+                taken = await self._sessions.open(sid, cause, await self._admitted(protocol, request, seed, author))
+            except (Inadmissible, briefing.Leak, LocalFault) as error:
+                # While this process is young, a missing worker may only not have been heard yet.
                 left = until - time.monotonic()
-                if left <= 0 or not error.worker:
-                    raise
-                await self._presence.change(left)
+                if left > 0 and isinstance(error, Inadmissible) and error.worker:
+                    await self._presence.change(left)
+                    continue
+                self._metrics.sessions_refused.labels(protocol=protocol.name).inc()
+                await self._refused(sid, cause, "open", asker, getattr(error, "field", ""), str(error))
+                return str(error)
+            if not taken.accepted:
+                await self._refused(sid, cause, "open", asker, "session", taken.why)
+            return taken.why
+
+    async def _admitted(self, protocol: Protocol, request: OpenSession, seed: int, author: str) -> log.Opened:
+        """The opening event, with what its protocol wants to know. Raises Inadmissible."""
+        known: dict[str, Any] = {}
+        for sid in protocol.reads:
+            held = await self._sessions.look(sid, fresh=True)
+            if held.session is not None and held.protocol is not None:
+                known |= outcome(held.protocol, held.session)
+        if protocol.experts:
+            await self._presence.settled()
+        experts = self._presence.known() if protocol.experts else ()
+        opened = admit(protocol, request, self._presence.alive(), seed, author, experts=experts, known=known)
+        estimate.check(protocol, opened)
+        return opened
+
+
+def _standing(sid: str) -> OpenSession:
+    return OpenSession(question=f"The moderators' own session {sid}.", protocol=STANDING[sid].name)

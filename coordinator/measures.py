@@ -1,5 +1,6 @@
 """What one transition says to the metrics: a fold over log entries, in one place."""
 
+from coordinator import measures_madp
 from coordinator.budget import booked
 from coordinator.machine import Session
 from observability.metrics import Metrics
@@ -17,9 +18,12 @@ def note(metrics: Metrics, before: Session | None, after: Session, entry: log.En
     event = entry.event
     protocol = metrics.protocol(after.opened.protocol)
     metrics.transitions.labels(event=type(event).__name__).inc()
+    measures_madp.note(metrics, before, after, entry)
     for command in entry.commands:
         metrics.effects.labels(kind=type(command).__name__).inc()
-        if isinstance(command, log.Close):
+        if isinstance(command, log.Notify):
+            metrics.notifications.labels(severity=command.severity).inc()
+        elif isinstance(command, log.Close):
             metrics.sessions_closed.labels(protocol=protocol, reason=command.reason).inc()
             metrics.session_seconds.labels(protocol=protocol).observe((after.at_ns - after.opened_ns) / 1e9)
             metrics.session_rounds.labels(protocol=protocol).observe(max((p.round for p in after.posts), default=0))
@@ -35,13 +39,17 @@ def note(metrics: Metrics, before: Session | None, after: Session, entry: log.En
         _reply(metrics, before, after, entry, event)
     elif isinstance(event, log.TimerFired):
         late = (entry.at_ns - before.timer_ns) / 1e9 if before.timer_ns is not None else -1.0
-        metrics.timers_fired.labels(early="no" if late >= 0 and len(after.turns) != len(before.turns) else "yes").inc()
+        metrics.timers_fired.labels(early="no" if late >= 0 and _passed(before, after) else "yes").inc()
         if late >= 0:
             metrics.timer_late_seconds.observe(late)
     gone = "withdrawn" if after.stopped is not None else "missed"
     for turn in before.turns.values():
         if turn.id not in after.turns and turn.id != answered:
             metrics.turns.labels(role=_role(metrics, before, turn.ask.seat), outcome=gone).inc()
+
+
+def _passed(before: Session, after: Session) -> bool:
+    return len(after.turns) != len(before.turns) or after.windows != before.windows
 
 
 def _reply(metrics: Metrics, before: Session, after: Session, entry: log.Entry, event: log.Replied) -> None:

@@ -20,6 +20,7 @@ from nats.aio.subscription import Subscription
 
 from bus import streams, subjects
 from bus.accounts import asker
+from bus.artifacts import Artifacts
 from bus.channels import may_submit
 from bus.connection import Connection
 from bus.errors import BusError, PayloadTooLarge
@@ -27,14 +28,17 @@ from bus.log import Asides
 from coordinator import briefing
 from coordinator.budget import pays_for_tries
 from coordinator.desk import Desk
+from coordinator.effects import Effects
 from coordinator.intake import BadSessionId, Intake
 from coordinator.machine import Protocol
+from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from coordinator.sessions import Held, Sessions, Taken
+from coordinator.shelf import Shelf
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
-from schemas.presence import Announcement
+from schemas.presence import Announcement, is_own_expert
 from schemas.session import SESSION_ID, human_queue
 from schemas.turn import Answer, Check, Checked, Reply, Say, Sit, Speak
 from schemas.wire import SchemaError, compact, decode, encode
@@ -61,8 +65,10 @@ class Moderator:
         work_ack_wait_s: float = 8.0,
         turns_per_message: int = 1,
         log_max_age_s: float = streams.LOG_MAX_AGE_S,
+        notify_url: str = "",
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
+        """`notify_url`: the webhook for calls to people; empty: none. Raises schemas.wire.InvalidValue for no URL."""
         self._connection = connection
         self._log_max_age_s = log_max_age_s
         self._key = token_key
@@ -72,13 +78,17 @@ class Moderator:
         self._in_ack_wait_s = in_ack_wait_s
         self._work_ack_wait_s = work_ack_wait_s
         self._checkpoint = checkpoint
+        self._notifier = Notifier(metrics, notify_url)
+        effects = Effects(
+            connection, key=token_key, lane=self._lane, notifier=self._notifier, turns_per_message=turns_per_message
+        )
         self.sessions = Sessions(
-            connection, protocols=protocols, key=token_key, lane=self._lane, metrics=metrics,
-            turns_per_message=turns_per_message, checkpoint=checkpoint,
-        )  # fmt: skip
+            connection, protocols=protocols, effects=effects, metrics=metrics, checkpoint=checkpoint
+        )
         self._asides = Asides(connection)
         self.presence = Presence()
         self._desk = Desk(self.sessions, self._asides, self.presence)
+        self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues: set[str] = set()
         self._serving: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -86,7 +96,7 @@ class Moderator:
         self._started = 0.0
         self._intake = Intake(
             connection, sessions=self.sessions, asides=self._asides, presence=self.presence, protocols=protocols,
-            metrics=metrics, spawn=self._spawn, ensure_streams=self._ensure_streams,
+            effects=effects, metrics=metrics, spawn=self._spawn, ensure_streams=self._ensure_streams,
         )  # fmt: skip
 
     @property
@@ -110,6 +120,8 @@ class Moderator:
             (subjects.check_lane(any_), shared, serve(subjects.parse_check, self._on_check)),
             (subjects.READ_ALL, shared, serve(subjects.parse_read, self._desk.read, "read")),
             (subjects.DOC_ALL, shared, serve(subjects.parse_doc, self._desk.documents, "doc")),
+            (subjects.PUT_ALL, shared, serve(subjects.parse_put, self._shelf.put)),
+            (subjects.GET_ALL, shared, serve(subjects.parse_get, self._shelf.get, "artifact")),
             (subjects.FATE_ALL, shared, serve(subjects.parse_fate, self._desk.fate, "fate")),
             (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own, "own")),
             (subjects.HERE_ALL, "", self._on_here),
@@ -134,6 +146,7 @@ class Moderator:
             await asyncio.wait(self._tasks, timeout=5.0)
         for task in self._tasks:
             task.cancel()
+        await self._notifier.close()
 
     async def _ensure_streams(self) -> None:
         await streams.ensure_streams(
@@ -240,7 +253,7 @@ class Moderator:
         held = await self.sessions.look(sid)
         if held.session is None or held.session.n <= briefing.turn_transition(reply.turn):
             held = await self.sessions.look(sid, fresh=True)
-        fault = self._not_its_turn(held, channel, author, sid, reply.turn, reply.token)
+        fault = briefing.not_its_turn(held.session, self._key, channel, author, sid, reply.turn, reply.token)
         if fault:
             return Taken(False, why=fault)
         event = log.Replied(
@@ -248,23 +261,6 @@ class Moderator:
             model_s=reply.model_s, deliveries=reply.deliveries, flags=reply.flags,
         )  # fmt: skip
         return await self.sessions.take(sid, f"turn:{reply.turn}", event)
-
-    def _not_its_turn(self, held: Held, channel: str, author: str, sid: str, turn: str, token: str) -> str:
-        """Why this author may not answer this turn on this channel; empty if he may."""
-        if held.session is None:
-            return f"there is no session {sid}"
-        if not secrets.compare_digest(briefing.token(self._key, sid, turn).encode(), token.encode()):
-            return f"turn {turn}: the token is not right"
-        open_turn = held.session.turns.get(turn)
-        if open_turn is not None:
-            seat = next(s for s in held.session.opened.seats if s.seat == open_turn.ask.seat)
-            queue = briefing.queue_of(seat, open_turn.ask)
-            if queue != author:
-                return f"turn {turn} belongs to queue {queue}, not to {author}"
-            wanted = briefing.channel_of(seat, open_turn.ask)
-            if channel != wanted:
-                return f"turn {turn} is answered on channel {wanted}, not on {channel}"
-        return ""
 
     async def _speak(self, channel: str, author: str, sid: str, speak: Speak) -> Taken:
         event = log.Spoke(
@@ -303,7 +299,7 @@ class Moderator:
     async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Checked:
         check = decode(msg.data, Check)
         held = await self.sessions.look(sid, fresh=True)
-        fault = self._not_its_turn(held, channel, author, sid, check.turn, check.token)
+        fault = briefing.not_its_turn(held.session, self._key, channel, author, sid, check.turn, check.token)
         if not fault and held.session is not None and check.turn in held.session.turns:
             fault = await self._pay_for(sid, check, held)
             if not fault and check.turn in held.session.turns:
@@ -337,9 +333,9 @@ class Moderator:
         self.sessions.forget(subjects.parse_log(msg.subject)[0])
 
     def _on_here(self, msg: Msg) -> None:
-        """The broker pins queue and role; a payload that says otherwise is worth nothing."""
+        """The broker pins queue, role and specification; a payload that says otherwise is worth nothing."""
         try:
-            role, queue = subjects.parse_here(msg.subject)
+            role, queue, pinned = subjects.parse_here(msg.subject)
             announcement = decode(msg.data, Announcement)
         except (SchemaError, subjects.BadSubject) as error:
             self._metrics.aside.labels(kind="undecodable").inc()
@@ -347,18 +343,21 @@ class Moderator:
             return
         if announcement.queue != queue or role not in announcement.roles:
             return
+        if not is_own_expert(announcement, role, queue, pinned):
+            _LOGGER.info("an announcement with another specification than is enrolled", extra={"queue": queue})
+            return
         announcement = msgspec.structs.replace(announcement, roles=(role,))
         if queue not in self._queues:
             self._queues.add(queue)
-            self._spawn(self._ensure_queue(announcement))
+            self._spawn(self._ensure_queue(announcement, pinned))
         else:
-            self.presence.hear(announcement)
+            self.presence.hear(announcement, pinned)
 
-    async def _ensure_queue(self, announcement: Announcement) -> None:
+    async def _ensure_queue(self, announcement: Announcement, pinned: str) -> None:
         try:
             await streams.ensure_queue(self._connection, announcement.queue, ack_wait_s=self._work_ack_wait_s)
         except BusError as error:
             self._queues.discard(announcement.queue)
             _LOGGER.warning("no consumer for queue %s: %s", announcement.queue, error)
             return
-        self.presence.hear(announcement)
+        self.presence.hear(announcement, pinned)

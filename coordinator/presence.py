@@ -1,16 +1,28 @@
-"""Who is alive: workers' announcements, as one moderator has heard them."""
+"""Who is alive: workers' announcements, as one moderator has heard them.
+
+Of experts there may be hundreds: they are kept apart, without the text of their specifications, and who they are is
+worked out only when that changes.
+"""
 
 import asyncio
 import time
+from collections import Counter
+from collections.abc import Iterator
 
 import msgspec
 
-from schemas.presence import Announcement
+from schemas.expert import Known, expert_of, queue_of
+from schemas.presence import Announcement, ExpertHere
 
 ALIVE_S = 15.0
+SETTLED_LEAST_S, SETTLED_MOST_S = 0.5, 2.0
+"""Ages at which it may be taken as complete, where nobody new was heard for half the first; and at which it is."""
 """Three announcements missed, and a worker counts as gone."""
 MOST_COPIES = 1_000
 """Copies of one queue that are told apart."""
+
+_Key = tuple[str, str]
+"""(queue, instance)"""
 
 
 def _merged(one: Announcement, other: Announcement) -> Announcement:
@@ -24,47 +36,139 @@ def _merged(one: Announcement, other: Announcement) -> Announcement:
     )
 
 
+def _by_queue(announcements: Iterator[tuple[_Key, Announcement]]) -> dict[str, Announcement]:
+    """One a queue, sorted by queue: its copies' room added up, the dearest of their prices."""
+    found: dict[str, Announcement] = {}
+    for (queue, _), announcement in sorted(announcements, key=lambda item: item[0]):
+        other = found.get(queue)
+        found[queue] = announcement if other is None else _merged(other, announcement)
+    return found
+
+
+class _Heard:
+    """Announcements and when they were heard, the oldest first."""
+
+    def __init__(self) -> None:
+        self._all: dict[_Key, tuple[Announcement, float]] = {}
+        self._copies: Counter[str] = Counter()
+
+    def put(self, announcement: Announcement) -> Announcement | None:
+        """Note one, or that it drains; what was there of it. Of one queue the newest `MOST_COPIES` are kept."""
+        key = (announcement.queue, announcement.instance)
+        before = self.drop(key)
+        if announcement.draining:
+            return before
+        if self._copies[announcement.queue] >= MOST_COPIES:
+            self.drop(next(k for k in self._all if k[0] == announcement.queue))
+        self._all[key] = (announcement, time.monotonic())
+        self._copies[announcement.queue] += 1
+        return before
+
+    def drop(self, key: _Key) -> Announcement | None:
+        """Forget one; what was there of it."""
+        found = self._all.pop(key, None)
+        if found is None:
+            return None
+        self._copies[key[0]] -= 1
+        if not self._copies[key[0]]:
+            del self._copies[key[0]]
+        return found[0]
+
+    def forget(self) -> bool:
+        """Forget those that are gone; whether there were any."""
+        now = time.monotonic()
+        gone = []
+        for key, (_, at) in self._all.items():
+            if now - at < ALIVE_S:
+                break
+            gone.append(key)
+        for key in gone:
+            self.drop(key)
+        return bool(gone)
+
+    def items(self) -> Iterator[tuple[_Key, Announcement]]:
+        """What is known."""
+        return ((key, announcement) for key, (announcement, _) in self._all.items())
+
+
 class Presence:
     """Announcements by (queue, instance)."""
 
     def __init__(self) -> None:
-        self._heard: dict[tuple[str, str], tuple[Announcement, float]] = {}
+        self._workers = _Heard()
+        self._experts = _Heard()
+        self._specs: dict[str, ExpertHere] = {}
+        """By queue, as it was announced last."""
+        self._known: tuple[Known, ...] | None = None
+        """None: it changed since it was worked out."""
         self._changed = asyncio.Event()
         self._since = time.monotonic()
 
-    def hear(self, announcement: Announcement) -> None:
-        """Note one. Of one queue the newest `MOST_COPIES` are kept."""
-        key = (announcement.queue, announcement.instance)
-        self._heard.pop(key, None)
-        if not announcement.draining:
-            copies = [k for k in self._heard if k[0] == announcement.queue]
-            if len(copies) >= MOST_COPIES:
-                del self._heard[copies[0]]
-            self._heard[key] = (announcement, time.monotonic())
+    def hear(self, announcement: Announcement, pin: str = "") -> None:
+        """Note one; `pin`: of an expert's specification, which it carries."""
+        spec = announcement.expert
+        if spec is None:
+            self._workers.put(announcement)
+        else:
+            self._hear_expert(msgspec.structs.replace(announcement, expert=None), ExpertHere.of(spec, pin))
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def alive(self) -> tuple[Announcement, ...]:
-        """One announcement a living queue, sorted by queue: its copies' room added up, the dearest of their prices."""
-        self._forget()
-        by_queue: dict[str, Announcement] = {}
-        for (queue, _), (announcement, _at) in sorted(self._heard.items()):
-            other = by_queue.get(queue)
-            by_queue[queue] = announcement if other is None else _merged(other, announcement)
-        return tuple(by_queue.values())
+    def _hear_expert(self, announcement: Announcement, here: ExpertHere) -> None:
+        queue = announcement.queue
+        before = self._specs.get(queue)
+        if before != here:
+            self._known = None
+            self._specs[queue] = here
+            if before is not None and before.pin != here.pin:
+                # It was enrolled anew: whoever serves the older specification is out.
+                for key in [k for k, _ in self._experts.items() if k[0] == queue]:
+                    self._experts.drop(key)
+        was = self._experts.put(announcement)
+        if was is None or announcement.draining or _facts(was) != _facts(announcement):
+            self._known = None
 
-    def _forget(self) -> None:
-        now = time.monotonic()
-        self._heard = {k: v for k, v in self._heard.items() if now - v[1] < ALIVE_S}
+    def alive(self) -> tuple[Announcement, ...]:
+        """One announcement a living queue, experts left out, sorted by queue: its copies' room added up, the dearest of
+        their prices."""
+        self._workers.forget()
+        return tuple(_by_queue(self._workers.items()).values())
+
+    def known(self) -> tuple[Known, ...]:
+        """The living experts, sorted by id; the same object until one comes, goes or changes."""
+        if self._experts.forget() or self._known is None:
+            living = _by_queue(self._experts.items())
+            self._specs = {queue: here for queue, here in self._specs.items() if queue in living}
+            self._known = tuple(
+                Known(expert_of(q), self._specs[q].pin, *_facts(a), self._specs[q].general) for q, a in living.items()
+            )  # fmt: skip
+        return self._known
+
+    def experts(self) -> tuple[ExpertHere, ...]:
+        """What the living experts are, sorted by id."""
+        return tuple(self._specs[queue_of(k.id)] for k in self.known())
 
     def everybody(self) -> tuple[Announcement, ...]:
-        """Every living worker, copies of one queue apart, sorted by queue and instance."""
-        now = time.monotonic()
-        return tuple(a for _, (a, at) in sorted(self._heard.items()) if now - at < ALIVE_S)
+        """Every living worker, experts too, copies of one queue apart, sorted by queue and instance."""
+        self._workers.forget()
+        self.known()
+        found = (*self._workers.items(), *self._experts.items())
+        return tuple(a for _, a in sorted(found, key=lambda item: item[0]))
 
     def listening_s(self) -> float:
         """Seconds for which announcements have been heard here; a young moderator may not have heard everybody."""
         return time.monotonic() - self._since
+
+    async def settled(self) -> None:
+        """Wait while it is young and experts are still answering the call that began it: who opens a task says who was
+        there, and nobody else may claim it."""
+        before = None
+        while (age := self.listening_s()) < SETTLED_MOST_S:
+            now = self.known()
+            if now is before and age >= SETTLED_LEAST_S:
+                return
+            before = now
+            await asyncio.sleep(SETTLED_LEAST_S / 2)
 
     async def change(self, timeout_s: float) -> None:
         """Wait until somebody announces himself, at most so long."""
@@ -73,3 +177,7 @@ class Presence:
             await asyncio.wait_for(event.wait(), timeout_s)
         except TimeoutError:
             return
+
+
+def _facts(a: Announcement) -> tuple[str, str, bool, float, float]:
+    return a.model, a.family, a.metered, a.usd_per_million_input, a.usd_per_million_output

@@ -6,26 +6,22 @@ effects out before an answer) are those of docs/bus.md.
 """
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import msgspec
-from opentelemetry import trace
 
 from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
 from bus.log import Log, Stored
 from bus.streams import purge_session
-from bus.timers import Timers
-from coordinator import briefing
+from coordinator.effects import Effects
 from coordinator.machine import Illegal, MachineError, Protocol, Session, record, record_opening
 from coordinator.measures import note
-from observability import tracing
+from coordinator.protocols import STANDING
 from observability.metrics import Metrics
 from schemas import log
 from schemas.post import SessionRow
@@ -33,7 +29,6 @@ from schemas.stops import STOPS
 from schemas.wire import Json, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
-_TRACER = trace.get_tracer(__name__)
 _TRIES = 50
 _CLOSED_KEPT = 200
 """Closed sessions that stay folded: their readers come soon, or not."""
@@ -62,7 +57,9 @@ class Held:
 
     @property
     def refused(self) -> str:
-        """Why its opening was refused; empty if it was not."""
+        """Why its opening was refused; empty if it was not, or was taken when it was asked again."""
+        if self.session is not None:
+            return ""
         return next((r.why for r in self.refusals.values() if r.what == "open"), "")
 
     def empty(self) -> None:
@@ -90,21 +87,16 @@ class Sessions:
         connection: Connection,
         *,
         protocols: Mapping[str, Protocol],
-        key: bytes,
-        lane: str,
+        effects: Effects,
         metrics: Metrics,
-        turns_per_message: int = 1,
         most: int = 20_000,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         self._connection = connection
         self._log = Log(connection)
-        self._timers = Timers(connection)
         self._protocols = protocols
-        self._key = key
-        self._lane = lane
+        self._effects = effects
         self._metrics = metrics
-        self._turns_per_message = turns_per_message
         self._most = most
         self._checkpoint = checkpoint
         self._held: OrderedDict[str, Held] = OrderedDict()
@@ -160,6 +152,8 @@ class Sessions:
         held.last_seq = message.seq
 
     def _fold_entry(self, sid: str, held: Held, entry: log.Entry) -> None:
+        if held.session is None and entry.n and sid in STANDING:
+            return  # its opening is older than the log keeps: it is opened anew
         if isinstance(entry.event, log.Opened):
             protocol = self._protocol(entry.event.protocol)
             if entry.event.version != protocol.version:
@@ -213,6 +207,8 @@ class Sessions:
                     return Taken(True, held.causes[cause], again=True)
                 if held.session is not None or held.erased:
                     return Taken(False, why=f"session {sid} exists already")
+                if opened.parent and any(r.what == "cancel" for r in held.refusals.values()):
+                    return Taken(False, why=f"session {opened.parent} cancelled it before it was opened")
                 protocol = self._protocol(opened.protocol)
                 session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
                 row = SessionRow(
@@ -275,7 +271,7 @@ class Sessions:
         self, sid: str, held: Held, protocol: Protocol, session: Session, entry: log.Entry, row: SessionRow | None
     ) -> bool:
         """Append and carry out; False where somebody else moved the session (its tail is folded then)."""
-        sendings = self._build(session, entry.n, entry.commands, entry.at_ns, reissued=False)  # a leak stops it here
+        sendings = self._effects.build(session, entry.n, entry.commands, entry.at_ns)  # a leak stops it here
         kind = subjects.OPENED if entry.n == 0 else subjects.CLOSED if session.closed else subjects.STEP
         before = held.session
         if self._checkpoint is not None:
@@ -300,7 +296,7 @@ class Sessions:
         _tell(session, entry)
         if self._checkpoint is not None:
             self._checkpoint("appended", sid)
-        await self._carry_out(sid, held, entry.n, entry.commands, sendings, reissued=False)
+        await self._effects.carry_out(held.session or session, entry.n, entry.commands, sendings)
         if self._checkpoint is not None:
             self._checkpoint("effected", sid)
         if session.closed:
@@ -332,14 +328,6 @@ class Sessions:
         return None
 
     # -- effects
-    def _build(
-        self, session: Session, n: int, commands: tuple[log.Command, ...], at_ns: int, *, reissued: bool
-    ) -> list[briefing.Sending]:
-        return briefing.build(
-            session, n, commands, key=self._key, lane=self._lane, decided_ns=at_ns, reissued=reissued,
-            turns_per_message=self._turns_per_message,
-        )  # fmt: skip
-
     async def _again(self, sid: str, held: Held, n: int, *, timer: bool = True) -> None:
         """Carry transition `n`'s effects out once more, marked re-issued: the first time may not have got out."""
         commands = held.last
@@ -349,10 +337,10 @@ class Sessions:
             commands = decode(stored[n].data, log.Entry).commands
         assert held.session is not None
         self._metrics.effects_reissued.inc()
-        sendings = self._build(held.session, n, commands, held.session.at_ns, reissued=True)
+        sendings = self._effects.build(held.session, n, commands, held.session.at_ns, reissued=True)
         if not timer:
             commands = tuple(c for c in commands if not isinstance(c, log.SetTimer))
-        await self._carry_out(sid, held, n, commands, sendings, reissued=True)
+        await self._effects.carry_out(held.session, n, commands, sendings, reissued=True)
 
     async def reissue(self, sid: str, cause: str = "", *, timer: bool = True) -> None:
         """Carry a transition's effects out once more: that of a cause (it may have been stored by a process that died
@@ -361,58 +349,6 @@ class Sessions:
         async with held.lock:
             if held.session is not None:
                 await self._again(sid, held, held.causes[cause] if cause else held.last_n, timer=timer)
-
-    async def _carry_out(
-        self, sid: str, held: Held, n: int, commands: tuple[log.Command, ...], sendings: list[briefing.Sending],
-        *, reissued: bool,
-    ) -> None:  # fmt: skip
-        """Turns, posts and the timer of one transition; idempotent by ids made from the log position."""
-        session = held.session
-        assert session is not None
-        number = self._first_post(session, n)
-        for command in commands:
-            if isinstance(command, log.Say):
-                post = session.posts[number]
-                number += 1
-                await self._connection.publish(subjects.channel(sid, post.channel), encode(post))
-        effects: list[Coroutine[Any, Any, Any]] = [self._send(sid, sending, reissued) for sending in sendings]
-        for i, command in enumerate(commands):
-            if isinstance(command, log.SetTimer) and not session.closed and session.timer_ns == command.at_ns:
-                effects.append(self._timers.arm(sid, command.at_ns, f"{sid}-{n}-{i}{'-again' if reissued else ''}"))
-            elif isinstance(command, log.ClearTimer):
-                effects.append(self._clear_timer(sid))
-        if len(effects) == 1:
-            await effects[0]
-        elif effects:
-            await asyncio.gather(*effects)
-
-    async def _send(self, sid: str, sending: briefing.Sending, reissued: bool) -> None:
-        """One WORK message. Sent again, it is stored only if the first is not there any more: however late that is."""
-        headers: dict[str, str] = {}
-        subject = subjects.work(sending.queue, sid, sending.number)
-        with tracing.publish("work", subject, headers=headers, session=sid, message_id=f"{sid}-{sending.number}"):
-            data = encode(sending.work)
-            if not reissued:
-                await self._connection.store(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
-                return
-            with contextlib.suppress(Conflict):
-                await self._connection.store(subject, data, expected_last=(subject, 0), headers=headers)
-
-    async def _clear_timer(self, sid: str) -> None:
-        with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
-            await self._timers.clear(sid)
-
-    @staticmethod
-    def _first_post(session: Session, n: int) -> int:
-        """Number of the first post of transition `n`: posts lie in the order of transitions."""
-        low, high = 0, len(session.posts)
-        while low < high:
-            middle = (low + high) // 2
-            if session.posts[middle].transition < n:
-                low = middle + 1
-            else:
-                high = middle
-        return low
 
     # -- for owners
     async def entries(self, sid: str, n: int) -> list[Json]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.budget import Ledger
+from coordinator.budget import Ledger, Reservation
 from coordinator.commands import Wish
 from schemas import log
 from schemas.post import Post
@@ -93,7 +93,45 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     body: Json
 
 
-Inner = Answered | Missed | Unaffordable | Heard
+class WindowClosed(msgspec.Struct, frozen=True, kw_only=True):
+    """The time of a window for words from the floor is over."""
+
+    name: str
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """A human answered an open item."""
+
+    item: str
+    choice: str
+    note: str
+    author: str
+
+
+class ChildEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """A session beneath this one is over, or was never opened."""
+
+    session: str
+    protocol: str
+    status: str
+    """finished | failed | cancelled | refused | erased"""
+    reason: str
+    """Of its stop (schemas.stops); empty where it was not opened."""
+    result: Json | None
+    """Its result frame (schemas.result.Result)."""
+    why: str
+    """In words, where there is no result."""
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """Another session said something."""
+
+    sender: str
+    kind: str
+    body: Json
+
+
+Inner = Answered | Missed | Unaffordable | Heard | WindowClosed | Decided | ChildEnded | Told
 
 
 class OpenTurn(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +183,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     inner: Any = None
     sitters: dict[str, Sitter] = {}
     """People in seats, by seat."""
+    windows: dict[str, int] = {}
+    """Windows for words from the floor: name -> Unix time of their end, ns."""
+    children: dict[str, Reservation] = {}
+    """Sessions beneath this one that have not ended, and what each may use at most."""
 
 
 def awaited(opened: log.Opened) -> dict[str, Sitter]:
@@ -158,14 +200,14 @@ def digest(
 ) -> str:
     """Chains a transition to the one before: event, cause, commands, and the state after (128 bits, hex).
 
-    Posts, asks and the opening are not hashed again: the commands and the first event of the chain hold them. `before`
-    is empty for the first transition, whose chain begins with the session's id."""
+    Posts, asks, the opening and the seats invited since are not hashed again: the commands and the first event of the
+    chain hold them. `before` is empty for the first transition, whose chain begins with the session's id."""
     h = hashlib.blake2b((before or session.sid).encode(), digest_size=16)
     h.update(encode([event, at_ns, cause, commands]))
     h.update(
         encode(
             [session.n, session.at_ns, list(session.turns), session.ledger, session.timer_ns, session.stopped,
-             session.closed, session.inner, len(session.posts), session.sitters]
+             session.closed, session.inner, len(session.posts), session.sitters, session.windows, session.children]
         )
     )  # fmt: skip
     return h.hexdigest()
@@ -188,6 +230,14 @@ class View:
     affords: Callable[[Iterable[tuple[str, Caps]]], str] = lambda turns: ""
     """Which limit of the budget these turns of seats would pass together, beside what is used, reserved and held back;
     empty: they fit."""
+    sid: str = ""
+    """The session's own id."""
+    windows: Mapping[str, int] = field(default_factory=dict)
+    """Open windows: name -> Unix time of their end, ns."""
+    children: tuple[str, ...] = ()
+    """Sessions beneath this one that have not ended."""
+    child: str = ""
+    """The id that the first session started in this step gets; of a second, another one."""
 
     def seats(self, role: str) -> tuple[Seat, ...]:
         """Seats of one role, in the order of the opening."""
@@ -274,5 +324,12 @@ class Protocol:
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     readers: tuple[str, ...] = ()
-    """Roles whose seats all hold every document dealt to nobody; none: the seats of the first role take them in
-    turn."""
+    """Roles whose seats all hold every document dealt to nobody, also those invited later; none: the seats of the first
+    role take them in turn."""
+    standing: bool = False
+    """It lives without a turn, a window or a child, has one well-known session (coordinator.protocols.STANDING) that
+    moderators open when it is first told something, and is never cancelled."""
+    reads: tuple[str, ...] = ()
+    """Standing sessions whose outcome enters the opening (`log.Opened.known`)."""
+    experts: bool = False
+    """The announced experts enter the opening (`log.Opened.experts`)."""

@@ -22,6 +22,11 @@ CALLS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300
 SESSIONS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
 """Bucket bounds in seconds for whole sessions."""
 ROUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 50)
+TOKENS = (0, 20, 50, 100, 150, 200, 250, 300, 400, 500, 600, 1_000, 2_000, 5_000, 10_000)
+"""Bucket bounds in tokens for coordination (seeds/madp.md 7.1: the 95th percentile below 400; 8.1)."""
+COORDINATION = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0)
+"""Bucket bounds in seconds for coordination."""
+REVISIONS = (0, 1, 2, 3, 4, 5, 10, 20)
 LATE = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 """Bucket bounds in seconds by which a timer came late."""
 
@@ -72,6 +77,7 @@ class Metrics:
         self._sessions()
         self._moderator()
         self._turns()
+        self._tasks()
         self._worker()
         self._bus()
 
@@ -103,7 +109,9 @@ class Metrics:
         self.append_conflicts = self._counter(
             "append_conflicts_total", "Appends refused because another moderator had moved the session."
         )
-        self.effects = self._counter("effects_total", "Effects carried out: turns, posts, timers.", ("kind",))
+        self.effects = self._counter(
+            "effects_total", "Effects carried out: turns, posts, timers, words to other sessions.", ("kind",)
+        )
         self.effects_reissued = self._counter("effects_reissued_total", "Transitions whose effects were sent again.")
         self.submissions = self._counter(
             "submissions_total", "Submissions answered. busy: the author's queue was full.", ("kind", "verdict")
@@ -117,6 +125,11 @@ class Metrics:
         self.reads = self._counter("reads_total", "Requests for history, documents and lists.", ("kind",))
         self.timers_fired = self._counter("timers_fired_total", "Timers taken; early: nothing was due yet.", ("early",))
         self.timer_late_seconds = self._histogram("timer_late_seconds", "By how much a due timer came late.", LATE)
+
+        self.notifications = self._counter("notifications_total", "Calls for people, by sessions.", ("severity",))
+        self.webhooks = self._counter("webhooks_total", "Notifications at the webhook.", ("outcome",))
+        for outcome in ("sent", "failed"):
+            self.webhooks.labels(outcome=outcome)
 
     def _turns(self) -> None:
         self.turns = self._counter("turns_total", "Turns that ended, at the moderator.", ("role", "outcome"))
@@ -132,6 +145,36 @@ class Metrics:
         self.unaccounted_calls = self._counter(
             "unaccounted_calls_total", "Model calls that may have been paid for and were never reported."
         )
+
+    def _tasks(self) -> None:
+        self.tasks = self._counter(
+            "tasks_total",
+            "Tasks that were assigned, or that nobody took, by depth and by how who leads was found.",
+            ("depth", "how"),
+        )
+        self.coordination_tokens = self._histogram(
+            "coordination_tokens", "Model tokens from a task to its first assignment.", TOKENS, ("depth",)
+        )
+        self.coordination_seconds = self._histogram(
+            "coordination_seconds", "From a task's being taken to its first assignment.", COORDINATION, ("depth",)
+        )
+        self.review_revisions = self._histogram(
+            "review_revisions", "Revisions of a task's work after reviews, of tasks that were reviewed.", REVISIONS
+        )
+        self.overrides = self._counter(
+            "overrides_total", "Tasks that ended in which a human chose another expert, or named it beforehand."
+        )
+        self.items_opened = self._counter("items_opened_total", "Questions to a human that were opened.", ("kind",))
+        self.items_closed = self._counter(
+            "items_closed_total", "Those that a human answered, and those whose default held.", ("by",)
+        )
+        for by in ("human", "default"):
+            self.items_closed.labels(by=by)
+        self.breaker_changes = self._counter(
+            "breaker_changes_total", "Times that coordination was degraded, and recovered.", ("to",)
+        )
+        for to in ("degraded", "recovered"):
+            self.breaker_changes.labels(to=to)
 
     def _worker(self) -> None:
         self.worker_room = self._gauge("worker_room", "Turns that this worker serves at once.")

@@ -2,6 +2,7 @@
 
 import asyncio
 import difflib
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from parley.errors import BadInput, Unreachable
 from parley.opening import when_served
 from parley.rows import rows_of
 from parley.stack import OWNER, Lease, Stack
+from schemas.expert import expert_of
 from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.session import Budget, Document, OpenSession, Seat
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from parley.client import Client
 
 CONNECT_S = 3.0
+GATHER_S = 10.0
+"""So long a task waits for the experts of a stack that has just started."""
+_AGAIN_S = 0.02
 
 
 class Session:
@@ -56,6 +61,19 @@ class Parley:
         self.lease = lease
         """The embedded stack, if this is one."""
 
+    async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
+        """Wait until every expert of one's own stack has been heard: a task that comes before that finds fewer. Those
+        that were not heard in time; nothing for a protocol without experts, or a bus that runs elsewhere."""
+        if self.lease is None or not PROTOCOLS[protocol].experts:
+            return ()
+        wanted = {name for queue in self.lease.running().queues if (name := expert_of(queue))}
+        deadline = time.monotonic() + patience_s
+        while missing := wanted - {e.id for e in (await self.client.workers()).experts}:
+            if time.monotonic() > deadline:
+                break
+            await asyncio.sleep(_AGAIN_S)
+        return tuple(sorted(missing))
+
     async def start(
         self,
         question: str,
@@ -68,6 +86,7 @@ class Parley:
         turn_timeout_s: float = 120.0,
         seats: Sequence[Seat] = (),
         continues: str = "",
+        folder: Path | str | None = None,
     ) -> Session:
         """Open a session. Returns once a moderator has taken it.
 
@@ -90,6 +109,8 @@ class Parley:
             Who sits where; none: the queues that are alive.
         continues
             A finished session whose result is among the documents (owners only).
+        folder
+            madp: the folder that is worked on, a copy of it (parley.task_folder writes the result back).
 
         Raises
         ------
@@ -101,11 +122,24 @@ class Parley:
             No moderator answered.
         """
         previous = await self.previous(continues) if continues else None
+        sent = None
+        if folder is not None:
+            from parley.task_folder import read
+
+            sent = read(Path(folder))
+            settings = {**(settings or {}), "folder": sent.id}
         opening = request(
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
             turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
-        return Session(self.client, await when_served(self.lease, lambda: self.client.open(opening)))
+        await self.gathered(protocol)
+        from parley import task_folder
+        from parley.client import new_sid
+
+        sid = new_sid()
+        if sent is not None:
+            await task_folder.send(self.client, sid, sent)
+        return Session(self.client, await when_served(self.lease, lambda: self.client.open(opening, sid)))
 
     async def previous(self, sid: str) -> Document:
         """What a finished session came to, as a document for the one that follows it up.
@@ -137,11 +171,12 @@ class Parley:
         turn_timeout_s: float = 120.0,
         seats: Sequence[Seat] = (),
         continues: str = "",
+        folder: Path | str | None = None,
     ) -> Result:
         """Open a session, wait until it is closed; what it came to. Takes and raises what `start` does."""
         session = await self.start(
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
-            turn_timeout_s=turn_timeout_s, seats=seats, continues=continues,
+            turn_timeout_s=turn_timeout_s, seats=seats, continues=continues, folder=folder,
         )  # fmt: skip
         return await session.result()
 
@@ -215,9 +250,10 @@ def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def known_protocol(name: str) -> Protocol:
     """The protocol of this name. Raises BadInput with the nearest known one."""
     found = PROTOCOLS.get(name)
-    if found is None:
-        near = difflib.get_close_matches(name, PROTOCOLS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(PROTOCOLS))}"
+    if found is None or found.standing:
+        names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
         raise BadInput("protocol", f"{name!r} is no protocol; {hint}")
     return found
 

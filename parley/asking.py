@@ -12,28 +12,27 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from bus.channels import CLIENTS, may_read
 from bus.errors import BusError
-from bus.posts import CLOSED
 from coordinator.estimate import Estimate
-from parley import competition_story, estimating, panel, reaching
+from coordinator.protocols import PROTOCOLS
+from parley import competition_story, estimating, panel, reaching, task_folder
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request, whole_settings
 from parley.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.interrupts import Interrupts
 from parley.opening import when_served, with_people
-from parley.ordering import in_order
 from parley.process import INTERRUPTED
 from parley.rows import CROWDS
-from parley.settings import Settings
+from parley.settings import Settings, tools_of
+from parley.showing import show, watch_log
 from parley.stack import OWNER, Lease, Stack, default_state, read_running
-from parley.turns import Turns
+from parley.task_folder import NotApplied, Sent
+from parley.text import line
 from parley.view import View, choose
 from schemas import log
-from schemas.post import Post
 from schemas.result import Result
 from schemas.session import SESSION_ID, OpenSession
 from schemas.stops import STOPS
-from schemas.wire import SchemaError, decode
+from schemas.wire import decode
 
 if TYPE_CHECKING:
     from parley.client import Client
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
 replace = msgspec.structs.replace
 T = TypeVar("T")
 
-_LOG_S = 0.4
-_HEARD_S = 2.0
-"""A moderator that has listened for less may not have heard everybody."""
 _CANCEL_S = 3.0
 _NAMED = 5
 """Sessions that one line names."""
@@ -114,7 +110,7 @@ def stack_of(settings: Settings) -> Stack:
         humans = sitting.people(section.humans, panel.roles(settings, rows))
     return Stack(
         agents=rows, humans=humans, moderators=section.moderators, ack_wait_s=section.ack_wait_s,
-        log_max_age_s=settings.retention.log_days * 86_400,
+        log_max_age_s=settings.retention.log_days * 86_400, notify_url=settings.notify.webhook, env=tools_of(settings),
     )  # fmt: skip
 
 
@@ -194,9 +190,12 @@ async def ask(
     ephemeral: bool = False,
     continues: str = "",
     everything: bool = False,
+    sent: Sent | None = None,
+    apply: bool = False,
 ) -> Result:
     """Run one session to its end. `continues`: a finished session whose result is context. `everything`: show every
-    channel, which takes an owner's credentials.
+    channel, which takes an owner's credentials. `sent`: the folder that a task begins with; `apply`: what it comes to
+    is written back there.
 
     Raises
     ------
@@ -209,16 +208,44 @@ async def ask(
     ParleyError
         It could not be opened, or its result could not be had.
     """
+    from parley.client import new_sid
+
     choice = Interrupts(view)
     try:
         async with front(settings, ephemeral=ephemeral, tell=view.note) as parley:
             _check_everything(parley, everything)
-            return await _ask(settings, opening, view, choice, parley, continues=continues, everything=everything)
+            sid = new_sid()
+            if sent is not None:
+                opening = await _with_folder(parley, sid, opening, sent, view)
+            asked = (settings, opening, view, choice, parley, sid)
+            result = await _ask(*asked, continues=continues, everything=everything)
+            if sent is not None and apply:
+                await _apply(parley, result, sent, view)
+            return result
     except asyncio.CancelledError:
         choice.heard()
         raise Ended("nothing was opened") from None
     finally:
         choice.close()
+
+
+async def _with_folder(parley: Parley, sid: str, opening: OpenSession, sent: Sent, view: View) -> OpenSession:
+    """The session with the folder as its first artifact."""
+    for text in sent.words():
+        view.note(f"parley: {text}")
+    await task_folder.send(parley.client, sid, sent)
+    return replace(opening, settings={**opening.settings, "folder": sent.id})
+
+
+async def _apply(parley: Parley, result: Result, sent: Sent, view: View) -> None:
+    try:
+        written = await task_folder.apply(parley.client, result, sent)
+    except NotApplied as error:
+        error.result = result
+        raise
+    names = ", ".join(line(path) for path in written[:_NAMED]) + (" ..." if len(written) > _NAMED else "")
+    told = f"{len(written)} changed in {sent.folder}: {names}" if written else f"nothing to change in {sent.folder}"
+    view.note(f"parley: {told}")
 
 
 async def _ask(
@@ -227,6 +254,7 @@ async def _ask(
     view: View,
     choice: Interrupts,
     parley: Parley,
+    sid: str,
     *,
     continues: str,
     everything: bool,
@@ -241,12 +269,16 @@ async def _ask(
             pass  # a moderator refuses it, for the record
         except Unreachable as error:
             raise Unreachable(f"{error}; nothing was opened") from error
-    sid = await when_served(parley.lease, lambda: _open(parley, opening, choice))
+    late = await parley.gathered(opening.protocol)
+    if late:
+        view.note(f"parley: not there yet, and so no candidates: {', '.join(late)}")
+    await when_served(parley.lease, lambda: _open(parley, opening, choice, sid))
     choice.follows(can_leave=parley.lease is None or parley.lease.running().permanent, owns=True)
     try:
         if parley.lease is not None and parley.lease.began:
             await _tell_earlier(parley, sid, view, settings)
         view.rules(competition_story.rules(opening.protocol, opening.settings))
+        view.located(where(settings))
         view.opened(sid, opening.protocol, opening.question, opening.continues)
         _tell_seats(parley, sid, view, settings)
         return await _follow(parley, sid, view, choice, everything=everything)
@@ -256,11 +288,8 @@ async def _ask(
         raise
 
 
-async def _open(parley: Parley, opening: OpenSession, choice: Interrupts) -> str:
+async def _open(parley: Parley, opening: OpenSession, choice: Interrupts, sid: str) -> str:
     """Open it; an interrupt meanwhile takes it back. Raises Ended, and as Client.open."""
-    from parley.client import new_sid
-
-    sid = new_sid()
     taking = asyncio.ensure_future(parley.client.open(opening, sid))
     try:
         return await asyncio.shield(taking)
@@ -315,8 +344,10 @@ def _tell_seats(parley: Parley, sid: str, view: View, settings: Settings) -> Non
 
 
 async def open_sessions(client: "Client", but: str = "") -> list[str]:
-    """Those among the newest that go on."""
-    return [r.session for r in await client.sessions(200) if r.status == "open" and r.session != but]
+    """Those among the newest that go on; standing ones, which nobody waits for, left out."""
+    standing = {name for name, protocol in PROTOCOLS.items() if protocol.standing}
+    rows = await client.sessions(200)
+    return [r.session for r in rows if r.status == "open" and r.session != but and r.protocol not in standing]
 
 
 def earlier_words(sids: Sequence[str], options: str) -> str:
@@ -366,8 +397,8 @@ async def follow(
 
 async def _follow(parley: Parley, sid: str, view: View, choice: Interrupts, *, everything: bool) -> Result:
     session = Session(parley.client, sid)
-    showing = asyncio.ensure_future(_show(session, view, parley.client, everything=everything))
-    watching = asyncio.ensure_future(_watch_log(parley, sid, view))
+    showing = asyncio.ensure_future(show(session, view, parley.client, everything=everything))
+    watching = asyncio.ensure_future(watch_log(parley, sid, view))
     choosing = asyncio.ensure_future(choice.wait())
     try:
         await asyncio.wait((showing, choosing), return_when=asyncio.FIRST_COMPLETED)
@@ -399,50 +430,6 @@ def _check_everything(parley: Parley, everything: bool) -> None:
         raise BadInput("all", "only an owner's credentials see every channel of a session")
 
 
-async def _show(session: Session, view: View, client: "Client", *, everything: bool) -> Result:
-    closed: Post | None = None
-    turns = Turns(may_see=lambda channel: everything or may_read(CLIENTS, channel))
-    view.knows(turns)
-    posts = session.posts(on_live=view.live)
-    if everything:
-        from parley import fetching
-
-        ordered = fetching.every_post(client, session.sid, posts)
-    else:
-        ordered = in_order(posts)
-    async for post in ordered:
-        if client.owner and post.transition >= turns.read and (view.tells or post.kind == CLOSED):
-            await _catch_up(turns, client, session.sid)
-        view.post(post)
-        closed = post
-    assert closed is not None, "a session's posts end with its closing"
-    return msgspec.json.decode(closed.body, type=Result)
-
-
-async def _catch_up(turns: Turns, client: "Client", sid: str) -> None:
-    """What becomes of turns stands in the log, which owners may read."""
-    with contextlib.suppress(ParleyError, BusError, SchemaError):
-        for text in await client.log(sid, turns.read):
-            turns.take(decode(text.encode(), log.Entry))
-
-
-async def _watch_log(parley: Parley, sid: str, view: View) -> None:
-    """Who was asked and what was used, where the credential may read the log."""
-    if not view.wants_log or not parley.client.owner:
-        return
-    read = 0
-    with contextlib.suppress(ParleyError, BusError):
-        while True:
-            entries = await parley.client.log(sid, read)
-            for entry in entries:
-                view.entry(entry)
-            read += len(entries)
-            there = await parley.client.workers()
-            if there.listening_s > _HEARD_S:
-                view.workers(frozenset(w.queue for w in there.workers))
-            await asyncio.sleep(_LOG_S)
-
-
 def exit_code(result: Result) -> int:
     """As the table of stop reasons says."""
     return STOPS[result.stop.reason].exit_code
@@ -465,6 +452,8 @@ def ask_command(
     ephemeral: bool,
     continues: str = "",
     everything: bool = False,
+    folder: Path | None = None,
+    apply: bool = False,
 ) -> tuple[int, Result | None]:
     """The whole command: (exit status, result). Checks everything that can be checked before anything is started."""
     opening = request_of(settings, question, evidence)
@@ -472,6 +461,9 @@ def ask_command(
         raise BadInput("continue", f"--ephemeral keeps nothing, so there is no session {continues} to go on from")
     if continues and not SESSION_ID.fullmatch(continues):
         raise BadInput("continue", f"{continues!r} is no session's id")
+    if apply and folder is None:
+        raise BadInput("apply", "--apply writes the result into --folder, and none is named")
+    sent = task_folder.read(folder) if folder is not None else None
     found = expected(settings, opening)
     if found:
         estimating.refuse(found)
@@ -480,7 +472,10 @@ def ask_command(
     try:
         if found:
             _announce(found, view)
-        asked = ask(settings, opening, view, ephemeral=ephemeral, continues=continues, everything=everything)
+        asked = ask(
+            settings, opening, view, ephemeral=ephemeral, continues=continues, everything=everything, sent=sent,
+            apply=apply,
+        )  # fmt: skip
         result = run(asked)
     except Left as left:
         print(f"left running; parley sessions watch {left.sid}{where(settings)}", file=sys.stderr)
@@ -492,6 +487,9 @@ def ask_command(
             hint = f"; parley sessions cancel {ended.unsure}{where(settings)}" if ended.unsure else ""
             raise Interrupted(f"interrupted: {ended.why}{hint}") from ended
         return INTERRUPTED, ended.result
+    except NotApplied as error:
+        view.note(f"parley: {error}")
+        return 1, error.result
     except KeyboardInterrupt:
         raise Interrupted("interrupted") from None
     finally:

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bus import accounts
+from bus import accounts, rendered
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.embedded import forbid
@@ -74,15 +74,15 @@ async def _revoke(
     async with await connect(url, operator, name="parley bus revoke") as conn:
         before = path.read_bytes()
         try:
-            rendered = json.dumps(accounts.without(json.loads(before), user.public), indent=2) + "\n"
+            after = json.dumps(rendered.without(json.loads(before), user.public), indent=2) + "\n"
         except BadTable:
-            rendered = ""  # it was taken out before
+            after = ""  # it was taken out before
         if embedded:
             forbid(path.parent, user.public)
-        if rendered:
-            accounts.rewrite_private(path, rendered.encode())
+        if after:
+            accounts.rewrite_private(path, after.encode())
         try:
-            servers = await _reload(conn)
+            servers = await reload(conn)
         except StackFailed:
             accounts.rewrite_private(path, before)
             raise
@@ -91,8 +91,8 @@ async def _revoke(
     return {"revoked": user.user, "servers": servers, "configuration": str(path)}
 
 
-async def _reload(conn: Connection) -> list[str]:
-    """Have every server read its configuration again; their names."""
+async def reload(conn: Connection) -> list[str]:
+    """Have every server read its configuration again, as the operator; their names. Raises StackFailed."""
     inbox = conn.nc.new_inbox()
     answers: list[dict[str, Any]] = []
     sub = await conn.subscribe(inbox, lambda msg: answers.append(json.loads(msg.data)))

@@ -7,6 +7,10 @@ import typer
 
 from parley import options, process
 from parley.cli_bus import app as bus_app
+from parley.cli_experts import app as experts_app
+from parley.cli_inbox import app as inbox_app
+from parley.cli_routing import app as eval_app
+from parley.cli_routing import route
 from parley.cli_sessions import app as sessions_app
 from parley.options import (
     Config,
@@ -27,6 +31,7 @@ from parley.options import (
     Sid,
     State,
     Subject,
+    Tools,
     WaitForHuman,
 )  # fmt: skip
 
@@ -59,6 +64,10 @@ def everything(
 
 app.add_typer(sessions_app, name="sessions")
 app.add_typer(bus_app, name="bus")
+app.add_typer(inbox_app, name="inbox")
+app.add_typer(experts_app, name="experts")
+app.add_typer(eval_app, name="eval")
+app.command("route")(route)
 
 
 @app.command()
@@ -99,6 +108,24 @@ def ask(
         list[str] | None, typer.Option("--style", metavar="SEAT=NAME", help="A debater's personality; repeatable.")
     ] = None,
     personalities: Annotated[Path | None, typer.Option(help="A file of personalities of your own.")] = None,
+    expert: Annotated[
+        str | None, typer.Option(metavar="ID", help="madp: who leads, whatever intake finds; counted as an override.")
+    ] = None,
+    files: Annotated[
+        list[str] | None, typer.Option("--file", metavar="NAME", help="madp: a file that it is about; repeatable.")
+    ] = None,
+    snippets: Annotated[
+        list[Path] | None, typer.Option("--snippet", metavar="FILE", help="madp: code to look at; repeatable.")
+    ] = None,
+    conversation: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="madp: what was said before, JSON lines of role and text.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="madp: the folder that is worked on, a copy of it.")
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the result back into --folder, if it still is what was sent.")
+    ] = False,
     humans: Humans = None,
     wait_for_human: WaitForHuman = None,
     everything: Everything = False,
@@ -150,20 +177,23 @@ def ask(
         from parley import given as options_of
         from parley import outcomes as outcomes_of
 
-        text, stances, folder = options_of.motion(question, topic, topics)
+        text, stances, found = options_of.motion(question, topic, topics)
         own = {
             "threshold": threshold, "max_rounds": max_rounds, "panel": panel, "debaters": debaters,
             "outcomes": outcomes_of.read(outcomes) if outcomes is not None else None, "ordered": ordered or None,
             "close_the_loop": close_the_loop or None, "format": format_, "stances": stances or None,
             "styles": options_of.styles(styles), "personalities": str(personalities) if personalities else None,
+            "expert": expert, "files_mentioned": files or None, "code_snippets": options_of.snippets(snippets),
+            "prior_conversation": options_of.conversation(conversation),
         }  # fmt: skip
         settings = options_of.with_protocol_settings(config, sets, given, own)
+        options_of.own_options(settings, {"folder": folder})
         if dry_run:
-            commands.dry_run(settings, text, evidence or folder, json=json)
+            commands.dry_run(settings, text, evidence or found, json=json)
             return
         code, result = asking.ask_command(
-            settings, text, evidence or folder, json=json, quiet=quiet, plain=plain, ephemeral=ephemeral,
-            continues=continues or "", everything=everything,
+            settings, text, evidence or found, json=json, quiet=quiet, plain=plain, ephemeral=ephemeral,
+            continues=continues or "", everything=everything, folder=folder, apply=apply,
         )  # fmt: skip
         if json and result is not None:
             options.print_json(result)
@@ -248,6 +278,9 @@ def moderator(
     nats: Nats = None,
     creds: Creds = None,
     log_max_age: LogMaxAge = None,
+    notify_url: Annotated[
+        str | None, typer.Option(help="Webhook for calls to people.", envvar="PARLEY_NOTIFY_URL")
+    ] = None,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     log_level: Level = "INFO",
@@ -260,7 +293,9 @@ def moderator(
       parley moderator --nats nats://bus:4222 --creds moderator-1.json --token-key token.key --metrics-port 9100
     """
     with options.errors():
-        settings = options.settings(config, nats__url=nats, nats__creds=creds, retention__log_days=log_max_age)
+        settings = options.settings(
+            config, nats__url=nats, nats__creds=creds, retention__log_days=log_max_age, notify__webhook=notify_url
+        )
         from parley import commands
 
         code = commands.moderator(
@@ -277,6 +312,7 @@ def agent(
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     log_level: Level = "INFO",
+    tools: Tools = None,
     config: Config = None,
 ) -> None:
     """Run one worker until SIGTERM; more copies of it share its queue.
@@ -287,7 +323,7 @@ def agent(
       parley agent agents/storage.yaml --nats nats://bus:4222 --creds storage.json
     """
     with options.errors():
-        settings = options.settings(config, nats__url=nats, nats__creds=creds)
+        settings = options.settings(config, nats__url=nats, nats__creds=creds, tools=tools)
         from parley import commands
 
         code = commands.agent(settings, spec, host=metrics_host, port=metrics_port, log_level=log_level)

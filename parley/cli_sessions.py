@@ -122,9 +122,13 @@ def sessions_cancel(
 def sessions_export(
     session: Subject,
     form: Annotated[
-        str | None, typer.Option("--format", help="jsonl (log entries verbatim, the default), json, markdown or html.")
+        str | None,
+        typer.Option("--format", help="jsonl (log entries verbatim, the default), json, markdown, html or trace."),
     ] = None,
     html: Annotated[bool, typer.Option("--html", help="One page for a browser; the same as --format html.")] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="A madp task's coordination trace as JSON; the same as --format trace.")
+    ] = False,
     everything: Everything = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File (default: standard output).")] = None,
     nats: Nats = None,
@@ -140,13 +144,14 @@ def sessions_export(
       parley sessions export session.jsonl --format markdown
       parley sessions export session.jsonl --html -o session.html
       parley sessions export 1f2e3d4c5b6a79880716 --all -o whole.jsonl
+      parley sessions export 1f2e3d4c5b6a79880716 --trace
     """
     with options.errors():
-        options.apart(html=html, format=form if form != "html" else None)
+        options.apart(html=html, trace=trace, format=form if form not in ("html", "trace") else None)
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import commands
 
-        wanted = "html" if html else form or "jsonl"
+        wanted = "html" if html else "trace" if trace else form or "jsonl"
         found = commands.seen(settings, session, everything=everything)
         commands.write_lines(commands.export(found, wanted), output)
 

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import msgspec
 
-from bus import subjects
+from bus import artifacts, subjects
 from bus.accounts import OWNER as OWNER_KIND
-from bus.channels import CLIENT, CLIENTS, CONTROL, OWNER, readable_by
+from bus.channels import CLIENT, CLIENTS, CONTROL, INBOX, OWNER, readable_by
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault
 from bus.posts import CLOSED, Reader
@@ -30,7 +30,7 @@ from schemas.post import (
 )
 from schemas.presence import AskWorkers, Workers
 from schemas.result import Result
-from schemas.session import CancelSession, OpenSession, Submission
+from schemas.session import CancelSession, DecideItem, OpenSession, Submission
 from schemas.turn import Answer
 from schemas.wire import Undecodable, decode, encode
 
@@ -96,6 +96,23 @@ class Client:
     async def cancel(self, sid: str, reason: str = "") -> None:
         """End a session. Raises as `open`; Refusal also where it is not open."""
         await self._submit(sid, CancelSession(reason=reason), OWNER if self.owner else CLIENT)
+
+    async def decide(self, sid: str, decision: DecideItem) -> None:
+        """Answer an open item of a session, one's own or as an owner. Raises as `open`; Refusal with the moderator's
+        words."""
+        await self._submit(sid, decision, OWNER if self.owner else CLIENT)
+
+    async def inbox(self, sid: str) -> tuple[Post, ...]:
+        """What a session asked humans, and what was answered. Raises UnknownSession."""
+        return await self._reader.history(sid, INBOX)
+
+    async def put(self, sid: str, data: bytes) -> str:
+        """Store an artifact in one's own session, which may still be to open; its id. Raises as bus.artifacts.put."""
+        return await artifacts.put(self._connection, sid, data, patience_s=self._patience_s)
+
+    async def get(self, sid: str, id: str) -> bytes:
+        """An artifact of a session. Raises as bus.artifacts.get."""
+        return await artifacts.get(self._connection, sid, id, patience_s=self._patience_s)
 
     async def _submit(self, sid: str, submission: Submission, channel: str = CLIENT) -> None:
         """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one

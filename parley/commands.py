@@ -44,7 +44,7 @@ class NoSession(BadInput):
 
 
 @asynccontextmanager
-async def _looking(settings: Settings) -> AsyncIterator[Parley | None]:
+async def looking(settings: Settings) -> AsyncIterator[Parley | None]:
     """The named bus, or the state directory's stack as it last ran; None where none ever ran."""
     if settings.nats.url:
         async with asking.front(settings) as parley:
@@ -62,7 +62,8 @@ async def _looking(settings: Settings) -> AsyncIterator[Parley | None]:
         yield Parley(client, lease)
 
 
-def _where(settings: Settings) -> str:
+def place(settings: Settings) -> str:
+    """Where sessions are looked for, in a word."""
     return settings.nats.url or str(settings.state or default_state())
 
 
@@ -70,7 +71,7 @@ def list_sessions(settings: Settings, limit: int) -> list[SessionRow]:
     """The newest sessions."""
 
     async def main() -> list[SessionRow]:
-        async with _looking(settings) as parley:
+        async with looking(settings) as parley:
             return [] if parley is None else await parley.client.sessions(limit)
 
     return asking.run(main())
@@ -85,9 +86,9 @@ def record(settings: Settings, name: str) -> Record:
         raise BadInput("file", f"{name} does not exist")
 
     async def main() -> Record:
-        async with _looking(settings) as parley:
+        async with looking(settings) as parley:
             if parley is None:
-                raise NoSession(name, _where(settings))
+                raise NoSession(name, place(settings))
             entries = await parley.client.log(name)
             if not entries:
                 raise await _absent(parley, settings, name)
@@ -103,7 +104,7 @@ async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
             return BadInput("session", f"session {sid} was erased by {row.erased_by} at {at}")
         if row.session == sid:
             return BadInput("session", f"session {sid} was refused: {row.reason}")
-    return NoSession(sid, _where(settings))
+    return NoSession(sid, place(settings))
 
 
 def seen(settings: Settings, name: str, *, everything: bool) -> Seen:
@@ -127,9 +128,9 @@ def cancel(settings: Settings, sid: str, reason: str) -> None:
     """End a session. Raises Refusal where it is not open: one that was refused says why."""
 
     async def main() -> None:
-        async with _looking(settings) as parley:
+        async with looking(settings) as parley:
             if parley is None:
-                raise NoSession(sid, _where(settings))
+                raise NoSession(sid, place(settings))
             await parley.client.cancel(sid, reason)
 
     asking.run(main())
@@ -139,16 +140,17 @@ def watch(settings: Settings, sid: str, *, json: bool, plain: bool, everything: 
     """Follow a session to its end. Raises Interrupted when the user stopped watching; Refusal where it was refused."""
 
     async def main() -> Result:
-        async with _looking(settings) as parley:
+        async with looking(settings) as parley:
             if parley is None:
-                raise NoSession(sid, _where(settings))
+                raise NoSession(sid, place(settings))
             view = choose(json=json, quiet=False, plain=plain)
+            view.located(asking.where(settings))
             try:
                 return await asking.follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
             except UnknownSession as error:
                 if error.why:
                     raise Refusal("session", str(error)) from None
-                raise NoSession(sid, _where(settings)) from None
+                raise NoSession(sid, place(settings)) from None
             finally:
                 view.close()
 
@@ -171,15 +173,15 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
     """
 
     async def main() -> None:
-        async with _looking(settings) as parley:
+        async with looking(settings) as parley:
             if parley is None:
-                raise NoSession(sid, _where(settings))
+                raise NoSession(sid, place(settings))
             if not parley.client.owner:
                 raise BadInput("creds", "only an owner's credentials may erase a session")
             rows = {r.session: r for r in await parley.client.sessions()}
             row = rows.get(sid)
             if row is None:
-                raise NoSession(sid, _where(settings))
+                raise NoSession(sid, place(settings))
             if row.status == "open":
                 if not force:
                     raise BadInput("session", f"session {sid} is open; cancel it first, or --force does")
@@ -299,25 +301,34 @@ def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_
         key = accounts.load_token_key(token_key)
     except BadKeyFile as error:
         raise BadInput("token-key", str(error)) from error
-    log_max_age_s = settings.retention.log_days * 86_400
-    make = services.moderator(token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=log_max_age_s)
+    make = services.moderator(
+        token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=settings.retention.log_days * 86_400,
+        notify_url=settings.notify.webhook,
+    )  # fmt: skip
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
 
 def agent(settings: Settings, spec: str, *, host: str, port: int, log_level: str) -> int:
     """One worker in this process, until SIGTERM; the exit status."""
     from agents.llm import ModelMisconfigured
-    from agents.specs import SpecError, load
+    from agents.specs import NotEnrolled, SpecError, load
+    from agents.tools.allow import ToolsError
     from parley import services
 
     try:
         found = load(spec)
-        make = services.agent(found, ack_wait_s=settings.stack.ack_wait_s)
+        make = services.agent(found, ack_wait_s=settings.stack.ack_wait_s, tools=settings.tools)
+    except ToolsError as error:
+        raise BadInput("tools", str(error)) from error
     except (SpecError, ModelMisconfigured) as error:
         raise BadInput("spec", str(error)) from error
     url, credentials = _bus(settings)
     if credentials.queue != found.queue:
         raise BadInput("creds", f"they are for queue {credentials.queue!r}, the agent serves {found.queue!r}")
+    try:
+        found.check_pin(credentials.pin)
+    except NotEnrolled as error:
+        raise BadInput("spec", str(error)) from error
     return _serve(found.queue, make, url, credentials, host, port, log_level)
 
 
@@ -366,21 +377,28 @@ def bus_config(
     """Write a server configuration and everybody's credentials, for the seats of every protocol; what was written,
     name -> path.
 
-    Keys that are there already stay as they are, so that running it again adds users without changing the others.
+    Keys that are there already stay as they are, so that running it again adds users without changing the others, and
+    who was enrolled stays enrolled.
     """
+    from agents.specs import load
+
     extra = {"http": monitor} if monitor else {}
     sizes = (("pro", team), ("con", team), ("audience", audience))
     seats = ("judge", *(f"{role}_{i}" for role, most in sizes for i in range(1, most + 1)))
     competition = rows_of("competition", seats=seats)
-    rows = (*panel(size), *rows_of("critic"), *rows_of("maci", debaters), *competition)
-    queues = {row.queue: _role(row.queue) for row in rows}
+    rows = (*panel(size), *rows_of("critic"), *rows_of("maci", debaters), *competition, *rows_of("madp"))
+    specs = {row.queue: load(row.queue) for row in rows}
+    queues = {queue: spec.roles[0] for queue, spec in specs.items()}
     if humans:
         from parley import sitting
 
         queues |= sitting.people(humans, dict(queues))
     names = tuple(f"moderator-{i}" for i in range(1, moderators + 1))
     try:
-        users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",))
+        known = keys.enrolled(folder)
+        pins = {queue: spec.pin for queue, spec in specs.items()} | {queue: c.pin for queue, c in known.items()}
+        queues |= {queue: c.role for queue, c in known.items()}
+        users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",), pins=pins)
         credentials, _ = keys.ensure(folder, users)
         text = accounts.render(users, accounts.publics(credentials), store_dir=store, host=host, port=port, extra=extra)
         accounts.rewrite_private(folder / "nats-server.conf", text.encode())
@@ -390,12 +408,6 @@ def bus_config(
         raise BadInput("dir", f"cannot write to {folder}: {error.strerror}") from error
     written = {"server": str(folder / "nats-server.conf"), "token-key": str(folder / keys.TOKEN_KEY)}
     return {**written, **{name: str(keys.file(folder, name)) for name in credentials}}
-
-
-def _role(queue: str) -> str:
-    from agents.specs import load
-
-    return load(queue).roles[0]
 
 
 def explained(settings: Settings, name: str, plot: Path | None) -> Record:
@@ -413,7 +425,7 @@ def explained(settings: Settings, name: str, plot: Path | None) -> Record:
 
 def export(found: Record | Seen, form: str) -> Iterator[str]:
     """A session as lines, as far as it may be seen: `jsonl` (entries verbatim where all of it may be, else posts),
-    `json`, `markdown` or `html`."""
+    `json`, `markdown` or `html`; of a task its coordination `trace` as JSON, where all of it may be seen."""
     if form == "jsonl":
         return records.lines(found)
     if form == "json":
@@ -424,7 +436,12 @@ def export(found: Record | Seen, form: str) -> Iterator[str]:
         from parley import page
 
         return page.html(found)
-    raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown, html")
+    if form == "trace":
+        whole = found if isinstance(found, Record) else found.record
+        if whole is None:
+            raise BadInput("trace", "a coordination trace is made from the log, which an owner's credentials read")
+        return iter([msgspec.json.format(msgspec.json.encode(records.trace(whole)), indent=2).decode()])
+    raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown, html, trace")
 
 
 def write_lines(lines: Iterator[str], output: Path | None) -> None:

@@ -9,15 +9,18 @@ from bus.channels import CLIENTS, may_read
 from parley import (
     competition_story,
     maci_story,
+    madp_story,
     records,
     transcript,
     transcript_competition,
     transcript_critic,
     transcript_maci,
+    transcript_madp,
 )
 from parley.records import Record
 from parley.text import clean, line, plain
 from parley.turns import Turns
+from schemas import log
 from schemas.result import Result
 from schemas.stops import STOPS
 
@@ -27,13 +30,15 @@ def figures(record: Record) -> dict[str, Any]:
     result = records.result_of(record)
     entries = records.entries_of(record)
     opened = records.opening(record)
+    invited = (c.seat for e in entries for c in e.commands if isinstance(c, log.Invite))
+    seats = (*opened.seats, *invited)
     row = STOPS.get(result.stop.reason) if result else None
     return {
         "session": record.sid,
         "protocol": opened.protocol,
         "question": opened.question,
         "settings": opened.settings,
-        "seats": [{"seat": s.seat, "role": s.role, "weight": s.weight, "model": s.model} for s in opened.seats],
+        "seats": [{"seat": s.seat, "role": s.role, "weight": s.weight, "model": s.model} for s in seats],
         "transitions": len(entries),
         "open": result is None,
         "stop": None if result is None else msgspec.to_builtins(result.stop),
@@ -41,9 +46,10 @@ def figures(record: Record) -> dict[str, Any]:
         "status": result.status if result else "open",
         "outcome": result.outcome if result else None,
         "rounds": [_round(r) if result.protocol == "consensus" else r for r in result.rounds] if result else [],
-        "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel)).failures,
+        "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel), sid=record.sid).failures,
         "usage": msgspec.to_builtins(result.usage) if result else None,
         "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
+        **({"trace": records.trace(record)} if opened.protocol == "madp" else {}),
     }
 
 
@@ -70,12 +76,14 @@ def words(record: Record) -> Iterator[str]:
     if result is None:
         yield f"It is still open after {found['transitions']} transitions."
         yield from _maci(record)
+        yield from _madp(record)
         yield from map(_failure, found["failures"])
         return
     yield f"It ended with status {line(result.status)}: {transcript.stop_words(result)}."
     yield f"Converged: {'yes' if result.stop.converged else 'no'}."
     yield from _certificate(result)
     yield from _maci(record)
+    yield from _madp(record)
     for r in found["rounds"] if result.protocol != "maci" else ():
         yield from _told(r, record)
     yield from map(_failure, found["failures"])
@@ -133,7 +141,17 @@ def _maci(record: Record) -> Iterator[str]:
         yield from transcript_maci.explained(found)
 
 
+def _madp(record: Record) -> Iterator[str]:
+    found = madp_story.Story(records.posts_of(record))
+    if found.task is not None:
+        yield "Coordination:"
+        yield from transcript_madp.explained(found)
+        yield from transcript_madp.trace_words(records.trace(record))
+
+
 def _told(r: dict[str, Any], record: Record) -> Iterator[str]:
+    if "verdicts" in r:
+        return transcript_madp.round_words(r)
     if "speeches" in r:
         post = r.get("summary_post")  # the result, which debaters read, has its number alone
         summary = msgspec.json.decode(records.posts_of(record)[post].body)["text"] if post is not None else ""

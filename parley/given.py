@@ -9,6 +9,13 @@ import msgspec
 from parley import panel
 from parley.errors import BadInput
 from parley.settings import Settings
+from schemas.madp import Message
+from schemas.wire import SchemaError, decode
+
+MAX_SNIPPET = 50_000
+MAX_CONVERSATION = 5_000_000
+"""Characters."""
+_MESSAGE = '{"role": "user", "text": "..."}'
 
 
 def with_protocol_settings(
@@ -31,7 +38,10 @@ def with_protocol_settings(
     return options.settings(config, sets, **given, **{f"{name}__{key}": value for key, value in own.items()})
 
 
-_OPTIONS = {"stances": "topic", "styles": "style"}
+_OPTIONS = {
+    "stances": "topic", "styles": "style", "files_mentioned": "file", "code_snippets": "snippet",
+    "prior_conversation": "conversation",
+}  # fmt: skip
 """Options whose setting has another name."""
 
 
@@ -86,3 +96,45 @@ def styles(given: list[str] | None) -> dict[str, str] | None:
     from parley import formats
 
     return formats.styles(given)
+
+
+def snippets(paths: list[Path] | None) -> list[str] | None:
+    """Texts of code, a file each; None for none. Raises BadInput: a file that cannot be read, is no text, too long."""
+    if not paths:
+        return None
+    return [_text("snippet", path, MAX_SNIPPET) for path in paths]
+
+
+def conversation(path: Path | None) -> list[dict[str, str]] | None:
+    """An earlier conversation: JSON lines `{"role": ..., "text": ...}`; None for none.
+
+    Raises
+    ------
+    BadInput
+        Names the file and the line.
+    """
+    if path is None:
+        return None
+    found: list[dict[str, str]] = []
+    for number, text in enumerate(_text("conversation", path, MAX_CONVERSATION).splitlines(), 1):
+        if not text.strip():
+            continue
+        try:
+            found.append(msgspec.to_builtins(decode(text.encode(), Message)))
+        except SchemaError as error:
+            raise BadInput("conversation", f"{path}, line {number}: {error}") from error
+    if not found:
+        raise BadInput("conversation", f"{path} has no message; wanted are lines such as " + _MESSAGE)
+    return found
+
+
+def _text(field: str, path: Path, most: int) -> str:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(field, f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(field, f"{path} is not UTF-8 text (byte {error.start})") from error
+    if len(text) > most:
+        raise BadInput(field, f"{path} has {len(text):,} characters, allowed are at most {most:,}")
+    return text

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bus import accounts, subjects
+from schemas.expert import QUEUE
 
 TOKEN_KEY = "token.key"
 
@@ -23,13 +24,25 @@ def ensure(folder: Path, users: Iterable[accounts.User]) -> tuple[dict[str, acco
         path = file(folder, user.name)
         if path.exists():
             old = accounts.load_credentials(path)
-            if (old.user, old.kind, old.account, old.queue) == (user.name, user.kind, user.account, user.queue):
+            is_its = (old.user, old.kind, old.account, old.queue) == (user.name, user.kind, user.account, user.queue)
+            if is_its and old.pin == user.pin:  # one who is pinned anew gets a new key, so that the old one is out
                 found[user.name] = old
     for name, new in accounts.mint(u for u in wanted if u.name not in found).items():
         new.save(file(folder, name))
         found[name] = new
     path = folder / TOKEN_KEY
     return found, accounts.load_token_key(path) if path.exists() else accounts.new_token_key(path)
+
+
+def everybody(folder: Path) -> dict[str, accounts.Credentials]:
+    """All credentials in a folder, by user. Raises bus.errors.BadKeyFile."""
+    return {c.user: c for c in map(accounts.load_credentials, sorted(folder.glob("*.json")))}
+
+
+def enrolled(folder: Path) -> dict[str, accounts.Credentials]:
+    """Credentials of the experts in a folder, by queue. Raises bus.errors.BadKeyFile."""
+    found = map(accounts.load_credentials, sorted(folder.glob(f"{QUEUE}*.json")))
+    return {c.queue: c for c in found if c.pin}
 
 
 def file(folder: Path, user: str) -> Path:

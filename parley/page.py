@@ -16,7 +16,9 @@ from markupsafe import Markup
 
 from parley import (
     maci_story,
+    madp_story,
     page_competition,
+    page_madp,
     records,
     signals_plot,
     transcript,
@@ -69,6 +71,7 @@ def html(found: Record | Seen) -> Iterator[str]:
         "end": _end(result) if result else None,
         "parts": [] if competes else list(_parts(posts)),
         "maci": _maci(posts, result) if found.protocol == "maci" else None,
+        "task": page_madp.facts_of(posts, result) if found.protocol == "madp" else None,
         "competition": page_competition.facts_of(posts, result, story) if competes else None,
     }
     yield _environment().get_template("page.html").render(facts)
@@ -110,7 +113,7 @@ def _end(result: Result) -> dict[str, Any]:
         "agreement": transcript_maci.agreement(certificate) if certificate.get("near_consensus") else "",
         "certificate": [(name, plain(value)) for name, value in rest.items() if value not in (None, "", [], {}, ())],
         "beside": []
-        if "mixture" in outcome or transcript_competition.is_outcome(outcome)
+        if "mixture" in outcome or madp_story.is_outcome(outcome) or transcript_competition.is_outcome(outcome)
         else [text for _, text in transcript.beside(outcome)],
         "minority": outcome.get("minority") or (),
         "usage": transcript.usage_words(result),
@@ -124,8 +127,9 @@ def _end(result: Result) -> dict[str, Any]:
 def _parts(posts: Sequence[Post]) -> Iterator[Part]:
     """The transcript by rounds; what comes after the last round, such as the stop, stays with it."""
     held: list[tuple[int, list[transcript.Line]]] = []
+    teller = transcript.Teller()
     for post in posts:
-        lines = [(style, text.strip()) for style, text in transcript.post_lines(post, _WIDTH)]
+        lines = [(style, text.strip()) for style, text in teller.lines(post, _WIDTH)]
         if not lines:
             continue
         if not held or post.round > held[-1][0]:

@@ -15,6 +15,7 @@ from bus.channels import CLIENTS, may_read
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import Diverged, Parting, replay, what_if
+from observability import traces
 from parley import competition_story, transcript
 from parley.competition_story import Story
 from parley.errors import BadInput, ParleyError
@@ -23,12 +24,14 @@ from parley.turns import Turns
 from schemas import log
 from schemas.post import Post
 from schemas.result import Result
+from schemas.trace import CoordinationTrace
 from schemas.wire import SchemaError, decode
 
 OPENING_ONLY = {
     "consensus": ("panel", "expertise_weight", "stream"),
     "critic": ("stream",),
     "maci": ("debaters", "judges", "cross_family"),
+    "madp": ("expert", "folder", "files_mentioned", "code_snippets", "prior_conversation"),
     "competition": ("stances", "personalities", "styles", "context_posts", "stream"),
 }
 """Settings by protocol that act before the first recorded event, or on what is shown alone: no replay can tell."""
@@ -217,6 +220,14 @@ def result_of(record: Record) -> Result | None:
     return None
 
 
+def trace(record: Record) -> CoordinationTrace:
+    """The coordination trace of a task (observability.traces). Raises BadInput where it was none; Altered."""
+    try:
+        return traces.trace(record.sid, entries_of(record))
+    except traces.NoTrace as error:
+        raise BadInput("trace", str(error)) from error
+
+
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """As much of a session as somebody may see: everything, what a client reads, or what a seat reads."""
 
@@ -274,11 +285,11 @@ def seen(found: Record | Seen, *, everything: bool = False) -> Seen:
     entries, posts, opened = entries_of(found), posts_of(found), opening(found)
     asked = {c.channel for e in entries for c in e.commands if isinstance(c, log.Ask) and c.channel}
     if everything or all(map(_open, {*asked, *(p.channel for p in posts)})):
-        return Seen(sid=found.sid, opened=opened, posts=tuple(posts), turns=Turns(entries), record=found)
+        return Seen(sid=found.sid, opened=opened, posts=tuple(posts), turns=Turns(entries, sid=found.sid), record=found)
     shown = tuple(p for p in posts if _open(p.channel))
     return Seen(
-        sid=found.sid, opened=_without_held(opened), posts=shown, turns=Turns(entries, _open), record=None,
-        left_out=len(posts) - len(shown),
+        sid=found.sid, opened=_without_held(opened), posts=shown, turns=Turns(entries, _open, sid=found.sid),
+        record=None, left_out=len(posts) - len(shown),
     )  # fmt: skip
 
 

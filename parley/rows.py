@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from schemas.expert import queue_of
+
 
 class Crowd(msgspec.Struct, frozen=True):
     """The role of which a protocol seats as many as a setting says, or `size` where nothing is set."""
@@ -22,8 +24,10 @@ _OTHERS = {
     "consensus": ("analyst",),
     "critic": ("answerer", "critic", "judge", "helper"),
     "maci": ("judge", "analyst", "helper"),
+    "madp": ("helper",),
 }
-"""Queues that a protocol has one of each, by protocol."""
+"""Queues that a protocol has one of each, by protocol; madp has the shipped experts beside."""
+_EXPERTS = Path(__file__).parents[1] / "agents" / "experts"
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,8 +68,15 @@ def rows_of(
         from parley import formats
 
         several = [*(seats or formats.seats({}))]
+    if protocol == "madp":
+        several = experts()
     queues = (*several, *_OTHERS.get(protocol, ()))
     return tuple(AgentRow(queue=q, copies=copies, model=model, options=options or {}) for q in queues)
+
+
+def experts() -> list[str]:
+    """Queues of the experts that come with Parley, each file of which has its expert's name: none is read."""
+    return sorted(queue_of(path.stem) for path in _EXPERTS.glob("*.yaml"))
 
 
 def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os.environ) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from parley.errors import BadInput
+from schemas.expert import ROLE, expert_of
 
 if TYPE_CHECKING:
     from parley.rows import AgentRow
@@ -21,7 +22,7 @@ _ROOM = 4
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """One queue: model, options, room, roles and expertise, as words."""
+    """One queue: model, options, room, roles, expertise and the pin of a specification of one's own, as words."""
 
     queue: str
     facts: dict[str, str]
@@ -86,7 +87,7 @@ def differences(wanted: Sequence[Served], there: Sequence[Served]) -> list[str]:
 
 def _plainly(row: "AgentRow") -> dict[str, str]:
     """Without the imports that models need."""
-    roles = row.roles or (re.sub(r"_\d+\Z", "", row.queue),)
+    roles = row.roles or (ROLE if expert_of(row.queue) else re.sub(r"_\d+\Z", "", row.queue),)
     return _facts("extractive", row.options if row.model else {}, row.room or _ROOM, roles, row.expertise)
 
 
@@ -100,7 +101,8 @@ def _resolved(row: "AgentRow", environment: Mapping[str, str]) -> dict[str, str]
         spec = resolve(services.spec_of(row), environment)
     except (SpecError, ModelError) as error:
         return {"model": f"none ({error})"}
-    return _facts(spec.model, spec.options, spec.room, spec.roles, spec.expertise)
+    facts = _facts(spec.model, spec.options, spec.room, spec.roles, spec.expertise)
+    return facts | ({"pin": spec.pin} if row.spec and spec.expert else {})
 
 
 def _facts(

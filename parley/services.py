@@ -20,7 +20,8 @@ import msgspec
 from agents.config import environment, resolve
 from agents.llm import Model, make_model
 from agents.runtime import Worker
-from agents.specs import AgentSpec, load
+from agents.specs import AgentSpec, SpecError, load
+from agents.tools.allow import find
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.streams import LOG_MAX_AGE_S
@@ -88,6 +89,7 @@ def moderator(
     ack_wait_s: float = 8.0,
     turns_per_message: int = 1,
     log_max_age_s: float = LOG_MAX_AGE_S,
+    notify_url: str = "",
     checkpoint: Checkpoint | None = None,
 ) -> Make:
     """A moderator for all registered protocols."""
@@ -96,22 +98,37 @@ def moderator(
         return Moderator(
             connection, token_key=token_key, metrics=metrics, protocols=PROTOCOLS, in_ack_wait_s=ack_wait_s,
             work_ack_wait_s=ack_wait_s, turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
-            checkpoint=checkpoint,
+            notify_url=notify_url, checkpoint=checkpoint,
         )  # fmt: skip
 
     return make
 
 
 def agent(
-    spec: AgentSpec, *, ack_wait_s: float = 8.0, drain_s: float = 20.0, checkpoint: Checkpoint | None = None
+    spec: AgentSpec,
+    *,
+    ack_wait_s: float = 8.0,
+    drain_s: float = 20.0,
+    tools: Path | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Make:
-    """A worker of the spec's queue. Raises agents.llm.ModelMisconfigured when its model cannot be made."""
+    """A worker of the spec's queue. Raises agents.llm.ModelMisconfigured when its model cannot be made, or the allow
+    list of tools (`tools`, else what the environment names) cannot be used.
+
+    An expert's decides itself about the tasks that it hears of (agents.hearing).
+    """
     model = model_of(spec)
+    allowed = find(environment(), tools) if spec.expert is not None else None
+    hear = None
+    if spec.expert is not None:
+        from agents.hearing import make_hear  # the matcher: for experts alone
+
+        hear = make_hear(spec.expert, metered=model.metered)
 
     def make(connection: Connection, metrics: Metrics) -> Worker:
         return Worker(
             connection, spec=spec, model=model, metrics=metrics, ack_wait_s=ack_wait_s, drain_s=drain_s,
-            checkpoint=checkpoint,
+            hear=hear, tools=allowed, checkpoint=checkpoint,
         )  # fmt: skip
 
     return make
@@ -247,7 +264,7 @@ def spec_of(row: AgentRow) -> AgentSpec:
     Raises
     ------
     agents.specs.SpecError
-        There is no such agent, or its file cannot be used.
+        There is no such agent, its file cannot be used, or is an expert's that serves another queue.
     """
     update: dict[str, Any] = {"queue": row.queue}
     if row.model:
@@ -256,4 +273,6 @@ def spec_of(row: AgentRow) -> AgentSpec:
         if getattr(row, name):
             update[name] = getattr(row, name)
     found = AgentSpec(queue=row.queue, roles=row.roles) if row.roles and not row.spec else load(row.spec or row.queue)
+    if found.expert is not None and found.queue != row.queue:
+        raise SpecError(row.spec or row.queue, "id", f"got {found.expert.id!r}, whose queue is not {row.queue}")
     return found.model_copy(update=update)

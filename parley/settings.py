@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
@@ -90,6 +91,13 @@ class RetentionSection(Section):
     """Days after which the entries of a session's log are removed; 0: never."""
 
 
+class NotifySection(Section):
+    """How people are called."""
+
+    webhook: str = ""
+    """http or https address that moderators POST notifications to; empty: none."""
+
+
 class Settings(BaseSettings):
     """Everything that a file, the environment or the command line may set."""
 
@@ -104,6 +112,9 @@ class Settings(BaseSettings):
     nats: NatsSection = NatsSection()
     stack: StackSection = StackSection()
     retention: RetentionSection = RetentionSection()
+    tools: Path | None = None
+    """Which tools experts' models may use (agents.tools.allow); nothing: what PARLEY_TOOLS names."""
+    notify: NotifySection = NotifySection()
     panel_file: Path | None = None
     """Who sits where with which model (parley.panel), in the embedded stack."""
     consensus: dict[str, Any] = {}
@@ -114,6 +125,8 @@ class Settings(BaseSettings):
     """Settings of the MACI protocol."""
     competition: dict[str, Any] = {}
     """Settings of the competition; `format` is a name or a file, `personalities` a file (parley.formats)."""
+    madp: dict[str, Any] = {}
+    """Settings of a task."""
 
     @classmethod
     def settings_customise_sources(
@@ -160,6 +173,9 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
         raise BadInput(where, f"{first['msg']} (got {first['input']!r})") from error
     if found.nats.creds is not None and found.nats.url is None:
         raise BadInput("nats.creds", f"{found.nats.creds} is for a bus that runs elsewhere; name it with --nats URL")
+    webhook = urlsplit(found.notify.webhook)
+    if found.notify.webhook and (webhook.scheme not in ("http", "https") or not webhook.hostname):
+        raise BadInput("notify.webhook", "it is no http or https address")  # which it is may be a secret
     if {"min_rounds", "max_rounds"} <= found.critic.keys():
         from coordinator.protocols.critic_seats import contradiction
 
@@ -287,3 +303,16 @@ def protocol_settings(protocol: str) -> list[str] | None:
 
     found = PROTOCOLS.get(protocol)
     return [f.encode_name for f in msgspec.structs.fields(found.settings)] if found else None
+
+
+def tools_of(settings: Settings) -> dict[str, str]:
+    """The allow list of tools that the settings name, as the services read it. Raises BadInput where it is none."""
+    if settings.tools is None:
+        return {}
+    from agents.tools import allow
+
+    try:
+        allow.load(settings.tools)
+    except allow.ToolsError as error:
+        raise BadInput("tools", str(error)) from error
+    return {allow.VARIABLE: str(settings.tools.absolute())}

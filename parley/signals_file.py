@@ -77,7 +77,7 @@ def read(path: str) -> Report:
     """
     name = "standard input" if path == "-" else path
     try:
-        return run(*_parsed(_loaded(_bytes(path))))
+        return run(*_parsed(loaded(_bytes(path))))
     except InvalidValue as error:
         raise BadInput(name, f"{name}: {error}") from error
 
@@ -127,24 +127,34 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return twice
 
 
-def _loaded(data: bytes) -> Any:
-    """The JSON document, in which no key stands twice and every number is one."""
+def loaded(data: bytes, whole: str = "the file") -> Any:
+    """The JSON document, in which no key stands twice and every number is one.
+
+    Parameters
+    ----------
+    whole
+        What the document is called in an error.
+
+    Raises
+    ------
+    InvalidValue
+    """
 
     def refused(text: str) -> NoReturn:
-        raise InvalidValue("the file", text, "which is no number in JSON")
+        raise InvalidValue(whole, text, "which is no number in JSON")
 
     try:
         found = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=refused)
     except UnicodeDecodeError as error:
-        raise InvalidValue("the file", f"byte {error.start}", "wanted is UTF-8 text") from error
+        raise InvalidValue(whole, f"byte {error.start}", "wanted is UTF-8 text") from error
     except RecursionError as error:
-        raise InvalidValue("the file", "objects within objects", "they are nested too deep") from error
+        raise InvalidValue(whole, "objects within objects", "they are nested too deep") from error
     except json.JSONDecodeError as error:
-        raise InvalidValue("the file", f"line {error.lineno}, column {error.colno}", f"no JSON: {error.msg}") from error
+        raise InvalidValue(whole, f"line {error.lineno}, column {error.colno}", f"no JSON: {error.msg}") from error
     except InvalidValue:
         raise
     except ValueError as error:
-        raise InvalidValue("the file", "a number", f"which cannot be read: {error}") from error
+        raise InvalidValue(whole, "a number", f"which cannot be read: {error}") from error
     _proper(found, "")
     return found
 
@@ -167,8 +177,8 @@ def _proper(value: Any, path: str) -> None:
 def _parsed(
     document: Any,
 ) -> tuple[Control, tuple[str, ...], bool, tuple[float, ...], list[controller.Observation]]:
-    file = _struct(document, File, "")
-    config = _struct(file.config, Control, "config")
+    file = struct_of(document, File, "")
+    config = struct_of(file.config, Control, "config")
     try:
         check_outcomes(file.outcomes, file.ordered, file.positions)
     except InvalidValue as error:
@@ -179,7 +189,7 @@ def _parsed(
     for place, one in enumerate(file.rounds):
         agents = list(rounds[0].beliefs) if rounds else None
         rounds.append(
-            _observation(_struct(one, Recorded, f"rounds[{place}]"), file.outcomes, agents, f"rounds[{place}]")
+            _observation(struct_of(one, Recorded, f"rounds[{place}]"), file.outcomes, agents, f"rounds[{place}]")
         )
     return config, file.outcomes, file.ordered, file.positions, rounds
 
@@ -233,17 +243,28 @@ def _belief(value: Any, outcomes: tuple[str, ...], path: str) -> Belief:
     return checked(listed, path)
 
 
-def _struct(value: Any, wanted: type[T], path: str) -> T:
-    """An object as this struct; a key that it does not have is refused."""
+def struct_of(value: Any, wanted: type[T], path: str, whole: str = "the file") -> T:
+    """An object as this struct; a key that it does not have is refused.
+
+    Parameters
+    ----------
+    path
+        Where it stands; empty: it is the whole, which an error calls `whole`.
+
+    Raises
+    ------
+    InvalidValue
+        Names the place, the value and what is wanted.
+    """
     if isinstance(value, dict):
         known = [field.encode_name for field in msgspec.structs.fields(wanted)]  # type: ignore[arg-type]
         for key in value:
             if key not in known:
                 raise InvalidValue(_join(path, key), value[key], f"no such key; there are {', '.join(known)}")
-    return _as(value, wanted, path)
+    return _as(value, wanted, path, whole)
 
 
-def _as(value: Any, wanted: type[T], path: str) -> T:
+def _as(value: Any, wanted: type[T], path: str, whole: str = "the file") -> T:
     """The value as this type, errors with their whole path in the file."""
     try:
         return msgspec.convert(value, wanted)
@@ -254,7 +275,7 @@ def _as(value: Any, wanted: type[T], path: str) -> T:
             raise InvalidValue(_join(path, field), cause.value, limit) from error
         what, _, where = str(error).partition(" - at `$")
         where = where.rstrip("`")
-        raise InvalidValue((path + where).lstrip(".") or "the file", _at(value, where), what) from error
+        raise InvalidValue((path + where).lstrip(".") or whole, _at(value, where), what) from error
 
 
 def _at(value: Any, where: str) -> Any:

@@ -57,6 +57,8 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     turns_per_message: int = 1
     log_max_age_s: float = 90 * 86_400.0
     """How long sessions are kept; 0: for ever."""
+    notify_url: str = ""
+    """The moderators' webhook; empty: none."""
     clients: tuple[str, ...] = ("client",)
     """Further credentials to make."""
     humans: dict[str, str] = {}

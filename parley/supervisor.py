@@ -34,8 +34,10 @@ from parley import keys
 from parley.rows import AgentRow
 from parley.served import Served, served
 from parley.stack import OTHER, OWNER, REMEMBERED, Order, Running, Service
+from schemas.expert import expert_of
 
 if TYPE_CHECKING:
+    from agents.specs import AgentSpec
     from parley.services import Report
 
 _USERS_S = 0.25
@@ -75,7 +77,7 @@ class Supervisor:
         self._on_ready = on_ready
         self.state = Path(order.state)
         self._children: list[_Child] = []
-        self._ending = False
+        self._ending = self._enrolling = False
         self._nats_starts = 1
         self._nats_due = 0.0
         self._said = b""
@@ -140,7 +142,7 @@ class Supervisor:
             signal.signal(number, self._on_stop)
         for number in (signal.SIGCHLD, signal.SIGUSR1):
             signal.signal(number, _ignore)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, self._on_enrolled)
         self._lifeline_r, self._lifeline_w = os.pipe()
         self._report_r, self._report_w = os.pipe()
         os.set_blocking(self._report_r, False)
@@ -148,12 +150,18 @@ class Supervisor:
     def _on_stop(self, *_: object) -> None:
         self._ending = True
 
+    def _on_enrolled(self, *_: object) -> None:
+        self._enrolling = True
+
     def _start_bus(self) -> None:
         stack = self.order.stack
-        roles = {a.queue: _role(a) for a in stack.agents} | stack.humans
+        specs = {a.queue: _spec(a) for a in stack.agents}
+        roles = {queue: spec.roles[0] for queue, spec in specs.items()} | stack.humans
+        pins = {queue: spec.pin for queue, spec in specs.items()}
         moderators = tuple(f"moderator-{i}" for i in range(1, stack.moderators + 1))
-        users = accounts.table(roles, moderators=moderators, clients=stack.clients, owners=(OWNER,))
-        self._credentials, self._token_key = keys.ensure(self.state / "keys", users)
+        self._table = accounts.table(roles, moderators=moderators, clients=stack.clients, owners=(OWNER,), pins=pins)
+        self._own, self._token_key = keys.ensure(self.state / "keys", self._table)
+        users = self._admitted()
         folder = self.state / "bus"
         folder.mkdir(exist_ok=True, mode=0o700)
         port = self._port_before()
@@ -168,6 +176,20 @@ class Supervisor:
             self._server = EmbeddedServer(folder, users, public)  # someone else has the port by now
             self._server.start()
         (folder / "port").write_text(str(self._server.port))
+
+    def _admitted(self) -> tuple[accounts.User, ...]:
+        """Everybody whom the bus lets in: who belongs to the stack, and who was enrolled."""
+        enrolled = keys.enrolled(self.state / "keys")
+        self._credentials = {**self._own, **enrolled}
+        return tuple(({u.name: u for u in self._table} | {name: c.row for name, c in enrolled.items()}).values())
+
+    def _enrol(self) -> None:
+        """Let in who was enrolled since; `parley experts enroll` tells of it by SIGHUP."""
+        self._enrolling = False
+        try:
+            self._server.reload(self._admitted(), accounts.publics(self._credentials))
+        except BusError as error:
+            print(f"nobody was enrolled: {error}", file=sys.stderr, flush=True)
 
     @staticmethod
     def _await_free(port: int) -> None:
@@ -195,7 +217,7 @@ class Supervisor:
             name = f"moderator-{i}"
             make = services.moderator(
                 token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
-                log_max_age_s=stack.log_max_age_s, checkpoint=checkpoint,
+                log_max_age_s=stack.log_max_age_s, notify_url=stack.notify_url, checkpoint=checkpoint,
             )  # fmt: skip
             self._children.append(_Child(name, self._serve(services, name, name, partial(_same, make))))
         here = environment()
@@ -214,6 +236,8 @@ class Supervisor:
             for copy in range(1, row.copies + 1):
                 name = f"{row.queue}-{copy}"
                 self._children.append(_Child(name, self._serve(services, name, row.queue, make_agent)))
+        if any(expert_of(row.queue) for row in stack.agents):
+            importlib.import_module("agents.hearing")
         if any(row.model in ("", "extractive") for row in stack.agents):
             with contextlib.suppress(ImportError):
                 importlib.import_module("agents.llm.extractive")
@@ -248,11 +272,13 @@ class Supervisor:
         if pid:
             child.pid = pid
             return
+        from agents.specs import NotEnrolled
+
         code = 70
         try:
             self._become_service()
             code = child.serve()
-        except WrongCredentials as error:
+        except (WrongCredentials, NotEnrolled) as error:
             print(f"{child.name}: {error}; it is not started again", file=sys.stderr)
             code = _REFUSED
         except BaseException:
@@ -265,6 +291,7 @@ class Supervisor:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGUSR1):
             signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         kept = {0, 1, 2, self._lifeline_r, self._report_w}
         for name in os.listdir("/dev/fd"):
             if int(name) not in kept:
@@ -282,6 +309,9 @@ class Supervisor:
                 os.read(self._wake_r, 4096)
         changed = self._hear() if self._report_r in readable else False
         changed |= self._see_to_bus()
+        if self._enrolling and self._server.running:
+            self._enrol()
+            changed = True
         changed |= self._see_to_children()
         if changed:
             self._publish()
@@ -404,13 +434,13 @@ def _reap(pid: int) -> int | None:
     return status if done else None
 
 
-def _role(row: AgentRow) -> str:
-    from agents.specs import SpecError, load
+def _spec(row: AgentRow) -> "AgentSpec":
+    from agents.specs import AgentSpec, SpecError, load
 
     if row.roles:
-        return row.roles[0]
+        return AgentSpec(queue=row.queue, roles=row.roles)
     try:
-        return load(row.spec or row.queue).roles[0]
+        return load(row.spec or row.queue)
     except SpecError as error:
         raise ValueError(str(error)) from error
 

@@ -6,7 +6,14 @@ from typing import Any
 
 import msgspec
 
-from parley import competition_story, transcript_competition, transcript_critic, transcript_maci
+from parley import (
+    competition_story,
+    madp_story,
+    transcript_competition,
+    transcript_critic,
+    transcript_maci,
+    transcript_madp,
+)  # fmt: skip
 from parley.competition_story import Story
 from parley.text import clean, line
 from parley.transcript_competition import Piece
@@ -40,10 +47,16 @@ class Teller:
     ----------
     turns
         What became of the turns; it may grow while posts are told.
+    brief
+        Leave out how a task's coordination went (madp): who leads is told.
     """
 
-    def __init__(self, story: Story | None = None, turns: Turns | None = None) -> None:
+    def __init__(self, story: Story | None = None, turns: Turns | None = None, *, brief: bool = False) -> None:
         self.story = story or Story()
+        self.task = madp_story.Story()
+        self.where = ""
+        """Options that name the bus, for commands that are shown."""
+        self._brief = brief
         self.turns = turns or Turns()
         self._stage = 0
         self._nothing = 0
@@ -76,13 +89,17 @@ class Teller:
     def end(self, result: Result | None) -> Iterator[Line]:
         """What the session came to; None: it is still open."""
         if result is not None:
-            yield from result_lines(result, self.turns, self.story)
+            yield from result_lines(result, self.turns, self.story, self.task)
             return
         yield from self._nothing_up_to(self.turns.read)
         read = self.turns.read
         yield "", "still open" + (f" after {read} transitions" if read else "")
 
     def _told(self, post: Post, width: int) -> Iterator[Piece]:
+        asked = self.task.take(post)
+        if asked is not None:
+            yield from transcript_madp.lines(post, asked, self.task, width, brief=self._brief, where=self.where)
+            return
         body = self.story.take(post)
         if body is None:
             yield from post_lines(post, width, told=self._missing)
@@ -153,6 +170,10 @@ def post_lines(post: Post, width: int = _WIDE, told: Container[str] = ()) -> Ite
 
 
 def _said(post: Post, width: int) -> Iterator[Line]:
+    asked = madp_story.body_of(post)
+    if asked is not None:
+        yield from transcript_madp.lines(post, asked, madp_story.Story([post]), width)
+        return
     body = _decoded(post.body)
     if post.kind == "closed":
         return
@@ -191,9 +212,14 @@ def answer_of(result: Result, story: Story | None = None) -> str:
     return str(result.outcome.get("answer") or "")
 
 
-def result_lines(result: Result, turns: Turns | None = None, story: Story | None = None) -> Iterator[Line]:
-    """What a session came to. `turns`: what is known about them. `story`: of a competition."""
+def result_lines(
+    result: Result, turns: Turns | None = None, story: Story | None = None, task: madp_story.Story | None = None
+) -> Iterator[Line]:
+    """What a session came to. `turns`: what is known about them. `story`: of a competition. `task`: of one."""
     outcome, turns = result.outcome, turns or Turns()
+    if madp_story.is_outcome(outcome):
+        yield from _task_lines(result, turns, task)
+        return
     if transcript_competition.is_outcome(outcome):
         yield "answer", f"Verdict: {answer_of(result, story)}"
         yield "stop" if outcome.get("complete") else "score", stop_words(result)
@@ -230,6 +256,16 @@ def result_lines(result: Result, turns: Turns | None = None, story: Story | None
     yield "quiet", usage_words(result)
 
 
+def _task_lines(result: Result, turns: Turns, task: madp_story.Story | None) -> Iterator[Line]:
+    answer = answer_of(result)
+    yield "answer", f"Result: {clean(answer)}" if answer else "No result."
+    yield "stop" if result.stop.converged else "score", stop_words(result)
+    if failed(result):
+        yield from (("score", text) for text in came_to_nothing(turns))
+    yield from transcript_madp.outcome_lines(result.outcome, task)
+    yield "quiet", usage_words(result)
+
+
 def beside(outcome: Mapping[str, Any], story: Story | None = None) -> Iterator[Line]:
     """What a protocol has beside its answer. `story`: of a competition."""
     if "objections" in outcome:
@@ -238,6 +274,8 @@ def beside(outcome: Mapping[str, Any], story: Story | None = None) -> Iterator[L
         yield from transcript_maci.outcome_lines(outcome)
     if transcript_competition.is_outcome(outcome):
         yield from transcript_competition.outcome_lines(outcome, story)
+    if madp_story.is_outcome(outcome):
+        yield from transcript_madp.outcome_lines(outcome)
 
 
 def _absent(result: Result, why: Mapping[tuple[int, str], str]) -> Iterator[Line]:
@@ -287,6 +325,8 @@ def _played(result: Result) -> str:
             return count(played, "stage")
         case "maci" if played:
             return f"a blind round and {count(played - 1, 'round')}"
+        case "madp":
+            return f"{count(played, 'round')} of work"
     return count(played, "round")
 
 

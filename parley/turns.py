@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from bus.channels import CONTROL
 from coordinator.budget import OVERSTATED, booked
 from coordinator.machine import Session, begin, step
 from coordinator.protocols import PROTOCOLS
@@ -24,6 +25,8 @@ Key = tuple[int, str]
 """(round, seat)."""
 SEAT = "seat"
 """Kind of the post on `control` that says whether a person sits on a seat."""
+WITHDRAWN = "withdrawn"
+"""Kind of the post on `control` that names turns which a session took back."""
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -74,9 +77,14 @@ class Turns:
     """All turns so far."""
 
     def __init__(
-        self, entries: Iterable[log.Entry] = (), may_see: Callable[[str], bool] = lambda channel: True
+        self,
+        entries: Iterable[log.Entry] = (),
+        may_see: Callable[[str], bool] = lambda channel: True,
+        *,
+        sid: str = "",
     ) -> None:
-        """`may_see`: whether what came of turns whose reply belongs on this channel may be told."""
+        """`may_see`: whether what came of turns whose reply belongs on this channel may be told. `sid`: the session's
+        id, after which those that it starts are named."""
         self.read = 0
         """Entries folded."""
         self.nothing: list[Nothing] = []
@@ -93,7 +101,7 @@ class Turns:
         self._may_see = may_see
         self._hidden: set[str] = set()
         self._seats: dict[str, Seat] = {}
-        self._again = _Again()
+        self._again = _Again(sid)
         for entry in entries:
             self.take(entry)
 
@@ -132,6 +140,10 @@ class Turns:
 
     def _commands(self, entry: log.Entry) -> None:
         says = [c for c in entry.commands if isinstance(c, log.Say)]
+        for say in says:
+            if say.channel == CONTROL and say.kind == WITHDRAWN:
+                for name in msgspec.json.decode(say.body)["turns"]:
+                    self._open.pop(name, None)
         if any(c.kind == "stop" for c in says):
             self._open.clear()  # withdrawn
         if says:
@@ -196,7 +208,8 @@ class _Again:
     """The machine over the same events, to hear which turns it gives up; it falls silent where the record is of another
     version, or was altered."""
 
-    def __init__(self) -> None:
+    def __init__(self, sid: str) -> None:
+        self._sid = sid
         self._protocol: Protocol | None = None
         self._session: Session | None = None
         self._heard: dict[str, str] = {}
@@ -210,7 +223,7 @@ class _Again:
                 if found is None or found.version != entry.event.version:
                     return {}
                 self._protocol = replace(found, table=self._listened(found))
-                self._session, _ = begin(self._protocol, "", entry.event, entry.at_ns)
+                self._session, _ = begin(self._protocol, self._sid, entry.event, entry.at_ns)
             elif self._protocol is not None and self._session is not None:
                 self._session, _ = step(self._protocol, self._session, entry.event, entry.at_ns)
         except Exception:  # an altered record may break anything

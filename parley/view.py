@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from coordinator.budget import booked
-from parley import transcript, transcript_maci, view_competition
+from parley import madp_story, transcript, transcript_maci, transcript_madp, view_competition
 from parley.competition_story import Due, Story, due
 from parley.text import clean, line, line_end
 from parley.transcript import Teller
@@ -36,6 +36,7 @@ class View(Protocol):
 
     def knows(self, turns: Turns) -> None: ...
     def rules(self, story: Story) -> None: ...
+    def located(self, where: str) -> None: ...
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None: ...
     def post(self, post: Post) -> None: ...
     def live(self, live: Live) -> None: ...
@@ -168,6 +169,8 @@ class Scene:
             if seat and self.seat(seat).turn == entry.event.turn:
                 self.seat(seat).state = "failed" if entry.event.error else "answered"
         for index, command in enumerate(entry.commands):
+            if isinstance(command, log.Invite):
+                self._own[command.seat.seat] = command.seat.queue
             if isinstance(command, log.Ask):
                 turn = f"{entry.n}-{index}"
                 self._turns[turn] = command
@@ -192,6 +195,7 @@ class QuietView:
     tells = False
     """Whether it tells posts as they come."""
     _turns: Turns | None = None
+    _where = ""
 
     def knows(self, turns: Turns) -> None:
         """What becomes of the turns, as far as it is known; it grows."""
@@ -200,11 +204,19 @@ class QuietView:
     def rules(self, story: Story) -> None:
         """What a competition is played by."""
 
+    def located(self, where: str) -> None:
+        """The options that name the bus, for commands that are shown."""
+        self._where = where
+
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
 
     def post(self, post: Post) -> None:
-        """Something was said."""
+        """Something was said. A question to a human is told: somebody has to answer it."""
+        item = madp_story.body_of(post) if post.kind == "item" else None
+        if item is not None:
+            for _, text in transcript_madp.item_lines(post.session, item, post.at_ns, self._where):
+                self.note(f"parley: {text.strip()}")
 
     def live(self, live: Live) -> None:
         """A seat's state or text."""
@@ -253,11 +265,15 @@ class PlainView(QuietView):
     tells = True
 
     def __init__(self) -> None:
-        self._teller = Teller()
+        self._teller = Teller(brief=True)
 
     def rules(self, story: Story) -> None:
         """What a competition is played by."""
         self._teller.story = story
+
+    def located(self, where: str) -> None:
+        """The options that name the bus, for commands that are shown."""
+        self._teller.where = where
 
     def knows(self, turns: Turns) -> None:
         """What becomes of the turns."""
@@ -291,7 +307,7 @@ class LiveView(QuietView):
         from rich.live import Live as RichLive
 
         self._scene = Scene()
-        self._teller = Teller()
+        self._teller = Teller(brief=True)
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._live = RichLive(
             console=self._console, transient=True, refresh_per_second=8, get_renderable=self._render,
@@ -302,6 +318,10 @@ class LiveView(QuietView):
     def rules(self, story: Story) -> None:
         """What a competition is played by."""
         self._teller.story = story
+
+    def located(self, where: str) -> None:
+        """The options that name the bus, for commands that are shown."""
+        self._teller.where = where
 
     def knows(self, turns: Turns) -> None:
         """What becomes of the turns."""

@@ -164,6 +164,8 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
     metered: bool = False
     usd_per_million_input: float = 0.0
     usd_per_million_output: float = 0.0
+    general: bool = False
+    """It takes what nobody else does: who leads where the matcher fails."""
 
 
 Relevance = Literal["high", "medium", "low"]

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from schemas.expert import Known
 from schemas.presence import Announcement
-from schemas.session import Budget, Document, Seat
+from schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
 from schemas.turn import Caps, Usage
 from schemas.wire import Json
 
@@ -30,10 +31,16 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     seed: int
     turn_timeout_s: float
     workers: tuple[Announcement, ...] = ()
-    """Who was alive when it was opened."""
+    """Who was alive when it was opened, in the protocol's own roles."""
     author: str = ""
     continues: str = ""
     """The session that this one follows up."""
+    parent: str = ""
+    """The session that this one was started beneath."""
+    experts: tuple[Known, ...] = ()
+    """Experts that were announced then, where the protocol wants them; by id."""
+    known: dict[str, Any] = {}
+    """What standing sessions said that the protocol reads."""
     waits: dict[str, float] = {}
     """Seat -> seconds for which its turns wait for a person, from the first one on."""
 
@@ -90,7 +97,31 @@ class Cancelled(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="c
     reason: str = ""
 
 
-Event = Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled
+class Decided(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="decided"):
+    """A human answered an open item."""
+
+    item: str
+    choice: str
+    note: str = ""
+    author: str
+
+
+class ChildEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="child_ended"):
+    """A session beneath this one is over, or was never opened."""
+
+    session: str
+    ended: SessionEnded
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="told"):
+    """Another session said something to this one."""
+
+    sender: str
+    kind: str
+    body: Json
+
+
+Event = Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled | Decided | ChildEnded | Told
 
 # ---------------------------------------------------------------- commands
 
@@ -129,6 +160,40 @@ class Say(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="say"):
     seat: str = ""
 
 
+class Invite(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="invite"):
+    """Add a seat."""
+
+    seat: Seat
+
+
+class StartChild(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="start_child"):
+    """Submit the opening of a session beneath this one."""
+
+    session: str
+    opening: OpenSession
+
+
+class CancelChild(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="cancel_child"):
+    """Submit the cancelling of a session beneath this one."""
+
+    session: str
+
+
+class Tell(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="tell"):
+    """Submit words to another session."""
+
+    session: str
+    kind: str
+    body: Json
+
+
+class Notify(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="notify"):
+    """Call people."""
+
+    severity: str
+    text: str
+
+
 class SetTimer(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="set_timer"):
     """Arm the session's one timer for this time, in place of any earlier."""
 
@@ -140,13 +205,13 @@ class ClearTimer(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="
 
 
 class Close(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="close"):
-    """The session is over. Its result was posted on `control` in the same transition."""
+    """The session is over. Its result was posted on `control` in the same transition; its parent is told."""
 
     status: str
     reason: str
 
 
-Command = Ask | Say | SetTimer | ClearTimer | Close
+Command = Ask | Say | Invite | StartChild | CancelChild | Tell | Notify | SetTimer | ClearTimer | Close
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +223,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Unix time; never before the entry ahead of it."""
     cause: str
     """`in:<sequence>`, `turn:<id>`, `try:<turn>:<attempt>`, `say:<author>:<window>` or `sit:<author>:<id>`: never only
-    an id that the sender chose."""
+    an id that the sender chose. Between sessions, for which moderators speak: `tell:<session>:<place>`,
+    `ended:<session>`."""
     event: Event
     commands: tuple[Command, ...]
     digest: str
@@ -170,7 +236,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
     cause: str
     what: str
-    """open | cancel"""
+    """open | cancel | decide"""
     why: str
     field: str = ""
     author: str = ""

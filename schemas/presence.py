@@ -2,6 +2,7 @@
 
 import msgspec
 
+from schemas.expert import ROLE, ExpertSpec, expert_of, pin
 from schemas.wire import InvalidValue, in_range, not_empty
 
 
@@ -24,6 +25,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     expertise: tuple[str, ...] = ()
     """Words for what it declares to know; used where a protocol weighs seats."""
     draining: bool = False
+    expert: ExpertSpec | None = None
+    """An expert's specification, whose pin stands in the subject."""
 
     def __post_init__(self) -> None:
         not_empty("queue", self.queue, 64)
@@ -38,6 +41,31 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
         in_range("usd_per_million_output", self.usd_per_million_output, 0, 1e6)
 
 
+def is_own_expert(announcement: Announcement, role: str, queue: str, pinned: str) -> bool:
+    """Whether what an announcement says of an expert is what the broker pinned of its author: on an expert's queue that
+    expert's specification, on any other none."""
+    spec = announcement.expert
+    expert = expert_of(queue) if role == ROLE else ""
+    if not expert:
+        return spec is None
+    return spec is not None and spec.id == expert and pin(spec) == pinned
+
+
+class ExpertHere(msgspec.Struct, frozen=True, kw_only=True):
+    """What an expert that was announced is, in few bytes."""
+
+    id: str
+    name: str
+    version: str
+    pin: str
+    general: bool = False
+
+    @classmethod
+    def of(cls, spec: ExpertSpec, pin: str) -> "ExpertHere":
+        """Of a specification and its pin."""
+        return cls(id=spec.id, name=spec.name, version=spec.version, pin=pin, general=spec.general)
+
+
 class AskWorkers(msgspec.Struct, frozen=True, kw_only=True):
     """An owner asks who is there."""
 
@@ -46,5 +74,8 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """Every living worker that a moderator has heard, copies of one queue apart."""
 
     workers: tuple[Announcement, ...]
+    """Experts' without the text of their specifications."""
+    experts: tuple[ExpertHere, ...] = ()
+    """What the living experts are, by id."""
     listening_s: float
     """For how long that moderator has listened; workers announce themselves when it starts, and every 5 s."""

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from schemas.wire import InvalidValue, in_range, not_empty
+from schemas.result import Result
+from schemas.wire import InvalidValue, Json, in_range, not_empty
 
 MAX_QUESTION = 20_000
 """Characters of a question."""
@@ -105,6 +106,10 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     turn_timeout_s: float = 120.0
     continues: str = ""
     """The session whose result this one follows up; a document of it holds what that one came to."""
+    parent: str = ""
+    """The session that this one is started beneath; moderators alone set it."""
+    inherits: bool = False
+    """Of one beneath another: the parent's documents come with it, dealt anew."""
     waits: dict[str, float] = {}
     """Seat -> seconds, 1 to 86,400, for which its turns wait for a person, from the first one on: as if the person sat
     at the opening. After that the seat is its agent's until somebody sits down."""
@@ -116,6 +121,8 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
         in_range("turn_timeout_s", self.turn_timeout_s, 0.25, 86_400.0)
         if self.continues and not SESSION_ID.fullmatch(self.continues):
             raise InvalidValue("continues", self.continues[:80], "it is no session's id")
+        if self.parent and not SESSION_ID.fullmatch(self.parent):
+            raise InvalidValue("parent", self.parent[:80], "it is no session's id")
         if len(self.seats) > MAX_SEATS:
             raise InvalidValue("seats", len(self.seats), f"allowed are at most {MAX_SEATS}")
         size = sum(len(d.text) for d in self.documents)
@@ -140,5 +147,45 @@ class TimerDue(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="ti
     """The session's durable timer fired."""
 
 
-Submission = OpenSession | CancelSession | TimerDue
+class DecideItem(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="decide"):
+    """A human answers an open item of a session."""
+
+    item: str
+    choice: str
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        not_empty("decide.item", self.item, 64)
+        not_empty("decide.choice", self.choice, MAX_QUESTION)
+        if len(self.note) > MAX_QUESTION:
+            raise InvalidValue("decide.note", f"{len(self.note):,} characters", f"allowed are at most {MAX_QUESTION:,}")
+
+
+class TellSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="tell"):
+    """One session says something to another. Which, stands in the subject."""
+
+    place: str
+    """Transition and command of the telling session: told twice, it is taken once."""
+    kind: str
+    body: Json
+
+
+class SessionEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="ended"):
+    """A session tells the one that it was started beneath that it is over, or was never opened."""
+
+    protocol: str
+    status: str
+    """finished | failed | cancelled | refused | erased"""
+    reason: str = ""
+    result: Result | None = None
+    """Null where it was never opened, or its texts are gone."""
+    why: str = ""
+    """In words, where there is no result."""
+    unaccounted_calls: int = 0
+    """The most that calls lost with a process or a time-out may have used: in the result's `unaccounted_tokens`, and
+    these."""
+    unaccounted_cost_usd: float = 0.0
+
+
+Submission = OpenSession | CancelSession | DecideItem | TimerDue | TellSession | SessionEnded
 """What IN carries."""

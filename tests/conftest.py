@@ -1,6 +1,7 @@
 """What tests on the bus share: a real nats-server per test module, with every account on."""
 
 import asyncio
+import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -78,6 +79,12 @@ def eventually() -> Eventually:
             await asyncio.sleep(0.01)
 
     return wait
+
+
+def pytest_configure() -> None:
+    """A shell lets what it runs in the background ignore interrupts, and children inherit that; ours hear them."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -24,6 +24,8 @@ class Computing:
         self.metered = model.metered
         self.usd_per_million_input = model.usd_per_million_input
         self.usd_per_million_output = model.usd_per_million_output
+        self.steps = bool(getattr(model, "steps", False))
+        self.words = bool(getattr(model, "words", False))
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The model's reply, or the computed one."""

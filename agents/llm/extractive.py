@@ -7,7 +7,7 @@ data: a sentence that gives instructions to a machine is left out of the evidenc
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agents.context import Shown
 from agents.encoders import EncoderMisconfigured
@@ -19,6 +19,7 @@ from agents.llm import (
     extractive_maci,
     extractive_maci_helper,
     extractive_maci_judge,
+    extractive_madp,
     extractive_panel,
 )
 from agents.llm.base import Completion, Emit, ModelMisconfigured, ModelRefused
@@ -27,7 +28,12 @@ from agents.retrieval.corpus import Corpus
 from schemas.consensus import Analysis
 from schemas.critic import Critique, Judgement, Rewritten, Similarities
 from schemas.maci import Blind, Case, Crit, Measured, Merged, Retrieved, Tests
+from schemas.madp import Challenges, Claim, Matched
+from schemas.madp_work import Review, Support, Work
 from schemas.turn import Usage
+
+if TYPE_CHECKING:
+    from agents.matching.turn import Matching
 
 LARGE = 200_000
 """Characters of documents from which reading leaves the event loop, so that heartbeats go on."""
@@ -51,6 +57,7 @@ class Extractive:
     def __init__(self, comparer: Comparer | None = None) -> None:
         self._corpus = Corpus()
         self._comparer = comparer or Comparer()
+        self._matching: Matching | None = None
         encoder = self._comparer.encoder
         self.metered = encoder is not None and encoder.metered
         self.usd_per_million_input = 0.0 if encoder is None else encoder.usd_per_million or 0.0
@@ -76,6 +83,9 @@ class Extractive:
         elif shown.protocol == "competition":
             body, injected = await asyncio.to_thread(extractive_competition.answer, shown)
             flags = ("injection",) if injected else ()
+        elif shown.protocol == "madp":
+            body, injected = await asyncio.to_thread(self._as_expert, shown)
+            flags = ("injection",) if injected else ()
         elif sum(len(d.text) for d in shown.documents) > LARGE:
             body, flags = await asyncio.to_thread(self._answer, shown)
         else:
@@ -93,7 +103,23 @@ class Extractive:
                 return await extractive_maci_helper.retrieve(shown, self._comparer)
             case "maci", "measure":
                 return await extractive_maci_helper.measure(shown, self._comparer)
+            case "madp", "match":
+                if shown.experts is None:
+                    raise ModelRefused("this worker hears no experts, and so cannot match a task")
+                await shown.experts.settled(shown.brief.experts)
+                if self._matching is None:
+                    from agents.matching.turn import Matching  # the matcher: for the helper alone
+
+                    self._matching = Matching()
+                return await self._matching.matched(shown, shown.experts)
         return None
+
+    def _as_expert(self, shown: Shown) -> tuple[Any, bool]:
+        """A turn of MADP, but the helper's: (the body, whether something that was read talks as to a machine)."""
+        try:
+            return extractive_madp.answer(shown, self._corpus)
+        except KeyError:
+            raise _unknown(shown) from None
 
     def _answer(self, shown: Shown) -> tuple[Any, tuple[str, ...]]:
         kind = (shown.protocol, shown.kind)
@@ -172,6 +198,16 @@ def _spoken(body: Any) -> str:
             return ", ".join(g.name for g in body.groups)
         case Tests():
             return "\n".join(t.what for t in body.tests)
+        case Matched():
+            return ", ".join(c.expert for c in body.candidates) or "nobody"
+        case Claim():
+            return body.claim
+        case Challenges():
+            return "\n".join(c.reason for c in body.challenges)
+        case Work() | Support():
+            return f"{body.summary}\n{body.output}"
+        case Review():
+            return "\n".join([body.verdict, *(f.description for f in body.findings)])
     if (told := extractive_competition.live(body)) is not None:
         return told
     answer, reasoning = str(body.answer), str(body.reasoning)

@@ -51,6 +51,8 @@ class Human:
     name = "human"
     family = "human"
     metered = False
+    words = True
+    """Its replies are its own words (agents/madp.py)."""
     usd_per_million_input = 0.0
     usd_per_million_output = 0.0
 
@@ -173,7 +175,7 @@ class _Form:
             found = await self._several(name, _bare(kind.item_type), optional)
             return found or kept or ([] if required else None)
         if isinstance(kind, inspect.DictType):
-            pairs = await self._pairs(name, optional)
+            pairs = await self._pairs(name, _bare(kind.value_type), optional)
             return pairs or kept or ({} if required else None)
         while True:
             text = (await self._line(f"{name} ({_hint(kind)}{optional})")).strip()
@@ -238,7 +240,7 @@ class _Form:
                 self._terminal.say(f"{name}: got {text!r}, {fault}")
         return found
 
-    async def _pairs(self, name: str, optional: str) -> dict[str, Any]:
+    async def _pairs(self, name: str, value_type: inspect.Type, optional: str) -> dict[str, Any]:
         self._terminal.say(f"{name}: one `name = value` a line, an empty line ends them{optional}")
         found: dict[str, Any] = {}
         while text := (await self._line(str(len(found) + 1))).strip():
@@ -246,7 +248,8 @@ class _Form:
             if not equals:
                 self._terminal.say(f"{name}: got {text!r}, wanted is name = value")
                 continue
-            found[key.strip()] = _json(value.strip())
+            plain = isinstance(value_type, inspect.StrType)
+            found[key.strip()] = value.strip() if plain else _json(value.strip())
         return found
 
 

@@ -54,6 +54,8 @@ class OpenAIModel:
     """
 
     metered = True
+    steps = True
+    """It is a language model: a turn of work may take it several steps (agents/tools/loop.py)."""
 
     def __init__(self, options: Options, seed: int | None = None) -> None:
         self._options = options

@@ -111,6 +111,8 @@ def _said(shown: Shown, documents: list[str]) -> Iterator[str]:
     for other in shown.others:
         yield from _texts(other.body)
     yield from _texts(shown.brief)
+    if shown.tools is not None:
+        yield from _texts(shown.tools.offered)
 
 
 class _Pieces:
@@ -130,6 +132,8 @@ class _Pieces:
             for other, text in zip(shown.others, others, strict=True):
                 if (apart and other.channel != "public") is aside:
                     about = f"{other.label}, post {other.post}, {other.kind}, round {other.round}"
+                    if other.post < 0:
+                        about = other.label
                     yield fence("post" if not aside else "note", about, text)
 
         values = {
@@ -146,6 +150,9 @@ class _Pieces:
             "aside": "\n\n".join(said(aside=True)) or "Nothing has been said there yet.",
             "own": fence("your last position", "", _readable(shown.own)) if shown.own is not None
             else "You have not taken a position yet.",
+            "expert": "You have none." if shown.expert is None
+            else fence("specification", shown.expert.id, _readable(shown.expert)),
+            "tools": self._tools(),
             **{name: self._escape(text) for name, text in _orders(shown).items()},
             "error": "" if not shown.error else "Your last attempt at this turn was not accepted:\n\n"
             + fence("error", "", shown.error),
@@ -156,6 +163,13 @@ class _Pieces:
             {"role": "system", "content": render(system, values).strip()},
             {"role": "user", "content": render(user, values).strip()},
         ]
+
+    def _tools(self) -> str:
+        tools = self._shown.tools
+        if tools is None:
+            return "None can be used in this step: give the result now, from what you have."
+        left = f"{tools.calls_left} more calls of tools, in at most {tools.steps_left} more steps before the last"
+        return f"{self._fence('tools', '', _readable(tools.offered))}\n\nYou may make {left}, which is without tools."
 
     def _fence(self, what: str, name: str, text: str, of: int = 0) -> str:
         """A text between two lines with the boundary."""
@@ -206,6 +220,8 @@ def _asked_for(schema: dict[str, Any] | None, repair: Repair | None) -> str:
 
 
 def _readable(body: Any) -> str:
+    if isinstance(body, str):
+        return body
     return msgspec.json.format(msgspec.json.encode(body), indent=1).decode()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from agents.roles import competition, consensus, critic, maci
+from agents.roles import competition, consensus, critic, maci, madp
 from agents.roles.kind import Kind
 
 
@@ -26,6 +26,7 @@ KINDS: dict[tuple[str, str], Kind] = {
         ("consensus", consensus.KINDS),
         ("critic", critic.KINDS),
         ("maci", maci.KINDS),
+        ("madp", madp.KINDS),
     )
     for name, kind in kinds.items()
 }

@@ -4,10 +4,11 @@ subjects. The secret is posted wherever a subscription gets through."""
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
-from bus import accounts, subjects
+from bus import accounts, channels, subjects
 from bus.accounts import Credentials
 from bus.connection import connect
 from parley.attacks.scene import NOT_STORED, Actor, Attack, Verdict, writes
+from schemas import expert
 
 Stimulus = Callable[[], Awaitable[object]]
 
@@ -88,9 +89,15 @@ def _of_core(actor: Actor) -> Iterator[Attack]:
         "hears announcements": (subjects.HERE_ALL, subjects.here("nobody", "nobody")),
         "serves history in a moderator's place": (subjects.READ_ALL, subjects.read("public", sid)),
         "serves documents in a moderator's place": (subjects.DOC_ALL, subjects.doc("public", sid)),
+        "hears artifacts that are stored": (subjects.ARTIFACT_ALL, subjects.artifact(sid, "0" * 64)),
+        "hears artifacts on their way": (subjects.PUT_ALL, subjects.put("public", "somebody", sid)),
+        "serves artifacts in a moderator's place": (subjects.GET_ALL, subjects.get("public", sid)),
         "hears questions of clients": (subjects.FATE_ALL, subjects.fate("client", "somebody", sid)),
         "hears questions of owners": (subjects.OWN_ALL, subjects.own("nothing", "somebody", sid)),
     }
+    if actor.user.role not in channels.MATCHING:
+        experts = subjects.here_of(expert.ROLE)
+        rows["hears announcements of experts"] = (experts, subjects.here(expert.ROLE, "nobody", "nobody"))
     for what, (subject, at) in rows.items():
         yield what, _hears(actor, subject, at)
     for victim in actor.others(accounts.AGENT):

@@ -41,7 +41,8 @@ def _as_others(actor: Actor) -> Iterator[Attack]:
         yield f"replies as {name}", _at(actor, *(subjects.say("any", c, name, sid) for c in on))
         yield f"asks about turns as {name}", _at(actor, *(subjects.check("any", c, name, sid) for c in on))
         yield f"speaks live as {name}", _at(actor, *(subjects.live(c, name, sid) for c in on))
-        heres = [subjects.here(role, name) for role in _roles(victim.account)]
+        yield f"stores artifacts as {name}", _at(actor, *(subjects.put(c, name, sid) for c in on))
+        heres = [subjects.here(role, name, victim.pin) for role in _roles(victim.account)]
         yield f"announces itself as {name}", _at(actor, *heres)
         yield f"makes a turn for {name}", _at(actor, subjects.work(name, sid, "1"))
         inbox = f"{victim.inbox_prefix}.check.{sid}"
@@ -50,6 +51,8 @@ def _as_others(actor: Actor) -> Iterator[Attack]:
         others = [role for role in channels.ACCOUNT_OF_ROLE if role not in _roles(actor.user.account)]
         heres = [subjects.here(role, actor.name) for role in others]
         yield "announces itself in roles of other accounts", _at(actor, *heres)
+        mine = [subjects.here(role, actor.name, "0" * 32) for role in _roles(actor.user.account)]
+        yield "announces itself with a specification that is not its own", _at(actor, *mine)
         yield "makes a turn for itself", _at(actor, subjects.work(actor.name, actor.scene.fresh(), "1"))
 
 
@@ -76,8 +79,11 @@ def _as_a_moderator(actor: Actor) -> Iterator[Attack]:
     yield "sets a timer", _at(actor, subjects.timer(sid))
     yield "makes a timer fire", _at(actor, subjects.fired(sid))
     yield "submits that a timer fired", _at(actor, subjects.inbox("timer", "timer", sid))
+    yield "stores an artifact by itself", _at(actor, subjects.artifact(sid, "0" * 64))
+    yield "submits as a session", _at(actor, subjects.inbox(channels.SESSION, actor.scene.sid, sid))
     yield "puts something aside", _at(actor, subjects.aside(sid))
-    yield "calls for announcements", _at(actor, subjects.CALL)
+    if actor.user.role not in channels.MATCHING:
+        yield "calls for announcements", _at(actor, subjects.CALL)
     yield "answers in a moderator's name", _at(actor, f"_R_.check.{sid}")
 
 
@@ -86,6 +92,7 @@ def _as_a_client(actor: Actor) -> Iterator[Attack]:
     for victim in actor.others(accounts.CLIENT, accounts.OWNER):
         name = victim.user
         yield f"submits as {name}", _at(actor, subjects.inbox(channels.CLIENT, name, sid))
+        yield f"stores artifacts as {name}", _at(actor, subjects.put(channels.CLIENT, name, sid))
         yield f"asks for the fate of what {name} submitted", _at(actor, subjects.fate(channels.CLIENT, name, sid))
         if victim.kind == accounts.OWNER:
             yield f"cancels as {name}", _at(actor, subjects.inbox(channels.OWNER, name, sid))
@@ -101,6 +108,8 @@ def _asking(actor: Actor) -> Iterator[Attack]:
     for channel in actor.foreign():
         yield f"asks for the history of {channel}", partial(actor.asks, subjects.read(channel, scene.sid), b"{}")
         yield f"asks for documents of {channel}", partial(actor.asks, subjects.doc(channel, scene.sid), b'{"ids":[]}')
+    if actor.user.account not in channels.WITH_ARTIFACTS:
+        yield "asks for artifacts", partial(actor.asks, subjects.get(channels.PUBLIC, scene.sid), b"{}")
     owners = actor.others(accounts.OWNER)
     names = [*(o.user for o in owners), *([] if actor.owner else [actor.name])]
     for what in _ASKED:

@@ -300,7 +300,7 @@ def test_what_cannot_be_paid_is_not_asked() -> None:
         ("done", ["done"], (), "closed: False"),
         ("done", ["done"], (Finish(),), "finishes after its stop"),
         ("answering", ["answering"], (Stop(reason="cap", certificate=raw({})), Finish()), "finishes after its stop"),
-        ("answering", ["answering"], (Stop(reason="cap", certificate=raw({})),), "turns out: 0"),
+        ("answering", ["answering"], (Stop(reason="cap", certificate=raw({})),), "children: 0"),
         ("done", ["done"], (Stop(reason="cap", certificate=raw({})),) * 2, "stopped twice"),
     ],
 )
@@ -365,9 +365,9 @@ def test_the_same_event_leads_to_the_same_entry() -> None:
 
 def test_public_surface() -> None:
     assert set(machine.__all__) == {
-        "step", "begin", "digest", "record", "record_opening", "Session", "Stopped", "OpenTurn", "Protocol", "Role",
-        "Table",
+        "step", "begin", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn", "Protocol",
+        "Role", "Table",
         "Cell", "Step", "View", "to", "Answered", "Missed", "Unaffordable", "Heard", "Inner", "MachineError", "Illegal",
-        "Inadmissible", "BrokenTable",
+        "WindowClosed", "Decided", "ChildEnded", "Told", "Inadmissible", "BrokenTable",
     }  # fmt: skip
     assert all(hasattr(machine, name) for name in machine.__all__)

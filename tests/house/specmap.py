@@ -226,18 +226,8 @@ def check(rows: Sequence[Row], root: Path = ROOT, workers: int = 3) -> list[str]
     runner = Runner(rows, workers)
     tests = sorted({t for row in rows for t in row.tests})
     # Most rows fail, as they should: native tracebacks parse no source.
-    arguments = [
-        "-q",
-        "-s",
-        f"--timeout={TEST_S}",
-        "--tb=native",
-        "-p",
-        "no:xdist",
-        "-p",
-        "no:cacheprovider",
-        f"--rootdir={root}",
-    ]
-    code = pytest.main([*arguments, *(str(root / t) for t in tests)], plugins=[runner])
+    arguments = ["-q", "-s", f"--timeout={TEST_S}", "--tb=native", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    code = pytest.main([*arguments, f"--rootdir={root}", *(str(root / t) for t in tests)], plugins=[runner])
     if not runner.items:
         runner.weak.append(f"the tests could not be collected (pytest: {code})")
     return runner.weak

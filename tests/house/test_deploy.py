@@ -213,10 +213,13 @@ def environment(image: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "PYTHONPATH": str(image), "HOME": "/nonexistent"}
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def free_ports(count: int) -> list[int]:
+    """Held until all are found: no two are the same."""
+    with ExitStack() as stack:
+        held = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for found in held:
+            found.bind(("127.0.0.1", 0))
+        return [int(found.getsockname()[1]) for found in held]
 
 
 def listens(port: int) -> bool:
@@ -243,9 +246,12 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
     evidence.mkdir()
     for name, text in TEXTS.items():
         (evidence / name).write_text(text)
-    port = free_port()
+    experts = [n for n in AGENTS if SERVICES[n].get("profiles") == ["madp"]]  # alike but for their names
+    serving = ("moderator", *(n for n in AGENTS if n not in experts[2:]))
+    port, monitor, *others = free_ports(2 + len(serving))
+    ports = dict(zip(serving, others, strict=True))
     conf = re.sub(r'"port": \d+', f'"port": {port}', (made / "nats-server.conf").read_text())
-    conf = conf.replace("127.0.0.1:8222", f"127.0.0.1:{free_port()}").replace("/data/jetstream", str(tmp_path / "js"))
+    conf = conf.replace("127.0.0.1:8222", f"127.0.0.1:{monitor}").replace("/data/jetstream", str(tmp_path / "js"))
     (tmp_path / "server.conf").write_text(conf.replace("0.0.0.0", "127.0.0.1"))
     secrets = {f"/run/secrets/{n}": str(made / Path(s["file"]).name) for n, s in COMPOSE["secrets"].items()}
 
@@ -258,12 +264,13 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
     server = subprocess.Popen([find_server(), "-c", str(tmp_path / "server.conf")], stderr=subprocess.DEVNULL)
     try:
         until(lambda: listens(port), "no server")
-        with ExitStack() as stack:
-            for name in ("moderator", *AGENTS):
-                metrics = free_port()
-                stack.enter_context(running(image, tmp_path, *(here(w, metrics) for w in words(name))))
+        with ExitStack() as stack, ExitStack() as ending:  # all are told to end before one is waited for
+            for name, metrics in ports.items():
+                service = stack.enter_context(running(image, tmp_path, *(here(w, metrics) for w in words(name))))
+                ending.callback(service.terminate)
+            for name, metrics in ports.items():
                 check = SERVICES[name]["healthcheck"]["test"]
-                until(partial(ready, check, metrics, image), f"{name} is not ready", 30)
+                until(partial(ready, check, metrics, image), f"{name} is not ready", 60)
 
             def tool(name: str, *more: str) -> Any:
                 variables = {k: here(v) for k, v in SERVICES[name].get("environment", {}).items()}

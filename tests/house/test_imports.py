@@ -16,7 +16,10 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-ON_THE_BUS = {"briefing", "desk", "measures", "intake", "moderator", "presence", "sessions"}
+ON_THE_BUS = {
+    "briefing", "desk", "effects", "measures", "measures_madp", "intake", "moderator", "notify", "presence", "sessions",
+    "shelf",
+}  # fmt: skip
 """The half of the coordinator that is not pure."""
 
 

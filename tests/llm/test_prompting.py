@@ -113,6 +113,7 @@ def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(path: Path) ->
     template = path.read_text()
     assert (path.parent.name, path.stem) in KINDS
     names = ["rules", "role", "round", "question", "brief", "documents", "others", "own", "error", "reply"]
+    names += ("expert", "tools")  # agents/madp.py
     names += ("cl", "tone", "tau_q", "tau_crit", "most")  # what a moderator asks for (agents/roles/maci.py)
     # The same of agents/roles/competition.py.
     names += ("aside", "seat", "team", "against", "position", "turn", "turns", "words", "aim", "act", "left", "least")

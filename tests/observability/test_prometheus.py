@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import re
 import shutil
 import socket
 import urllib.parse
 import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,39 +45,75 @@ async def query(base: str, text: str) -> list[Any]:
     return out
 
 
-@pytest.mark.slow
-async def test_it_scrapes_and_can_be_asked(tmp_path: Path) -> None:
+@asynccontextmanager
+async def scraped(m: Metrics, folder: Path) -> AsyncIterator[str]:
+    """A Prometheus that scrapes these metrics every 200 ms; its address."""
     assert PROMETHEUS is not None
-    m = Metrics()
-    m.transitions.labels(event="replied").inc(41)
-    m.turn_overhead_seconds.observe(0.002)
     port = free_port()
-    base = f"http://127.0.0.1:{port}"
     async with HealthServer(m.registry, lambda: None) as server:
-        config = tmp_path / "prometheus.yml"
+        config = folder / "prometheus.yml"
         config.write_text(
             "global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n"
             f"scrape_configs: [{{job_name: parley, static_configs: [{{targets: ['127.0.0.1:{server.port}']}}]}}]\n"
         )
-        with (tmp_path / "log").open("wb") as log:
+        with (folder / "log").open("wb") as log:
             child = await asyncio.create_subprocess_exec(
-                PROMETHEUS, f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'data'}",
+                PROMETHEUS, f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}",
                 f"--web.listen-address=127.0.0.1:{port}", stdout=log, stderr=log,
             )  # fmt: skip
         try:
-            found: list[Any] = []
-            async with asyncio.timeout(40):
-                while not found:
-                    assert child.returncode is None, (tmp_path / "log").read_text()
-                    found = await query(base, "parley_transitions_total")
-            (series,) = found
-            assert series["metric"]["event"] == "replied"
-            assert float(series["value"][1]) == 41
-            (up,) = await query(base, "up{job='parley'}")
-            assert up["value"][1] == "1"
-            (fast,) = await query(base, "parley_turn_overhead_seconds_bucket{le='0.0025'}")
-            assert fast["value"][1] == "1"
+            yield f"http://127.0.0.1:{port}"
         finally:
             if child.returncode is None:
                 child.terminate()
             await child.wait()
+
+
+async def until_said(base: str, text: str, folder: Path) -> list[Any]:
+    """What a query gives once it gives something that is a number."""
+    try:
+        async with asyncio.timeout(40):
+            while True:
+                found = await query(base, text)
+                if found and all(row["value"][1] != "NaN" for row in found):
+                    return found
+    except TimeoutError:
+        raise AssertionError(f"{text}\n{(folder / 'log').read_text()}") from None
+
+
+@pytest.mark.slow
+async def test_it_scrapes_and_can_be_asked(tmp_path: Path) -> None:
+    m = Metrics()
+    m.transitions.labels(event="replied").inc(41)
+    m.turn_overhead_seconds.observe(0.002)
+    async with scraped(m, tmp_path) as base:
+        (series,) = await until_said(base, "parley_transitions_total", tmp_path)
+        assert series["metric"]["event"] == "replied"
+        assert float(series["value"][1]) == 41
+        (up,) = await query(base, "up{job='parley'}")
+        assert up["value"][1] == "1"
+        (fast,) = await query(base, "parley_turn_overhead_seconds_bucket{le='0.0025'}")
+        assert fast["value"][1] == "1"
+
+
+@pytest.mark.slow
+async def test_the_indicators_of_tasks_are_what_their_documentation_asks_for(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "madp.md").read_text()
+    tokens, revisions, overrides = re.findall(r"\| `((?:histogram_quantile|sum)\(.*)` \|", page)
+    m = Metrics()
+    series = (m.tasks.labels(depth="quick", how="implicit"), m.coordination_tokens.labels(depth="quick"))
+    async with scraped(m, tmp_path) as base:
+        await until_said(base, "parley_overrides_total", tmp_path)
+        await until_said(base, "parley_tasks_total", tmp_path)
+        for i in range(20):
+            series[0].inc()
+            series[1].observe(140 if i else 900)
+            m.review_revisions.observe(1)
+        m.overrides.inc()
+        await until_said(base, "parley_overrides_total > 0", tmp_path)
+        (share,) = await until_said(base, overrides, tmp_path)
+        assert float(share["value"][1]) == pytest.approx(0.05, rel=0.01)
+        (p95,) = await until_said(base, tokens, tmp_path)
+        assert 100 < float(p95["value"][1]) <= 150
+        (often,) = await until_said(base, revisions, tmp_path)
+        assert 0 < float(often["value"][1]) <= 1

@@ -240,7 +240,6 @@ def ask_slowly(front: Front, latency_s: float = 30.0, **given: Any) -> Any:
     return child
 
 
-@pytest.mark.serial
 @pytest.mark.parametrize("supervisor_too", [False, True])
 def test_nothing_is_left_when_ask_is_killed(fresh: Front, supervisor_too: bool) -> None:
     child = ask_slowly(fresh)
@@ -254,7 +253,6 @@ def test_nothing_is_left_when_ask_is_killed(fresh: Front, supervisor_too: bool) 
     fresh.assert_nothing_left()
 
 
-@pytest.mark.serial
 def test_an_ephemeral_stack_leaves_no_file_when_ask_is_killed(fresh: Front) -> None:
     temporary = fresh.folder / "tmp"
     temporary.mkdir()
@@ -268,7 +266,6 @@ def test_an_ephemeral_stack_leaves_no_file_when_ask_is_killed(fresh: Front) -> N
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.serial
 def test_two_interrupts_cancel_and_end(fresh: Front) -> None:
     child = ask_slowly(fresh)
     shown = ""

@@ -483,7 +483,6 @@ def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
     fresh.assert_nothing_left()
 
 
-@pytest.mark.serial
 def test_an_open_session_is_erased_only_by_force(fresh: Front) -> None:
     up = fresh.start("up", "--config", str(fresh.slow_agents(30.0)), "--json")
     try:

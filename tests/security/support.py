@@ -13,7 +13,9 @@ from tests.support.engine import Engine
 
 QUEUES = {
     "pro_1": "pro", "pro_2": "pro", "con_1": "con", "judge": "judge", "helper": "helper", "panelist_1": "panelist",
+    "expert_sre": "expert",
 }  # fmt: skip
+PINS = {"expert_sre": "5e" * 16}
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -43,8 +45,8 @@ class Target(Engine):
         queues: Mapping[str, str] = QUEUES,
         clients: tuple[str, ...] = ("client",),
     ) -> None:
-        super().__init__(folder, queues)
-        self.users = table(queues, clients=clients)
+        super().__init__(folder, queues, pins=PINS)
+        self.users = table(queues, clients=clients, pins=PINS)
         self.credentials = mint(self.users)
         self._changed = _Changed(folder, self.users, publics(self.credentials))
         self._changed.change = change

@@ -146,6 +146,13 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     "another role": (
         "con_1", "publish", subjects.here("judge", "con_1"), "announces itself in roles of other accounts",
     ),
+    "another specification": (
+        "expert_sre", "publish", subjects.here("expert", "expert_sre", "0" * 32),
+        "announces itself with a specification that is not its own",
+    ),
+    "experts' announcements": (
+        "con_1", "subscribe", subjects.here_of("expert"), "hears announcements of experts",
+    ),
     "a channel": ("con_1", "publish", subjects.channel_all("public"), "posts on public"),
     "the log": ("con_1", "publish", subjects.LOG_ALL, "writes the log (closed)"),
     "timers": ("con_1", "publish", subjects.TIMER_ALL, "sets a timer"),

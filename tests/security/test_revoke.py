@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bus import accounts
+from bus import accounts, rendered
 from bus.accounts import publics, table
 from bus.connection import connect
 from bus.embedded import EmbeddedServer, forbidden
@@ -21,7 +21,8 @@ from schemas.wire import decode
 from tests.parley.support import QUESTION, Front
 from tests.support.engine import Engine, until
 
-pytestmark = pytest.mark.serial  # a server is killed, and started again, under connections that come back
+while_it_runs = pytest.mark.serial
+"""A server is killed and started again under connections that come back, or turns pass their deadlines."""
 
 
 class Kept(Engine):
@@ -35,6 +36,7 @@ class Kept(Engine):
         self.server = EmbeddedServer(folder / "bus", self.users, publics(self.credentials))
 
 
+@while_it_runs
 async def test_a_user_is_put_out_while_sessions_go_on(tmp_path: Path) -> None:
     async with Kept(tmp_path) as engine:
         await engine.moderator()
@@ -70,6 +72,7 @@ async def test_a_user_is_put_out_while_sessions_go_on(tmp_path: Path) -> None:
         await guest.close()
 
 
+@while_it_runs
 async def test_a_queue_is_put_out_and_its_turns_are_missed(tmp_path: Path) -> None:
     """A revoked seat falls silent; the session ends as its protocol means it to, without it."""
     async with Kept(tmp_path) as engine:
@@ -95,6 +98,7 @@ async def test_a_connection_that_ends_by_itself_is_closed_when_close_returns(tmp
         assert writer.transport.get_extra_info("socket").fileno() == -1
 
 
+@while_it_runs
 @pytest.mark.slow
 async def test_a_revoked_worker_of_a_stack_is_not_started_again(tmp_path: Path) -> None:
     """It is said once, and the others are what the stack has."""
@@ -205,7 +209,7 @@ def test_a_configuration_without_a_user_names_him_nowhere() -> None:
     users = table({"pro_1": "pro", "con_1": "con"})
     public = publics(accounts.mint(users))
     config = json.loads(accounts.render(users, public, store_dir="/x"))
-    less = accounts.without(config, public["con_1"])
+    less = rendered.without(config, public["con_1"])
     text = json.dumps(less)
     assert "con_1" not in text.replace("team_con", "")
     assert public["con_1"] not in text
@@ -213,4 +217,4 @@ def test_a_configuration_without_a_user_names_him_nowhere() -> None:
     rest = json.loads(accounts.render([u for u in users if u.name != "con_1"], public, store_dir="/x"))
     assert less == rest, "as if he had never been"
     with pytest.raises(BadTable, match="no user"):
-        accounts.without(less, public["con_1"])
+        rendered.without(less, public["con_1"])

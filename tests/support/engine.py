@@ -50,8 +50,14 @@ async def _tick() -> None:
 class Engine:
     """Everything that a test of the engine starts, and closes in the right order."""
 
-    def __init__(self, folder: Path, queues: Mapping[str, str] = QUEUES, ack_wait_s: float = 1.0) -> None:
-        self.users = table(queues)
+    def __init__(
+        self,
+        folder: Path,
+        queues: Mapping[str, str] = QUEUES,
+        ack_wait_s: float = 1.0,
+        pins: Mapping[str, str] | None = None,
+    ) -> None:
+        self.users = table(queues, pins=pins)
         self.credentials: dict[str, Credentials] = mint(self.users)
         self.server = EmbeddedServer(folder, self.users, publics(self.credentials))
         self.queues = dict(queues)
@@ -81,10 +87,17 @@ class Engine:
         return await self._stack.enter_async_context(moderator)
 
     async def worker(
-        self, queue: str, options: Mapping[str, Any] | None = None, *, room: int = 4, model: Any = None, **more: Any
+        self,
+        queue: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        room: int = 4,
+        model: Any = None,
+        spec: AgentSpec | None = None,
+        **more: Any,
     ) -> Worker:
         """One more copy of a queue's worker."""
-        spec: AgentSpec = load(queue).model_copy(update={"room": room})
+        spec = (spec or load(queue)).model_copy(update={"room": room})
         connection = await self.connect(queue)
         worker = Worker(
             connection,

@@ -1,0 +1,129 @@
+"""The better matcher: features of every expert, weighed; how sure it is, said as a probability; and when it abstains.
+
+    score of an expert        weighed sum of its features (agents/matching/features.py)
+    chance p of an expert     softmax of the scores
+    confidence                logistic of log p, of the lead over the best other score, and of how much of the task
+                              anybody's specification speaks to: that this expert is a right lead
+    relevance                 the same with other weights, for whoever is not the likeliest lead: that it has a part
+    abstention                nobody's confidence reaches a threshold, or nothing is left of the prompt
+
+Weights stand in weights.json, fitted on the golden set's half to develop on by `python -m evaluation.fit_routing`: one
+set for the embedded encoder, one for words alone. They are of features, not of experts, so they hold for any experts.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from agents.matching import words
+from agents.matching.features import PARTS, Heard, Prepared
+from agents.matching.reading import root, roots, stands_in
+from agents.matching.topics import Floats, Vectors
+from schemas.expert import ExpertSpec
+from schemas.madp import Candidate, Factors, Matched
+
+FILE = Path(__file__).parent / "weights.json"
+CANDIDATE = 0.4
+"""Relevance from which on an expert is a candidate. Few experts have a part in a task, so the chance of it is small
+where it matters; relevance is that chance on a scale on which it can be held against the thresholds of 2.1: from 0.5 on
+an expert claims."""
+_FAR = 6.0
+"""At this much a logarithm of a chance and a lead are cut."""
+_VAGUE = frozenset(root(v) for v in words.VAGUE_VERBS if " " not in v)
+
+
+class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One set of weights."""
+
+    score: tuple[float, ...]
+    """For features.NAMES."""
+    lead: tuple[float, ...]
+    """For a constant, log p, the lead over the others, features.PARTS and SCOPE: that an expert is a right lead."""
+    part: tuple[float, ...]
+    """The same, for those who are not the likeliest lead: that one leads or supports."""
+    abstain: float
+    """Nobody leads whose confidence is below this."""
+    takes_part: float
+    """From which chance of having a part on an expert is a candidate beside the first: it is told as CANDIDATE."""
+
+
+class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """weights.json."""
+
+    encoder: str
+    """Whose vectors the first set is for."""
+    encoded: Fitted
+    words: Fitted
+
+
+@lru_cache(maxsize=1)
+def weights() -> Weights:
+    """The shipped ones."""
+    return msgspec.json.decode(FILE.read_bytes(), type=Weights)
+
+
+def described(scores: Floats, features: Floats, scope: Floats) -> Floats:
+    """What confidence and relevance are computed from: (experts, 3 + PARTS + SCOPE)."""
+    top = np.sort(scores)[::-1]
+    chances = scores - top[0] - np.log(np.exp(scores - top[0]).sum())
+    best = np.where(scores == top[0], top[1] if len(top) > 1 else top[0] - _FAR, top[0])
+    columns = [np.ones_like(scores), np.maximum(chances, -_FAR), np.clip(scores - best, -_FAR, _FAR)]
+    return np.column_stack([*columns, features[:, list(PARTS)], np.tile(scope, (len(scores), 1))])
+
+
+def judged(fitted: Fitted, features: Floats, scope: Floats) -> tuple[Floats, Floats]:
+    """(confidence, relevance) of each expert, 0 to 1; relevance is not below confidence."""
+    rows = described(features @ np.array(fitted.score), features, scope)
+    lead = 1 / (1 + np.exp(-(rows @ np.array(fitted.lead))))
+    odds = np.exp(rows @ np.array(fitted.part)) * (1 - fitted.takes_part) / fitted.takes_part
+    part = odds / (odds + 1 / CANDIDATE - 1)
+    return lead, np.maximum(lead, part)
+
+
+def decide(prepared: Prepared, heard: Heard, vectors: Vectors | None, specs: Sequence[ExpertSpec]) -> Matched:
+    """The reply for one task that has been read.
+
+    Parameters
+    ----------
+    vectors
+        Of `heard.parts`; None: words alone decide.
+    specs
+        All that are there, the general-purpose ones too.
+    """
+    fitted = weights().encoded if prepared.encoded else weights().words
+    ranked: list[tuple[ExpertSpec, Candidate]] = []
+    speaks = bool(heard.reading.words) or bool(heard.task.files_mentioned)
+    if prepared.specs and speaks:
+        features, scope = prepared.features(heard, vectors)
+        lead, part = judged(fitted, features, scope)
+        if lead.max() >= fitted.abstain:
+            first = int(lead.argmax())
+            ranked = [
+                (spec, _candidate(spec, float(part[i]), float(lead[i]), heard))
+                for i, spec in enumerate(prepared.specs)
+                if i == first or part[i] >= CANDIDATE
+            ]
+    ranked = words.by_rank(ranked)
+    said = heard.reading.wanted
+    factors = Factors(
+        candidate_count=len(ranked),
+        confidence_variance=words.variance([c.confidence for _, c in ranked]),
+        domain_overlap=words.has_overlapping_domains([(s, c.confidence) for s, c in ranked], heard.reading.kept),
+        action_clarity=not (set(said) & _VAGUE) and "make better" not in heard.task.prompt.lower(),
+        scope_definition=bool(ranked and heard.cues.sum() > 0),
+    )
+    return words.assembled(heard.task, specs, ranked, factors, "better" if prepared.encoded else "better, by words")
+
+
+def _candidate(spec: ExpertSpec, relevance: float, confidence: float, heard: Heard) -> Candidate:
+    said = heard.reading.wanted
+    found = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if stands_in(roots(t), said)]
+    near = [p for p in (*spec.domain.owns, *spec.triggers.examples) if len(set(roots(p)) & set(said)) > 1]
+    count = words.files(spec, heard.task)
+    why = ", ".join([*found, *([f"{count} files"] if count else []), *near[:2]])
+    return Candidate(
+        expert=spec.id, relevance=round(relevance, 4), confidence=round(confidence, 4), why=why[:200] or "its meaning"
+    )

@@ -1,0 +1,260 @@
+"""What experts' specifications say, prepared once, and how a task compares with each: the features of the matcher.
+
+Nothing here names an expert. Words of a task count whole, in any inflection, put right where they are misspelt, and
+only where the task wants what they say; what an encoder makes of its sentences is compared with the sentences of each
+specification.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.matching import topics
+from agents.matching.plain import plain
+from agents.matching.reading import Reading, read, root, roots, stands_in
+from agents.matching.spelling import Speller
+from agents.matching.topics import Floats, Vectors
+from agents.matching.vectors import Encoded, sentences
+from agents.matching.words import files
+from agents.retrieval.corpus import word_set
+from schemas.expert import ExpertSpec
+from schemas.madp import Task
+
+NAMES = (
+    "example", "examples", "middle", "owns", "claim", "triggers", "cues", "subject", "primary", "secondary", "files",
+    "words", "unwanted", "a part's subject", "a part's cues",
+)  # fmt: skip
+"""Of the features of one expert, in their order."""
+BY_ENCODER = (0, 1, 2, 3, 4, 5, 7, 13)
+"""Those by an encoder: 0 without one."""
+PARTS = (13, 14)
+"""Those by the one part of the task that is most this expert's: what it leads as little as it may, it may support."""
+SCOPE = ("nearest", "own nearest", "cues", "words", "triggered", "none", "sure", "short", "files", "unspecific")
+"""Of the features of a task as a whole: how much of it anybody's specification speaks to."""
+_NEAREST = 3
+_MOST_PARTS = 6
+"""Clauses that are compared, beside the whole: the last ones."""
+_CLAUSE = re.compile(r"[,;:.!?]+\s+|\n+|\s(?:and|but|then)\s", re.I)
+_CLAUSE_WORDS = 2
+"""Words of meaning from which on it is one."""
+_LONG = 25
+"""Words of meaning from which on a task is what its clauses are as much as what it is as a whole."""
+_SHORTLIST = 24
+"""Of more experts than twice this, so many by each of three measures are compared sentence by sentence."""
+_SHORT = 3
+"""Words of meaning up to which a task says hardly anything."""
+_VAGUE_WORDS = word_set("improve optimize optimise better faster quicker nicer quality reliable wrong slow clean mess")
+_VAGUE = frozenset(map(root, _VAGUE_WORDS))
+"""Roots of words that say that something should be otherwise, and not what."""
+_PRONOUN = re.compile(r"\b(?:it|we|everything|nothing|us|nobody)\b|\bthis(?:\s*[.?!]|$)", re.I)
+_WEIGHTS = {"primary": 3.0, "secondary": 2.0, "owns": 2.0, "claim": 2.0, "examples": 1.0}
+
+
+def unspecific(reading: Reading) -> bool:
+    """Whether a task names hardly anything: at most two words beside a vague one ("improve performance"), or beside
+    one that stands for something ("it will not hold")."""
+    rest = [w for w in reading.words if w.wanted and w.root not in _VAGUE]
+    vague = len(rest) < sum(w.wanted for w in reading.words)
+    return len(rest) <= _SHORT - 1 and (vague or _PRONOUN.search(reading.kept) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A task as it is matched."""
+
+    task: Task
+    reading: Reading
+    unwanted: str
+    """The words that the task says it does not want."""
+    parts: tuple[str, ...]
+    """Texts to encode: all of it, then its clauses if there are several. None: it says nothing."""
+    cues: Floats
+    """As topics.by_cues gives them."""
+
+
+class Prepared:
+    """Specifications, prepared for words. General-purpose ones are left out: nothing of theirs is matched.
+
+    Parameters
+    ----------
+    specs
+        Of the experts that are there.
+    vectors
+        What the encoder makes of each specification, by id; None: there is no encoder.
+    """
+
+    def __init__(self, specs: Sequence[ExpertSpec], vectors: Mapping[str, Encoded] | None = None) -> None:
+        self.specs = tuple(s for s in specs if not s.general)
+        self.ids = tuple(s.id for s in specs)
+        self.encoded = vectors is not None and bool(self.specs)
+        texts = [t for s in self.specs for part in sentences(s).values() for t in part]
+        own = (w for t in texts for w in re.findall(r"[a-z]+", t.lower()))
+        self.speller = Speller((*own, *topics.vocabulary()))
+        self._index_triggers()
+        self._index_words()
+        self._subjects = self._by_cues()
+        if vectors is not None and self.specs:
+            self._index_vectors(vectors)
+        shares = self._subjects / np.maximum(self._subjects.sum(axis=0), 1e-9)
+        self._whose = np.where(self._subjects.sum(axis=0) > 1e-6, shares, 0.0)
+        """(experts, subjects): whose a subject is, as shares."""
+        places = [i for i, s in enumerate(topics.subjects()) if s.name == topics.NONE]
+        self._none = places[0]
+        self._none_theirs = float(self._subjects[:, self._none].max(initial=0.0))
+
+    # -- preparing
+    def _index_triggers(self) -> None:
+        self._triggers: dict[str, list[tuple[int, int, tuple[str, ...]]]] = {}
+        """First root -> (expert, 0 primary or 1 secondary, all roots)."""
+        for i, spec in enumerate(self.specs):
+            for column, phrases in enumerate((spec.triggers.primary, spec.triggers.secondary)):
+                for phrase in phrases:
+                    key = roots(phrase)
+                    if key:
+                        self._triggers.setdefault(key[0], []).append((i, column, key))
+
+    def _index_words(self) -> None:
+        counts: dict[str, Floats] = {}
+        n = len(self.specs)
+        for i, spec in enumerate(self.specs):
+            t, d = spec.triggers, spec.domain
+            parts = {"primary": t.primary, "secondary": t.secondary, "owns": d.owns, "examples": t.examples}
+            for part, phrases in (*parts.items(), ("claim", (spec.deliberation.claim,))):
+                for phrase in phrases:
+                    for word in set(roots(phrase)):
+                        counts.setdefault(word, np.zeros(n))[i] += _WEIGHTS[part]
+            for other, what in d.defers.items():  # what others leave to an expert is its own
+                if other in self.ids and (place := self._place(other)) is not None:
+                    for word in set(roots(what)):
+                        counts.setdefault(word, np.zeros(n))[place] += _WEIGHTS["owns"]
+        self._words = {}
+        for word, row in counts.items():
+            log = np.log1p(row)
+            self._words[word] = log / log.sum() * math.log(1 + n / np.count_nonzero(row))
+
+    def _place(self, expert: str) -> int | None:
+        return next((i for i, s in enumerate(self.specs) if s.id == expert), None)
+
+    def _by_cues(self) -> Floats:
+        found = np.zeros((len(self.specs), len(topics.subjects())))
+        for i, spec in enumerate(self.specs):
+            weighed = [(p, 1.0) for p in (*spec.triggers.primary, *spec.domain.owns, spec.deliberation.claim)]
+            weighed += [(p, 0.5) for p in spec.triggers.secondary]
+            for phrase, weight in weighed:
+                row = topics.by_cues(phrase)
+                found[i] += weight * row / max(1.0, row.sum())
+        return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-9))
+
+    def _index_vectors(self, vectors: Mapping[str, Encoded]) -> None:
+        rows = [vectors[s.id] for s in self.specs]
+        self._parts = {part: _Rows([row.parts[part] for row in rows]) for part in rows[0].parts}
+        self._middles = np.stack([row.middle for row in rows])
+        self._subjects = (self._subjects + np.stack([row.subjects for row in rows])) / 2
+
+    # -- comparing
+    def hear(self, task: Task) -> Heard:
+        """A task, read."""
+        said = self.speller.right(plain(task.prompt, self.ids))
+        reading = read(said)
+        if len(reading.words) <= _SHORT and task.prior_conversation:
+            before = next((m.text for m in reversed(task.prior_conversation) if m.role == "user"), "")
+            said = f"{said}\n{plain(before, self.ids)[:1_000]}".strip()
+            reading = read(said)
+        parts: tuple[str, ...] = ()
+        if reading.words:
+            pieces = [p for p in _CLAUSE.split(reading.kept) if len(read(p).words) >= _CLAUSE_WORDS]
+            parts = (reading.kept, *(pieces[-_MOST_PARTS:] if len(pieces) > 1 else ()))
+        code = " ".join(s[:400] for s in task.code_snippets[:3])
+        return Heard(
+            task=task, reading=reading, unwanted=" ".join(w.text for w in reading.words if not w.wanted),
+            parts=parts, cues=topics.by_cues(f"{reading.kept}\n{code}" if code else reading.kept),
+        )  # fmt: skip
+
+    def features(self, heard: Heard, vectors: Vectors | None) -> tuple[Floats, Floats]:
+        """(experts' features, shape (experts, NAMES); the task's, shape (SCOPE,)).
+
+        Parameters
+        ----------
+        vectors : shape (parts, dimension)
+            Of `heard.parts`; None: there are none.
+        """
+        n = len(self.specs)
+        found = np.zeros((n, len(NAMES)))
+        wanted = heard.reading.wanted
+        mass = heard.cues.sum()
+        found[:, 6] = self._whose @ heard.cues / max(1.5, mass)
+        for word in set(wanted):
+            for i, column, key in self._triggers.get(word, ()):
+                if stands_in(key, wanted):
+                    found[i, 8 + column] += 1
+        found[:, 10] = [files(s, heard.task) for s in self.specs] if heard.task.files_mentioned else 0
+        found[:, 8:11] = np.minimum(found[:, 8:11], 2)
+        known = [self._words[w] for w in set(wanted) if w in self._words]
+        found[:, 11] = sum(known) / max(1, len(set(wanted))) if known else 0
+        if heard.unwanted:
+            row = topics.by_cues(heard.unwanted)
+            found[:, 12] = self._whose @ row / max(1.5, row.sum())
+            for word in set(heard.reading.unwanted):
+                for i, _, key in self._triggers.get(word, ()):
+                    found[i, 12] += 0.5 * stands_in(key, heard.reading.unwanted)
+        sure = none = 0.0
+        if vectors is not None and len(vectors) and self.encoded:
+            sure, none = self._compare(found, vectors, len(heard.reading.words) >= _LONG)
+        found[:, 14] = found[:, 6]
+        for part in heard.parts[1:]:
+            row = topics.by_cues(part)
+            if row.any():
+                np.maximum(found[:, 14], self._whose @ row / row.sum(), out=found[:, 14])
+        scope = np.array([
+            found[:, 1].max(initial=0), found[:, 3].max(initial=0), min(mass, 3.0), found[:, 11].max(initial=0),
+            min(2.0, found[:, 8:10].sum(axis=1).max(initial=0)), none, sure, float(len(set(wanted)) <= 2),
+            min(2.0, found[:, 10].max(initial=0)), float(unspecific(heard.reading)),
+        ])  # fmt: skip
+        return found, scope
+
+    def _compare(self, found: Floats, vectors: Vectors, long: bool) -> tuple[float, float]:
+        """Fill in the features that an encoder gives: (the likeliest subject's probability, that of none of theirs)."""
+        chances = topics.by_encoder(vectors)
+        count = len(vectors) if long else 1
+        rows = np.zeros((count, len(self.specs), len(BY_ENCODER)))
+        for k, vector in enumerate(vectors[:count]):
+            rows[k, :, 2] = self._middles @ vector
+            near = self._shortlist(found, rows[k, :, 2])
+            rows[k, near, 0], rows[k, near, 1] = self._parts["examples"].nearest(vector, near)
+            rows[k, near, 3] = self._parts["owns"].nearest(vector, near)[0]
+            rows[k, near, 4] = self._parts["claim"].nearest(vector, near)[0]
+            rows[k, near, 5] = self._parts["triggers"].nearest(vector, near)[1]
+        shares = chances @ self._whose.T
+        rows[:, :, 6] = shares[:count]
+        rows[:, :, 7] = shares.max(axis=0)
+        found[:, list(BY_ENCODER)] = rows[0] if count == 1 else (rows[0] + rows[1:].mean(axis=0)) / 2
+        mean = chances[0] if count == 1 else (chances[0] + chances[1:].mean(axis=0)) / 2
+        return float(mean.max()), float(mean[self._none]) * (1 - self._none_theirs)
+
+    def _shortlist(self, found: Floats, middle: Floats) -> NDArray[np.intp]:
+        """Places of the experts that are compared in full: all, or of very many those that something speaks for."""
+        if len(self.specs) <= 2 * _SHORTLIST:
+            return np.arange(len(self.specs))
+        by = (middle, found[:, 6], found[:, 11] + found[:, 8:11].sum(axis=1))
+        return np.unique(np.concatenate([np.argpartition(-column, _SHORTLIST)[:_SHORTLIST] for column in by]))
+
+
+class _Rows:
+    """Sentences of one part of all specifications."""
+
+    def __init__(self, rows: Sequence[Vectors]) -> None:
+        self._rows = tuple(rows)
+
+    def nearest(self, vector: Vectors, which: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Of some specifications: (the greatest cosine, the mean of the greatest three)."""
+        found = np.zeros((2, len(which)))
+        for k, i in enumerate(which):
+            cosines = self._rows[i] @ vector
+            found[0, k] = cosines.max()
+            most = np.partition(cosines, -_NEAREST)[-_NEAREST:] if len(cosines) > _NEAREST else cosines
+            found[1, k] = most.sum() / len(most)
+        return found[0], found[1]

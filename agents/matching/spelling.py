@@ -1,0 +1,113 @@
+"""Misspelt words, put right by the words that specifications and people use.
+
+A word is misspelt if nobody knows it: neither a specification nor the encoder's vocabulary, which is ordered by how
+common its words are. It becomes the nearest known one, by edits with neighbours changing places (Damerau): one edit of
+four letters or more, two from seven on; the first letter stays, or changes places. What looks like a name in code is
+left as it is.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.encoders.embedded import FOLDER
+
+_WORD = re.compile(r"(?<![\w./\\@#$'’-])[A-Za-z]?[a-z]{3,}(?![\w\\@/'’]|\.\w|-\w)")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_BEGINNINGS = ("re", "un", "pre", "de", "non", "mis", "over", "under", "sub", "multi", "micro", "auto", "out", "back")
+_ENDINGS = ("s", "d", "ed", "ing", "er", "ers", "r", "able", "ly", "ness", "y", "less")
+COMMON = 20_000
+"""Words of the encoder's vocabulary that a misspelt one may become; any of it counts as known."""
+
+
+@lru_cache(maxsize=1)
+def common() -> tuple[str, ...]:
+    """Whole words of the encoder's vocabulary, the most common first; none where its file is missing."""
+    file = FOLDER / "vocab.txt"
+    lines = file.read_text(encoding="utf-8").split("\n") if file.is_file() else []
+    return tuple(w for w in lines if w.isascii() and w.isalpha() and w.islower() and len(w) > 2)
+
+
+class Speller:
+    """Puts words right.
+
+    Parameters
+    ----------
+    own
+        Words of the specifications, in lower case: known, and preferred.
+    """
+
+    def __init__(self, own: Iterable[str]) -> None:
+        every = tuple(dict.fromkeys(own))
+        mine = [w for w in every if w.isascii() and w.isalpha() and len(w) > 3]
+        self._known = set(every) | set(common())
+        self._words = [*mine, *(w for w in common()[:COMMON] if len(w) > 3)]
+        self._own = len(mine)
+        own_bags = np.array([_bag(w) for w in mine], np.int8).reshape(len(mine), 26)
+        self._bags = np.concatenate([own_bags, _common_bags()])
+        firsts = np.array([ord(w[0]) for w in self._words])
+        self._by_first = {c: np.flatnonzero(firsts == ord(c)) for c in _LETTERS}
+        self._right = lru_cache(maxsize=20_000)(self._nearest)
+
+    def right(self, text: str) -> str:
+        """The text with its misspelt words put right."""
+        return _WORD.sub(lambda m: self._put(m.group()), text)
+
+    def _put(self, word: str) -> str:
+        low = word.lower()
+        return word if self._knows(low) else self._right(low) or word
+
+    def _knows(self, word: str) -> bool:
+        """Whether it is a known word, or one with a beginning or an ending that words are made with."""
+        if word in self._known:
+            return True
+        bare = [word, *(word[len(b) :] for b in _BEGINNINGS if word.startswith(b))]
+        ends = [b[: -len(e)] for b in bare for e in _ENDINGS if b.endswith(e)]
+        whole = [*bare[1:], *ends, *(e + "e" for e in ends)]
+        return any(len(w) > 2 and w in self._known for w in whole)
+
+    def _nearest(self, word: str) -> str:
+        """The nearest known word; empty: none is near."""
+        most = 1 if len(word) < 7 else 2
+        begin = np.concatenate([self._by_first[c] for c in dict.fromkeys(word[:2])])
+        apart = np.abs(self._bags[begin] - np.array(_bag(word), np.int8)).sum(axis=1)
+        found = []
+        for place in begin[apart <= 2 * most]:
+            other = self._words[place]
+            if abs(len(other) - len(word)) > most or (word[0] != other[0] and word[:2] != other[1::-1]):
+                continue
+            if (edits := distance(word, other, most)) <= most:
+                swapped = sorted(word) != sorted(other)
+                found.append((edits, swapped, place >= self._own, int(place), other))
+        return min(found)[-1] if found else ""
+
+
+@lru_cache(maxsize=1)
+def _common_bags() -> NDArray[np.int8]:
+    words = [w for w in common()[:COMMON] if len(w) > 3]
+    return np.array([_bag(w) for w in words], np.int8).reshape(len(words), 26)
+
+
+@lru_cache(maxsize=50_000)
+def _bag(word: str) -> list[int]:
+    return [word.count(c) for c in _LETTERS]
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """Edits from one word to another, two neighbours changing places being one; `most + 1` where it is more."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        now = [i]
+        for j, b in enumerate(other, 1):
+            best = min(row[j] + 1, now[j - 1] + 1, row[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                best = min(best, before[j - 2] + 1)
+            now.append(best)
+        if min(now) > most:
+            return most + 1
+        before, row = row, now
+    return min(row[-1], most + 1)

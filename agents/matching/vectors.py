@@ -1,0 +1,111 @@
+"""Vectors of what specifications say, computed once for each specification, by its pin.
+
+Those of the experts that come with Parley are shipped (vectors.npz), so that a first task need not wait a second for
+them; a text that is not among them is encoded.
+"""
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from agents.encoders import Encoder, Spent
+from agents.matching import topics
+from agents.matching.topics import Floats, Vectors
+from schemas.expert import ExpertSpec, pin
+
+FILE = Path(__file__).parent / "vectors.npz"
+"""`keys` (of texts) and `rows` (packed, see topics), and the encoder's `name`. Made by evaluation.fit_routing."""
+_WEIGHTS = {"examples": 0.3, "owns": 1.0, "claim": 1.0, "triggers": 0.5}
+"""How much a sentence of each part says about what an expert's subjects are."""
+KEPT = 2_000
+"""Specifications whose vectors a process keeps: some 200 MB where each says 60 things."""
+
+
+def key(text: str) -> bytes:
+    """What a text is found by: 12 bytes of its SHA-256."""
+    return hashlib.sha256(text.encode()).digest()[:12]
+
+
+@lru_cache(maxsize=1)
+def shipped() -> tuple[str, dict[bytes, Vectors]]:
+    """(the encoder's name, key of a text -> its vector)."""
+    if not FILE.is_file():
+        return "", {}
+    with np.load(FILE) as data:
+        rows = topics.unpacked(data["rows"])
+        keys = data["keys"].tobytes()
+        name = str(data["name"])
+    return name, {keys[12 * i : 12 * i + 12]: row for i, row in enumerate(rows)}
+
+
+def sentences(spec: ExpertSpec) -> dict[str, tuple[str, ...]]:
+    """What of a specification is encoded, by part."""
+    return {
+        "examples": spec.triggers.examples or spec.domain.owns,
+        "owns": spec.domain.owns,
+        "claim": (spec.deliberation.claim,),
+        "triggers": (*spec.triggers.primary, *spec.triggers.secondary),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What an encoder makes of one specification."""
+
+    parts: Mapping[str, Vectors]
+    """Of each part (`sentences`): (sentences, dimension)."""
+    middle: Vectors
+    """The mean of its examples, at length 1: (dimension,)."""
+    subjects: Floats
+    """What it speaks of, by topics.by_encoder: (subjects,), sums to 1."""
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Vectors]) -> "Encoded":
+        """From the vectors."""
+        middle = parts["examples"].mean(axis=0)
+        weights = np.concatenate([np.full(len(rows), _WEIGHTS[part]) for part, rows in parts.items()])
+        chances = topics.by_encoder(np.concatenate(list(parts.values())))
+        subjects = weights @ chances / weights.sum()
+        return cls(parts, np.asarray(middle / max(float(np.linalg.norm(middle)), 1e-9)), np.asarray(subjects))
+
+
+class SpecVectors:
+    """Keeps them for one encoder."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._kept: OrderedDict[str, Encoded] = OrderedDict()
+
+    async def of(self, specs: Sequence[ExpertSpec], spent: Spent | None = None) -> dict[str, Encoded]:
+        """What the encoder makes of each specification, by id.
+
+        Raises
+        ------
+        EncoderError
+        """
+        name, known = shipped()
+        if name != self._encoder.name:
+            known = {}
+        found: dict[str, Encoded] = {}
+        for spec in specs:
+            own = pin(spec)
+            if own not in self._kept:
+                parts = sentences(spec)
+                texts = [t for part in parts.values() for t in part]
+                rows = {t: known[key(t)] for t in texts if key(t) in known}
+                missing = [t for t in dict.fromkeys(texts) if t not in rows]
+                if missing:
+                    rows.update(zip(missing, await self._encoder.encode(missing, spent), strict=True))
+                stacked = {part: np.stack([rows[t] for t in said]) for part, said in parts.items()}
+                self._kept[own] = await asyncio.to_thread(Encoded.of, stacked)
+            self._kept.move_to_end(own)
+            found[spec.id] = self._kept[own]
+        while len(self._kept) > max(KEPT, len(specs)):
+            self._kept.popitem(last=False)
+        return found

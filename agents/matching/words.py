@@ -1,0 +1,145 @@
+"""3.2 and 3.3 of the source (seeds/madp.md) as they stand: the baseline `words`, and the complexity factors.
+
+The score is how many of an expert's triggers stand in the prompt as bare strings, so `test` is found in `latest`. The
+confidence that 4.1 goes by is computed by nothing in the source; for the baseline it is the score itself.
+"""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from itertools import combinations
+
+from agents.matching.reading import read, roots, share
+from schemas.expert import ExpertSpec
+from schemas.madp import MOST_CANDIDATES, Candidate, Factors, Matched, Task
+
+VAGUE_VERBS = ("improve", "fix", "update", "change", "make better", "optimize")  # 3.2
+PRIMARY, SECONDARY, FILE = 0.3, 0.15, 0.1  # 3.3
+CLOSE = 0.15
+"""Confidences that differ by no more are close."""
+SAME = 0.5
+"""Owned phrases that share more than this of the shorter one's words are about the same."""
+SECURITY = "security"
+"""The category of the experts whose matter makes a task security-critical (9.3)."""
+
+
+def score(spec: ExpertSpec, task: Task) -> float:
+    """computeRelevance of 3.3: 0 to 1."""
+    prompt = task.prompt.lower()
+    found = sum(PRIMARY for t in spec.triggers.primary if t.lower() in prompt)
+    found += sum(SECONDARY for t in spec.triggers.secondary if t.lower() in prompt)
+    found += FILE * files(spec, task)
+    return min(round(found, 6), 1.0)
+
+
+def files(spec: ExpertSpec, task: Task) -> int:
+    """How many of the files that a task mentions fit a pattern, each counted once."""
+    return sum(any(_fits(name, p) for p in spec.triggers.files) for name in task.files_mentioned)
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """3.3's `file.match(p)` finds a pattern anywhere; here from any folder of the path on."""
+    parts = name.replace("\\", "/").lower().strip("/").split("/")
+    return any(fnmatchcase("/".join(parts[i:]), pattern.lower()) for i in range(len(parts)))
+
+
+def contains_vague_verbs(prompt: str) -> bool:
+    """containsVagueVerbs of 3.2."""
+    said = prompt.lower()
+    return any(verb in said for verb in VAGUE_VERBS)
+
+
+def variance(values: Sequence[float]) -> float:
+    """statisticalVariance of 3.2: of the population; 0 for fewer than two."""
+    if len(values) < 2:
+        return 0.0
+    mean = sum(values) / len(values)
+    return sum((v - mean) ** 2 for v in values) / len(values)
+
+
+def has_overlapping_domains(candidates: Sequence[tuple[ExpertSpec, float]], prompt: str) -> bool:
+    """hasOverlappingDomains of 3.2, which says no more than its name.
+
+    Two candidates overlap where their confidences are close (CLOSE) and neither leaves to the other what the prompt
+    speaks of; or where a phrase that one owns shares most of its words with one that the other owns (SAME).
+    """
+    said = read(prompt).wanted
+    return any(
+        (abs(p - q) <= CLOSE and not _defers(a, b, said) and not _defers(b, a, said)) or _own_the_same(a, b)
+        for (a, p), (b, q) in combinations(candidates, 2)
+    )
+
+
+def _defers(one: ExpertSpec, other: ExpertSpec, said: Sequence[str]) -> bool:
+    return share(roots(one.domain.defers.get(other.id, "")), said) > 0
+
+
+def _own_the_same(one: ExpertSpec, other: ExpertSpec) -> bool:
+    for mine in one.domain.owns:
+        for theirs in other.domain.owns:
+            a, b = set(roots(mine)), set(roots(theirs))
+            if len(a & b) > max(1.0, SAME * min(len(a), len(b))):
+                return True
+    return False
+
+
+def by_rank(candidates: list[tuple[ExpertSpec, Candidate]]) -> list[tuple[ExpertSpec, Candidate]]:
+    """The most confident first; then by relevance, priority and id; at most MOST_CANDIDATES."""
+    candidates.sort(key=lambda c: (-c[1].confidence, -c[1].relevance, c[0].priority, c[0].id))
+    return candidates[:MOST_CANDIDATES]
+
+
+def triggered(spec: ExpertSpec, task: Task) -> str:
+    """Which triggers and files matched, for whoever asks."""
+    prompt = task.prompt.lower()
+    found = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if t.lower() in prompt]
+    count = files(spec, task)
+    return ", ".join([*found, *([f"{count} files"] if count else [])])[:200]
+
+
+def match(task: Task, specs: Sequence[ExpertSpec], *, name: str = "words") -> Matched:
+    """The baseline: every expert with a score above 0 is a candidate (2.3), and its confidence is its score."""
+    found = [
+        (spec, Candidate(expert=spec.id, relevance=value, confidence=value, why=triggered(spec, task)))
+        for spec in specs
+        if not spec.general and (value := score(spec, task)) > 0
+    ]
+    ranked = by_rank(found)
+    factors = Factors(
+        candidate_count=len(ranked),
+        confidence_variance=variance([c.confidence for _, c in ranked]),
+        domain_overlap=has_overlapping_domains([(s, c.confidence) for s, c in ranked], task.prompt),
+        action_clarity=not contains_vague_verbs(task.prompt),
+        scope_definition=bool(ranked),  # hasClearDomainSignals: somebody's trigger or file pattern matches
+    )
+    return assembled(task, specs, ranked, factors, name)
+
+
+def assembled(
+    task: Task, specs: Sequence[ExpertSpec], ranked: Sequence[tuple[ExpertSpec, Candidate]], factors: Factors, name: str
+) -> Matched:
+    """The reply to the turn `match`: candidates with whoever reviews such work, and the general-purpose expert."""
+    reviewers = reviewing(task, specs, {spec.id for spec, _ in ranked[:1]})
+    general = min((s for s in specs if s.general), key=lambda s: (s.priority, s.id), default=None)
+    wanted = {s.id: s for s in (*(s for s, _ in ranked), *reviewers, *([general] if general else []))}
+    return Matched(
+        candidates=tuple(c for _, c in ranked),
+        factors=factors,
+        specs=tuple(wanted.values()),
+        reviewers=tuple(s.id for s in reviewers),
+        general=general.id if general else "",
+        security=any(s.category == SECURITY and c.relevance >= s.deliberation.confidence.low for s, c in ranked),
+        matcher=name,
+    )
+
+
+def reviewing(task: Task, specs: Sequence[ExpertSpec], leads: set[str]) -> list[ExpertSpec]:
+    """Who reviews such work (6.1): first whom its words call for, then who reviews everything; likely leads last."""
+    said = frozenset(read(task.prompt).wanted)
+    found = []
+    for spec in specs:
+        if spec.reviews is None:
+            continue
+        called = sum(said.issuperset(roots(words)) for words in spec.reviews.of)
+        if called or spec.reviews.always:
+            found.append((spec.id in leads, not called, -called, spec.priority, spec.id, spec))
+    return [row[-1] for row in sorted(found, key=lambda row: row[:-1])][:MOST_CANDIDATES]

@@ -1,0 +1,152 @@
+"""Which experts there are, as a helper's worker has heard them: what a task is matched against.
+
+The broker lets an expert announce only the specification that its row pins, so what is heard here is what was enrolled.
+A registry is fed by announcements alone: an expert started anywhere is in it within milliseconds, one that stops leaves
+with its last announcement, one that is killed after `ALIVE_S`.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from bus import subjects
+from bus.connection import Connection
+from bus.errors import BusError
+from schemas.expert import ROLE, ExpertSpec, queue_of
+from schemas.presence import Announcement, is_own_expert
+from schemas.wire import SchemaError, decode
+
+_LOGGER = logging.getLogger(__name__)
+ALIVE_S = 15.0
+"""Three announcements missed, and an expert counts as gone, as for moderators."""
+ANSWERED_S = 2.0
+"""After a call: so long answers may be under way."""
+
+
+class ExpertRegistry:
+    """Specifications of living experts.
+
+    Attributes
+    ----------
+    version
+        Grows whenever `specs()` changes: what was worked out from them holds for as long as it stays.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._specs: dict[str, tuple[ExpertSpec, str]] = {}
+        """By queue, with the pin."""
+        self._heard: dict[tuple[str, str], float] = {}
+        """(queue, instance) -> when, the oldest first."""
+        self._sorted: tuple[ExpertSpec, ...] | None = ()
+        self._version = 0
+        self._changed = asyncio.Event()
+        self._called: float | None = None
+
+    async def follow(self, connection: Connection) -> Subscription:
+        """Hear experts announce themselves, and call for it."""
+        found = await connection.subscribe(subjects.here_of(ROLE), self._on_here)
+        await self.call(connection)
+        return found
+
+    async def call(self, connection: Connection) -> None:
+        """Have everybody announce himself, as far as the bus can be reached."""
+        self._called = self._clock()
+        with contextlib.suppress(BusError):
+            await connection.publish(subjects.CALL, b"")
+
+    def _on_here(self, msg: Msg) -> None:
+        try:
+            role, queue, pinned = subjects.parse_here(msg.subject)
+            self.hear(role, queue, pinned, decode(msg.data, Announcement))
+        except (SchemaError, subjects.BadSubject) as error:
+            _LOGGER.info("an announcement that cannot be read: %s", error)
+
+    def hear(self, role: str, queue: str, pinned: str, announcement: Announcement) -> bool:
+        """Note one announcement from the subject of this role, queue and pin; whether it is worth anything."""
+        spec = announcement.expert
+        if announcement.queue != queue or spec is None or not is_own_expert(announcement, role, queue, pinned):
+            return False
+        key = (queue, announcement.instance)
+        self._heard.pop(key, None)
+        before = self._specs.get(queue)
+        if before is not None and before[1] != pinned:
+            # It was enrolled anew: whoever serves the older specification is out.
+            self._heard = {k: at for k, at in self._heard.items() if k[0] != queue}
+        if announcement.draining:
+            self._gone({queue})
+            return True
+        self._heard[key] = self._clock()
+        if before is None or before[1] != pinned:
+            self._specs[queue] = (spec, pinned)
+            self._changes()
+        return True
+
+    @property
+    def version(self) -> int:
+        """A number that grows when the experts change."""
+        self._forget()
+        return self._version
+
+    def specs(self) -> tuple[ExpertSpec, ...]:
+        """Of the living, sorted by id; the same object until one comes, goes or changes."""
+        self._forget()
+        if self._sorted is None:
+            self._sorted = tuple(sorted((spec for spec, _ in self._specs.values()), key=lambda s: s.id))
+        return self._sorted
+
+    def pin_of(self, expert: str) -> str:
+        """The pin that an expert was announced with; empty: it is not there."""
+        self._forget()
+        found = self._specs.get(queue_of(expert))
+        return found[1] if found else ""
+
+    async def settled(self, count: int) -> None:
+        """Just after a call: wait for so many, while their answers may be under way."""
+        if self._called is not None:
+            await self.wait(count, self._called + ANSWERED_S - self._clock())
+
+    async def wait(self, count: int, timeout_s: float) -> bool:
+        """Wait until so many experts are known, at most so long; whether they are. For a helper that has just started:
+        the moderator that asks may have heard of more."""
+        deadline = self._clock() + timeout_s
+        while len(self.specs()) < count:
+            left = deadline - self._clock()
+            if left <= 0:
+                return False
+            event = self._changed
+            try:
+                await asyncio.wait_for(event.wait(), left)
+            except TimeoutError:
+                return len(self.specs()) >= count
+        return True
+
+    def _forget(self) -> None:
+        now = self._clock()
+        gone = []
+        for key, at in self._heard.items():
+            if now - at < ALIVE_S:
+                break
+            gone.append(key)
+        for key in gone:
+            del self._heard[key]
+        if gone:
+            self._gone({queue for queue, _ in gone})
+
+    def _gone(self, queues: set[str]) -> None:
+        """Take out those of these queues that no copy serves any more."""
+        living = {queue for queue, _ in self._heard}
+        for queue in (queues - living) & self._specs.keys():
+            del self._specs[queue]
+            self._changes()
+
+    def _changes(self) -> None:
+        self._sorted = None
+        self._version += 1
+        self._changed.set()
+        self._changed = asyncio.Event()

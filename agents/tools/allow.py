@@ -1,0 +1,181 @@
+"""The operator's allow list: which tool servers there are, how each is started, and which of its tools may be called.
+
+    servers:
+      files:
+        command: ["{python}", -P, -m, agents.tools.files_server, "{folder}"]
+        env: {PYTHONPATH: "{code}"}
+        timeout_s: 20
+        tools:
+          read_file: {paths: [path]}
+          write_file: {paths: [path], text: [content]}
+
+It comes from a file that the operator names (`--tools`, PARLEY_TOOLS), never from a specification or a message. A tool
+that is not in it is not called, whatever its server offers.
+"""
+
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from agents import strict_yaml
+from agents.llm.base import ModelMisconfigured
+
+VARIABLE = "PARLEY_TOOLS"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_TOOL = re.compile(r"[\w./-]{1,128}", re.A)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_SLOT = re.compile(r"\{(\w+)\}")
+_SLOTS = frozenset({"python", "code", "folder"})
+CODE = Path(__file__).resolve().parents[2]
+"""Where this software's packages are."""
+
+
+class ToolsError(ModelMisconfigured):
+    """An allow list that cannot be used. Names the file, the field and what is allowed."""
+
+    def __init__(self, source: str, field: str, why: str) -> None:
+        self.source = source
+        self.field = field
+        super().__init__(f"{source}: {field}: {why}" if field else f"{source}: {why}")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Tool(_Strict):
+    """One tool that may be called."""
+
+    paths: tuple[str, ...] = Field(default=(), strict=False)
+    """Arguments that are paths, or lists of them: held inside the task's folder."""
+    text: tuple[str, ...] = Field(default=(), strict=False)
+    """Arguments that are text, never a path. Of those in neither list, what looks like a path is held too."""
+
+    @model_validator(mode="after")
+    def _apart(self) -> "Tool":
+        both = sorted(set(self.paths) & set(self.text))
+        if both:
+            raise ValueError(f"{both[0]} is named as a path and as text")
+        return self
+
+
+class Server(_Strict):
+    """One server."""
+
+    command: tuple[str, ...] = Field(min_length=1, strict=False)
+    """`{python}`: this interpreter; `{folder}`: the task's folder; `{code}`: where this software's packages are."""
+    env: dict[str, str] = {}
+    """Its environment, beside PATH, LANG, and a HOME in a folder made for it. Nothing is inherited."""
+    tools: dict[str, Tool] = Field(min_length=1)
+    timeout_s: float = Field(default=30.0, gt=0, le=3_600, strict=False)
+    """Of one call, and of its start."""
+    read_only: bool = False
+    """What a call changes in the folder is undone, and the call counts as failed."""
+    output_chars: int = Field(default=16_000, ge=100, le=200_000)
+    """What of a call's result is shown."""
+
+    @field_validator("command")
+    @classmethod
+    def _slots(cls, command: tuple[str, ...]) -> tuple[str, ...]:
+        for part in command:
+            _known(part)
+            if "\x00" in part:
+                raise ValueError("a part has a zero byte")
+        if not command[0].strip():
+            raise ValueError("the program's name is empty")
+        program = command[0].replace("{python}", sys.executable).replace("{code}", str(CODE))
+        if "{" not in program and shutil.which(program) is None:
+            raise ValueError(f"no program {program!r} is found")
+        return command
+
+    @field_validator("env")
+    @classmethod
+    def _env(cls, env: dict[str, str]) -> dict[str, str]:
+        for name, value in env.items():
+            if not _VARIABLE.fullmatch(name):
+                raise ValueError(f"{name!r} is no variable's name")
+            if name in ("HOME", "PATH", "LANG") or name.startswith("LD_"):
+                raise ValueError(f"{name} is not for this list")
+            _known(value)
+        return env
+
+    @field_validator("tools")
+    @classmethod
+    def _tools(cls, tools: dict[str, Tool]) -> dict[str, Tool]:
+        for name in tools:
+            if not _TOOL.fullmatch(name):
+                raise ValueError(f"{name!r} is no tool's name")
+        return tools
+
+
+def _known(text: str) -> None:
+    for name in _SLOT.findall(text):
+        if name not in _SLOTS:
+            raise ValueError(f"{{{name}}} is not known; known are {', '.join(sorted(_SLOTS))}")
+
+
+class AllowList(_Strict):
+    """All servers, by name."""
+
+    servers: dict[str, Server] = {}
+
+    @field_validator("servers")
+    @classmethod
+    def _names(cls, servers: dict[str, Server]) -> dict[str, Server]:
+        for name in servers:
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is no name; wanted are 1 to 40 of a-z, 0-9, - and _")
+        return servers
+
+
+def filled(text: str, folder: Path) -> str:
+    """A part of a command, or a variable's value, with its slots filled."""
+    values = {"python": sys.executable, "code": str(CODE), "folder": str(folder)}
+    return _SLOT.sub(lambda slot: values[slot[1]], text)
+
+
+def load(path: Path) -> AllowList:
+    """The allow list in a file.
+
+    Raises
+    ------
+    ToolsError
+        It cannot be read, is not YAML, has an unknown key, a value out of range, or a program that is not there.
+    """
+    try:
+        value = strict_yaml.read(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ToolsError(str(path), "", f"it cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ToolsError(str(path), "", f"it is not UTF-8 text (byte {error.start})") from None
+    except strict_yaml.BadYaml as error:
+        raise ToolsError(str(path), "", error.why) from None
+    return parse(value, str(path))
+
+
+def parse(value: object, source: str) -> AllowList:
+    """The allow list in plain values. Raises ToolsError."""
+    if not isinstance(value, dict):
+        raise ToolsError(source, "", "wanted is a mapping with the key servers")
+    try:
+        return AllowList.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        field = ".".join(str(x) for x in first["loc"])
+        raise ToolsError(source, field, first["msg"].removeprefix("Value error, ")) from None
+
+
+def find(environ: Mapping[str, str], named: Path | None = None) -> AllowList | None:
+    """The allow list that the operator names: a file, or else the variable PARLEY_TOOLS; None: no tools.
+
+    Raises
+    ------
+    ToolsError
+        The file cannot be used.
+    """
+    path = named or (Path(environ[VARIABLE]) if environ.get(VARIABLE, "").strip() else None)
+    return None if path is None else load(path)

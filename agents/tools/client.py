@@ -1,0 +1,377 @@
+"""Calls of tools: servers started by the official SDK over stdio, in the task's folder, as the allow list says.
+
+A server lives in a task of its own, because the SDK has to be opened and closed by the same one, and so that a turn
+that is cancelled twice still ends its servers. One that was too slow is ended, and started anew by the next call: what
+it was still doing must not reach the folder later.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import json
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from agents.llm.base import ModelMisconfigured
+from agents.roles.madp import Call
+from agents.tools import launch
+from agents.tools.allow import AllowList, Server, Tool, filled
+from agents.tools.folder import FolderError, TaskFolder, TooLarge
+from agents.tools.paths import Outside
+from observability import tracing
+from schemas.madp_work import ToolCall
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+_LOGGER = logging.getLogger(__name__)
+MOST_RECORDED = 2_000
+"""Characters of arguments and of a result in the record of a call."""
+MOST_ARGUMENTS = 200_000
+_DESCRIPTION, _SCHEMA = 600, 3_000
+_SEPARATORS = re.compile(r"[\s=:;,'\"|&<>()\[\]{}]+")
+_CLOSE_S = 12.0
+
+
+class Refused(Exception):
+    """A call that is not made. Names the argument, the value and why."""
+
+
+class Offered(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool as a model is shown it."""
+
+    server: str
+    tool: str
+    description: str
+    arguments: Any
+    """Its JSON schema, or the schema as text, cut."""
+
+
+class Called(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a call."""
+
+    record: ToolCall
+    text: str
+    """The result as a model is shown it."""
+
+
+class _Running:
+    """One started server."""
+
+    def __init__(self, name: str, server: Server, folder: TaskFolder) -> None:
+        self._name = name
+        self._server = server
+        self._folder = folder
+        self._over = asyncio.Event()
+        self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._own())
+        _OWNERS.add(self._task)
+        self._task.add_done_callback(_OWNERS.discard)
+
+    async def client(self) -> "Client":
+        """The session with it, once it has started. Raises what its start raised."""
+        return await asyncio.shield(self._ready)
+
+    @property
+    def alive(self) -> bool:
+        """Whether its owner still holds it."""
+        return not self._task.done() and not self._over.is_set()
+
+    async def close(self) -> None:
+        """End it: its input is closed, then it is told, then killed. Goes on by itself if this is cancelled."""
+        self._over.set()
+        if not self._ready.done():
+            self._task.cancel()
+        await asyncio.wait({self._task}, timeout=_CLOSE_S)
+
+    async def _own(self) -> None:
+        from mcp import Client, StdioServerParameters  # for workers whose operator allows tools
+        from mcp.client.stdio import stdio_client
+
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it would log what servers say
+
+        folder, home = self._folder.root, self._folder.home
+        environment = {
+            "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": str(home),
+            **{name: filled(value, folder) for name, value in self._server.env.items()},
+        }  # fmt: skip
+        command = [filled(part, folder) for part in self._server.command]
+        parameters = StdioServerParameters(
+            command=sys.executable,
+            args=["-I", "-S", launch.__file__, str(os.getpid()), ",".join(environment), "--", *command],
+            env=environment,
+            cwd=str(folder),
+            encoding_error_handler="replace",
+        )
+        said = home.parent / f"{self._name}.err"
+        try:
+            with said.open("w+", encoding="utf-8", errors="replace") as errors:
+                async with Client(stdio_client(parameters, errors)) as client:
+                    if not self._ready.done():
+                        self._ready.set_result(client)
+                    await self._over.wait()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # the SDK's task groups raise groups
+            if self._ready.done():
+                _LOGGER.info("tool server %s ended: %s", self._name, type(error).__name__)
+            else:
+                _LOGGER.warning("tool server %s did not start; it wrote: %s", self._name, _tail(said, self._server))
+                self._ready.set_exception(ServerFailed(self._name, "it did not start"))
+                self._ready.exception()  # looked at, whoever waits
+        finally:
+            if not self._ready.done():
+                self._ready.set_exception(ServerFailed(self._name, "it was ended before it had started"))
+                self._ready.exception()
+
+
+_OWNERS: set[asyncio.Task[None]] = set()
+"""Held here, so that a server is ended though its turn is gone."""
+
+
+class ServerFailed(Exception):
+    """A server that cannot be used. Names it."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"tools.servers.{name}: {why}")
+
+
+class Toolbox:
+    """The tools of one turn, in one folder. An async context manager; at its end its servers are gone."""
+
+    def __init__(self, allowed: AllowList, folder: TaskFolder) -> None:
+        self._allowed = allowed
+        self._folder = folder
+        self._running: dict[str, _Running] = {}
+        self.offered: tuple[Offered, ...] = ()
+
+    async def __aenter__(self) -> "Toolbox":
+        await asyncio.to_thread(importlib.import_module, "mcp")  # over a second, and heartbeats go on
+        try:
+            await asyncio.gather(*(self._start(name) for name in self._allowed.servers))
+            self.offered = await self._list()
+        except ServerFailed as error:
+            await self.close()
+            raise ModelMisconfigured(str(error)) from None
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End all servers."""
+        running, self._running = list(self._running.values()), {}
+        await asyncio.gather(*(server.close() for server in running))
+
+    async def _start(self, name: str) -> "Client":
+        server = self._running.get(name)
+        if server is None or not server.alive:
+            server = self._running[name] = _Running(name, self._allowed.servers[name], self._folder)
+        timeout_s = self._allowed.servers[name].timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await server.client()
+        except TimeoutError:
+            await server.close()
+            raise ServerFailed(name, f"it did not start within {timeout_s:g} s") from None
+
+    async def _list(self) -> tuple[Offered, ...]:
+        found: list[Offered] = []
+        for name, server in self._allowed.servers.items():
+            client = await self._start(name)
+            try:
+                async with asyncio.timeout(server.timeout_s):
+                    there: dict[str, Any] = {}
+                    cursor: str | None = None
+                    while True:
+                        page = await client.list_tools(cursor=cursor)
+                        there |= {t.name: t for t in page.tools}
+                        cursor = page.next_cursor
+                        if cursor is None or len(there) > 1_000:
+                            break
+            except Exception as error:  # whatever a foreign server makes the SDK raise
+                raise ServerFailed(name, f"it does not list its tools ({type(error).__name__})") from None
+            for tool in server.tools:
+                if tool not in there:
+                    offers = ", ".join(sorted(there))[:400] or "none"
+                    raise ServerFailed(name, f"tools: it has no tool {tool!r}; it offers {offers}")
+                about = there[tool]
+                schema = json.dumps(about.input_schema)
+                found.append(
+                    Offered(
+                        server=name, tool=tool, description=(about.description or "")[:_DESCRIPTION],
+                        arguments=about.input_schema if len(schema) <= _SCHEMA else schema[:_SCHEMA],
+                    )
+                )  # fmt: skip
+        return tuple(found)
+
+    async def call(self, call: Call, left_s: float) -> Called:
+        """Make one call, if it is allowed, within its server's time-out and what is left of the turn.
+
+        Never raises for what the call or its server did wrong: that is its result. Afterwards the folder holds nothing
+        that it may not.
+        """
+        begun = time.perf_counter()
+        try:
+            ok, text = await self._made(call, left_s)
+        except (Refused, Outside) as error:
+            ok, text = False, f"The call was refused: {error}"
+        text, kept = self._safe(call.server, text)
+        arguments, _ = self._safe(call.server, call.arguments)
+        record = ToolCall(
+            server=call.server[:100], tool=call.tool[:200], arguments=arguments[:MOST_RECORDED], ok=ok,
+            result=text[:MOST_RECORDED], seconds=round(time.perf_counter() - begun, 3),
+        )  # fmt: skip
+        return Called(record=record, text=text if kept >= len(text) else text[:kept] + f"\n[cut: {len(text):,} in all]")
+
+    async def _made(self, call: Call, left_s: float) -> tuple[bool, str]:
+        server = self._allowed.servers.get(call.server)
+        if server is None:
+            raise Refused(f"server {call.server[:100]!r} is not known; known are {', '.join(self._allowed.servers)}")
+        tool = server.tools.get(call.tool)
+        if tool is None:
+            raise Refused(f"tool {call.tool[:100]!r} of {call.server} is not allowed, but {', '.join(server.tools)}")
+        arguments = _arguments(call.arguments)
+        self._hold(tool, arguments)
+        before = await asyncio.to_thread(self._folder.look) if server.read_only else None
+        ok, text = await self._ask(call, server, arguments, left_s)
+        try:
+            removed = await asyncio.to_thread(self._folder.clean)
+            after = await asyncio.to_thread(self._folder.look)
+        except TooLarge as error:
+            return False, f"{text}\n[{error}: delete files, or the work cannot be handed in]"
+        except FolderError:
+            await self.close()
+            raise
+        if before is not None and after != before:
+            await asyncio.to_thread(self._folder.put_back, before)
+            return False, f"{text}\n[{call.server} may only read: what it changed is undone]"
+        if removed:
+            return False, "\n".join([text, *(f"[{what}]" for what in removed[:50])])
+        return ok, text
+
+    async def _ask(self, call: Call, server: Server, arguments: dict[str, Any], left_s: float) -> tuple[bool, str]:
+        timeout_s = min(server.timeout_s, max(0.1, left_s))
+        try:
+            async with asyncio.timeout(timeout_s):
+                client = await self._start(call.server)
+                named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.tool}
+                with tracing.span(f"execute_tool {call.tool}", named if tracing.enabled() else None):
+                    result = await client.call_tool(call.tool, arguments)
+        except TimeoutError:
+            await self._end(call.server)
+            return False, f"no result within {timeout_s:.3g} s; the server was ended"
+        except ServerFailed as error:
+            return False, str(error)
+        except Exception as error:  # a foreign server: an error of its protocol, its end, a result that cannot be read
+            if not _is_answer(error):
+                await self._end(call.server)
+            return False, f"the server failed: {type(error).__name__}: {str(error)[:500]}"
+        return not result.is_error, _text(result)
+
+    async def _end(self, name: str) -> None:
+        server = self._running.pop(name, None)
+        if server is not None:
+            await server.close()
+
+    def _hold(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        """Raise Outside where an argument that is a path, or looks like one, leads out of the folder."""
+        for name, value in arguments.items():
+            if name in tool.text:
+                continue
+            for text in _texts(value):
+                if name in tool.paths:
+                    if "://" in text or text.startswith("file:"):
+                        raise Refused(f"argument {name}: {text[:200]!r} is an address, wanted is a path in the folder")
+                    self._folder.resolve(text)
+                else:
+                    self._look(name, text)
+
+    def _look(self, name: str, text: str) -> None:
+        """The same for an argument that nobody named a path: each part of it that could be one."""
+        for part in {text, *_SEPARATORS.split(text)}:
+            looks = "/" in part or part in (".", "..") or part.startswith("~")
+            try:
+                if looks or (part and len(part) < 256 and (self._folder.root / part).exists()):
+                    self._folder.resolve(part)
+            except (Outside, OSError, ValueError) as error:
+                raise Refused(f"argument {name} looks like a path: {error}") from None
+
+    def _safe(self, name: str, text: str) -> tuple[str, int]:
+        """The text without what the operator gave the server as variables, and without this machine's paths; and how
+        much of it is shown."""
+        text = text.replace(str(self._folder.root), ".").replace(str(self._folder.home.parent), "(elsewhere)")
+        server = self._allowed.servers.get(name)
+        if server is None:
+            return text, MOST_RECORDED
+        for value in server.env.values():
+            value = filled(value, self._folder.root)
+            if len(value) >= 6:
+                text = text.replace(value, "(from the allow list)")
+        return text, server.output_chars
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    if len(text) > MOST_ARGUMENTS:
+        raise Refused(f"arguments: {len(text):,} characters, allowed are at most {MOST_ARGUMENTS:,}")
+    try:
+        value = msgspec.json.decode(text or "{}")
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise Refused(f"arguments: wanted is a JSON object as text ({error})") from None
+    if not isinstance(value, dict):
+        raise Refused(f"arguments: wanted is a JSON object, this is {type(value).__name__}")
+    return value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value, keys too."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            stack += [*item, *item.values()]
+        elif isinstance(item, list):
+            stack += item
+
+
+def _text(result: Any) -> str:
+    """A result's texts; what else it holds is named. Its structured content where there is no text."""
+    parts = []
+    for block in result.content:
+        text = getattr(block, "text", None)
+        parts.append(text if isinstance(text, str) else f"[{getattr(block, 'type', 'something')}: not shown]")
+    if not parts and result.structured_content is not None:
+        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
+    return "\n".join(parts) or "(no output)"
+
+
+def _is_answer(error: Exception) -> bool:
+    """Whether the server answered, if only with an error: it is alive then."""
+    from mcp.shared.exceptions import MCPError
+    from mcp.types import CONNECTION_CLOSED
+
+    return isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
+
+
+def _tail(path: Path, server: Server) -> str:
+    """The end of what a server wrote to its standard error, for the operator's log."""
+    text = ""
+    with contextlib.suppress(OSError):
+        text = path.read_text(encoding="utf-8", errors="replace")[-500:]
+    for value in server.env.values():
+        if len(value) >= 6:
+            text = text.replace(value, "(from the allow list)")
+    return " ".join(text.split()) or "nothing"

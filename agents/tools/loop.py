@@ -1,0 +1,143 @@
+"""A language model's steps inside one turn: it asks for calls of tools, sees what came back, and ends with the reply.
+
+Each step goes down the same ladder as any reply (agents/llm/descent.py), with its calls as a field of a structured
+reply: one way for every endpoint, also for those that know no tools. What tools returned stands in the next prompt's
+fences like any text. The last step is without tools: when the calls, the steps, the model calls or the time run out.
+"""
+
+import time
+from typing import Any
+
+import msgspec
+
+from agents.context import Other, Shown, Tools
+from agents.llm.base import Emit, Model, ModelError, ModelRefused
+from agents.roles.madp import STEPS, SupportStep, WorkStep
+from agents.tools.client import Toolbox
+from agents.tools.folder import FolderError
+from schemas.madp_work import ToolCall
+from schemas.turn import Usage
+
+_LAST_SHARE = 0.2
+"""Of a turn's time: what is kept for the last step."""
+_SHOWN_ARGUMENTS = 1_000
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """What the steps came to."""
+
+    reply: Any
+    """agents.roles.madp.WorkReply or SupportReply."""
+    calls: tuple[ToolCall, ...]
+    usage: Usage
+    flags: tuple[str, ...]
+    first_token_s: float | None
+
+
+class Loop:
+    """The steps of one turn.
+
+    Parameters
+    ----------
+    box
+        None: there are no tools, so there is one step.
+    tool_calls
+        How many calls of tools are allowed together.
+    steps
+        How many steps, the last one included; `shown.caps.calls` holds for the model calls of all of them.
+    """
+
+    def __init__(
+        self, model: Model, shown: Shown, emit: Emit, box: Toolbox | None, *, tool_calls: int, steps: int
+    ) -> None:
+        self._model = model
+        self._shown = shown
+        self._emit = emit
+        self._box = box
+        self._left = tool_calls
+        self._steps = steps
+        self._begun_ns = time.time_ns()
+        self._seen: list[Other] = []
+        self._calls: list[ToolCall] = []
+        self._usage = Usage()
+        self._flags: dict[str, None] = {}
+        self._first: float | None = None
+
+    async def run(self) -> Ended:
+        """Until the model ends the turn. Raises ModelError, with the usage of all steps."""
+        step = 0
+        while True:
+            step += 1
+            end = await self._step(step)
+            if end is not None:
+                return Ended(
+                    reply=end, calls=tuple(self._calls), usage=self._usage, flags=tuple(self._flags),
+                    first_token_s=self._first,
+                )  # fmt: skip
+
+    async def _step(self, number: int) -> Any:
+        """The reply that ends the turn; None: there were calls instead."""
+        kind = self._shown.kind
+        tools = self._tools(number)
+        stepwise, plain = STEPS[kind]
+        caps = self._shown.caps
+        shown = msgspec.structs.replace(
+            self._shown,
+            reply=plain if tools is None else stepwise,
+            tools=tools,
+            others=(*self._shown.others, *self._seen),
+            caps=msgspec.structs.replace(caps, calls=max(1, caps.calls - self._usage.calls)),
+        )
+        try:
+            done = await self._model.reply(shown, self._emit)
+        except ModelError as error:
+            error.usage = self._usage + error.usage
+            raise
+        self._usage += done.usage
+        self._flags |= dict.fromkeys(done.flags)
+        self._first = done.first_token_s if self._first is None else self._first
+        body = done.body
+        if not isinstance(body, WorkStep | SupportStep):
+            return body
+        end = body.end()
+        if end is None:
+            await self._work(number, body)
+        return end
+
+    def _tools(self, number: int) -> Tools | None:
+        """What may be called in this step; None: nothing, it is the last one."""
+        steps = min(self._steps - number, self._shown.caps.calls - self._usage.calls - 1)
+        if self._box is None or not self._box.offered or self._left < 1 or steps < 1 or self._late():
+            return None
+        return Tools(offered=self._box.offered, calls_left=self._left, steps_left=steps)
+
+    def _late(self) -> bool:
+        deadline = self._shown.deadline_ns
+        return bool(deadline) and self._seconds_left() < _LAST_SHARE * (deadline - self._begun_ns) / 1e9
+
+    def _seconds_left(self) -> float:
+        return (self._shown.deadline_ns - time.time_ns()) / 1e9 if self._shown.deadline_ns else 3_600.0
+
+    async def _work(self, number: int, body: WorkStep | SupportStep) -> None:
+        """Make the calls of one step, in their order, as far as the budget goes."""
+        assert self._box is not None, "without tools there is no such step"
+        if body.summary.strip():
+            self._seen.append(_other(f"Step {number}, your own note", body.summary))
+        for n, call in enumerate(body.calls, 1):
+            label = f"Step {number}, call {n}"
+            asked = f"{call.server}.{call.tool} {call.arguments[:_SHOWN_ARGUMENTS]}"
+            if self._left < 1:
+                self._seen.append(_other(label, f"{asked}\n\nnot made: no calls are left"))
+                continue
+            self._left -= 1
+            self._emit(f"\n{call.server[:40]}.{call.tool[:60]}\n")
+            try:
+                called = await self._box.call(call, self._seconds_left())
+            except FolderError as error:
+                raise ModelRefused(str(error), self._usage) from None
+            self._calls.append(called.record)
+            self._seen.append(_other(label, f"{asked}\n\n{'ok' if called.record.ok else 'failed'}:\n{called.text}"))
+
+
+def _other(label: str, text: str) -> Other:
+    return Other(label=label, post=-1, kind="result", round=0, body=text)

@@ -1,0 +1,344 @@
+"""MADP on the bus: from a task's submission to who leads, with 12 experts running and with 500 registered.
+
+    python -m benchmarks madp
+
+A whole stack, accounts on, each expert its own process and credential; claims as specifications declare them; durable:
+every step is appended before the next. Measured is what the client sees, from sending its opening until it hears the
+post `consensus`, which comes with the lead's turn; the session is cancelled then. Prompts are of the golden set's half
+to develop on, taken by what they come to in one process (parley.routing): so many of each depth, all of whose
+candidates run. The floors are a bare core request and a bare publish to the log, each acknowledged, in the same run.
+
+The other 488 are enrolled and announced, with credentials of their own, by one process (benchmarks.crowd), and own what
+no prompt is about. What a candidate costs that is announced and says nothing is measured with one that is stopped.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from nats.aio.msg import Msg
+
+from agents.context import Shown
+from agents.experts import builtin
+from agents.llm.base import Completion, Emit
+from benchmarks import bare
+from benchmarks.processes import cpu_between, cpu_s
+from bus import subjects
+from bus.accounts import load_credentials
+from bus.channels import CLIENT
+from bus.connection import Connection, connect
+from evaluation.routing_data import golden
+from parley import enrolment
+from parley.client import Client
+from parley.routing import Router
+from parley.rows import AgentRow
+from parley.stack import OWNER, Lease, Stack
+from schemas.expert import ExpertSpec, queue_of
+from schemas.log import Entry, Replied
+from schemas.madp import DEPTHS, Task
+from schemas.post import Post
+from schemas.session import CancelSession, OpenSession
+from schemas.wire import decode, encode
+
+RUNNING, REGISTERED = 12, 500
+PUBLIC = "public"
+DEAD = "a candidate that is silent"
+_PATIENCE_S = 60.0
+_MOST_PROMPTS = 12
+"""Of one depth, taken in turn."""
+_CRAFTS = (
+    "beekeeping", "weaving", "brewing", "falconry", "pottery", "forestry", "baking", "sailing", "thatching", "tanning",
+    "quarrying", "gilding", "angling", "tailoring", "ploughing", "fencing", "piping", "grafting", "smithing", "milling",
+)  # fmt: skip
+_TOWNS = (
+    "Kaunas", "Tartu", "Riga", "Turku", "Bergen", "Visby", "Aarhus", "Lund", "Umea", "Narva", "Ghent", "Bruges",
+    "Leuven", "Breda", "Delft", "Zwolle", "Essen", "Trier", "Mainz", "Ulm", "Linz", "Graz", "Bern", "Chur", "Sion",
+)  # fmt: skip
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One depth, among so many registered experts."""
+
+    depth: str
+    registered: int
+    tasks: int
+    median_ms: float
+    """From the submission to the consensus, as the client sees it."""
+    p95_ms: float
+    match_ms: float
+    """Of that: from the entry that opens to the entry of the helper's reply; the median."""
+    claims_ms: float
+    """From there to the entry with the consensus; the median."""
+    cpu_ms: dict[str, float]
+    """Process (experts together) -> CPU of one task."""
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it."""
+
+    figures: tuple[Figure, ...]
+    request_ms: float
+    """The bare core request."""
+    publish_ms: float
+    """The bare publish to a file-backed stream, acknowledged."""
+    missing: tuple[str, ...] = ()
+
+
+class SilentModel:
+    """Answers nothing: what is measured is over when it is asked."""
+
+    name = "stub"
+    family = "stub"
+    metered = False
+    usd_per_million_input = 0.0
+    usd_per_million_output = 0.0
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """Until it is cancelled."""
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("nobody answers it")
+
+
+def make(options: Mapping[str, Any]) -> SilentModel:
+    """For `model: benchmarks.madp:make`."""
+    return SilentModel()
+
+
+def running() -> tuple[ExpertSpec, ...]:
+    """The shipped experts that run."""
+    return builtin()[:RUNNING]
+
+
+def crowd(count: int) -> list[ExpertSpec]:
+    """Experts that no task of ours is about."""
+    from schemas.expert import Deliberation, Domain, Triggers
+
+    found = []
+    for i in range(count):
+        craft, town = _CRAFTS[i % len(_CRAFTS)], _TOWNS[i // len(_CRAFTS) % len(_TOWNS)]
+        phrases = [f"{what} of {craft} in {town}" for what in ("history", "masters", "guild", "fair", "songs")]
+        found.append(
+            ExpertSpec(
+                id=f"{craft}-{town.lower()}-{i}", name=f"{craft} of {town}", priority=90,
+                triggers=Triggers(primary=(f"{craft} in {town}",), examples=tuple(f"Tell me the {p}" for p in phrases)),
+                domain=Domain(owns=tuple(phrases)),
+                deliberation=Deliberation(claim=f"I know all about {craft} in {town}."),
+            )
+        )  # fmt: skip
+    return found
+
+
+async def prompts(specs: Sequence[ExpertSpec]) -> dict[str, list[Task]]:
+    """Depth -> tasks of it among these experts, whose candidates and claimants all run."""
+    here = {s.id for s in running()}
+    tasks = [Task(prompt=c.prompt, files_mentioned=c.files) for c in golden("dev", builtin()).cases]
+    found: dict[str, list[Task]] = {depth: [] for depth in DEPTHS}
+    for task, route in zip(tasks, await Router(specs).route_all(tasks), strict=True):
+        named = {c.expert for c in route.candidates} | {x.expert for x in route.excluded}
+        if route.lead and named <= here and len(found[route.depth]) < _MOST_PROMPTS:
+            found[route.depth].append(task)
+    return found
+
+
+class Bench:
+    """A running stack, and a client that hears what is said in public."""
+
+    def __init__(self, lease: Lease, connection: Connection) -> None:
+        self.lease = lease
+        self._connection = connection
+        self._heard: dict[tuple[str, str], asyncio.Future[float]] = {}
+
+    async def listen(self) -> None:
+        """Hear posts."""
+        for channel in (PUBLIC, "control"):
+            await self._connection.subscribe(subjects.channel_all(channel), self._hear)
+
+    async def _hear(self, msg: Msg) -> None:
+        now = time.perf_counter()
+        sid, _ = subjects.parse_channel(msg.subject)
+        post = decode(msg.data, Post)
+        waiting = self._heard.get((sid, post.kind))
+        if waiting is not None and not waiting.done():
+            waiting.set_result(now)
+
+    async def assigned(self, task: Task) -> tuple[str, float]:
+        """One task up to its consensus: (session, seconds). Then it is cancelled, and its end waited for."""
+        sid = secrets.token_hex(10)
+        loop = asyncio.get_running_loop()
+        consensus, closed = (
+            self._heard.setdefault((sid, kind), loop.create_future()) for kind in ("consensus", "closed")
+        )
+        settings = {"files_mentioned": list(task.files_mentioned)}
+        request = OpenSession(question=task.prompt, protocol="madp", settings=settings, seed=1, turn_timeout_s=600.0)
+        started = time.perf_counter()
+        subject = subjects.inbox(CLIENT, OWNER, sid)
+        await self._connection.store(subject, encode(request), msg_id=sid, timeout_s=_PATIENCE_S)
+        async with asyncio.timeout(_PATIENCE_S):
+            took = await consensus - started
+            await self._connection.store(
+                subject, encode(CancelSession()), msg_id=f"{sid}-cancel", timeout_s=_PATIENCE_S
+            )
+            await closed
+        del self._heard[sid, "consensus"], self._heard[sid, "closed"]
+        return sid, took
+
+    async def figure(self, depth: str, tasks: Sequence[Task], count: int, registered: int) -> Figure:
+        """So many tasks, one after another."""
+        pids = {**self.lease.pids(), "client": os.getpid()}
+        before = cpu_s(pids)
+        done = [await self.assigned(tasks[i % len(tasks)]) for i in range(count)]
+        used = cpu_between(before, cpu_s(pids))
+        by: dict[str, float] = {}
+        for name, seconds in used.items():
+            kind = "experts" if name.startswith(queue_of("")) else name
+            by[kind] = by.get(kind, 0.0) + seconds / count * 1e3
+        client = Client(self._connection, OWNER)
+        logs = [[decode(t.encode(), Entry) for t in await client.log(sid)] for sid, _ in done[:: max(1, count // 20)]]
+        parts = [_parts(entries) for entries in logs]
+        times = sorted(seconds * 1e3 for _, seconds in done)
+        return Figure(
+            depth=depth, registered=registered, tasks=count, median_ms=_median(times), cpu_ms=by,
+            p95_ms=times[min(len(times) - 1, int(0.95 * len(times)))], match_ms=_median([p[0] for p in parts]),
+            claims_ms=_median([p[1] for p in parts]),
+        )  # fmt: skip
+
+
+def _parts(entries: Sequence[Entry]) -> tuple[float, float]:
+    """(ms from the opening to the match, ms from there to the consensus), as entries were appended."""
+    matched = next(e for e in entries if isinstance(e.event, Replied))
+    agreed = next(e for e in entries if any(getattr(c, "kind", "") == "consensus" for c in e.commands))
+    return (matched.at_ns - entries[0].at_ns) / 1e6, (agreed.at_ns - matched.at_ns) / 1e6
+
+
+def _median(values: Iterable[float]) -> float:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2] if ordered else 0.0
+
+
+def stack() -> Stack:
+    """One moderator, the helper, and the experts with a model that says nothing."""
+    rows = [AgentRow(queue="helper")]
+    rows += [AgentRow(queue=queue_of(s.id), model="benchmarks.madp:make", room=8) for s in running()]
+    return Stack(agents=tuple(rows), log_level="WARNING")
+
+
+@asynccontextmanager
+async def bench(others: Sequence[ExpertSpec]) -> AsyncIterator[Bench]:
+    """The stack in a temporary folder, every expert announced; gone at the end."""
+    with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
+        state = Path(folder) / "state"
+        files = [_written(Path(folder), spec) for spec in others]
+        enrolled = enrolment.enroll(state / "keys", files)["enrolled"] if files else []
+        lease = await asyncio.to_thread(Lease(stack(), state, wait_ready=True).__enter__)
+        announcing: subprocess.Popen[bytes] | None = None
+        try:
+            async with await connect(lease.url, load_credentials(lease.credentials(OWNER)), name="bench") as connection:
+                if enrolled:
+                    announcing = _announcing(
+                        lease.url, [(f, e["credentials"]) for f, e in zip(files, enrolled, strict=True)]
+                    )
+                await _all_there(Client(connection, OWNER), RUNNING + len(others))
+                found = Bench(lease, connection)
+                await found.listen()
+                yield found
+        finally:
+            if announcing is not None:
+                announcing.kill()
+                announcing.wait()
+            await asyncio.to_thread(lease.close)
+
+
+def _written(folder: Path, spec: ExpertSpec) -> Path:
+    path = folder / f"{spec.id}.yaml"
+    path.write_bytes(encode({"agent": spec}))
+    return path
+
+
+def _announcing(url: str, who: list[tuple[Path, str]]) -> "subprocess.Popen[bytes]":
+    child = subprocess.Popen([sys.executable, "-m", "benchmarks.crowd", url], stdin=subprocess.PIPE)
+    assert child.stdin is not None
+    child.stdin.write(encode([(str(path), credentials) for path, credentials in who]) + b"\n")
+    child.stdin.flush()
+    return child
+
+
+async def _all_there(client: Client, count: int) -> None:
+    """Wait until moderators have heard of so many experts."""
+    async with asyncio.timeout(_PATIENCE_S):
+        while len((await client.workers()).experts) < count:  # noqa: ASYNC110  what is waited for is other processes
+            await asyncio.sleep(0.1)
+
+
+async def measure(quick: bool = False) -> Measured:
+    """Each depth with 12 and with 500 registered; the silent candidate; the floors."""
+    count = 20 if quick else 100
+    figures: list[Figure] = []
+    missing: list[str] = []
+    for registered in (RUNNING, REGISTERED):
+        others = crowd(registered - RUNNING)
+        by_depth = await prompts((*running(), *others))
+        async with bench(others) as there:
+            for tasks in by_depth.values():  # what is allocated once; the helper reads its encoder
+                for task in tasks[:3]:
+                    await there.assigned(task)
+            for depth, tasks in by_depth.items():
+                if tasks:
+                    figures.append(await there.figure(depth, tasks, count, registered))
+                else:
+                    missing.append(f"{depth}, {registered} registered: no prompt of the set comes to it")
+            if registered == RUNNING and by_depth["quick"]:
+                figures.append(await _dead(there, by_depth["quick"][0], 3 if quick else 5))
+    with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
+        async with bare.durable(Path(folder)) as loop:
+            request = await loop.requests(500)
+            publish = _median((await loop.publishes(500, 1))[1])
+    return Measured(
+        figures=tuple(figures), request_ms=request * 1e3, publish_ms=publish * 1e3, missing=tuple(missing)
+    )  # fmt: skip
+
+
+async def _dead(there: Bench, task: Task, count: int) -> Figure:
+    """A task whose most confident candidate is stopped in its tracks: announced, and silent."""
+    route = (await Router(running()).route_all((task,)))[0]
+    pid = there.lease.pids()[f"{queue_of(route.candidates[0].expert)}-1"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        return await there.figure(DEAD, (task,), count, RUNNING)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+TARGETS_MS = {"instant": 10.0, "quick": 10.0, "standard": 25.0, "extended": 25.0}
+"""At the median."""
+
+
+def lines(m: Measured | None) -> list[str]:
+    """For people."""
+    if m is None:
+        return []
+    floor = m.request_ms + m.publish_ms
+    head = (
+        f"madp, submission to assignment (bare request {m.request_ms:.2f} ms, bare publish {m.publish_ms:.2f} ms; "
+        "x: to both together)"
+    )
+    found = [head, f"  {'':<42} {'median':>9} {'':>7} {'p95':>9} {'match':>8} {'claims':>8}   CPU ms of a task"]
+    for f in m.figures:
+        parts = ", ".join(f"{name} {ms:.1f}" for name, ms in sorted(f.cpu_ms.items()) if ms >= 0.05)
+        name = f"  {f.depth}, {f.registered} registered, {f.tasks} tasks"
+        found.append(
+            f"{name:<44} {f.median_ms:>6.1f} ms {f.median_ms / floor:>6.1f}x {f.p95_ms:>6.1f} ms "
+            f"{f.match_ms:>5.1f} ms {f.claims_ms:>5.1f} ms   {parts}"
+        )
+    return [*found, *(f"  not measured: {text}" for text in m.missing)]

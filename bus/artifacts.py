@@ -1,0 +1,120 @@
+"""The object store: artifacts of sessions by the hash of their content, in a stream that only moderators touch.
+
+One message an object. The stream keeps the first message of a subject and refuses a second, so that nothing is ever
+overwritten; the same bytes stored twice are stored once. Everybody else asks a moderator (`put`, `get`).
+"""
+
+import asyncio
+import json
+from hashlib import sha256
+
+from bus import subjects
+from bus.channels import CLIENT, CLIENTS, PUBLIC
+from bus.connection import Connection
+from bus.errors import ArtifactRefused, BusError, Conflict, LocalFault
+from bus.streams import ARTIFACTS
+from schemas.artifact import MAX_ARTIFACTS, GetArtifact, GotArtifact, PutArtifact
+from schemas.turn import Answer
+from schemas.wire import InvalidValue, Undecodable, decode, encode
+
+_GET = f"$JS.API.DIRECT.GET.{ARTIFACTS}"
+_ASK_S = 5.0
+_AGAIN_S = 0.05
+
+
+class Artifacts:
+    """The store, over one connection of a moderator."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def put(self, sid: str, data: bytes) -> str:
+        """Store bytes; their id.
+
+        Raises
+        ------
+        InvalidValue
+            The session has MAX_ARTIFACTS already. Of two that store at once both may find room for the last.
+        BusError
+            It may be stored or not: repeat it.
+        """
+        id = sha256(data).hexdigest()
+        subject = subjects.artifact(sid, id)
+        info = await self._connection.api(f"STREAM.INFO.{ARTIFACTS}", {"subjects_filter": subjects.artifact_of(sid)})
+        there = info["state"].get("subjects") or {}
+        if subject in there:
+            return id
+        if len(there) >= MAX_ARTIFACTS:
+            raise InvalidValue("artifacts", len(there) + 1, f"a session has at most {MAX_ARTIFACTS}")
+        try:
+            await self._connection.store(subject, data, expected_last=(subject, 0))
+        except Conflict:
+            pass  # stored meanwhile: the same bytes
+        return id
+
+    async def get(self, sid: str, id: str) -> bytes | None:
+        """The bytes; None if the session has no such artifact."""
+        body = json.dumps({"last_by_subj": subjects.artifact(sid, id)}).encode()
+        msg = await self._connection.request(_GET, body, _ASK_S)
+        if (msg.headers or {}).get("Status"):
+            return None
+        return msg.data
+
+
+async def put(
+    connection: Connection, sid: str, data: bytes, *, turn: str = "", token: str = "", patience_s: float = 30.0
+) -> str:
+    """Have a moderator store bytes, as a client or for an open turn; their id. Repeating it is fine.
+
+    Raises
+    ------
+    InvalidValue
+        More than schemas.artifact.MAX_ARTIFACT bytes.
+    ArtifactRefused
+        Not one's own session, not one's open turn, or too many.
+    BusError
+        No moderator answered for `patience_s`.
+    """
+    mine = connection.credentials
+    channel = CLIENT if mine.account == CLIENTS else PUBLIC
+    body = encode(PutArtifact(data=data, turn=turn, token=token))
+    await _asked(connection, subjects.put(channel, mine.user, sid), body, patience_s)
+    return sha256(data).hexdigest()
+
+
+async def get(connection: Connection, sid: str, id: str, *, patience_s: float = 30.0) -> bytes:
+    """Have a moderator send an artifact; its bytes, checked against its id. Raises as `put`."""
+    body = encode(GetArtifact(id=id))
+    answer = decode(await _asked(connection, subjects.get(PUBLIC, sid), body, patience_s), GotArtifact)
+    if not answer.found or sha256(answer.data).hexdigest() != id:
+        raise ArtifactRefused(f"session {sid} has no artifact {id}")
+    return answer.data
+
+
+async def _asked(connection: Connection, subject: str, body: bytes, patience_s: float) -> bytes:
+    """Ask until somebody answers who is not busy. Raises ArtifactRefused with the moderator's words."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + patience_s
+    while True:
+        fault: BusError = ArtifactRefused("moderators are busy")
+        try:
+            data = (await connection.request(subject, body, _ASK_S)).data
+            verdict = _verdict(data)
+            if verdict is None or verdict.verdict == "accepted":
+                return data
+            if verdict.verdict != "busy":
+                raise ArtifactRefused(verdict.why)
+        except (LocalFault, ArtifactRefused):
+            raise
+        except BusError as error:
+            fault = error
+        if loop.time() > deadline:
+            raise fault
+        await asyncio.sleep(_AGAIN_S)
+
+
+def _verdict(data: bytes) -> Answer | None:
+    try:
+        return decode(data, Answer)
+    except Undecodable:
+        return None

@@ -1,0 +1,426 @@
+"""One step of a session in the making: what every protocol's steps have in common, done to a copy of the state."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from coordinator.budget import Reservation, lend, nothing_left, reservation, shortfall, total
+from coordinator.commands import (
+    AskSeat,
+    CancelChild,
+    CloseWindow,
+    Finish,
+    Invite,
+    Notify,
+    OpenWindow,
+    Rephrase,
+    SayOn,
+    StartChild,
+    Stop,
+    Tell,
+    Wish,
+    Withdraw,
+)
+from coordinator.table import (
+    BrokenTable,
+    Heard,
+    Illegal,
+    Inner,
+    Missed,
+    OpenTurn,
+    Protocol,
+    Session,
+    Stopped,
+    Unaffordable,
+    View,
+)
+from schemas import log
+from schemas.post import Post
+from schemas.result import Result
+from schemas.result import Stop as StopReport
+from schemas.session import MAX_SEATS, Document, Seat
+from schemas.stops import STOPS
+from schemas.turn import Caps
+from schemas.wire import Json, decode, figure, raw
+
+_ERROR_CHARS = 2_000
+"""Of a fault, shown to the model that made it."""
+_WAIT_S = 86_400.0
+"""For a turn of a person who is waited for."""
+_ID_CHARS = 64
+"""Of a session's id."""
+
+Taken = tuple[Session, tuple[log.Command, ...]]
+
+
+def child_id(sid: str, n: int) -> str:
+    """The id of the session that transition `n` of this one starts: at most 64 characters, of a long id the first ones
+    and a hash."""
+    tail = f"-c{n}"
+    if len(sid) + len(tail) <= _ID_CHARS:
+        return sid + tail
+    mark = "-" + hashlib.blake2b(sid.encode(), digest_size=6).hexdigest()
+    return sid[: _ID_CHARS - len(mark) - len(tail)] + mark + tail
+
+
+class Draft:
+    """One step in the making. Lives inside one call; nothing of it is shared, so a step that raises leaves no trace."""
+
+    def __init__(self, protocol: Protocol, session: Session, at_ns: int) -> None:
+        self.protocol = protocol
+        self.session = session
+        self.opened = session.opened
+        self.at_ns = at_ns
+        self.inner = session.inner
+        self.question = session.question
+        self.turns = dict(session.turns)
+        self.posts = list(session.posts)
+        self.ledger = session.ledger
+        self.timer_ns = session.timer_ns
+        self.stopped = session.stopped
+        self.closed = False
+        self.sitters = dict(session.sitters)
+        self.windows = dict(session.windows)
+        self.children = dict(session.children)
+        self.child: StartChild | None = None
+        self.commands: list[log.Command] = []
+        self.asks: list[AskSeat] = []
+        self.withdrawn: list[tuple[str, list[str]]] = []
+        """(seat, its turns): told at the end of the step, so that a handler knows the numbers of the posts it wishes
+        for."""
+
+    # -- looking
+    def view(self) -> View:
+        posts = tuple(self.posts)
+        open_turns = tuple(self.turns.values())
+        return View(
+            self.opened, self.session.settings, posts, len(posts), open_turns, self.at_ns, self.ledger, self.affords,
+            sid=self.session.sid, windows=dict(self.windows), children=tuple(self.children),
+            child=child_id(self.session.sid, self.session.n),
+        )  # fmt: skip
+
+    def seat(self, seat: str) -> Seat:
+        return next(s for s in self.opened.seats if s.seat == seat)
+
+    def queue(self, seat: str) -> str:
+        """Of the person who sits there; empty: nobody does."""
+        return self.sitters[seat].queue if seat in self.sitters else ""
+
+    def most(self, seat: str, caps: Caps, queue: str) -> Reservation:
+        """What a turn may use at most: a person's, nothing."""
+        return Reservation() if queue else reservation(self.seat(seat), caps)
+
+    def end_ns(self) -> int | None:
+        seconds = self.opened.budget.seconds
+        return None if seconds is None else self.session.opened_ns + int(seconds * 1e9)
+
+    def time_is_over(self) -> bool:
+        end = self.end_ns()
+        return end is not None and end <= self.at_ns
+
+    def out_of_time(self) -> Unaffordable:
+        return Unaffordable(what=f"budget.seconds: limit {figure(self.opened.budget.seconds or 0)} s", seconds=True)
+
+    def reserved(self, final: bool) -> Reservation:
+        """What turns in flight and sessions beneath this one may use, and, until the final turn is asked, what is held
+        back for it: also where a person is to answer it, who may leave."""
+        out = total(self.most(t.ask.seat, t.ask.caps, t.ask.queue) for t in self.turns.values())
+        out += total(self.children.values())
+        if final or self.stopped or any(t.ask.final for t in self.turns.values()):
+            return out
+        return out + total(reservation(self.seat(s), caps) for s, caps in self.protocol.final(self.view()))
+
+    def short(self) -> Unaffordable | None:
+        """Why the turns wished for so far cannot be asked; None if they can."""
+        if not self.asks and self.child is None:
+            return None
+        if self.time_is_over():
+            return self.out_of_time()
+        budget = self.opened.budget
+        if budget.tokens is None and budget.calls is None and budget.cost_usd is None:
+            return None
+        more = total(self.most(a.seat, a.caps, self.queue(a.seat)) for a in self.asks)
+        final = any(a.final for a in self.asks)
+        what = shortfall(budget, self.ledger, self.reserved(final), more)
+        if not what and self.child is not None:
+            what = nothing_left(budget, self.ledger, self.reserved(final) + more)
+        return Unaffordable(what=what) if what else None
+
+    def affords(self, turns: Iterable[tuple[str, Caps]]) -> str:
+        """Which limit these turns together would pass; empty if they fit."""
+        if self.time_is_over():
+            return self.out_of_time().what
+        more = total(self.most(seat, caps, self.queue(seat)) for seat, caps in turns)
+        return shortfall(self.opened.budget, self.ledger, self.reserved(False), more)
+
+    # -- doing
+    def handle(self, event: Inner) -> None:
+        """Give one event to the protocol's table; what it wishes for and cannot have comes back as Unaffordable."""
+        for _ in range(4):
+            cell = self.protocol.table[self.inner.phase].get(type(event))
+            if cell is None:
+                what = f"{type(event).__name__} has no place in phase {self.inner.phase}"
+                raise Illegal("nobody may speak up now" if isinstance(event, Heard) else what)
+            inner, wishes = cell.handler(self.inner, event, self.view())
+            if inner.phase not in cell.targets:
+                raise BrokenTable(f"{cell.handler.__name__} led to {inner.phase}, its cell names {cell.targets}")
+            self.inner = inner
+            self.wish(wishes)
+            short = self.short()
+            if short is None:
+                return
+            self.asks.clear()
+            self.child = None
+            event = short
+        raise BrokenTable("the protocol goes on wishing for turns that it cannot have")
+
+    def wish(self, wishes: tuple[Wish, ...]) -> None:
+        for w in wishes:
+            match w:
+                case AskSeat():
+                    self.asks.append(w)
+                case SayOn():
+                    self.say(w.channel, w.kind, w.round, w.body, w.seat)
+                case Rephrase():
+                    self.question = w.question
+                case OpenWindow():
+                    self.windows[w.name] = self.until(w.seconds)
+                case CloseWindow():
+                    self.windows.pop(w.name, None)
+                case Invite():
+                    self.invite(w)
+                case Withdraw():
+                    self.withdraw_seat(w.seat)
+                case StartChild():
+                    if self.child is not None or self.stopped is not None:
+                        raise BrokenTable("a step starts one session at most, and none after the stop decision")
+                    self.child = w
+                case CancelChild():
+                    if w.session in self.children:
+                        self.commands.append(log.CancelChild(session=w.session))
+                case Tell():
+                    self.commands.append(log.Tell(session=w.session, kind=w.kind, body=w.body))
+                case Notify():
+                    self.commands.append(log.Notify(severity=w.severity, text=w.text))
+                case Stop():
+                    self.stop(w)
+                case Finish():
+                    self.close()
+
+    def say(self, channel: str, kind: str, round_: int, body: Json, seat: str = "") -> None:
+        last = next((p.k for p in reversed(self.posts) if p.channel == channel), -1)
+        post = Post(
+            session=self.session.sid, channel=channel, k=last + 1, n=len(self.posts), transition=self.session.n,
+            at_ns=self.at_ns, seat=seat, kind=kind, round=round_, body=body,
+        )  # fmt: skip
+        self.posts.append(post)
+        self.commands.append(log.Say(channel=channel, kind=kind, round=round_, body=body, seat=seat))
+
+    def stop(self, w: Stop) -> None:
+        """The decision: posted where every agent hears it; turns asked before it are withdrawn and sessions beneath it
+        cancelled, both as unaccounted, and windows closed."""
+        if self.stopped is not None:
+            raise BrokenTable(f"stopped twice: {self.stopped.reason}, then {w.reason}")
+        self.withdraw()
+        converged = STOPS[w.reason].converged and w.converged
+        self.stopped = Stopped(
+            reason=w.reason, certificate=w.certificate, converged=converged, transition=self.session.n
+        )
+        told = {"reason": w.reason, "converged": converged, "transition": self.session.n, "certificate": w.certificate}
+        self.say("control", "stop", 0, raw(told))
+
+    def withdraw(self) -> None:
+        """Turns asked in this step were never sent: they are forgotten, not lost."""
+        new = {self.name(i) for i in range(len(self.commands))}
+        for turn in self.turns.values():
+            if turn.id not in new:
+                self.lose(turn)
+        self.turns.clear()
+        self.asks.clear()
+        self.commands = [c for c in self.commands if not isinstance(c, log.Ask)]
+        self.windows.clear()
+        self.child = None
+        for child, most in self.children.items():
+            self.commands.append(log.CancelChild(session=child))
+            self.ledger = self.ledger.lose(most)
+        self.children.clear()
+
+    def withdraw_seat(self, seat: str) -> None:
+        """A turn asked in this very step was never sent: its command stays, and carries nothing out."""
+        gone: list[str] = []
+        for turn in [t for t in self.turns.values() if t.ask.seat == seat]:
+            del self.turns[turn.id]
+            if not turn.id.startswith(f"{self.session.n}-"):
+                self.lose(turn)
+                gone.append(turn.id)
+        if gone:
+            self.withdrawn.append((seat, gone))
+        self.asks = [a for a in self.asks if a.seat != seat]
+
+    def invite(self, w: Invite) -> None:
+        if any(s.seat == w.seat for s in self.opened.seats):
+            return
+        if len(self.opened.seats) >= MAX_SEATS:
+            raise BrokenTable(f"seat {w.seat} would be one more than {MAX_SEATS}")
+        seat = Seat(
+            seat=w.seat, role=w.role, queue=w.queue, model=w.model, family=w.family, metered=w.metered,
+            usd_per_million_input=w.usd_per_million_input, usd_per_million_output=w.usd_per_million_output,
+        )  # fmt: skip
+        self.opened = msgspec.structs.replace(self.opened, seats=(*self.opened.seats, seat), documents=self.dealt(seat))
+        self.commands.append(log.Invite(seat=seat))
+
+    def dealt(self, new: Seat) -> tuple[Document, ...]:
+        """A seat of the protocol's readers also holds what only such seats hold, or nobody yet."""
+        if new.role not in self.protocol.readers:
+            return self.opened.documents
+        others = {s.seat for s in self.opened.seats if s.role not in self.protocol.readers}
+        return tuple(
+            d if others & set(d.holders) else msgspec.structs.replace(d, holders=(*d.holders, new.seat))
+            for d in self.opened.documents
+        )
+
+    def start_child(self, w: StartChild) -> None:
+        """Its budget is what is left at most, and is reserved here where this session has a limit."""
+        limits, sid = self.opened.budget, child_id(self.session.sid, self.session.n)
+        end = self.end_ns()
+        seconds = None if end is None else (end - self.at_ns) / 1e9
+        lent = lend(w.opening.budget, limits, self.ledger, self.reserved(False), seconds)
+        self.children[sid] = Reservation(
+            tokens=0 if limits.tokens is None else lent.tokens or 0,
+            calls=0 if limits.calls is None else lent.calls or 0,
+            cost_usd=0.0 if limits.cost_usd is None else lent.cost_usd or 0.0,
+        )
+        opening = msgspec.structs.replace(w.opening, parent=self.session.sid, budget=lent)
+        self.commands.append(log.StartChild(session=sid, opening=opening))
+
+    def lose(self, turn: OpenTurn, times: int = 1) -> None:
+        if not turn.ask.queue:
+            self.ledger = self.ledger.lose(reservation(self.seat(turn.ask.seat), turn.ask.caps), times)
+
+    def give_back(self, seat: str) -> None:
+        """The seat is its agent's again, and so are the turns that the person has; those that the budget does not hold
+        are missed."""
+        del self.sitters[seat]
+        self.say("control", "seat", 0, raw({"seat": seat, "human": False}))
+        for turn in [t for t in self.turns.values() if t.ask.seat == seat and t.ask.queue]:
+            if self.turns.pop(turn.id, None) is None:
+                continue  # withdrawn by what an earlier one led to
+            a = msgspec.structs.replace(
+                turn.ask, queue="", attempt=1, error="", deadline_ns=self.deadline(seat, turn.ask.window_s)
+            )
+            mine = OpenTurn(id=turn.id, ask=a)
+            short = self.out_of_time().what if self.time_is_over() else self.no_more(mine)
+            if short:
+                self.miss(mine, f"nobody sits there any more, and the agent's turn does not fit: {short}", short)
+            else:
+                self.ask(a)
+
+    def miss(self, turn: OpenTurn, why: str, short: str = "") -> None:
+        a = turn.ask
+        self.handle(Missed(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, why=why, short=short))
+
+    def again(self, turn: OpenTurn, error: str) -> None:
+        """A bad reply: a new turn with the error, as long as attempts, time and budget allow."""
+        a = turn.ask
+        left = a.attempt < self.protocol.attempts(self.session.settings)
+        short = (self.out_of_time().what if self.time_is_over() else self.no_more(turn)) if left else ""
+        if left and not short:
+            error = error[:_ERROR_CHARS]
+            late = self.deadline(a.seat) if a.queue or a.window_s is None else a.deadline_ns
+            self.ask(msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, deadline_ns=late))
+        else:
+            self.miss(turn, error, short)
+
+    def no_more(self, turn: OpenTurn) -> str:
+        """Which limit one more turn like this would pass; empty if it fits."""
+        a = turn.ask
+        more = self.most(a.seat, a.caps, a.queue)
+        return shortfall(self.opened.budget, self.ledger, self.reserved(a.final), more)
+
+    def seconds(self, seat: str, queue: str, window_s: float | None) -> float:
+        """For a turn: a person's own, else the session's, or the window where that is shorter."""
+        if queue:
+            return _WAIT_S if self.sitters[seat].then == "wait" else self.sitters[seat].seconds
+        return min(self.opened.turn_timeout_s if window_s is None else window_s, self.opened.turn_timeout_s)
+
+    def deadline(self, seat: str, window_s: float | None = None) -> int:
+        return self.until(self.seconds(seat, self.queue(seat), window_s))
+
+    def until(self, seconds: float) -> int:
+        """So long from now, and not past the budget's seconds."""
+        at = self.at_ns + int(seconds * 1e9)
+        end = self.end_ns()
+        return at if end is None else min(at, end)
+
+    def close(self) -> None:
+        if self.stopped is None or self.inner.phase != self.protocol.done:
+            raise BrokenTable("a session finishes after its stop decision, in its last phase")
+        self.withdraw()
+        self.closed = True
+        row = STOPS[self.stopped.reason]
+        outcome, rounds = self.protocol.outcome(self.inner, self.view())
+        certificate = decode(self.stopped.certificate, dict[str, Any])
+        result = Result(
+            session=self.session.sid,
+            protocol=self.protocol.name,
+            status=row.status,
+            outcome=outcome,
+            stop=StopReport(reason=row.reason, converged=self.stopped.converged, certificate=certificate),
+            rounds=rounds,
+            usage=self.ledger.report(s.seat for s in self.opened.seats),
+            duration_s=(self.at_ns - self.session.opened_ns) / 1e9,
+        )
+        self.say("control", "closed", 0, raw(result))
+        self.commands.append(log.Close(status=row.status, reason=row.reason))
+
+    def name(self, index: int) -> str:
+        """A turn's identity: the place of its command."""
+        return f"{self.session.n}-{index}"
+
+    def ask(self, a: log.Ask) -> None:
+        turn = OpenTurn(id=self.name(len(self.commands)), ask=a)
+        self.turns[turn.id] = turn
+        self.commands.append(a)
+
+    def done(self) -> Taken:
+        for seat, gone in self.withdrawn if not self.closed else ():
+            self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
+        for a in self.asks:
+            self.ask(
+                log.Ask(
+                    seat=a.seat, kind=a.kind, round=a.round, brief=a.brief, sees=a.sees, own=a.own, caps=a.caps,
+                    deadline_ns=self.deadline(a.seat, a.window_s), stream=a.stream, final=a.final, channel=a.channel,
+                    window_s=a.window_s, queue=self.queue(a.seat),
+                )
+            )  # fmt: skip
+        if self.child is not None:
+            self.start_child(self.child)
+        awaited = len(self.turns) + len(self.windows) + len(self.children)
+        wrong = awaited > 0 if self.closed else not awaited and not self.protocol.standing
+        if wrong or self.closed != (self.inner.phase == self.protocol.done):
+            raise BrokenTable(f"phase {self.inner.phase}, closed: {self.closed}, turns, windows, children: {awaited}")
+        self.arm()
+        session = Session(
+            sid=self.session.sid, opened=self.opened, settings=self.session.settings, question=self.question,
+            n=self.session.n + 1, opened_ns=self.session.opened_ns, at_ns=self.at_ns, turns=self.turns,
+            posts=tuple(self.posts), ledger=self.ledger, timer_ns=self.timer_ns, stopped=self.stopped,
+            closed=self.closed, inner=self.inner, sitters=self.sitters, windows=self.windows, children=self.children,
+        )  # fmt: skip
+        return session, tuple(self.commands)
+
+    def arm(self) -> None:
+        """One timer: armed when none is or when it would be late; one that fires early finds nothing due, and is
+        reset."""
+        if self.closed:
+            if self.timer_ns is not None:
+                self.timer_ns = None
+                self.commands.append(log.ClearTimer())
+            return
+        ends = [*(t.ask.deadline_ns for t in self.turns.values()), *self.windows.values()]
+        end = self.end_ns() if self.children else None  # the others are never behind the end of the budget's seconds
+        due = min(ends if end is None else [*ends, end], default=None)
+        if due is not None and (self.timer_ns is None or due < self.timer_ns):
+            self.timer_ns = due
+            self.commands.append(log.SetTimer(at_ns=due))

@@ -1,0 +1,143 @@
+"""What a transition leads to on the bus: posts, turns, the timer, other sessions, people. Idempotent by ids made from
+the log position, so that carrying it out twice is carrying it out once."""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Any
+
+from bus import subjects
+from bus.channels import SESSION
+from bus.connection import Connection
+from bus.errors import BusError, Conflict
+from bus.timers import Timers
+from coordinator import briefing
+from coordinator.machine import Session
+from coordinator.notify import Notifier
+from observability import tracing
+from schemas import log
+from schemas.result import Result
+from schemas.session import CancelSession, SessionEnded, TellSession
+from schemas.wire import decode, encode
+
+Commands = tuple[log.Command, ...]
+
+
+class Effects:
+    """Carries commands out, over one connection of a moderator."""
+
+    def __init__(
+        self, connection: Connection, *, key: bytes, lane: str, notifier: Notifier, turns_per_message: int = 1
+    ) -> None:
+        self._connection = connection
+        self._timers = Timers(connection)
+        self._key = key
+        self._lane = lane
+        self._notifier = notifier
+        self._turns_per_message = turns_per_message
+
+    def build(
+        self, session: Session, n: int, commands: Commands, at_ns: int, *, reissued: bool = False
+    ) -> list[briefing.Sending]:
+        """The WORK messages of transition `n`. Raises briefing.Leak."""
+        return briefing.build(
+            session, n, commands, key=self._key, lane=self._lane, decided_ns=at_ns, reissued=reissued,
+            turns_per_message=self._turns_per_message,
+        )  # fmt: skip
+
+    async def carry_out(
+        self, session: Session, n: int, commands: Commands, sendings: list[briefing.Sending], *, reissued: bool = False
+    ) -> None:
+        """The effects of transition `n`.
+
+        Parameters
+        ----------
+        session
+            The state after it, or any later one.
+
+        Raises
+        ------
+        BusError
+            Some may not be out: carry it out again.
+        """
+        sid = session.sid
+        number = _first_post(session, n)
+        for command in commands:
+            if isinstance(command, log.Say):
+                post = session.posts[number]
+                number += 1
+                await self._connection.publish(subjects.channel(sid, post.channel), encode(post))
+        effects: list[Coroutine[Any, Any, Any]] = [self._send(sid, sending, reissued) for sending in sendings]
+        for i, command in enumerate(commands):
+            match command:
+                case log.SetTimer():
+                    if not session.closed and session.timer_ns == command.at_ns:
+                        again = "-again" if reissued else ""
+                        effects.append(self._timers.arm(sid, command.at_ns, f"{sid}-{n}-{i}{again}"))
+                case log.ClearTimer():
+                    effects.append(self._clear_timer(sid))
+                case log.StartChild() if command.session in session.children:
+                    effects.append(self._submit(sid, command.session, command.opening, f"{sid}-{n}-{i}"))
+                case log.CancelChild():
+                    cancel = CancelSession(reason=f"session {sid} ended it")
+                    effects.append(self._submit(sid, command.session, cancel, f"{sid}-{n}-{i}"))
+                case log.Tell():
+                    told = TellSession(place=f"{n}-{i}", kind=command.kind, body=command.body)
+                    effects.append(self._submit(sid, command.session, told, f"{sid}-{n}-{i}"))
+                case log.Notify():
+                    self._notifier.call(sid, f"{sid}-{n}-{i}", command.severity, command.text, session.at_ns)
+                case log.Close() if session.opened.parent:
+                    effects.append(self.ended(sid, session.opened.parent, _ended(session)))
+        if len(effects) == 1:
+            await effects[0]
+        elif effects:
+            await asyncio.gather(*effects)
+
+    async def ended(self, sid: str, parent: str, ended: SessionEnded) -> None:
+        """Tell a session that one which it started is over. Told again, it is not awaited any more."""
+        await self._submit(sid, parent, ended, f"{sid}-ended")
+
+    async def _submit(self, sid: str, to: str, message: object, msg_id: str) -> None:
+        """From one session to another, through IN like any submission."""
+        headers: dict[str, str] = {}
+        subject = subjects.inbox(SESSION, sid, to)
+        with tracing.publish("in", subject, headers=headers, session=to, message_id=msg_id):
+            await self._connection.store(subject, encode(message), msg_id=msg_id, headers=headers)
+
+    async def _send(self, sid: str, sending: briefing.Sending, reissued: bool) -> None:
+        """One WORK message. Sent again, it is stored only if the first is not there any more: however late that is."""
+        headers: dict[str, str] = {}
+        subject = subjects.work(sending.queue, sid, sending.number)
+        with tracing.publish("work", subject, headers=headers, session=sid, message_id=f"{sid}-{sending.number}"):
+            data = encode(sending.work)
+            if not reissued:
+                await self._connection.store(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
+                return
+            with contextlib.suppress(Conflict):
+                await self._connection.store(subject, data, expected_last=(subject, 0), headers=headers)
+
+    async def _clear_timer(self, sid: str) -> None:
+        with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
+            await self._timers.clear(sid)
+
+
+def _ended(session: Session) -> SessionEnded:
+    assert session.stopped is not None, "a closed session was stopped"
+    result = decode(session.posts[-1].body, Result)
+    lost = session.ledger.lost
+    return SessionEnded(
+        protocol=result.protocol, status=result.status, reason=result.stop.reason, result=result,
+        unaccounted_calls=lost.calls, unaccounted_cost_usd=lost.cost_usd,
+    )  # fmt: skip
+
+
+def _first_post(session: Session, n: int) -> int:
+    """Number of the first post of transition `n`: posts lie in the order of transitions."""
+    low, high = 0, len(session.posts)
+    while low < high:
+        middle = (low + high) // 2
+        if session.posts[middle].transition < n:
+            low = middle + 1
+        else:
+            high = middle
+    return low

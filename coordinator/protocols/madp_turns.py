@@ -1,0 +1,130 @@
+"""madp: what each turn is asked with. A brief has all that a turn needs: experts are shown no posts beside it."""
+
+import msgspec
+
+from coordinator.commands import AskSeat, Invite, Wish
+from coordinator.protocols.madp_depth import REVIEWERS
+from coordinator.protocols.madp_state import HELPER, Phase, Says, State, announced, caps, read, task_of
+from coordinator.table import Plan, Planned, Step, View
+from schemas.expert import ROLE, queue_of
+from schemas.madp import (
+    ChallengeBrief,
+    Claim,
+    ClaimBrief,
+    Match,
+    ReviewBrief,
+    SupportBrief,
+    Supported,
+    Work,
+    WorkBrief,
+)
+from schemas.wire import raw
+
+MATCH, CLAIM, CHALLENGE, WORK, SUPPORT, REVIEW = "match", "claim", "challenge", "work", "support", "review"
+MOST_TOLD = 2_000_000
+"""Bytes of earlier support that a lead is shown again."""
+MOST_OTHERS = 24
+"""Further experts that a lead is told of."""
+replace = msgspec.structs.replace
+
+
+def invite(v: View, expert: str) -> Invite:
+    """The seat of an announced expert, named by its id."""
+    k = announced(v)[expert]
+    return Invite(
+        seat=expert, role=ROLE, queue=queue_of(expert), model=k.model, family=k.family, metered=k.metered,
+        usd_per_million_input=k.usd_per_million_input, usd_per_million_output=k.usd_per_million_output,
+    )  # fmt: skip
+
+
+def ask_match(v: View, keyword: bool) -> AskSeat:
+    """The helper: which experts does it call for?"""
+    brief = Match(task=task_of(v), experts=len(v.opened.experts), keyword=keyword)
+    return AskSeat(seat=_helper(v), kind=MATCH, round=0, brief=raw(brief), caps=caps(v))
+
+
+def _helper(v: View) -> str:
+    return v.seats(HELPER)[0].seat
+
+
+def ask_claim(s: State, v: View, declared: Claim) -> tuple[Wish, ...]:
+    """Word it."""
+    brief = ClaimBrief(
+        task=task_of(v), expert=declared.agent_id, declared=declared, candidates=tuple(c.expert for c in s.candidates)
+    )
+    return _ask(v, declared.agent_id, CLAIM, 0, brief)
+
+
+def ask_challenge(s: State, v: View, expert: str) -> tuple[Wish, ...]:
+    """What it makes of the others' claims."""
+    brief = ChallengeBrief(task=task_of(v), expert=expert, claims=tuple(s.claims.values()))
+    return _ask(v, expert, CHALLENGE, 0, brief)
+
+
+def _ask(v: View, expert: str, kind: str, round_: int, brief: object, calls: int = 2) -> tuple[Wish, ...]:
+    return invite(v, expert), AskSeat(seat=expert, kind=kind, round=round_, brief=raw(brief), caps=caps(v, calls))
+
+
+def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()) -> Step:
+    """5.1: the lead receives the full context. `supported` is what this transition posts, which the view has not."""
+    settings = v.settings
+    previous = read(v, s.work, Work) if s.work is not None else None
+    known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
+    told = _told(s, v)
+    brief = WorkBrief(
+        task=task_of(v), expert=s.lead, responsibility=s.responsibility, team=s.team,
+        others=tuple(known[:MOST_OTHERS]), state=s.task_state, handoff=s.handoff,
+        supported=(*told, *supported), advice=s.advice, findings=s.findings,
+        previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "", folder=s.folder,
+        tool_calls=settings.tool_calls, model_calls=settings.work_calls,
+    )  # fmt: skip
+    s = replace(s, phase=Phase.WORKING)
+    return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, settings.work_calls))
+
+
+def _told(s: State, v: View) -> tuple[Supported, ...]:
+    """What support gave back before, the newest of it where it is too much for one message."""
+    kept: list[Supported] = []
+    size = 0
+    for n in reversed([n for n in s.supported if n < len(v.posts)]):
+        size += len(bytes(v.posts[n].body))
+        if size > MOST_TOLD:
+            break
+        kept.append(read(v, n, Supported))
+    return tuple(reversed(kept))
+
+
+def ask_support(s: State, v: View) -> tuple[Wish, ...]:
+    """5.1: a scoped sub-task, on a copy of the folder."""
+    settings = v.settings
+    brief = SupportBrief(
+        task=task_of(v), expert=s.helping, lead=s.lead, sub_task=s.sub_task, folder=s.folder,
+        tool_calls=settings.tool_calls, model_calls=settings.work_calls,
+    )  # fmt: skip
+    return _ask(v, s.helping, SUPPORT, s.round, brief, settings.work_calls)
+
+
+def reviewing(s: State, v: View) -> tuple[str, ...]:
+    """6.1: who reviews: the reviewers that the work calls for, as many as the depth has, and never the lead."""
+    there = announced(v)
+    fit = [x for x in s.reviewers if x in there and x != s.lead]
+    return tuple(fit[: REVIEWERS[s.depth or "instant"]])
+
+
+def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tuple[Wish, ...]:
+    """All at once: none sees what another finds."""
+    wishes: list[Wish] = []
+    for expert in reviewers:
+        brief = ReviewBrief(
+            task=task_of(v), expert=expert, lead=s.lead, summary=work.summary, output=work.output, diff=work.diff,
+            iteration=s.iteration, findings=s.findings,
+        )  # fmt: skip
+        wishes += _ask(v, expert, REVIEW, s.round, brief)
+    return tuple(wishes)
+
+
+def plan(v: View) -> Plan:
+    """What is known before who leads is: the match. The rest depends on whom the task calls for."""
+    match = Planned(_helper(v), MATCH, caps(v))
+    most = Planned(_helper(v), MATCH, caps(v), v.settings.attempts)
+    return Plan(rounds=v.settings.max_reviews + 1, least=(match,), most=(most,))

@@ -1,0 +1,55 @@
+"""What is asked about artifacts: may this author store one here, and is it there."""
+
+from nats.aio.msg import Msg
+
+from bus.artifacts import Artifacts
+from bus.channels import CLIENT, PUBLIC
+from coordinator import briefing
+from coordinator.sessions import Sessions
+from schemas.artifact import GetArtifact, GotArtifact, PutArtifact
+from schemas.turn import Answer
+from schemas.wire import InvalidValue, decode
+
+
+class Shelf:
+    """Serves `put` and `get`."""
+
+    def __init__(self, artifacts: Artifacts, sessions: Sessions, key: bytes) -> None:
+        self._artifacts = artifacts
+        self._sessions = sessions
+        self._key = key
+
+    async def put(self, msg: Msg, channel: str, author: str, sid: str) -> Answer:
+        """Store one: for a worker's open turn, or of a client, before it opens the session or in its own."""
+        asked = decode(msg.data, PutArtifact)
+        why = await (self._client(author, sid) if channel == CLIENT else self._worker(channel, author, sid, asked))
+        if why:
+            return Answer(verdict="refused", why=why)
+        try:
+            await self._artifacts.put(sid, asked.data)
+        except InvalidValue as error:
+            return Answer(verdict="refused", why=str(error))
+        return Answer(verdict="accepted")
+
+    async def get(self, msg: Msg, channel: str, sid: str) -> GotArtifact:
+        """One by its id. The broker has seen to it that the asker reads the channel; artifacts lie on `public`."""
+        asked = decode(msg.data, GetArtifact)
+        data = await self._artifacts.get(sid, asked.id) if channel == PUBLIC else None
+        return GotArtifact(found=data is not None, data=data or b"")
+
+    async def _client(self, author: str, sid: str) -> str:
+        held = await self._sessions.look(sid, fresh=True)
+        if held.erased:
+            return f"session {sid} was erased"
+        if held.session is not None and held.session.opened.author != author:
+            return f"session {sid} was opened by somebody else"
+        return ""
+
+    async def _worker(self, channel: str, author: str, sid: str, asked: PutArtifact) -> str:
+        held = await self._sessions.look(sid)
+        if held.session is None or asked.turn not in held.session.turns:
+            held = await self._sessions.look(sid, fresh=True)
+        fault = briefing.not_its_turn(held.session, self._key, channel, author, sid, asked.turn, asked.token)
+        if fault or held.session is None or asked.turn in held.session.turns:
+            return fault
+        return f"turn {asked.turn} is not open"

@@ -1,0 +1,204 @@
+"""`python -m evaluation.fit_routing`: the matcher's weights, fitted on the golden set's half to develop on.
+
+Written are, in agents/matching: topics.npz (which subject a vector is about, fitted on topics.txt), vectors.npz (of
+what the shipped experts' specifications say) and weights.json. The half to be tested on is not read. Confidence is
+fitted on scores of prompts that the scores were not fitted on, in turns; so are the thresholds.
+"""
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from agents.encoders import Encoder, make_encoder
+from agents.experts import builtin
+from agents.matching import better, features, topics, vectors
+from agents.matching.features import Prepared
+from agents.matching.topics import Floats, Vectors
+from evaluation.routing import Case
+from evaluation.routing_data import GOLDEN, golden
+from schemas.madp import Task
+
+TOPIC_PENALTY, SCORE_PENALTY, SURE_PENALTY = 1.0, 1.0, 1.0
+"""Of the squared weights."""
+TAKES_PART = 0.13
+"""Chance of having a part from which on an expert is a candidate: of 0.06 to 0.3, with this the depth by 4.1 agreed
+most often on the half to develop on."""
+FOLDS, SEED = 10, 7
+SAYING = 3.0
+"""A saying counts as so many cues."""
+
+
+class Rows(NamedTuple):
+    """Features of all prompts, and what is right."""
+
+    features: Floats
+    """(prompts, experts, features.NAMES)."""
+    scope: Floats
+    """(prompts, features.SCOPE)."""
+    lead: NDArray[np.bool_]
+    """(prompts, experts): may lead."""
+    part: NDArray[np.bool_]
+    """(prompts, experts): may lead or support."""
+    speaks: NDArray[np.bool_]
+    """(prompts,): something is left of it."""
+
+
+def fit_topics(rows: Vectors, places: NDArray[np.int64], weights: Floats, count: int) -> Floats:
+    """Kernel ridge regression on which subject a text is about: values of shape (rows, count)."""
+    wanted = np.eye(count)[places] - 1 / count
+    own = topics.kernel(rows, rows).astype(np.float64) + TOPIC_PENALTY * np.diag(1 / weights)
+    return np.asarray(np.linalg.solve(own, wanted))
+
+
+def fit_score(rows: Rows, use: NDArray[np.bool_], columns: Sequence[int]) -> Floats:
+    """Weights of the score: the chance that somebody who may lead has by softmax is made as large as it gets."""
+    scale = rows.features.std(axis=(0, 1)) + 1e-9
+    x = (rows.features / scale)[use][:, :, list(columns)]
+    y = rows.lead[use]
+
+    def loss(w: Floats) -> tuple[float, Floats]:
+        s = x @ w
+        e = np.exp(s - s.max(axis=1, keepdims=True))
+        p = e / e.sum(axis=1, keepdims=True)
+        right = (p * y).sum(axis=1)
+        slope = -((((p * y) / right[:, None] - p)[:, :, None] * x).sum(axis=(0, 1))) + SCORE_PENALTY * w
+        return float(-np.log(right).sum() + SCORE_PENALTY / 2 * w @ w), slope
+
+    # What a specification says speaks for its expert, and never against it; so it holds for other specifications too.
+    bounds = [(None, 0.0) if features.NAMES[c] == "unwanted" else (0.0, None) for c in columns]
+    found = np.zeros(rows.features.shape[2])
+    found[list(columns)] = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", bounds=bounds).x
+    return np.asarray(found / scale)
+
+
+def fit_sure(x: Floats, y: NDArray[np.bool_]) -> Floats:
+    """Logistic regression; the constant is not penalised."""
+    scale = x.std(axis=0)
+    scale[scale < 1e-9] = 1.0
+    z = x / scale
+
+    def loss(w: Floats) -> tuple[float, Floats]:
+        s = z @ w
+        value = np.logaddexp(0, np.where(y, -s, s)).sum() + SURE_PENALTY / 2 * (w[1:] ** 2).sum()
+        slope = z.T @ (1 / (1 + np.exp(-s)) - y)
+        slope[1:] += SURE_PENALTY * w[1:]
+        return float(value), slope
+
+    return np.asarray(minimize(loss, np.zeros(x.shape[1]), jac=True).x / scale)
+
+
+def fit(rows: Rows, columns: Sequence[int]) -> tuple[better.Fitted, float]:
+    """(one set of weights, the share of prompts right on prompts that the weights were not fitted on)."""
+    inside = rows.lead.any(axis=1) & rows.speaks
+    fold = np.random.Generator(np.random.PCG64(SEED)).permutation(len(inside)) % FOLDS
+    scores = np.zeros(rows.lead.shape)
+    for k in range(FOLDS):
+        scores[fold == k] = rows.features[fold == k] @ fit_score(rows, inside & (fold != k), columns)
+    told = np.stack([better.described(*row) for row in zip(scores, rows.features, rows.scope, strict=True)])
+    # What takes part is asked of those who do not lead: who leads has its confidence.
+    first = np.zeros(rows.lead.shape, np.bool_)
+    first[np.arange(len(first)), scores.argmax(axis=1)] = True
+    each = rows.speaks[:, None] & np.ones(first.shape, np.bool_)
+    lead = np.zeros(scores.shape)
+    for k in range(FOLDS):
+        mine = each & (fold != k)[:, None]
+        w = fit_sure(told[mine], rows.lead[mine])
+        lead[fold == k] = 1 / (1 + np.exp(-(told[fold == k] @ w)))
+    abstain, right = _threshold(lead, rows)
+    found = better.Fitted(
+        score=_rounded(fit_score(rows, inside, columns)),
+        lead=_rounded(fit_sure(told[each], rows.lead[each])),
+        part=_rounded(fit_sure(told[each & ~first], rows.part[each & ~first])),
+        abstain=abstain,
+        takes_part=TAKES_PART,
+    )
+    return found, right
+
+
+def _threshold(lead: Floats, rows: Rows) -> tuple[float, float]:
+    """(the confidence below which nobody leads, the share that is right then): the middle of the best ones."""
+    first = lead.argmax(axis=1)
+    sure = np.where(rows.speaks, lead.max(axis=1), 0.0)
+    hit = rows.lead[np.arange(len(first)), first]
+    nobody = ~rows.lead.any(axis=1)
+    tries = np.round(np.arange(0.02, 0.8, 0.01), 2)
+    shares = np.array([np.where(sure >= t, hit, nobody).mean() for t in tries])
+    best = tries[shares >= shares.max() - 1e-9]
+    return float(best[len(best) // 2]), float(shares.max())
+
+
+def _rounded(w: Floats) -> tuple[float, ...]:
+    return tuple(round(float(v), 5) for v in w)
+
+
+async def rows_of(cases: Sequence[Case], prepared: Prepared, encoder: Encoder | None) -> Rows:
+    """Features of cases."""
+    found, scopes, speaks = [], [], []
+    for case in cases:
+        heard = prepared.hear(Task(prompt=case.prompt, files_mentioned=case.files))
+        rows = await encoder.encode(heard.parts) if encoder is not None and heard.parts else None
+        values, scope = prepared.features(heard, rows)
+        found.append(values)
+        scopes.append(scope)
+        speaks.append(bool(heard.reading.words) or bool(case.files))
+    ids = [s.id for s in prepared.specs]
+    lead = np.array([[i in case.right for i in ids] for case in cases])
+    part = np.array([[i in case.right or i in case.support for i in ids] for case in cases])
+    return Rows(np.array(found), np.array(scopes), lead, part, np.array(speaks))
+
+
+async def fit_all(folder: Path, to: Path) -> dict[str, float]:
+    """Write the three files; the share of the prompts that are right, by set, on prompts not fitted on."""
+    encoder = make_encoder("embedded")
+    assert encoder is not None
+    subjects = topics.subjects()
+    texts: list[str] = []
+    places: list[int] = []
+    weights: list[float] = []
+    for i, subject in enumerate(subjects):
+        for weight, said in ((1.0, subject.cues), (SAYING, subject.sayings)):
+            texts += said
+            places += [i] * len(said)
+            weights += [weight] * len(said)
+    rows = topics.packed(await encoder.encode(texts))
+    values = fit_topics(topics.unpacked(rows), np.array(places), np.array(weights), len(subjects))
+    np.savez(to / topics.WEIGHTS.name, rows=rows, values=values.astype(np.float16))
+    specs = builtin()
+    own = list(dict.fromkeys(t for s in specs for part in vectors.sentences(s).values() for t in part))
+    np.savez(
+        to / vectors.FILE.name, name=np.array(encoder.name), rows=topics.packed(await encoder.encode(own)),
+        keys=np.frombuffer(b"".join(vectors.key(t) for t in own), np.uint8),
+    )  # fmt: skip
+    cases = golden("dev", specs, folder).cases
+    sets, shares = {}, {}
+    for name in ("encoded", "words"):
+        mine = encoder if name == "encoded" else None
+        prepared = Prepared(specs, await vectors.SpecVectors(encoder).of(specs) if mine else None)
+        every = range(len(features.NAMES))
+        columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_ENCODER)]
+        sets[name], shares[name] = fit(await rows_of(cases, prepared, mine), columns)
+    found = better.Weights(encoder=encoder.name, **sets)
+    (to / better.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    return shares
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog="python -m evaluation.fit_routing", description=__doc__)
+    parser.add_argument("--golden", type=Path, default=GOLDEN, metavar="DIR")
+    parser.add_argument("--to", type=Path, default=better.FILE.parent, metavar="DIR")
+    given = parser.parse_args(arguments)
+    for name, share in asyncio.run(fit_all(given.golden, given.to)).items():
+        print(f"{name}: {share:.1%} of the half to develop on, each prompt by weights fitted on others")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,117 @@
+"""What the posts of a MADP task add up to: candidates, claims, who leads and why, work, reviews, questions to a human.
+The terminal view, the page and explanations are made from it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from schemas.madp import (
+    Answered,
+    Challenges,
+    ClaimsPosted,
+    Consensus,
+    HandedOver,
+    Item,
+    Reviewed,
+    Supported,
+    TaskPosted,
+    Warned,
+    Work,
+)  # fmt: skip
+from schemas.post import Post, read
+
+
+class Deliberation(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `deliberation`: a session beneath this one, as it begins, and once it ended."""
+
+    session: str
+    protocol: str
+    question: str = ""
+    status: str = ""
+    """Empty: it begins."""
+    reason: str = ""
+    why: str = ""
+    result: dict[str, Any] = {}
+
+
+KINDS: dict[str, type] = {
+    "task": TaskPosted,
+    "claims": ClaimsPosted,
+    "challenges": Challenges,
+    "consensus": Consensus,
+    "work": Work,
+    "support": Supported,
+    "handoff": HandedOver,
+    "review": Reviewed,
+    "item": Item,
+    "answered": Answered,
+    "warning": Warned,
+    "deliberation": Deliberation,
+}
+"""Kind of post -> what its body is."""
+
+
+class Story:
+    """One task, folded post by post; what cannot be read is left out."""
+
+    def __init__(self, posts: Iterable[Post] = ()) -> None:
+        self.task: TaskPosted | None = None
+        self.claims: ClaimsPosted | None = None
+        self.challenges: list[tuple[str, Challenges]] = []
+        """(who objects, what to)"""
+        self.consensus: Consensus | None = None
+        self.items: dict[str, Item] = {}
+        self.open: dict[str, Item] = {}
+        """Items that nobody has answered."""
+        self.closed = False
+        for post in posts:
+            self.take(post)
+
+    def take(self, post: Post) -> Any:
+        """Fold one post. Its body as its type; None for what is no post of a task."""
+        if post.kind == "closed" and post.channel == "control":
+            self.closed = True
+            self.open.clear()
+        body = body_of(post)
+        match body:
+            case TaskPosted():
+                self.task = body
+            case ClaimsPosted():
+                self.claims = body
+            case Challenges():
+                self.challenges.append((post.seat, body))
+            case Consensus():
+                self.consensus = body
+            case Item():
+                self.items[body.id] = self.open[body.id] = body
+            case Answered():
+                self.open.pop(body.id, None)
+        return body
+
+    def sure(self, expert: str) -> tuple[str, float | None]:
+        """(relevance as it claims it, confidence): its own, else the matcher's; empty and None where nobody knows."""
+        claims = self.claims.claims if self.claims else ()
+        matched = self.task.candidates if self.task else ()
+        claim = next((c for c in claims if c.agent_id == expert), None)
+        candidate = next((c for c in matched if c.expert == expert), None)
+        own = claim.confidence if claim is not None and claim.confidence else None
+        return (
+            claim.relevance if claim is not None else "",
+            own if own is not None else candidate.confidence if candidate is not None else None,
+        )
+
+    def words(self, expert: str) -> str:
+        """What an expert claims; empty: it claimed nothing."""
+        return next((c.claim for c in (self.claims.claims if self.claims else ()) if c.agent_id == expert), "")
+
+
+def body_of(post: Post) -> Any:
+    """The post's body as its type; None for a kind that MADP has not, or a body that another protocol or version
+    wrote."""
+    return read(post, KINDS)
+
+
+def is_outcome(outcome: Mapping[str, Any]) -> bool:
+    """Whether a result's outcome is a task's."""
+    return "depth" in outcome and "consensus" in outcome

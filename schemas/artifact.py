@@ -1,0 +1,43 @@
+"""Artifacts: files and folders that a task works on, stored by the hash of their content."""
+
+import msgspec
+
+from schemas.wire import InvalidValue, in_range
+
+MAX_ARTIFACT = 4_000_000
+"""Bytes of one: in JSON a third more, and the bus carries at most 8 MB in one message."""
+MAX_ARTIFACTS = 64
+"""Of one session."""
+ID_CHARS = 64
+"""SHA-256, hex."""
+
+
+class PutArtifact(msgspec.Struct, frozen=True, kw_only=True):
+    """Store these bytes. Answered by schemas.turn.Answer; the id is their SHA-256, hex."""
+
+    data: bytes
+    turn: str = ""
+    """Of a worker: the open turn that it is for, with its token."""
+    token: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.data) > MAX_ARTIFACT:
+            raise InvalidValue("artifact", f"{len(self.data):,} bytes", f"allowed are at most {MAX_ARTIFACT:,}")
+        in_range("artifact.turn (characters)", len(self.turn), 0, 200)
+
+
+class GetArtifact(msgspec.Struct, frozen=True, kw_only=True):
+    """Ask for one by its id."""
+
+    id: str
+
+    def __post_init__(self) -> None:
+        if len(self.id) != ID_CHARS or not set(self.id) <= set("0123456789abcdef"):
+            raise InvalidValue("artifact.id", self.id, f"wanted are {ID_CHARS} hex digits")
+
+
+class GotArtifact(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    found: bool
+    data: bytes = b""

@@ -1,0 +1,281 @@
+"""Who is an expert: the broker and the moderator take only what was enrolled, and who is there is a candidate."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agents.registry import ALIVE_S, ExpertRegistry
+from agents.runtime import Worker
+from agents.specs import AgentSpec, NotEnrolled, of_expert
+from bus import subjects
+from bus.accounts import User, mint, table
+from bus.channels import ACCOUNT_OF_ROLE, EXPERTS, heard_live, readable_by
+from bus.errors import BadTable, Denied
+from coordinator import presence
+from coordinator.presence import Presence
+from schemas.expert import ROLE, ExpertSpec, Known, pin, queue_of
+from schemas.presence import Announcement, is_own_expert
+from schemas.wire import encode
+from tests.engine.test_owner import workers
+from tests.security.support import naive
+from tests.support.engine import Engine, until
+from tests.support.experts import expert
+
+SRE, DBA = expert("sre"), expert("dba")
+OTHER = expert("sre", version="2.0.0")
+
+
+class Experts(Engine):
+    """An engine with two experts and a helper."""
+
+    def __init__(self, folder: Path) -> None:
+        queues = {queue_of("sre"): ROLE, queue_of("dba"): ROLE, "helper": "helper"}
+        super().__init__(folder, queues, pins={queue_of(s.id): pin(s) for s in (SRE, DBA)})
+
+    async def expert(self, spec: ExpertSpec) -> Worker:
+        """One more worker of an expert."""
+        return await self.worker(queue_of(spec.id), spec=of_expert(spec))
+
+
+@pytest.fixture
+async def bus(tmp_path: Path) -> AsyncIterator[Experts]:
+    async with Experts(tmp_path) as started:
+        yield started
+
+
+def said(spec: ExpertSpec | None = SRE, queue: str = "", **given: object) -> Announcement:
+    about = {"instance": "one", "roles": (ROLE,), "model": "m", "family": "f", "expert": spec}
+    return Announcement(**{**about, "queue": queue or queue_of(spec.id if spec else "sre"), **given})  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- the table
+
+
+def test_an_expert_has_an_account_of_its_own_and_hears_public_and_control_alone() -> None:
+    assert ACCOUNT_OF_ROLE[ROLE] == EXPERTS
+    assert set(readable_by(EXPERTS)) == {"public", "control"}
+    assert heard_live(EXPERTS) == ()
+    assert "public" in heard_live("PANEL")
+
+
+def test_a_row_has_a_pin_where_it_is_an_expert_and_nowhere_else() -> None:
+    with pytest.raises(BadTable, match=r"'expert_sre': it needs the pin of its specification .parley experts enroll"):
+        table({"expert_sre": ROLE})
+    with pytest.raises(BadTable, match="'panel_1': it has no pin"):
+        User(name="panel_1", kind="agent", account="PANEL", queue="panel_1", role="panelist", pin="0" * 32)
+    assert table({"sre_human": ROLE})[-1].pin == "", "a person in an expert's seat has no specification"
+    assert mint(table({"expert_sre": ROLE}, pins={"expert_sre": "ab"}))["expert_sre"].pin == "ab"
+
+
+# ---------------------------------------------------------------- announcing
+
+
+async def test_the_broker_takes_the_enrolled_specification_alone(bus: Experts) -> None:
+    moderator, sre = await bus.connect("moderator"), await bus.connect("expert_sre")
+    heard: list[str] = []
+    await moderator.subscribe(subjects.HERE_ALL, lambda msg: heard.append(msg.subject))
+    mine = subjects.here(ROLE, "expert_sre", pin(SRE))
+    for wrong in (
+        subjects.here(ROLE, "expert_sre", pin(OTHER)),
+        subjects.here(ROLE, "expert_sre"),
+        subjects.here(ROLE, "expert_dba", pin(DBA)),
+        subjects.here("helper", "expert_sre", pin(SRE)),
+    ):
+        with pytest.raises(Denied):
+            await sre.publish(wrong, encode(said()), confirm=True)
+    await sre.publish(mine, encode(said()), confirm=True)
+
+    async def arrived() -> bool:
+        return bool(heard)
+
+    await until(arrived)
+    assert heard == [mine]
+
+
+async def test_on_a_naive_bus_another_specification_is_heard(tmp_path: Path) -> None:
+    """So that the test before is not one of a listener that hears nothing."""
+    async with Experts(tmp_path) as bus:
+        config = json.loads(bus.server.config_path.read_text())
+        naive(config)
+        bus.server.config_path.write_text(json.dumps(config))
+        bus.server._write_config = lambda: None  # type: ignore[method-assign]
+        bus.server.restart()
+        moderator, sre = await bus.connect("moderator"), await bus.connect("expert_sre")
+        heard = asyncio.Event()
+        await moderator.subscribe(subjects.here(ROLE, "expert_sre", pin(OTHER)), lambda _: heard.set())
+        await sre.publish(subjects.here(ROLE, "expert_sre", pin(OTHER)), encode(said(OTHER)), confirm=True)
+        await asyncio.wait_for(heard.wait(), 5)
+
+
+async def test_the_moderator_takes_a_body_that_is_what_the_subject_pins(bus: Experts) -> None:
+    """The broker pins the subject; what is in the message must be of that pin."""
+    moderator = await bus.moderator(protocols={})
+    sre = await bus.connect("expert_sre")
+    mine = subjects.here(ROLE, "expert_sre", pin(SRE))
+    for forged in (said(OTHER), said(DBA, queue="expert_sre"), said(None), said(DBA)):
+        await sre.publish(mine, encode(forged), confirm=True)
+    await sre.publish(mine, encode(said(instance="true")), confirm=True)
+
+    async def known() -> tuple[Known, ...]:
+        return moderator.presence.known()
+
+    assert await until(known) == (Known("sre", pin(SRE), "m", "f"),)
+    assert [a.instance for a in moderator.presence.everybody()] == ["true"]
+
+
+@pytest.mark.parametrize(
+    ("role", "queue", "pinned", "spec", "is_its"),
+    [
+        (ROLE, "expert_sre", pin(SRE), SRE, True),
+        (ROLE, "expert_sre", pin(OTHER), SRE, False),
+        (ROLE, "expert_dba", pin(SRE), SRE, False),
+        (ROLE, "expert_sre", pin(SRE), None, False),
+        (ROLE, "sre_human", "", None, True),
+        (ROLE, "sre_human", "", SRE, False),
+        ("helper", "expert_sre", pin(SRE), SRE, False),
+        ("panelist", "panelist_1", "", None, True),
+    ],
+)
+def test_what_an_announcement_says_of_an_expert(
+    role: str, queue: str, pinned: str, spec: ExpertSpec | None, is_its: bool
+) -> None:
+    assert is_own_expert(said(spec, queue=queue), role, queue, pinned) is is_its
+
+
+async def test_a_worker_with_another_specification_than_its_credentials_pin_ends(bus: Experts) -> None:
+    with pytest.raises(NotEnrolled) as refused:
+        await bus.expert(OTHER)
+    text = str(refused.value)
+    assert "expert sre" in text and "parley experts enroll" in text
+    assert pin(OTHER) in text and pin(SRE) in text
+    connection = await bus.connect("helper")
+    with pytest.raises(NotEnrolled, match="these credentials are no enrolled expert's"):
+        of_expert(SRE).check_pin(connection.credentials.pin)
+    AgentSpec(queue="helper", roles=("helper",)).check_pin("")
+
+
+# ---------------------------------------------------------------- who is there
+
+
+async def test_who_starts_is_a_candidate_and_who_stops_is_not(bus: Experts) -> None:
+    """At the moderator, which writes it into the opening, and at the helper, which matches."""
+    moderator = await bus.moderator(protocols={})
+    helper = await bus.worker("helper")
+    assert helper.experts is not None
+    registry = helper.experts
+    sre = await bus.expert(SRE)
+
+    async def both(wanted: list[str]) -> bool:
+        known = [k.id for k in moderator.presence.known()]
+        return known == wanted == [s.id for s in registry.specs()]
+
+    await until(lambda: both(["sre"]))
+    before = registry.version
+    await bus.expert(DBA)
+    assert await registry.wait(2, 5.0)
+    assert registry.version > before
+    await until(lambda: both(["dba", "sre"]))
+    assert registry.specs() == (DBA, SRE)
+    assert registry.pin_of("sre") == pin(SRE)
+    assert [a.queue for a in moderator.presence.alive()] == ["helper"], "experts do not stand among workers"
+    found = await workers(bus)
+    assert [(e.id, e.name, e.version, e.pin) for e in found.experts] == [
+        ("dba", "Dba", "1.0.0", pin(DBA)), ("sre", "Sre", "1.0.0", pin(SRE)),
+    ]  # fmt: skip
+    assert [w.queue for w in found.workers] == ["expert_dba", "expert_sre", "helper"]
+    await sre.__aexit__(None, None, None)
+    await until(lambda: both(["dba"]))
+
+
+async def test_a_helper_that_starts_later_calls_for_experts(bus: Experts) -> None:
+    """Long before they announce themselves again."""
+    await bus.expert(SRE)
+    await bus.expert(DBA)
+    helper = await bus.worker("helper")
+    assert helper.experts is not None
+    assert await helper.experts.wait(2, 3.0)
+    assert not await helper.experts.wait(3, 0.05)
+
+
+async def test_nobody_but_helpers_hears_or_calls_experts(bus: Experts) -> None:
+    sre = await bus.connect("expert_sre")
+    with pytest.raises(Denied):
+        await sre.subscribe(subjects.here_of(ROLE), lambda _: None)
+    with pytest.raises(Denied):
+        await sre.publish(subjects.CALL, b"", confirm=True)
+    helper = await bus.connect("helper")
+    with pytest.raises(Denied):
+        await helper.subscribe(subjects.HERE_ALL, lambda _: None)
+
+
+# ---------------------------------------------------------------- presence and registry, without a bus
+
+
+def test_who_is_known_is_worked_out_only_when_it_changes() -> None:
+    there = Presence()
+    there.hear(said(), pin(SRE))
+    first = there.known()
+    assert first == (Known("sre", pin(SRE), "m", "f"),)
+    there.hear(said(busy=3), pin(SRE))
+    assert there.known() is first
+    there.hear(said(instance="two", metered=True, usd_per_million_input=2.0), pin(SRE))
+    assert there.known() == (Known("sre", pin(SRE), "m", "f", True, 2.0),), "the dearest of its copies"
+    there.hear(said(instance="two", draining=True), pin(SRE))
+    assert there.known() == first
+    there.hear(said(OTHER, instance="three"), pin(OTHER))
+    assert there.known() == (Known("sre", pin(OTHER), "m", "f"),)
+    assert [a.instance for a in there.everybody()] == ["three"], "who serves the older specification is out"
+    assert there.experts()[0].version == "2.0.0"
+    there.hear(said(OTHER, instance="three", draining=True), pin(OTHER))
+    assert (there.known(), there.experts()) == ((), ())
+
+
+def test_the_newest_copies_of_a_queue_are_kept() -> None:
+    there = Presence()
+    for i in range(presence.MOST_COPIES + 2):
+        there.hear(said(None, queue="panelist_1", instance=str(i), roles=("panelist",)))
+    kept = {a.instance for a in there.everybody()}
+    assert len(kept) == presence.MOST_COPIES
+    assert not kept & {"0", "1"}
+
+
+def test_a_registry_forgets_who_was_killed() -> None:
+    now = [0.0]
+    registry = ExpertRegistry(clock=lambda: now[0])
+    assert registry.specs() == ()
+    assert registry.hear(ROLE, "expert_sre", pin(SRE), said())
+    now[0] = ALIVE_S - 1
+    assert registry.hear(ROLE, "expert_dba", pin(DBA), said(DBA))
+    specs, version = registry.specs(), registry.version
+    assert specs == (DBA, SRE)
+    assert registry.hear(ROLE, "expert_dba", pin(DBA), said(DBA, busy=1))
+    assert registry.specs() is specs and registry.version == version, "nothing changed"
+    now[0] = ALIVE_S + 1
+    assert registry.specs() == (DBA,)
+    assert registry.version > version
+    assert registry.pin_of("sre") == ""
+
+
+def test_a_registry_takes_nothing_that_is_not_pinned_and_the_newest_enrolment() -> None:
+    registry = ExpertRegistry()
+    assert not registry.hear(ROLE, "expert_sre", pin(OTHER), said())
+    assert not registry.hear(ROLE, "expert_dba", pin(SRE), said())
+    assert not registry.hear(ROLE, "sre_human", "", said(None, queue="sre_human"))
+    assert registry.specs() == () and registry.version == 0
+    registry.hear(ROLE, "expert_sre", pin(SRE), said())
+    registry.hear(ROLE, "expert_sre", pin(SRE), said(instance="two"))
+    registry.hear(ROLE, "expert_sre", pin(SRE), said(draining=True))
+    assert registry.specs() == (SRE,), "a copy is left"
+    registry.hear(ROLE, "expert_sre", pin(OTHER), said(OTHER, instance="three"))
+    assert registry.specs() == (OTHER,)
+    registry.hear(ROLE, "expert_sre", pin(OTHER), said(OTHER, instance="three", draining=True))
+    assert registry.specs() == ()
+
+
+def test_an_announcement_holds_the_largest_specification() -> None:
+    big = expert("sre", domain=msgspec.structs.replace(SRE.domain, owns=tuple(f"{i:0>199}" for i in range(40))))
+    assert len(encode(said(big))) < 20_000

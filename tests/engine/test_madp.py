@@ -1,0 +1,299 @@
+"""Whole tasks on the real bus: experts' own processes hear them and claim them; who leads, supports and reviews."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nats.aio.msg import Msg
+
+from agents import experts
+from agents.llm import make_model
+from bus import subjects
+from bus.errors import Denied
+from schemas import log
+from schemas.expert import ROLE, Domain, ExpertSpec, Triggers, pin, queue_of
+from schemas.madp import Challenges, Claim, Pass
+from schemas.presence import Announcement
+from schemas.turn import Speak
+from schemas.wire import encode, raw
+from tests.coordinator.madp_play import (
+    ARCH,
+    AUDITOR,
+    EXPERTS,
+    IMPL,
+    QA,
+    SEC,
+    SRE,
+    claim,
+    matched,
+    objection,
+    spec,
+)
+from tests.support.experts import expert
+from tests.support.madp import Actor, Crew, lead_of
+
+DBA = expert(
+    "dba", triggers=Triggers(primary=("postgres", "index", "query")), domain=Domain(owns=("slow queries and indexes",))
+)
+WRITER = expert("writer", triggers=Triggers(primary=("manual", "translate")))
+SHIPPED = {s.id: s for s in experts.builtin()}
+
+
+@pytest.fixture
+async def crew(tmp_path: Path) -> AsyncIterator[Crew]:
+    """Seven experts and two more are enrolled; nobody is there yet."""
+    async with Crew(tmp_path, (*(spec(x) for x in EXPERTS), DBA, WRITER)) as started:
+        yield started
+
+
+async def begun(crew: Crew, *but: str) -> dict[str, Actor]:
+    """A moderator that knows all experts but these, which do not run."""
+    moderator = await crew.moderator()
+    models = await crew.experts(*but)
+    await crew.know(moderator, without=but)
+    return models
+
+
+def kinds(posts: Any) -> list[str]:
+    return [p.kind for p in posts]
+
+
+# ---------------------------------------------------------------- appendix A
+
+
+async def test_the_session_of_appendix_a(tmp_path: Path) -> None:
+    """The specifications that ship, with a model each that words what the appendix has them say: 312 tokens."""
+    said: dict[str, tuple[Claim, Challenges]] = {
+        ARCH: (
+            claim(
+                ARCH, "medium", claim="Performance could be architectural. I lead if it's structural redesign.",
+                defers_to=(IMPL, SRE), topics={IMPL: "code-level", SRE: "measurement"},
+            ),
+            Challenges(),
+        ),
+        IMPL: (
+            claim(IMPL, "medium", claim="If it's code-level, that's my domain.", requires=(SRE,),
+                  topics={SRE: "profiling data to identify targets"}),
+            Challenges(challenges=(
+                objection(IMPL, ARCH, "exclude", "This task is code-level optimization, not architectural redesign."),
+            )),
+        ),
+        SRE: (
+            claim(SRE, "high", claim="We should measure before we optimize. Start with me.", defers_to=(IMPL,),
+                  topics={IMPL: "once bottlenecks identified"}),
+            Challenges(),
+        ),
+    }  # fmt: skip
+    found = matched({SRE: 0.7, ARCH: 0.6, IMPL: 0.5}, clear=False, specs=[SHIPPED[x] for x in (*said, AUDITOR, QA)])
+    async with Crew(tmp_path, (SHIPPED[x] for x in (*said, AUDITOR, QA))) as crew:
+        moderator = await crew.moderator()
+        await crew.helper(found)
+        for id in crew.specs:
+            worded: dict[str, Any] = {"claim": [said[id][0]], "challenge": [said[id][1]]} if id in said else {}
+            await crew.expert(id, Actor(metered=True, tokens=26, **worded))
+        await crew.know(moderator)
+        await crew.task("s1", "Improve the performance of our API")
+        result = await crew.result("s1")
+        posts = await crew.posts("s1", "public")
+    assert kinds(posts) == ["task", "claims", "challenges", "consensus", "work", "review", "review"]
+    outcome = result["outcome"]
+    assert outcome["depth"] == "extended" and outcome["factors"]["candidate_count"] == 3
+    consensus = outcome["consensus"]
+    assert consensus["outcome"]["lead"] == {"agent_id": SRE, "responsibility": said[SRE][0].claim}
+    assert [a["agent_id"] for a in consensus["outcome"]["support"]] == [IMPL]
+    (out,) = consensus["outcome"]["excluded"]
+    assert out["agent_id"] == ARCH and "not architectural redesign" in out["reason"]
+    assert (consensus["how"], consensus["conflict"], consensus["token_cost"]) == ("explicit", "", 312)
+    assert outcome["states"] == {SRE: "lead", IMPL: "support", ARCH: "excluded"}
+    assert outcome["reviewed"] == {AUDITOR: "approved", QA: "approved"}
+    assert result["stop"]["reason"] == "approved"
+    assert {"claiming": 156, "challenging": 156}.items() <= outcome["tokens"].items()
+
+
+async def test_the_shipped_experts_without_a_language_model_do_a_task(tmp_path: Path) -> None:
+    """The helper matches, every process decides for itself, and the work and its review say what they are."""
+    async with Crew(tmp_path, SHIPPED.values()) as crew:
+        moderator = await crew.moderator()
+        await crew.helper()
+        for id in crew.specs:
+            await crew.expert(id, make_model("extractive"))
+        await crew.know(moderator)
+        await crew.task("s1", "The nightly build is red since we bumped the base image, make the pipeline green again")
+        result = await crew.result("s1")
+    outcome = result["outcome"]
+    assert outcome["lead"] == "build-release-engineer"
+    assert outcome["matcher"].startswith("better")
+    assert "no language model is here" in outcome["work"]["summary"]
+    assert set(outcome["reviewed"].values()) == {"approved"}
+    assert result["usage"]["input_tokens"] == 0 and outcome["consensus"]["token_cost"] == 0
+
+
+# ---------------------------------------------------------------- depth
+
+
+async def test_the_deeper_the_more_of_the_phases_and_the_reviewers(crew: Crew) -> None:
+    await begun(crew)
+    found = {
+        "instant": matched({SRE: 0.95}),
+        "quick": matched({QA: 0.8, IMPL: 0.6}),
+        "standard": matched({SEC: 0.7, IMPL: 0.6, ARCH: 0.55}),
+        "contested": matched({SEC: 0.85, IMPL: 0.84, ARCH: 0.83}),
+        "extended": matched({SRE: 0.7, IMPL: 0.69, ARCH: 0.68}, clear=False),
+    }
+    await crew.helper(*found.values())
+    got = {}
+    for sid in found:
+        await crew.task(sid)
+        got[sid] = (await crew.result(sid))["outcome"]
+    phases = {sid: kinds(await crew.posts(sid, "public")) for sid in found}
+    assert phases["instant"] == ["task", "consensus", "work", "review"]
+    assert phases["quick"] == ["task", "claims", "consensus", "work", "review"]
+    assert phases["standard"] == ["task", "claims", "consensus", "work", "review", "review"]
+    assert got["contested"]["depth"] == "standard" and await challenged(crew, "contested"), "more than one claims high"
+    assert not await challenged(crew, "standard")
+    assert await challenged(crew, "extended") and phases["extended"].count("review") == 3
+    assert [o["depth"] for o in got.values()] == ["instant", "quick", "standard", "standard", "extended"]
+    assert [o["consensus"]["how"] for o in got.values()] == ["implicit", "implicit", *["explicit"] * 3]
+    assert [len(o["support"]) for o in got.values()] == [0, 1, 2, 2, 2]
+    assert got["instant"]["lead"] == SRE and got["quick"]["lead"] == QA
+    silent = [(await crew.kind(sid, "claims"))[0]["silent"] for sid in found if sid != "instant"]
+    assert silent == [[]] * 4, "every candidate's process spoke, and no window was waited for"
+
+
+async def challenged(crew: Crew, sid: str) -> bool:
+    """Whether somebody was heard in the window of challenges."""
+    said = [e.event for e in await crew.entries(sid) if isinstance(e.event, log.Spoke)]
+    return any(s.window == "challenges" for s in said)
+
+
+# ---------------------------------------------------------------- who claims
+
+
+async def test_experts_overrule_what_intake_found(crew: Crew) -> None:
+    """A candidate passes on what the task does not want, and one that nobody named claims it and leads. A third, which
+    says nothing, keeps the window open."""
+    models = await begun(crew, IMPL)
+    moderator = await crew.moderator()
+    await crew.expert(IMPL, hears=False)
+    await crew.know(moderator)
+    named = {WRITER.id: 0.72, SRE: 0.6, IMPL: 0.5}
+    found = matched(named, specs=[WRITER, *(spec(x) for x in (SRE, IMPL, AUDITOR))], reviewers=[AUDITOR])
+    await crew.helper(found)
+    await crew.task("s1", "Make the postgres query use an index. Do not touch the manual.")
+    result = await crew.result("s1")
+    (claims,) = await crew.kind("s1", "claims")
+    assert [p["agent_id"] for p in claims["passed"]] == [WRITER.id] and claims["silent"] == [IMPL]
+    assert {c["agent_id"] for c in claims["claims"]} == {SRE, DBA.id}
+    assert lead_of(result) == DBA.id
+    assert models[DBA.id].kinds() == ["work"] and "work" not in models[WRITER.id].kinds()
+    spoke = [e.event for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
+    assert {s.author for s in spoke if s.kind == "claim"} == {queue_of(SRE), queue_of(DBA.id)}
+
+
+async def test_a_claim_is_taken_of_who_was_announced_with_this_specification_alone(crew: Crew) -> None:
+    """Each refusal names what is wrong, and leaves nothing behind. Nobody hears here: the test speaks, as each."""
+    moderator = await crew.moderator()
+    await crew.experts(DBA.id, hears=False)
+    await crew.know(moderator, without=(DBA.id,))
+    await crew.helper(matched({SRE: 0.75, IMPL: 0.7}))
+    voices = {x: await crew.connect(queue_of(x)) for x in (SRE, IMPL, QA, DBA.id, WRITER.id)}
+    await crew.task("s1", claim_window_s=20)
+    await crew.kind("s1", "task")
+
+    async def says(expert: str, kind: str, body: object) -> tuple[str, str]:
+        answer = await crew.say(voices[expert], queue_of(expert), "s1", "claims", kind, body)
+        return answer.verdict, answer.why
+
+    async def refused(expert: str, kind: str, body: object) -> str:
+        verdict, why = await says(expert, kind, body)
+        assert verdict == "refused"
+        return why
+
+    assert "dba was not announced when the task came" in await refused(DBA.id, "claim", claim(DBA.id, spec=DBA))
+    assert "got 'sre', but expert_implementation-engineer speaks" in await refused(IMPL, "claim", claim(SRE))
+    with pytest.raises(Denied):
+        speak = encode(Speak(window="claims", kind="claim", body=raw(claim(IMPL))))
+        await voices[SRE].publish(subjects.say(subjects.ANY, "public", queue_of(IMPL), "s1"), speak, confirm=True)
+    assert "needs its specification" in await refused(QA, "claim", claim(QA))
+    other = expert(QA, triggers=Triggers(primary=("anything",)))
+    assert "announced with another specification" in await refused(QA, "claim", claim(QA, spec=other))
+    assert "is no candidate" in await refused(QA, "pass", Pass(agent_id=QA))
+    assert "relevance" in await refused(SRE, "claim", {"agent_id": SRE, "claim": "Mine.", "relevance": "huge"})
+    assert "experts that are there" in await refused(SRE, "claim", claim(SRE, requires=(DBA.id,)))
+    assert not [e for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
+    assert (await says(WRITER.id, "claim", claim(WRITER.id, "low", spec=WRITER)))[0] == "accepted"
+    assert (await says(SRE, "claim", claim(SRE)))[0] == "accepted"
+    assert (await says(IMPL, "pass", Pass(agent_id=IMPL)))[0] == "accepted"
+    assert "window claims is not open" in await refused(QA, "claim", claim(QA, spec=spec(QA)))
+    result = await crew.result("s1")
+    assert lead_of(result) == SRE
+    spoke = [e.event.author for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
+    assert spoke == [queue_of(x) for x in (WRITER.id, SRE, IMPL)]
+
+
+async def test_a_dead_candidate_costs_the_window_and_is_silent(crew: Crew) -> None:
+    """It was announced, and its process does not answer: nobody waits longer than the window."""
+    moderator = await crew.moderator()
+    await crew.experts(IMPL)
+    await crew.expert(IMPL, hears=False)
+    await crew.know(moderator)
+    await crew.helper(matched({IMPL: 0.9, SRE: 0.8}))
+    await crew.task("s1", claim_window_s=0.5)
+    result = await crew.result("s1")
+    (claims,) = await crew.kind("s1", "claims")
+    assert claims["silent"] == [IMPL] and [c["agent_id"] for c in claims["claims"]] == [SRE]
+    at = {p.kind: p.at_ns for p in await crew.posts("s1", "public")}
+    assert 0.5 <= (at["claims"] - at["task"]) / 1e9 < 2.5
+    assert lead_of(result) == SRE
+    assert {"agent_id": IMPL, "reason": "it did not speak in time"} in result["outcome"]["consensus"]["outcome"][
+        "excluded"
+    ]
+    assert [t["ok"] for t in await crew.told("s1")] == [True], "the coordination did not fail"
+
+
+# ---------------------------------------------------------------- who has just begun
+
+
+async def answering(crew: Crew, spec: ExpertSpec, after_s: float) -> None:
+    """An expert that announces itself only when it is called, and is slow about it."""
+    queue = queue_of(spec.id)
+    connection = await crew.connect(queue)
+    said = Announcement(instance="one", queue=queue, roles=(ROLE,), model="m", family="f", expert=spec)
+    loop = asyncio.get_running_loop()
+    saying: set[asyncio.Task[None]] = set()
+
+    def say() -> None:
+        saying.add(loop.create_task(connection.publish(subjects.here(ROLE, queue, pin(spec)), encode(said))))
+
+    def called(_: Msg) -> None:
+        loop.call_later(after_s, say)
+
+    await connection.subscribe(subjects.CALL, called)
+
+
+async def test_a_moderator_that_has_just_started_asks_first_who_is_there(crew: Crew) -> None:
+    """Experts announce themselves every few seconds; whoever starts calls for it, and a task waits for the answers."""
+    await crew.helper(matched({SRE: 0.95}, general=""))
+    for n, one in enumerate(crew.specs.values()):
+        await answering(crew, one, 0.05 * n)
+    await crew.moderator()
+    await crew.task("s1")
+    opened = (await crew.entries("s1"))[0].event
+    assert isinstance(opened, log.Opened)
+    assert [k.id for k in opened.experts] == sorted(crew.specs)
+
+
+async def test_a_helper_that_has_just_started_hears_first_who_is_there(crew: Crew) -> None:
+    """The task waits for it; it was opened with what the moderator knew."""
+    moderator = await crew.moderator()
+    for one in crew.specs.values():
+        await answering(crew, one, 0.8)
+    moderator.presence.hear(Announcement(instance="gone", queue="helper", roles=("helper",), model="m", family="f"))
+    await moderator._connection.publish(subjects.CALL, b"")
+    await crew.know(moderator)
+    await crew.task("s1", "Tune the postgres query and its index: dba")
+    await crew.helper()
+    (task,) = await crew.kind("s1", "task")
+    assert [c["expert"] for c in task["candidates"]] == [DBA.id]

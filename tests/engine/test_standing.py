@@ -1,0 +1,244 @@
+"""The standing session that all moderators share, what of it enters an opening, and calls to people."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from bus import subjects
+from bus.channels import OWNER, SESSION
+from coordinator.commands import CloseWindow, Notify, Tell, Wish
+from coordinator.presence import Presence
+from schemas import log
+from schemas.breaker import TaskOutcome
+from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, pin
+from schemas.presence import Announcement
+from schemas.wire import InvalidValue, encode, raw
+from tests.coordinator.floor_play import ANSWERS, ends
+from tests.engine.floor import opened, posted, protocols, say
+from tests.support.engine import Engine, until
+
+BREAKER = "madp-breaker"
+
+
+@pytest.fixture(autouse=True)
+def answers() -> Iterator[None]:
+    ANSWERS.clear()
+    yield
+    ANSWERS.clear()
+
+
+def when(kind: str, *wishes: Wish) -> None:
+    ANSWERS[kind] = lambda view: wishes
+
+
+def tells(ok: bool) -> Tell:
+    return Tell(session=BREAKER, kind="outcome", body=raw(TaskOutcome(session="s", ok=ok)))
+
+
+async def first(engine: Engine, sid: str) -> log.Opened:
+    event = (await engine.entries(sid))[0].event
+    assert isinstance(event, log.Opened)
+    return event
+
+
+async def test_two_moderators_share_the_breaker_through_the_log(bare: Engine) -> None:
+    one = await bare.moderator(protocols(reads=(BREAKER,)))
+    two = await bare.moderator(protocols(reads=(BREAKER,)))
+    await opened(bare, "s0")
+    assert (await first(bare, "s0")).known == {}, "nobody has told it anything: it is not there"
+    when("fail", tells(False), tells(False), *ends_of())
+    for i in (1, 2):
+        await opened(bare, f"s{i}")
+        assert (await first(bare, f"s{i}")).known == ({} if i == 1 else {"degraded": False})
+        await say(bare, "fail", f"s{i}")
+        await told(bare, 2 * i)
+    text = (await posted(bare, "degraded", BREAKER, "control"))["text"]
+    assert "4 of the last 4 tasks" in text
+    for moderator in (one, two):
+        held = await moderator.sessions.look(BREAKER, fresh=True)
+        assert held.session is not None and held.session.inner.phase == "degraded"
+    await opened(bare, "s3")
+    assert (await first(bare, "s3")).known == {"degraded": True}
+    assert [type(e.event).__name__ for e in await bare.entries(BREAKER)] == ["Opened", *["Told"] * 4]
+
+
+def ends_of() -> tuple[Wish, ...]:
+    return ends(None)  # type: ignore[arg-type]
+
+
+async def told(engine: Engine, times: int) -> None:
+    async def look() -> bool:
+        return len(await engine.entries(BREAKER)) == 1 + times
+
+    await until(look)
+
+
+async def test_it_is_opened_once_though_two_tell_it_at_once(bare: Engine) -> None:
+    for _ in range(2):
+        await bare.moderator(protocols())
+    moderator = await bare.connect("moderator")
+    bodies = [encode_told(i) for i in range(8)]
+    await asyncio.gather(
+        *(moderator.store(subjects.inbox(SESSION, f"s{i}", BREAKER), body) for i, body in enumerate(bodies))
+    )
+    await told(bare, 8)
+
+
+def encode_told(i: int) -> bytes:
+    from schemas.session import TellSession
+
+    return encode(TellSession(place="1-0", kind="outcome", body=raw(TaskOutcome(session=f"s{i}", ok=True))))
+
+
+async def test_nobody_cancels_it(bare: Engine) -> None:
+    await bare.moderator(protocols())
+    moderator = await bare.connect("moderator")
+    await moderator.store(subjects.inbox(SESSION, "s0", BREAKER), encode_told(0))
+    await told(bare, 1)
+    await bare.owner.store(subjects.inbox(OWNER, "owner", BREAKER), b'{"t":"cancel"}')
+    refused = await bare.cancel(BREAKER)
+    assert refused.fate == "refused" and "opened by somebody else" in refused.why
+    assert len(await bare.entries(BREAKER)) == 2
+
+
+# ---------------------------------------------------------------- experts
+
+
+def spec(id: str, **more: Any) -> ExpertSpec:
+    return ExpertSpec(
+        id=id, name=id.upper(), triggers=Triggers(primary=(id,)), domain=Domain(owns=(id,)),
+        deliberation=Deliberation(claim=f"{id} it is"), **more,
+    )  # fmt: skip
+
+
+def announced(id: str, **more: Any) -> Announcement:
+    given = {
+        "instance": "i1", "queue": f"expert_{id}", "roles": ("expert",), "model": "m", "family": "f",
+        "expert": spec(id), **more,
+    }  # fmt: skip
+    return Announcement(**given)
+
+
+def test_experts_are_known_and_not_seated() -> None:
+    presence = Presence()
+
+    def hear(id: str, **more: Any) -> None:
+        told = announced(id, **more)
+        assert told.expert is not None
+        presence.hear(told, pin(told.expert))
+
+    presence.hear(Announcement(instance="i", queue="helper", roles=("helper",), model="m", family="f"))
+    for id in ("sre", "api"):
+        hear(id)
+    known = presence.known()
+    assert [k.id for k in known] == ["api", "sre"]
+    assert known[1].pin == pin(spec("sre"))
+    assert [a.queue for a in presence.alive()] == ["helper"]
+    assert [a.queue for a in presence.everybody()] == ["expert_api", "expert_sre", "helper"]
+    hear("api", room=7, busy=3)
+    assert presence.known() is known, "load is nothing new"
+    hear("api", instance="i2", metered=True, usd_per_million_input=3.0)
+    assert (presence.known()[0].metered, presence.known()[0].usd_per_million_input) == (True, 3.0)
+    hear("sre", draining=True)
+    assert [k.id for k in presence.known()] == ["api"]
+    hear("api", expert=spec("api", version="2.0.0"))
+    assert presence.known()[0].pin == pin(spec("api", version="2.0.0")), "who was heard last has the last word"
+
+
+async def test_an_opening_holds_the_experts_where_the_protocol_wants_them(bare: Engine) -> None:
+    moderator = await bare.moderator(protocols(experts=True))
+    await bare.workers()
+    for i in range(500):
+        moderator.presence.hear(announced(f"e{i:03}"))
+    await opened(bare)
+    held = await first(bare, "s1")
+    assert len(held.experts) == 500 and held.experts[7].id == "e007"
+    assert {r for w in held.workers for r in w.roles} == {"panelist"}
+    await bare.open("s2")
+    other = await first(bare, "s2")
+    assert other.experts == () and {r for w in other.workers for r in w.roles} == {"panelist", "analyst"}
+
+
+# ---------------------------------------------------------------- calls to people
+
+
+class Ear:
+    """A web server that remembers what it is sent, and answers as it is told."""
+
+    def __init__(self, *answers: int) -> None:
+        self.answers = list(answers)
+        self.got: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.url = ""
+
+    async def hear(self, request: web.Request) -> web.Response:
+        self.got.put_nowait(msgspec.json.decode(await request.read()))
+        return web.Response(status=self.answers.pop(0) if self.answers else 204)
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator["Ear"]:
+        app = web.Application()
+        app.router.add_post("/hook", self.hear)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, "127.0.0.1", 0)
+            await site.start()
+            self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook?key=secret"
+            yield self
+        finally:
+            await runner.cleanup()
+
+
+async def test_a_call_reaches_the_webhook_once_and_is_tried_again(bare: Engine) -> None:
+    async with Ear(500, 503).serving() as ear:
+        moderator = await bare.moderator(protocols(), notify_url=ear.url)
+        when("call", Notify(severity="warning", text="look at this"))
+        await opened(bare)
+        await say(bare, "call")
+        tries = [await asyncio.wait_for(ear.got.get(), 10) for _ in range(3)]
+        assert tries[0] == tries[1] == tries[2]
+        assert tries[0]["id"] == "s1-1-1" and tries[0]["at_ns"] > 0
+        assert (tries[0]["session"], tries[0]["severity"], tries[0]["text"]) == ("s1", "warning", "look at this")
+        await moderator.sessions.reissue("s1")
+        await say(bare, "x", window="floor")
+        sample = moderator._metrics.registry.get_sample_value
+
+        async def sent() -> bool:
+            return sample("parley_webhooks_total", {"outcome": "sent"}) == 1
+
+        await until(sent)
+        assert sample("parley_notifications_total", {"severity": "warning"}) == 1
+        assert ear.got.empty()
+
+
+async def test_a_webhook_that_is_not_there_holds_nothing_up(bare: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # taken, and nobody listens
+        await _not_reached(bare, caplog, f"http://127.0.0.1:{nobody.getsockname()[1]}/hook?key=secret")
+
+
+async def _not_reached(bare: Engine, caplog: pytest.LogCaptureFixture, url: str) -> None:
+    moderator = await bare.moderator(protocols(), notify_url=url)
+    ANSWERS["call"] = lambda view: (Notify(severity="error", text="x"), CloseWindow(name="no"), *ends(view))
+    await opened(bare)
+    await say(bare, "call")
+    await bare.closed("s1", 1.0)
+    sample = moderator._metrics.registry.get_sample_value
+
+    async def failed() -> bool:
+        return sample("parley_webhooks_total", {"outcome": "failed"}) == 1
+
+    await until(failed)
+    (line,) = [r.getMessage() for r in caplog.records if "webhook" in r.getMessage()]
+    assert line == "webhook http://127.0.0.1 not reached: ClientConnectorError"
+
+
+async def test_a_webhook_is_an_address(bare: Engine) -> None:
+    with pytest.raises(InvalidValue, match=r"notify\.webhook"):
+        await bare.moderator(notify_url="ftp://x/secret")

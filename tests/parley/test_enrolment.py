@@ -1,0 +1,345 @@
+"""`parley experts`: specifications checked, enrolled with a bus that runs or not, and listed; a worker that is none of
+them is refused."""
+
+import asyncio
+import contextlib
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents import experts
+from agents.specs import SpecError, load
+from bus import accounts, rendered
+from bus.accounts import load_credentials
+from bus.connection import connect
+from bus.embedded import EmbeddedServer
+from bus.errors import WrongCredentials
+from parley import enrolment, keys
+from parley.bus_revoke import CONFIGURATION, revoke
+from parley.commands import bus_config
+from parley.errors import BadInput, StackFailed, Unreachable
+from parley.rows import AgentRow, rows_of
+from parley.rows import experts as shipped
+from parley.served import differences, served
+from parley.services import spec_of
+from parley.stack import Lease, Stack
+from schemas.expert import pin, queue_of
+from schemas.presence import Announcement, ExpertHere, Workers
+from tests.parley.support import Front, until
+from tests.security.test_revoke import serve
+
+GARDENER = """\
+agent:
+  id: gardener
+  name: Gardener
+  version: "{version}"
+  triggers: {{primary: [hedge, lawn]}}
+  domain:
+    owns: [plants and beds]
+    defers: {{{defers}: what is theirs}}
+  deliberation: {{claim: I look after whatever grows.}}
+"""
+
+
+def write(folder: Path, name: str = "gardener", version: str = "1.0.0", defers: str = "sre") -> Path:
+    path = folder / f"{name}-{version}.yaml"
+    path.write_text(
+        GARDENER.format(version=version, defers=defers).replace("gardener", name).replace("grows", f"a {name} likes")
+    )
+    return path
+
+
+def configure(folder: Path, port: int = 4222) -> Path:
+    """A folder of keys and a configuration, as `parley bus config` writes them."""
+    bus_config(
+        folder, size=2, debaters=2, team=1, audience=0, moderators=1, clients=("client",), host="127.0.0.1", port=port,
+        store=str(folder.parent / "store"), monitor="",
+    )  # fmt: skip
+    return folder / CONFIGURATION
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[EmbeddedServer]:
+    """A server that reads what `parley bus config` wrote, again and again."""
+    conf = configure(folder)
+    with EmbeddedServer(folder.parent / "bus", (), {}) as server:
+        serve(server, conf)
+        yield server
+
+
+async def taken(url: str, path: Path) -> bool:
+    """Whether the bus takes these credentials."""
+    try:
+        await (await connect(url, load_credentials(path), name="t")).close()
+    except WrongCredentials:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------- check
+
+
+def test_files_and_folders_are_checked_at_once(tmp_path: Path) -> None:
+    one, two = write(tmp_path), write(tmp_path, "plumber", defers="gardner")
+    found = enrolment.check([tmp_path, experts.BUILTIN])
+    assert found["ok"] and found["errors"] == []
+    assert {row["id"] for row in found["experts"]} == {"gardener", "plumber", *(s.id for s in experts.builtin())}
+    assert {row["file"] for row in found["experts"]} >= {str(one), str(two)}
+    assert found["warnings"] == ["plumber: domain.defers: got 'gardner', did you mean gardener?"]
+    lines = list(enrolment.check_words(found))
+    assert lines[-1] == f"{2 + len(experts.builtin())} experts, 0 errors, 1 warnings"
+
+
+def test_what_cannot_be_used_is_named_and_the_rest_is_looked_at(tmp_path: Path) -> None:
+    write(tmp_path)
+    again = write(tmp_path, version="2.0.0")
+    (tmp_path / "wrong.yaml").write_text("agent: {idd: x}\n")
+    (tmp_path / "empty").mkdir()
+    found = enrolment.check([tmp_path, tmp_path / "empty", tmp_path / "absent.yaml"])
+    assert not found["ok"]
+    assert [row["id"] for row in found["experts"]] == ["gardener"]
+    twice, unknown, empty, absent = found["errors"]
+    assert twice.startswith(f"{again}: id: got 'gardener', which ")
+    assert "idd: no such field; did you mean id?" in unknown
+    assert empty.endswith("has no specification (*.yaml)")
+    assert "absent.yaml: cannot be read" in absent
+
+
+def test_a_file_that_is_named_twice_is_one_expert(tmp_path: Path) -> None:
+    assert enrolment.check([write(tmp_path), tmp_path])["errors"] == []
+
+
+def test_the_command_says_so_with_its_exit_status(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    good = write(tmp_path)
+    code, out, err = front.run("experts", "check", str(good), "--json")
+    assert (code, err, json.loads(out)["experts"][0]["id"]) == (0, "", "gardener")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("agent: {id: x}\n")
+    code, out, err = front.run("experts", "check", str(bad))
+    assert code == 2 and "bad.yaml: name: it is missing" in out
+
+
+# ---------------------------------------------------------------- enrol
+
+
+def test_with_a_rendered_bus_that_runs_nobody_else_changes(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    with serving(folder) as server:
+        before = {p.name: p.read_bytes() for p in folder.glob("*.json")}
+        inode = (folder / CONFIGURATION).stat().st_ino
+        path = write(tmp_path)
+        done = enrolment.enroll(folder, [path], server.url)
+        row = done["enrolled"][0]
+        spec = experts.read(path)
+        assert (row["id"], row["queue"], row["key"], done["bus"]) == (
+            "gardener",
+            "expert_gardener",
+            "made",
+            "read again",
+        )
+        found = load_credentials(Path(row["credentials"]))
+        assert (found.pin, found.role, found.account) == (pin(spec), "expert", "EXPERTS")
+        assert Path(row["credentials"]).stat().st_mode & 0o777 == 0o600
+        assert asyncio.run(taken(server.url, Path(row["credentials"])))
+        assert asyncio.run(taken(server.url, folder / "owner.json"))
+        assert {n: (folder / n).read_bytes() for n in before} == before
+        assert (folder / CONFIGURATION).stat().st_ino == inode, "a container that has it mounted sees the change"
+        # Again: its key is kept. Changed: pinned anew, by a new key, and the old one is out.
+        assert enrolment.enroll(folder, [path], server.url)["enrolled"][0]["key"] == "kept"
+        assert load_credentials(Path(row["credentials"])) == found
+        old = tmp_path / "old.json"
+        found.save(old)
+        assert (
+            enrolment.enroll(folder, [write(tmp_path, version="2.0.0")], server.url)["enrolled"][0]["key"] == "replaced"
+        )
+        assert asyncio.run(taken(server.url, Path(row["credentials"])))
+        assert not asyncio.run(taken(server.url, old))
+        # Put out, and enrolled once more.
+        revoke(server.url, folder, "expert_gardener")
+        assert not Path(row["credentials"]).exists()
+        assert enrolment.enroll(folder, [path], server.url)["enrolled"][0]["key"] == "made"
+        assert asyncio.run(taken(server.url, Path(row["credentials"])))
+
+
+def test_writing_the_configuration_again_keeps_who_was_enrolled(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    conf = configure(folder)
+    changed = tmp_path / "sre.yaml"
+    changed.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
+    done = enrolment.enroll(folder, [write(tmp_path), changed])
+    assert (done["bus"], done["configuration"]) == ("written", str(conf))
+    assert [row["key"] for row in done["enrolled"]] == ["made", "replaced"]
+    before, users = rendered.nkeys(json.loads(conf.read_text())), keys.everybody(folder)
+    configure(folder)
+    assert rendered.nkeys(json.loads(conf.read_text())) == before == {c.public for c in users.values()}
+    assert keys.everybody(folder) == users
+    assert users["expert_sre"].pin == pin(experts.read(changed))
+
+
+def test_nothing_is_half_done(tmp_path: Path) -> None:
+    """Two of one id, a file that cannot be used, a folder that is none, keys that are not there, a bus that is not."""
+    folder = tmp_path / "keys"
+    conf = configure(folder)
+    good = write(tmp_path)
+
+    def state() -> dict[str, bytes]:
+        return {p.name: p.read_bytes() for p in folder.iterdir()}
+
+    before = state()
+    with pytest.raises(BadInput, match=r"2.0.0.yaml: id: got 'gardener', which another of these files has already"):
+        enrolment.enroll(folder, [good, write(tmp_path, version="2.0.0")])
+    with pytest.raises(BadInput, match=r"absent\.yaml: cannot be read"):
+        enrolment.enroll(folder, [good, tmp_path / "absent.yaml"])
+    with pytest.raises(BadInput, match=r"no server's configuration at .*elsewhere"):
+        enrolment.enroll(tmp_path / "elsewhere", [good])
+    with pytest.raises(Unreachable, match="no NATS server answers"):
+        enrolment.enroll(folder, [good], "nats://127.0.0.1:1")
+    assert state() == before
+    with serving(tmp_path / "other" / "keys") as another, pytest.raises((Unreachable, StackFailed)):
+        enrolment.enroll(folder, [good], another.url)
+    assert state() == before
+    (folder / "panelist_1.json").unlink()
+    with pytest.raises(BadInput, match=f"1 users of {conf} have no credentials beside it"):
+        enrolment.enroll(folder, [good])
+    assert {**state(), "panelist_1.json": before["panelist_1.json"]} == before
+
+
+# ---------------------------------------------------------------- an embedded stack
+
+
+def start(front: Front, spec: Path, url: str, creds: Path) -> subprocess.Popen[str]:
+    return front.start("agent", str(spec), "--nats", url, "--creds", str(creds))
+
+
+def ended(child: subprocess.Popen[str]) -> tuple[int, str]:
+    _, err = child.communicate(timeout=20)
+    return child.returncode, err
+
+
+def states(front: Front) -> dict[str, tuple[str, str]]:
+    return {r["id"]: (r["state"], r["version"]) for r in front.json("experts", "list", "--json")["experts"]}
+
+
+@pytest.mark.slow
+def test_enrolled_while_a_stack_runs_an_expert_starts_and_stays_enrolled(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    stack = Stack(agents=(AgentRow(queue="helper"), AgentRow(queue="expert_sre")))
+    one, two = write(tmp_path), write(tmp_path, version="2.0.0")
+    with Lease(stack, front.state, wait_ready=True) as lease:
+        assert states(front) == {"sre": ("running", "1.0.0")}
+        done = front.json("experts", "enroll", str(one), "--json")
+        creds = Path(done["enrolled"][0]["credentials"])
+        assert done["bus"] == "read again"
+        assert states(front)["gardener"] == ("enrolled", "")
+        worker = start(front, one, lease.url, creds)
+        try:
+            until(lambda: states(front).get("gardener") == ("running", "1.0.0"), lambda: f"{states(front)}")
+            # Nobody else is out, and a crash of the server brings nobody back or out.
+            lease.kill("nats")
+            until(lambda: lease.running().services["nats"].starts == 2, lambda: "the server is gone")
+            until(lambda: states(front) == {"gardener": ("running", "1.0.0"), "sre": ("running", "1.0.0")}, lambda: "")
+            # With another specification it does not run, and says what to do.
+            code, err = ended(start(front, two, lease.url, creds))
+            assert code == 2 and "expert gardener" in err and "parley experts enroll" in err
+            # Enrolled anew, who serves the older one is out.
+            assert front.json("experts", "enroll", str(two), "--json")["enrolled"][0]["key"] == "replaced"
+            code, err = ended(worker)
+            assert code == 1, err
+        finally:
+            worker.kill()
+            worker.communicate()
+        worker = start(front, two, lease.url, creds)
+        try:
+            until(lambda: states(front).get("gardener") == ("running", "2.0.0"), lambda: f"{states(front)}")
+            worker.terminate()
+            until(lambda: states(front).get("gardener") == ("enrolled", ""), lambda: f"{states(front)}")
+            assert ended(worker)[0] == 0
+        finally:
+            worker.kill()
+            worker.communicate()
+    # With another stack in the same folder it is enrolled still.
+    assert states(front)["gardener"] == ("enrolled", "")
+    with Lease(Stack(agents=(AgentRow(queue="expert_ux-designer"),)), front.state, wait_ready=True) as lease:
+        assert asyncio.run(taken(lease.url, creds))
+        assert states(front)["ux-designer"][0] == "running"
+        assert states(front)["sre"][0] == "enrolled"
+    front.assert_nothing_left()
+
+
+def test_before_a_stack_ever_ran(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    done = front.json("experts", "enroll", str(write(tmp_path)), "--json")
+    assert done["bus"] == "at its start"
+    assert states(front) == {"gardener": ("enrolled", "")}
+    with Lease(Stack(agents=(AgentRow(queue="analyst"),)), front.state) as lease:
+        assert asyncio.run(taken(lease.url, Path(done["enrolled"][0]["credentials"])))
+    code, _, err = front.run("experts", "enroll", str(tmp_path / "absent.yaml"))
+    assert code == 2 and "absent.yaml: cannot be read" in err
+
+
+# ---------------------------------------------------------------- list, rows, specs
+
+
+def test_the_list_has_copies_together_and_enrolled_ones_beside() -> None:
+    def here(name: str, model: str, busy: int = 0) -> Announcement:
+        about: dict[str, Any] = {"roles": ("expert",), "family": "f", "busy": busy, "model": model}
+        return Announcement(instance=f"{name}{model}", queue=queue_of(name), **about)
+
+    there = Workers(
+        workers=(here("sre", "a", 1), here("sre", "b", 2), here("dba", "a")),
+        experts=tuple(ExpertHere(id=n, name=n.upper(), version="1", pin=f"{n}-pin") for n in ("dba", "sre")),
+        listening_s=3.0,
+    )
+    rows = enrolment._listed(there, {"expert_sre": "sre-pin", "expert_ux": "ux-pin"})
+    assert [(r.id, r.state, r.copies, r.busy, r.model) for r in rows] == [
+        ("dba", "running", 1, 0, "a"), ("sre", "running", 2, 3, "a, b"), ("ux", "enrolled", 0, 0, ""),
+    ]  # fmt: skip
+    lines = list(enrolment.list_words(rows))
+    assert "a, b (2 copies)" in lines[1]
+    assert lines[-1] == "2 running, 1 enrolled and not running"
+
+
+def test_madp_has_a_helper_and_every_shipped_expert() -> None:
+    queues = [queue_of(spec.id) for spec in experts.builtin()]
+    assert shipped() == queues, "a file is named as its expert"
+    assert [row.queue for row in rows_of("madp")] == [*queues, "helper"]
+    for row in rows_of("madp"):
+        assert spec_of(row).queue == row.queue
+
+
+def test_an_experts_file_is_an_agent_and_an_agent_file_names_none(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    found = load(str(path))
+    assert (found.queue, found.roles, found.expert) == ("expert_gardener", ("expert",), experts.read(path))
+    assert found.pin == pin(experts.read(path))
+    assert load("expert_sre").pin == pin(next(s for s in experts.builtin() if s.id == "sre"))
+    with pytest.raises(SpecError, match="no such file, and no built-in agent"):
+        load("expert_nobody")
+    with pytest.raises(SpecError, match="no such file, and no built-in agent"):
+        load("expert")
+    (tmp_path / "agent.yaml").write_text("queue: expert_gardener\nroles: [expert]\nexpert: {id: gardener}\n")
+    with pytest.raises(SpecError, match="expert: no such field"):
+        load(str(tmp_path / "agent.yaml"))
+    (tmp_path / "wrong.yaml").write_text("agent: {id: 3}\n")
+    with pytest.raises(SpecError, match=r"wrong\.yaml: name: it is missing"):
+        load(str(tmp_path / "wrong.yaml"))
+    with pytest.raises(SpecError, match="id: got 'gardener', whose queue is not expert_sre"):
+        spec_of(AgentRow(queue="expert_sre", spec=str(path)))
+
+
+def test_a_stack_with_another_specification_is_another_stack(tmp_path: Path) -> None:
+    own = tmp_path / "sre.yaml"
+    own.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
+    mine, theirs = (served((AgentRow(queue="expert_sre", spec=spec),), {}) for spec in (str(own), ""))
+    assert differences(mine, mine) == []
+    assert differences(mine, theirs) == [f"expert_sre: pin is nothing there, {pin(experts.read(own))} here"]
+
+
+def test_a_row_of_credentials_is_the_row_that_made_them() -> None:
+    users = accounts.table({"expert_sre": "expert", "panelist_1": "panelist"}, pins={"expert_sre": "ab"})
+    assert tuple(c.row for c in accounts.mint(users).values()) == users

@@ -1,0 +1,67 @@
+"""Questions to a human: told, checked, answered."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from parley import inbox
+from parley.errors import BadInput
+from parley.inbox import Waiting
+from parley.madp_story import Story
+from tests.coordinator.madp_play import REVISE, SRE, Play, blocked, done
+from tests.parley.support import Front
+
+NOW_NS = 1_700_000_000_000_000_000
+
+
+@pytest.fixture
+def asked() -> Story:
+    play = Play({"max_reviews": 0}).working()
+    play.reply(SRE, done())
+    for seat in [s for s, _ in play.asked()]:
+        play.reply(seat, REVISE)
+    return Story(play.session.posts)
+
+
+def test_a_choice_that_it_does_not_have_is_named_with_those_it_has(asked: Story) -> None:
+    inbox.check(asked, "1", "emit")
+    with pytest.raises(BadInput, match=r"got 'ship'; item 1 \(review_limit\) takes emit, revise, reject") as found:
+        inbox.check(asked, "1", "ship")
+    assert found.value.field == "choice"
+
+
+def test_an_item_that_is_not_there_is_named_with_those_that_are(asked: Story) -> None:
+    with pytest.raises(BadInput, match=r"item '7' does not exist; open are: 1 \(review_limit\); `expert`") as found:
+        inbox.check(asked, "7", "emit")
+    assert found.value.field == "item"
+
+
+def test_one_that_is_answered_is_closed() -> None:
+    play = Play().working()
+    play.reply(SRE, blocked())
+    inbox.check(Story(play.session.posts), "1", "anything at all")
+    play.decide("1", "Postgres")
+    with pytest.raises(BadInput, match="item '1' is closed; open are: none"):
+        inbox.check(Story(play.session.posts), "1", "SQLite")
+
+
+def test_each_is_told_with_the_command_that_answers_it() -> None:
+    found = Waiting(
+        session="s1", task="Improve \x1b[31mit", item="1", kind="review_limit", question="What now?",
+        choices=("emit", "revise"), default="emit", deadline_ns=NOW_NS, seconds_left=7_200.0,
+    )  # fmt: skip
+    told = list(inbox.words([found], " --state here"))
+    assert told[0] == "s1: Improve \\x1b[31mit"
+    assert told[2].strip() == "answer: emit, revise; without one in 2 h: emit"
+    assert told[3].strip() == "parley inbox answer s1 1 emit --state here"
+    assert list(inbox.words([])) == ["nothing waits for a human"]
+
+
+@pytest.mark.slow
+def test_where_nothing_ever_ran_nothing_waits_and_nothing_is_answered(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    assert front.json("inbox", "--json") == {"items": []}
+    code, out, err = front.run("inbox", "answer", "abc", "1", "emit", "--json")
+    assert code == 2 and "there is no session abc" in err
+    assert json.loads(out)["error"]["field"] == "session" and "there is no session abc" in out

@@ -1,0 +1,272 @@
+"""What a person sees of a task: who took it and why in a line, the work, the reviews, the result; the rest where it is
+asked for."""
+
+import json
+
+import msgspec
+import pytest
+
+from parley import commands, explain, page, records, transcript
+from parley.errors import BadInput
+from parley.records import Record
+from parley.transcript import Teller
+from parley.view import PlainView, QuietView, Scene
+from schemas.madp import Review, Supported, ToolCall, Work
+from schemas.trace import CoordinationTrace
+from schemas.turn import Usage
+from schemas.wire import encode
+from tests.coordinator.madp_play import (
+    APPROVED,
+    ARCH,
+    AUDITOR,
+    IMPL,
+    QA,
+    REVISE,
+    SEC,
+    SRE,
+    Play,
+    blocked,
+    done,
+    hands,
+    helps,
+    objection,
+    wants,
+)
+from tests.parley.test_page import ALL, Reader
+
+TOKENS = Usage(input_tokens=80, output_tokens=20, calls=1)
+DIFF = """diff --git a/api.py b/api.py
+--- a/api.py
++++ b/api.py
+@@ -1 +1 @@
+-slow()
++fast()
+"""
+CALL = ToolCall(server="files", tool="edit_file", arguments='{"path": "api.py"}', ok=True)
+
+
+def of(play: Play) -> Record:
+    return Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries))
+
+
+def whole(record: Record) -> str:
+    return "\n".join(records.show(record))
+
+
+def brief(record: Record) -> str:
+    teller = Teller(brief=True)
+    return "\n".join(
+        text
+        for part in (*(teller.lines(p) for p in records.posts_of(record)), teller.end(records.result_of(record)))
+        for _, text in part
+    )
+
+
+@pytest.fixture(scope="module")
+def session() -> Play:
+    """Appendix A in kind: measured before optimized, handed over, reviewed twice."""
+    play = Play()
+    play.reply("helper", _matched(), usage=TOKENS)
+    play.claims(SRE, "high", 0.82, claim="We should measure before we optimize.", defers_to=(IMPL,),
+                topics={IMPL: "the code once the bottleneck is known"})  # fmt: skip
+    play.claims(ARCH, "medium", 0.45, claim="I lead if it is structural.", defers_to=(IMPL,)).passes(SEC, "No secrets.")
+    play.claims(IMPL, "medium", 0.5, claim="If it is code, it is mine.")
+    play.challenges(SRE).challenges(ARCH).challenges(IMPL, objection(IMPL, ARCH, "exclude", "It is no redesign."))
+    play.reply(SRE, wants(IMPL, "profile the loop"), usage=TOKENS)
+    play.reply(IMPL, helps("The loop takes 80 %."), usage=TOKENS)
+    play.reply(SRE, hands(IMPL, "It is in the queries.", completed=("profiling",), remaining=("the queries",)))
+    play.reply(IMPL, done("The query is cached.", calls=(CALL,), diff=DIFF), usage=TOKENS)
+    play.reply(AUDITOR, REVISE, usage=TOKENS)
+    for seat in [s for s, kind in play.asked() if kind == "review"]:
+        play.reply(seat, APPROVED)
+    play.reply(IMPL, done("The leak is closed.", calls=(CALL, CALL), diff=DIFF), usage=TOKENS)
+    play.approve()
+    return play
+
+
+def _matched() -> object:
+    from tests.coordinator.madp_play import matched
+
+    return matched({SRE: 0.7, ARCH: 0.6, IMPL: 0.5, SEC: 0.4}, overlap=True, clear=False)
+
+
+# ---------------------------------------------------------------- the view
+
+
+def test_the_view_shows_who_took_it_and_why_in_one_line_and_no_coordination(session: Play) -> None:
+    told = brief(of(session))
+    assert f"  {SRE} leads (high 0.82; We should measure before we optimize), {IMPL} supports; extended" in told
+    assert "claims it" not in told and "challenges" not in told and "relevance 0.70" not in told
+    assert f"  {SRE} asks for support" in told and f"  {IMPL} gives support: profile the loop" in told
+    assert f"  {SRE} hands over to {IMPL}: It is in the queries." in told
+    assert f"  {AUDITOR} reviews (iteration 1): revision needed" in told and "major: It leaks." in told
+    assert "2 calls of tools: 2 edit_file" in told and "diff of 1 file, +1 −1 lines" in told
+    assert "Result: In full: The leak is closed." in told and "+fast()" in told
+    assert "approved" in told and "No answer" not in told and "confidence 0.00" not in told
+
+
+def test_the_plain_view_prints_it_so(session: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    view = PlainView()
+    for post in records.posts_of(of(session)):
+        view.post(post)
+    view.result(session.result)
+    told = capsys.readouterr().out
+    assert f"{SRE} leads (high 0.82;" in told and "claims it" not in told and "Result: In full" in told
+
+
+def test_everything_is_shown_where_it_is_asked_for(session: Play) -> None:
+    told = whole(of(session))
+    assert "depth extended: 4 candidates" in told and "domains overlap" in told and "the action is vague" in told
+    assert f"      {SRE}: relevance 0.70, confidence 0.70" in told
+    assert f"{SRE} claims it (high 0.82): We should measure before we optimize." in told
+    assert f"defers to {IMPL} (the code once the bottleneck is known)" in told
+    assert f"{SEC} passes: No secrets." in told
+    assert f"{IMPL} challenges {ARCH} (exclude): It is no redesign." in told
+    assert "(explicit, 100 tokens)" in told
+    assert f"not {SEC}: No secrets." in told
+    assert "completed: profiling" in told and "remaining: the queries" in told
+    assert 'files.edit_file {"path": "api.py"}' in told
+
+
+def test_explain_shows_the_coordination_with_its_cost(session: Play) -> None:
+    told = "\n".join(explain.words(of(session)))
+    assert "Coordination:" in told and f"{SRE} claims it (high 0.82)" in told
+    assert "Tokens of the coordination: 100 (intake 100, claims 0, challenges 0, consensus 0)" in told
+    assert "of execution 400, of reviews 100" in told
+    assert f"Round 4: {IMPL}, done, 2 calls of tools." in told and f"  {AUDITOR}: approved" in told
+    found = explain.figures(of(session))
+    assert found["trace"].token_usage.total == 100
+    assert {s["seat"] for s in found["seats"]} >= {"helper", SRE, IMPL, AUDITOR}
+
+
+def test_silent_candidates_are_named() -> None:
+    play = Play().match({SRE: 0.6, IMPL: 0.5}, overlap=True)
+    play.claims(SRE, "high", 0.8)
+    play.expire()
+    assert f"silent: {IMPL}" in whole(of(play))
+
+
+def test_an_override_and_what_a_human_chose_are_said() -> None:
+    play = Play({"expert": QA}).match({SRE: 0.95})
+    assert f"{QA} leads (a human chose it)" in brief(of(play)) and f"a human chose {QA}" in brief(of(play))
+    play.decide("expert", SRE, "it is about latency")
+    assert f"{QA} hands over to {SRE}: it is about latency" in brief(of(play))
+
+
+def test_a_question_to_a_human_says_how_to_answer_it(capsys: pytest.CaptureFixture[str]) -> None:
+    play = Play({"item_s": 300.0}).working()
+    play.reply(SRE, blocked("Postgres or SQLite?"))
+    told = brief(of(play))
+    assert "item 1 (blocked) waits for a human: Postgres or SQLite?" in told
+    assert "answer: free text; without one in 5 min: Go on with what you know" in told
+    assert 'parley inbox answer s1 1 "..."' in told
+    view = QuietView()
+    view.located(" --state here")
+    for post in records.posts_of(of(play)):
+        view.post(post)
+    assert 'parley inbox answer s1 1 "..." --state here' in capsys.readouterr().err
+    play.decide("1", "Postgres", "we have it")
+    assert "item 1: client answered Postgres (we have it)" in brief(of(play))
+
+
+def test_a_default_that_held_is_no_answer() -> None:
+    play = Play({"item_s": 1.0}).working()
+    play.reply(SRE, blocked())
+    play.expire()
+    assert "item 1: nobody answered; the default holds: Go on with what you know" in brief(of(play))
+
+
+def test_a_session_beneath_is_told_as_it_begins_and_as_it_ends() -> None:
+    play = Play({"deliberation": "maci"}).working()
+    play.reply(SRE, blocked("Postgres or SQLite?"))
+    child = next(iter(play.session.children))
+    assert f"a maci session decides: Postgres or SQLite?\n      session {child}" in brief(of(play))
+
+
+def test_who_is_asked_has_a_worker_also_where_it_was_invited_later() -> None:
+    play = Play().working()
+    scene = Scene()
+    scene.workers(frozenset({"helper", "expert_sre"}))
+    for entry in of(play).entries:
+        scene.entry(entry)
+    assert scene.shown(SRE) == "queued"
+    scene.workers(frozenset({"helper"}))
+    assert scene.shown(SRE) == "no worker"
+
+
+def test_the_page_has_the_coordination_the_reviews_and_the_diff(session: Play) -> None:
+    found = Reader("\n".join(page.html(of(session))))
+    for wanted in (
+        f"{SRE} leads (high 0.82;", "Depth extended: 4 candidates", f"{SRE} 0.70 0.70", f"{SEC} passes: No secrets.",
+        f"{IMPL} challenges {ARCH} (exclude): It is no redesign.", f"{AUDITOR}, iteration 1: revision needed",
+        "files.edit_file", "-slow() +fast()", "In full: The leak is closed.",
+    ):  # fmt: skip
+        assert wanted in found.words, wanted
+    assert found.tags.count("table") == found.tags.count("caption")
+    assert "converged confidence" not in found.words
+
+
+# ---------------------------------------------------------------- trace
+
+
+def test_the_trace_has_every_field_of_the_specification(session: Play) -> None:
+    (text,) = commands.export(of(session), "trace")
+    found = json.loads(text)
+    assert set(found) >= {"id", "task_id", "timestamp", "duration_ms", "phases", "token_usage"}
+    assert (found["task_id"], found["timestamp"]) == ("s1", "2023-11-14T22:13:20.000+00:00")
+    assert 0 < found["duration_ms"] < 1_000
+    intake = found["phases"]["intake"]
+    assert intake["candidates"] == [SRE, ARCH, IMPL, SEC] and intake["coordination_depth"] == "extended"
+    assert intake["complexity_factors"]["candidate_count"] == 4
+    assert [c["agent_id"] for c in found["phases"]["claims"]] == [SRE, ARCH, IMPL]
+    assert [c["challenged_id"] for c in found["phases"]["challenges"]] == [ARCH]
+    assert found["phases"]["consensus"]["outcome"]["lead"]["agent_id"] == SRE
+    assert found["token_usage"] == {"intake": 100, "claims": 0, "challenges": 0, "consensus": 0, "total": 100}
+    assert (found["execution"]["tokens"], found["review"]["tokens"]) == (400, 100)
+    assert [s["kind"] for s in found["steps"][:3]] == ["work", "support", "work"]
+    assert msgspec.json.decode(text, type=CoordinationTrace).phases.consensus is not None
+
+
+def test_the_trace_of_a_task_that_is_under_way_says_what_there_is() -> None:
+    found = records.trace(of(Play()))
+    assert found.duration_ms is None and found.phases.consensus is None and found.phases.intake.candidates == ()
+
+
+def test_there_is_no_trace_of_another_protocol() -> None:
+    from tests.parley import maci_record
+
+    record = maci_record.record(maci_record.ORDINARY)
+    with pytest.raises(BadInput, match="ran maci; a coordination trace is madp's"):
+        commands.export(record, "trace")
+
+
+# ---------------------------------------------------------------- whatever they say
+
+
+def test_whatever_experts_say_stays_text() -> None:
+    evil = ALL
+    play = Play({"item_s": 300.0})
+    play.match({SRE: 0.6, ARCH: 0.5, IMPL: 0.45, SEC: 0.4}, overlap=True)
+    play.claims(SRE, "high", 0.82, claim=evil[:500], topics={IMPL: evil[:100]}, defers_to=(IMPL,))
+    play.claims(IMPL, "low", claim=evil[:500]).claims(ARCH, "low").passes(SEC, evil[:500])
+    play.challenges(SRE, objection(SRE, ARCH, "exclude", evil[:500])).challenges(IMPL).challenges(ARCH)
+    call = ToolCall(server=evil[:50], tool=evil[:50], arguments=evil[:500], ok=False)
+    play.reply(SRE, Work(outcome="done", summary=evil[:500], output=evil, diff=f"+{evil}", calls=(call,)))
+    finding = {"severity": "major", "description": evil[:500], "location": evil[:100], "suggested_fix": evil[:100]}
+    for seat in [s for s, _ in play.asked()]:
+        play.reply(seat, msgspec.convert({"verdict": "blocked", "findings": [finding]}, Review))
+    play.decide("expert", IMPL, evil[:300])
+    record = of(play)
+    for text in (whole(record), brief(record), "\n".join(explain.words(record)), "\n".join(records.markdown(record))):
+        assert "\x1b" not in text and "\u202e" not in text and "\\x1b" in text
+    html = "".join(page.html(record))
+    assert {"script", "img", "iframe", "object", "svg"} & set(Reader(html).tags) == set()
+
+
+def test_a_post_by_itself_is_told_too() -> None:
+    body = Supported(agent_id=IMPL, sub_task="look", output="Seen.")
+    from tests.parley.test_maci_view import posted
+
+    assert [t for _, t in transcript.post_lines(posted("support", body))] == [
+        f"  {IMPL} gives support: look", "      Seen.",
+    ]  # fmt: skip

@@ -1,0 +1,115 @@
+"""A folder that a task works on: what is sent, and what is written back, if at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agents.tools import folder as folders
+from parley import task_folder
+from parley.errors import BadInput
+from parley.task_folder import NotApplied, Sent
+
+Files = dict[str, tuple[bytes, bool]]
+
+
+@pytest.fixture
+def sent(tmp_path: Path) -> Sent:
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "a.py").write_text("slow()\n")
+    (root / "old.txt").write_text("old\n")
+    return task_folder.read(root)
+
+
+def accepted(**files: str) -> bytes:
+    return folders.archive({name.replace("__", "/"): (text.encode(), False) for name, text in files.items()})
+
+
+def content(root: Path) -> dict[str, str]:
+    return {p.relative_to(root).as_posix(): p.read_text() for p in root.rglob("*") if p.is_file()}
+
+
+def test_what_is_accepted_is_written_back(sent: Sent) -> None:
+    data = folders.archive({"src/a.py": (b"fast()\n", True), "new/deep/b.py": (b"b\n", False)})
+    assert task_folder.write(sent, data) == ["new/deep/b.py", "src/a.py", "old.txt"]
+    assert content(sent.folder) == {"src/a.py": "fast()\n", "new/deep/b.py": "b\n"}
+    assert os.access(sent.folder / "src/a.py", os.X_OK)
+
+
+def test_a_file_may_become_a_folder(sent: Sent) -> None:
+    data = folders.archive({"src/a.py": (b"slow()\n", False), "old.txt/inside": (b"x", False)})
+    task_folder.write(sent, data)
+    assert content(sent.folder) == {"src/a.py": "slow()\n", "old.txt/inside": "x"}
+
+
+def test_a_folder_that_is_not_what_was_sent_any_more_is_left_alone(sent: Sent) -> None:
+    (sent.folder / "src/a.py").write_text("mine()\n")
+    with pytest.raises(NotApplied, match=r"is not what was sent any more \(src/a.py\)"):
+        task_folder.write(sent, accepted(a="x"))
+    assert content(sent.folder) == {"src/a.py": "mine()\n", "old.txt": "old\n"}
+
+
+def test_a_new_file_beside_counts_too(sent: Sent) -> None:
+    (sent.folder / "mine.txt").write_text("mine")
+    with pytest.raises(NotApplied, match=r"mine\.txt"):
+        task_folder.write(sent, accepted(a="x"))
+    assert "a" not in content(sent.folder)
+
+
+def test_nothing_is_written_through_a_link(sent: Sent, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (sent.folder / "link").symlink_to(outside)
+    with pytest.raises(NotApplied, match="'link' stands there and was not sent"):
+        task_folder.write(sent, accepted(link__evil="x", other="y"))
+    (sent.folder / "file").symlink_to(outside / "target")
+    with pytest.raises(NotApplied, match="'file' stands there and was not sent"):
+        task_folder.write(sent, accepted(file="x"))
+    assert list(outside.iterdir()) == []
+    assert content(sent.folder) == {"src/a.py": "slow()\n", "old.txt": "old\n"}
+
+
+@pytest.mark.parametrize("name", ["../out", "/etc/out", ".git/hooks/x"])
+def test_an_archive_that_leads_out_is_refused(sent: Sent, name: str) -> None:
+    import io
+    import tarfile
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        entry = tarfile.TarInfo(name)
+        entry.size = 1
+        tar.addfile(entry, io.BytesIO(b"x"))
+    with pytest.raises(NotApplied, match="archive entry"):
+        task_folder.write(sent, buffer.getvalue())
+    assert content(sent.folder) == {"src/a.py": "slow()\n", "old.txt": "old\n"}
+
+
+def test_what_cannot_be_written_leaves_no_half(sent: Sent) -> None:
+    if os.geteuid() == 0:
+        (sent.folder / "src" / "b.py").mkdir()  # an empty folder is not sent, and stands where a file is to come
+    else:
+        (sent.folder / "src").chmod(0o500)
+    with pytest.raises(NotApplied):
+        task_folder.write(sent, folders.archive({"old.txt": (b"new\n", False), "src/b.py": (b"b", False)}))
+    assert content(sent.folder) == {"src/a.py": "slow()\n", "old.txt": "old\n"}
+
+
+def test_links_and_repositories_are_not_sent_and_that_is_said(sent: Sent) -> None:
+    (sent.folder / "link").symlink_to("/etc/passwd")
+    (sent.folder / ".git").mkdir()
+    (sent.folder / ".git" / "config").write_text("x")
+    again = task_folder.read(sent.folder)
+    assert again.id == sent.id
+    (told,) = again.words()
+    assert "'link': it is a symbolic link" in told and ".git" in told
+
+
+def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="nowhere is no folder"):
+        task_folder.read(tmp_path / "nowhere")
+    big = tmp_path / "big"
+    big.mkdir()
+    (big / "file").write_bytes(b"x" * 5_000_000)
+    with pytest.raises(BadInput, match="4,000,000"):
+        task_folder.read(big)

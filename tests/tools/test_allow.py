@@ -1,0 +1,91 @@
+"""Allow lists that are refused, and what is filled in."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.tools.allow import CODE, ToolsError, filled, find, load, parse
+from parley import settings
+from parley.asking import stack_of
+from parley.errors import BadInput
+from tests.parley.support import Front
+from tests.tools.support import EXAMPLE
+
+GOOD: dict[str, Any] = {"command": ["{python}"], "tools": {"t": {}}}
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        ({"tools": {"t": {}}}, r"servers.s.command: Field required"),
+        ({**GOOD, "tools": {}}, r"servers.s.tools: .*at least 1"),
+        ({**GOOD, "command": ["no-such-program-here"]}, r"no program 'no-such-program-here'"),
+        ({**GOOD, "command": ["{python}", "{key}"]}, r"servers.s.command: {key} is not known; known are code, folder"),
+        ({**GOOD, "command": "python -m x"}, r"servers.s.command"),
+        ({**GOOD, "env": {"A B": "x"}}, r"servers.s.env: 'A B' is no variable"),
+        ({**GOOD, "env": {"HOME": "/"}}, r"HOME is not for this list"),
+        ({**GOOD, "env": {"LD_PRELOAD": "x"}}, r"LD_PRELOAD is not"),
+        ({**GOOD, "env": {"A": 5}}, r"servers.s.env.A: .*string"),
+        ({**GOOD, "timeout_s": 0}, r"servers.s.timeout_s: .*greater than 0"),
+        ({**GOOD, "timeout": 5}, r"servers.s.timeout: Extra"),
+        ({**GOOD, "tools": {"t": {"path": ["x"]}}}, r"servers.s.tools.t.path: Extra"),
+        ({**GOOD, "tools": {"t": {"paths": ["x"], "text": ["x"]}}}, r"x is named as a path and as text"),
+        ({**GOOD, "tools": {"a b": {}}}, r"'a b' is no tool's name"),
+        ({**GOOD, "read_only": "yes"}, r"servers.s.read_only"),
+        ("x", r"servers.s"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_named(server: Any, why: str) -> None:
+    with pytest.raises(ToolsError, match=why) as caught:
+        parse({"servers": {"s": server}}, "tools.yaml")
+    assert str(caught.value).startswith("tools.yaml: servers.s")
+
+
+def test_files_that_cannot_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "tools.yaml"
+    with pytest.raises(ToolsError, match="cannot be read: No such file"):
+        load(path)
+    for text, why in (
+        ("servers: [", "is not YAML"),
+        ("servers: {}\nservers: {}", "line 2: the key servers"),
+        ("- a", "wanted is a mapping"),
+        ("server: {}", "server: Extra"),
+        ("servers: {A b: {command: [x], tools: {t: {}}}}", "'A b' is no name|no program"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ToolsError, match=why):
+            load(path)
+    path.write_bytes(b"\xff")
+    with pytest.raises(ToolsError, match="not UTF-8"):
+        load(path)
+
+
+def test_the_operator_names_it_and_nobody_else(tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text("servers: {}")
+    assert find({}) is None and find({"PARLEY_TOOLS": " "}) is None
+    by_variable = find({"PARLEY_TOOLS": str(EXAMPLE)})
+    assert by_variable is not None and list(by_variable.servers) == ["files"]
+    by_option = find({"PARLEY_TOOLS": str(EXAMPLE)}, other)
+    assert by_option is not None and not by_option.servers
+
+
+def test_slots_are_filled_once() -> None:
+    assert filled("{python}:{code}:{folder}", Path("/a{code}b")) == f"{sys.executable}:{CODE}:/a{{code}}b"
+
+
+def test_settings_name_it_for_the_services_of_a_stack(tmp_path: Path) -> None:
+    named = settings.load(given={"tools": str(EXAMPLE)})
+    assert stack_of(named).env == {"PARLEY_TOOLS": str(EXAMPLE)} and stack_of(settings.load()).env == {}
+    bad = settings.load(given={"tools": str(tmp_path / "none.yaml")})
+    with pytest.raises(BadInput, match=r"none.yaml: it cannot be read"):
+        stack_of(bad)
+
+
+def test_an_expert_is_not_started_with_a_list_that_cannot_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "tools.yaml"
+    path.write_text("servers: {s: {command: [no-such-program-here], tools: {t: {}}}}")
+    code, out, err = Front(tmp_path).run("agent", "expert_sre", "--tools", str(path))
+    assert (code, out) == (2, "") and "no program 'no-such-program-here' is found" in err and "tools.yaml" in err

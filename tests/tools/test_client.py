@@ -1,0 +1,247 @@
+"""Tools over MCP: the server that ships and one that is hostile, both real processes."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from agents.llm.base import ModelMisconfigured
+from agents.roles.madp import Call
+from agents.tools.allow import AllowList, parse
+from agents.tools.client import Called, Toolbox
+from agents.tools.folder import FolderError, TaskFolder
+from tests.support.engine import until
+from tests.tools.support import files_list, hostile_list, packed
+
+pytestmark = [pytest.mark.slow]
+
+
+async def made(
+    box: Toolbox, tool: str, arguments: Mapping[str, Any] | str, server: str = "", left_s: float = 30
+) -> Called:
+    """One call."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    name = server or next(iter(o.server for o in box.offered))
+    return await box.call(Call(server=name, tool=tool, arguments=text), left_s)
+
+
+async def gone(pid: int) -> None:
+    """Wait until a process has ended."""
+
+    async def ended() -> bool:
+        return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+    await until(ended)
+
+
+async def test_files_are_listed_read_written_replaced_searched_and_deleted() -> None:
+    with TaskFolder(packed(app_dot_py="print('hi')\n", src__a_dot_txt="one\ntwo\nthree\n")) as folder:
+        async with Toolbox(files_list(), folder) as box:
+            assert {o.tool for o in box.offered} == set(files_list().servers["files"].tools)
+            assert all(o.description and set(o.arguments["properties"]) for o in box.offered)
+            found = [
+                await made(box, "list_files", {}),
+                await made(box, "read_file", {"path": "src/a.txt", "first_line": 2, "lines": 1}),
+                await made(box, "write_file", {"path": "new/b.txt", "content": "see ../x and /etc/passwd\n"}),
+                await made(box, "replace_in_file", {"path": "app.py", "old": "hi", "new": "hello"}),
+                await made(box, "search", {"text": "ELLO", "ignore_case": True}),
+                await made(box, "delete_file", {"path": "src/a.txt"}),
+            ]
+        assert [f.record.ok for f in found] == [True] * 6, [f.text for f in found]
+        assert "app.py (12)" in found[0].text and found[1].text.startswith("two\n\n[lines 2 to 2 of 3]")
+        assert found[4].text == "app.py:1: print('hello')"
+        assert {k: v[0] for k, v in folder.look().items()} == {
+            "app.py": b"print('hello')\n", "new/b.txt": b"see ../x and /etc/passwd\n",
+        }  # fmt: skip
+        assert found[3].record.arguments == '{"path": "app.py", "old": "hi", "new": "hello"}'
+        assert all(0 <= f.record.seconds < 20 for f in found)
+
+
+async def test_what_the_files_server_cannot_do_it_says() -> None:
+    with TaskFolder(packed(a="x x", b="")) as folder:
+        async with Toolbox(files_list(), folder) as box:
+            for tool, arguments, why in (
+                ("read_file", {"path": "none"}, "there is no such file"),
+                ("replace_in_file", {"path": "a", "old": "x", "new": "y"}, "2 times"),
+                ("replace_in_file", {"path": "b", "old": "", "new": "y"}, "0 times"),
+                ("write_file", {"path": ".", "content": ""}, "it is a folder"),
+                ("write_file", {"path": "a/b", "content": ""}, "a/b"),
+                ("list_files", {"folder": "none"}, "no such folder"),
+                ("read_file", {}, "Field required"),
+                ("read_file", {"path": "a", "lines": 0}, "greater than or equal"),
+            ):
+                called = await made(box, tool, arguments)
+                assert not called.record.ok and why in called.text, (tool, called.text)
+        assert not folder.changed
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "why"),
+    [
+        ("read_file", '{"path": "../../etc/passwd"}', "leads out of the task's folder"),
+        ("read_file", '{"path": "/etc/passwd"}', "leads out"),
+        ("read_file", '{"path": "file:///etc/passwd"}', "is an address"),
+        ("read_file", '{"path": ["a", "/etc/passwd"]}', "leads out"),
+        ("read_file", '{"path": {"x": "../y"}}', "leads out"),
+        ("write_file", '{"path": ".git/hooks/post-checkout", "content": "x"}', "repository"),
+        ("write_file", '{"path": "~/.bashrc", "content": "x"}', "begins with ~"),
+        ("read_file", '{"path": "a", "extra": "--config=/etc/passwd"}', "extra looks like a path"),
+        ("read_file", '{"path": "a", "extra": "x;cat ../y"}', "extra looks like a path"),
+        ("read_file", '{"path": "a", "extra": "linked"}', "extra looks like a path"),
+        ("read_file", "[]", "wanted is a JSON object"),
+        ("read_file", "{", "wanted is a JSON object"),
+        ("read_file", "[" * 100_000, "wanted is a JSON object"),
+        ("run", "{}", "tool 'run' of files is not allowed"),
+    ],
+)
+async def test_a_call_that_leads_out_is_not_made(tool: str, arguments: str, why: str) -> None:
+    with TaskFolder(packed(a="x")) as folder:
+        os.symlink("/etc/passwd", folder.root / "linked")
+        box = Toolbox(files_list(), folder)  # never started: what is refused needs no server
+        called = await box.call(Call(server="files", tool=tool, arguments=arguments), 10)
+        assert not called.record.ok and called.text.startswith("The call was refused") and why in called.text
+        assert "root:" not in called.text and str(folder.root) not in called.text
+
+
+async def test_a_server_that_nobody_allowed_is_not_there() -> None:
+    with TaskFolder() as folder:
+        called = await Toolbox(files_list(), folder).call(Call(server="shell", tool="run"), 10)
+        assert "server 'shell' is not known; known are files" in called.text
+
+
+async def test_the_environment_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("LLM_API_KEY", "sk-very-secret")
+    allowed = hostile_list(env={"WHERE": "{folder}", "TOKEN": "token-of-the-operator"})
+    with TaskFolder() as folder:
+        async with Toolbox(allowed, folder) as box:
+            called = await made(box, "env", {})
+        assert called.record.ok and "sk-very" not in called.text
+        assert "token-of-the-operator" not in called.text + called.record.result, "the operator's values go nowhere"
+        found = json.loads(called.text)
+        names = set(found["environ"]) - {"LC_CTYPE", "__CF_USER_TEXT_ENCODING"}  # which Python and macOS set themselves
+        assert names == {"PATH", "LANG", "HOME", "WHERE", "TOKEN"}
+        assert found["environ"]["HOME"] == "(elsewhere)/home" and found["cwd"] == "."
+        await gone(found["pid"])
+
+
+@pytest.mark.parametrize("tool", ["link", "hard"])
+async def test_links_out_of_the_folder_are_removed(tool: str, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("kept")
+    with TaskFolder(packed(a="x")) as folder:
+        async with Toolbox(hostile_list(), folder) as box:
+            called = await made(box, tool, {"name": "way-out", "target": str(secret)})
+            assert not called.record.ok and "'way-out' is removed" in called.text
+            assert not (folder.root / "way-out").is_symlink() and not (folder.root / "way-out").exists()
+        assert set(folder.look()) == {"a"}
+    assert secret.read_text() == "kept"
+
+
+async def test_hooks_and_special_files_are_removed() -> None:
+    with TaskFolder() as folder:
+        async with Toolbox(hostile_list(), folder) as box:
+            called = await made(box, "hook", {})
+        assert "pre-commit' is removed: a hook" in called.text and "'pipe' is removed" in called.text
+        assert folder.look() == {}
+
+
+async def test_a_server_that_is_too_slow_is_ended_and_the_next_call_starts_it_anew() -> None:
+    with TaskFolder() as folder:
+        async with Toolbox(hostile_list(timeout_s=5), folder) as box:
+            called = await made(box, "slow", {"seconds": 60}, left_s=1.0)
+            assert not called.record.ok and "no result within 1 s" in called.text
+            await gone(int((folder.root / "begun").read_text()))
+            assert not (folder.root / "late").exists()
+            again = await made(box, "say", {"content": "here"})
+            assert again.record.ok and again.text == "here"
+
+
+async def test_a_server_that_ends_is_a_failed_call_and_no_more() -> None:
+    with TaskFolder() as folder:
+        async with Toolbox(hostile_list(), folder) as box:
+            called = await made(box, "die", {})
+            assert not called.record.ok and "the server failed" in called.text
+            assert (await made(box, "say", {"content": "here"})).text == "here"
+
+
+async def test_long_results_are_cut() -> None:
+    with TaskFolder() as folder:
+        async with Toolbox(hostile_list(output_chars=1_000), folder) as box:
+            called = await made(box, "say", {"content": "0123456789", "times": 10_000})
+        assert len(called.text) < 1_100 and "[cut: 100,000 in all]" in called.text
+        assert len(called.record.result) == 1_000 or len(called.record.result) == 2_000
+
+
+async def test_what_a_read_only_server_changes_is_undone() -> None:
+    with TaskFolder(packed(a="x")) as folder:
+        async with Toolbox(hostile_list(read_only=True), folder) as box:
+            called = await made(box, "write", {"name": "a", "content": "changed"})
+            assert not called.record.ok and "may only read" in called.text
+            assert (folder.root / "a").read_text() == "x"
+            assert (await made(box, "say", {"content": "fine"})).record.ok
+
+
+async def test_a_folder_that_grows_too_large_is_said() -> None:
+    with TaskFolder() as folder:
+        async with Toolbox(hostile_list(), folder) as box:
+            called = await made(box, "write", {"name": "big", "content": "x" * 150_000})
+            assert called.record.ok
+            for i in range(31):
+                (folder.root / f"f{i}").write_bytes(b"x" * 150_000)
+            called = await made(box, "say", {"content": "here"})
+            assert not called.record.ok and "4,000,000 bytes" in called.text
+
+
+async def test_another_folder_in_its_place_ends_the_work() -> None:
+    with TaskFolder(packed(a="x")) as folder:
+        async with Toolbox(hostile_list(), folder) as box:
+            with pytest.raises(FolderError, match="replaced"):
+                await made(box, "replace_folder", {})
+
+
+@pytest.mark.parametrize(
+    ("allowed", "why"),
+    [
+        (hostile_list(command=["{python}", "-c", "raise SystemExit(1)"]), "tools.servers.hostile: it did not start"),
+        (hostile_list(command=["{python}", "-c", "import time; time.sleep(60)"], timeout_s=1), "within 1 s"),
+        (hostile_list(tools={"no_such": {}}), "it has no tool 'no_such'; it offers"),
+    ],
+)
+async def test_a_server_that_cannot_be_used_is_the_operators_fault(allowed: AllowList, why: str) -> None:
+    with TaskFolder() as folder:
+        with pytest.raises(ModelMisconfigured, match=why):
+            async with Toolbox(allowed, folder):
+                pass
+
+
+async def test_a_turn_that_is_cancelled_ends_its_servers() -> None:
+    with TaskFolder() as folder:
+
+        async def turn() -> None:
+            async with Toolbox(hostile_list(), folder) as box:
+                await made(box, "slow", {"seconds": 60})
+
+        task = asyncio.create_task(turn())
+        begun = folder.root / "begun"
+
+        async def there() -> str:
+            return begun.read_text() if begun.exists() else ""
+
+        pid = int(await until(there, 20))
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await gone(pid)
+        assert not (folder.root / "late").exists()
+
+
+def test_an_empty_list_is_a_list() -> None:
+    assert parse({"servers": {}}, "x").servers == {}

@@ -1,0 +1,183 @@
+"""The task's folder: archives that are refused, what is removed, the diff, and the same bytes for the same files."""
+
+import io
+import os
+import subprocess
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from agents.tools import folder as module
+from agents.tools.folder import BadArchive, FolderError, TaskFolder, TooLarge, archive, diff, pack, sweep, unpacked
+
+Files = dict[str, tuple[bytes, bool]]
+
+
+def tar(*entries: tuple[str, bytes, bytes | str]) -> bytes:
+    """Entries (name, type, data or link's target) as a tar."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as out:
+        for name, kind, more in entries:
+            info = tarfile.TarInfo(name)
+            info.type = kind
+            if isinstance(more, str):
+                info.linkname = more
+                out.addfile(info)
+            else:
+                info.size = len(more)
+                out.addfile(info, io.BytesIO(more))
+    return buffer.getvalue()
+
+
+FILE = tarfile.REGTYPE
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (tar(("l", tarfile.SYMTYPE, "/etc/passwd")), "'l': it is neither"),
+        (tar(("l", tarfile.LNKTYPE, "a")), "'l': it is neither"),
+        (tar(("d", tarfile.CHRTYPE, b"")), "'d': it is neither"),
+        (tar(("p", tarfile.FIFOTYPE, b"")), "'p': it is neither"),
+        (tar(("/etc/x", FILE, b"")), "absolute"),
+        (tar(("a/../../x", FILE, b"")), r"\.\."),
+        (tar(("a", FILE, b"1"), ("a", FILE, b"2")), "twice"),
+        (tar(("a", FILE, b"1"), ("a/b", FILE, b"2")), "'a' is a file"),
+        (tar((".git/hooks/pre-commit", FILE, b"")), "repository"),
+        (tar(("a\nb", FILE, b"")), "control"),
+        (b"no archive at all" * 100, "no tar"),
+        (tar(("a", FILE, b"x" * 3_000))[:1_000], "no tar"),
+    ],
+)  # fmt: skip
+def test_what_is_no_archive_of_plain_files_is_refused(data: bytes, why: str) -> None:
+    before = set(Path(tempfile.gettempdir()).glob("parley-task-*"))
+    with pytest.raises(BadArchive, match=why):
+        TaskFolder(data)
+    assert set(Path(tempfile.gettempdir()).glob("parley-task-*")) <= before, "nothing half-done"
+
+
+def test_limits_are_named() -> None:
+    with pytest.raises(TooLarge, match="allowed are at most 4,000,000"):
+        unpacked(b"x" * 4_000_001)
+    with pytest.raises(TooLarge, match="4,001 files, allowed are at most 4,000"):
+        archive({f"f{i}": (b"", False) for i in range(4_001)})
+    with pytest.raises(TooLarge, match="as an archive, allowed are at most 4,000,000"):
+        archive({"big": (b"x" * 4_000_000, False)})
+    sparse = bytearray(tar(("a", FILE, b"x")))
+    info = tarfile.TarInfo("a")
+    info.size = 10**12
+    sparse[:512] = info.tobuf(tarfile.GNU_FORMAT)
+    with pytest.raises((TooLarge, BadArchive)):
+        unpacked(bytes(sparse))
+
+
+def test_the_same_files_are_the_same_bytes_and_come_back() -> None:
+    files: Files = {"b/run.sh": (b"#!/bin/sh\n", True), "a ü.txt": (b"\xff\x00", False), "e": (b"", False)}
+    data = archive(files)
+    assert data == archive(dict(reversed(list(files.items())))) and unpacked(data) == files
+    with TaskFolder(data) as one, TaskFolder(data) as two:
+        assert one.root != two.root and one.look() == two.look() == files and not one.changed
+        assert one.pack() == data
+        os.utime(one.root / "e", (1, 1))
+        (one.root / "empty").mkdir()
+        one.look()
+        assert one.pack() == data, "times and empty folders are nothing"
+    assert not one.root.exists() and not one.home.exists()
+
+
+def test_what_may_not_stand_there_is_removed_and_said(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("secret")
+    with TaskFolder(archive({"a": (b"a", False)})) as folder:
+        root = folder.root
+        os.symlink(outside, root / "link")
+        os.symlink(tmp_path, root / "dirlink")
+        os.link(outside, root / "hard")
+        os.link(root / "a", root / "twin")
+        os.mkfifo(root / "pipe")
+        (root / "sub" / ".git" / "hooks").mkdir(parents=True)
+        (root / "sub" / ".git" / "hooks" / "pre-commit").write_text("rm -rf /")
+        (root / "sub" / ".git" / "config").write_text("[core]")
+        (root / "bad\nname").write_text("x")
+        said = folder.clean()
+        assert len(said) == 6 and all("is removed" in s for s in said), said
+        assert {p.name for p in root.iterdir()} == {"a", "twin", "sub"}
+        assert list((root / "sub" / ".git" / "hooks").iterdir()) == [] and folder.clean() == []
+        assert set(folder.look()) == {"a", "twin"}, "a repository's own files are in no archive"
+        assert outside.read_text() == "secret"
+
+
+def test_a_folder_that_was_replaced_is_an_error(tmp_path: Path) -> None:
+    with TaskFolder() as folder:
+        folder.root.rmdir()
+        with pytest.raises(FolderError, match="gone"):
+            folder.clean()
+        os.symlink(tmp_path, folder.root)
+        (tmp_path / "kept").write_text("x")
+        with pytest.raises(FolderError, match="replaced"):
+            folder.clean()
+    assert (tmp_path / "kept").exists()
+
+
+def test_folders_that_cannot_be_entered_go_too() -> None:
+    with TaskFolder(archive({"d/x": (b"x", False)})) as folder:
+        (folder.root / "d").chmod(0)
+    assert not folder.root.exists()
+
+
+CASES: list[tuple[Files, Files]] = [
+    ({"a.txt": (b"one\ntwo\n", False)}, {"a.txt": (b"one\n2\n", False)}),
+    ({"a.txt": (b"one", False)}, {"a.txt": (b"one\n", False)}),
+    ({"a.txt": (b"one\n", False)}, {"a.txt": (b"one", False), "new/b c.txt": (b"x\ny", False)}),
+    ({"gone": (b"x\n", True), "k": (b"", False)}, {"k": (b"", False)}),
+    ({"r.sh": (b"x\n", False)}, {"r.sh": (b"y\n", True)}),
+    ({"m": (b"a\x0cb\r\nc\xe2\x80\xa8\n", False)}, {"m": (b"a\x0cb\r\nd\n", False)}),
+    ({"t": (b"a\n", False)}, {"t": (b"", False)}),
+    ({}, {"e": (b"--- a\n+++ b\n", False)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), CASES, ids=range(len(CASES)))
+def test_git_applies_the_diff(before: Files, after: Files, tmp_path: Path) -> None:
+    for path, (data, runs) in before.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+        (tmp_path / path).chmod(0o755 if runs else 0o644)
+    text = diff(before, after)
+    made = subprocess.run(["git", "apply", "-"], input=text.encode(), cwd=tmp_path, capture_output=True, timeout=20)
+    assert made.returncode == 0, made.stderr.decode() + text
+    assert module.read(tmp_path)[0] == after
+
+
+def test_a_diff_names_what_is_no_text_and_says_where_it_is_cut() -> None:
+    assert "Binary files a/b and b/b differ" in diff({"b": (b"\x00", False)}, {"b": (b"\x01", False)})
+    long: Files = {"l": (b"".join(b"line %d\n" % i for i in range(20_000)), False)}
+    text = diff({}, long)
+    assert len(text) <= 60_000 and text.endswith("[cut here: the diff goes on]\n") and text.count("\n+line") > 1_000
+    assert diff(long, long) == ""
+
+
+def test_a_working_copy_is_packed_without_what_it_may_not_have(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("x")
+    (tmp_path / "a").write_text("a")
+    os.symlink("a", tmp_path / "link")
+    data, left_out = pack(tmp_path)
+    assert unpacked(data) == {"a": (b"a", False)}
+    assert len(left_out) == 2 and "'.git'" in "".join(left_out) and "symbolic link" in "".join(left_out)
+
+
+def test_what_a_killed_process_left_is_swept_and_what_is_in_use_is_not() -> None:
+    left = Path(tempfile.mkdtemp(prefix="parley-task-"))
+    (left / "task").mkdir()
+    young = Path(tempfile.mkdtemp(prefix="parley-task-"))
+    long_ago = time.time() - 3_600
+    with TaskFolder() as used:
+        for path in (left, used.root.parent):
+            os.utime(path, (long_ago, long_ago))
+        sweep()
+        assert not left.exists() and used.root.exists() and young.exists()
+    young.rmdir()
