@@ -203,7 +203,7 @@ class StubModel:
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._latency_s = float(options.get("latency_s", 0.0))
         self._answer = raw(Text(text="x" * ANSWER_CHARS))
-        self._usage = Usage(input_tokens=256, output_tokens=256, calls=1)
+        self._usage = Usage(calls=1)
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The fixed answer, after the latency."""

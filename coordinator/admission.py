@@ -47,6 +47,11 @@ def admit(
                 f"seats.{s.seat}",
                 f"no worker is alive for role {s.role} on queue {s.queue}; start one: parley agent {s.queue}",
             )
+    for seat in request.waits:
+        if seat not in (there := [s.seat for s in seats]):
+            raise Inadmissible(
+                "waits", f"waits: there is no seat {seat[:64]}; seats are {', '.join(there)}", worker=False
+            )
     for role in protocol.roles:
         have = sum(1 for s in seats if s.role == role.name)
         if have < role.least:
@@ -62,6 +67,7 @@ def admit(
         budget=request.budget, seed=seed, turn_timeout_s=request.turn_timeout_s,
         workers=tuple(w for w in workers if not own.isdisjoint(w.roles)), author=author,
         continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),
+        waits=request.waits,
     )  # fmt: skip
 
 

@@ -135,7 +135,7 @@ def not_its_turn(
     is not open any more."""
     if session is None:
         return f"there is no session {sid}"
-    if not secrets.compare_digest(token(key, sid, turn), given):
+    if not secrets.compare_digest(token(key, sid, turn).encode(), given.encode()):
         return f"turn {turn}: the token is not right"
     open_turn = session.turns.get(turn)
     if open_turn is not None:

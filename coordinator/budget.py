@@ -12,6 +12,7 @@ import msgspec
 from schemas.result import ResultUsage, SeatUsage
 from schemas.session import Budget, Seat, SessionEnded
 from schemas.turn import Caps, Usage
+from schemas.wire import figure
 
 
 class Reservation(msgspec.Struct, frozen=True):
@@ -35,6 +36,26 @@ def reservation(seat: Seat, caps: Caps) -> Reservation:
         return Reservation(0, caps.calls, 0.0)
     price = caps.input_tokens * seat.usd_per_million_input + caps.output_tokens * seat.usd_per_million_output
     return Reservation(caps.input_tokens + caps.output_tokens, 1, price / 1e6).times(caps.calls)
+
+
+OVERSTATED = "overstated"
+"""Flag of a reply whose worker reported more than its turn was allowed."""
+
+
+def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
+    """What is booked of a turn's reported usage: at most what was reserved for it, so that no participant decides over
+    the session's budget. `person`: one answers, who reserves nothing."""
+    most = Reservation() if person else reservation(seat, caps)
+    output = min(usage.output_tokens, caps.output_tokens * most.calls, most.tokens)
+    kept = msgspec.structs.replace(
+        usage,
+        input_tokens=min(usage.input_tokens, most.tokens - output),
+        output_tokens=output,
+        calls=min(usage.calls, most.calls),
+        cost_usd=min(usage.cost_usd, most.cost_usd),
+    )
+    cents = usage.cost_usd <= most.cost_usd * (1 + 1e-9)  # the same sum, added up in another order
+    return usage if cents and msgspec.structs.replace(kept, cost_usd=usage.cost_usd) == usage else kept
 
 
 def pays_for_tries(seat: Seat, budget: Budget) -> bool:
@@ -138,7 +159,10 @@ def shortfall(budget: Budget, ledger: Ledger, reserved: Reservation, more: Reser
         ("cost_usd", budget.cost_usd, bound.cost_usd, more.cost_usd),
     ):
         if limit is not None and wants and has + wants > limit * (1 + 1e-12):
-            return f"budget.{name}: limit {limit:g}, used or reserved {has:g}, the next turns may take {wants:g}"
+            return (
+                f"budget.{name}: limit {figure(limit)}, used or reserved {figure(has)}, "
+                f"the next turns may take {figure(wants)}"
+            )
     return ""
 
 

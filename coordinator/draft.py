@@ -25,6 +25,7 @@ from coordinator.commands import (
 )
 from coordinator.table import (
     BrokenTable,
+    Heard,
     Illegal,
     Inner,
     Missed,
@@ -42,7 +43,7 @@ from schemas.result import Stop as StopReport
 from schemas.session import MAX_SEATS, Document, Seat
 from schemas.stops import STOPS
 from schemas.turn import Caps
-from schemas.wire import Json, decode, raw
+from schemas.wire import Json, decode, figure, raw
 
 _ERROR_CHARS = 2_000
 """Of a fault, shown to the model that made it."""
@@ -120,7 +121,7 @@ class Draft:
         return end is not None and end <= self.at_ns
 
     def out_of_time(self) -> Unaffordable:
-        return Unaffordable(what=f"budget.seconds: limit {self.opened.budget.seconds:g} s", seconds=True)
+        return Unaffordable(what=f"budget.seconds: limit {figure(self.opened.budget.seconds or 0)} s", seconds=True)
 
     def reserved(self, final: bool) -> Reservation:
         """What turns in flight and sessions beneath this one may use, and, until the final turn is asked, what is held
@@ -160,7 +161,8 @@ class Draft:
         for _ in range(4):
             cell = self.protocol.table[self.inner.phase].get(type(event))
             if cell is None:
-                raise Illegal(f"{type(event).__name__} has no place in phase {self.inner.phase}")
+                what = f"{type(event).__name__} has no place in phase {self.inner.phase}"
+                raise Illegal("nobody may speak up now" if isinstance(event, Heard) else what)
             inner, wishes = cell.handler(self.inner, event, self.view())
             if inner.phase not in cell.targets:
                 raise BrokenTable(f"{cell.handler.__name__} led to {inner.phase}, its cell names {cell.targets}")

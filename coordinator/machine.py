@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.budget import pays_for_tries
+from coordinator.budget import OVERSTATED, booked, pays_for_tries
 from coordinator.commands import Stop
 from coordinator.draft import Draft, Taken
 from coordinator.table import (
@@ -41,6 +41,7 @@ from coordinator.table import (
     Unaffordable,
     View,
     WindowClosed,
+    awaited,
     digest,
     to,
 )
@@ -66,8 +67,11 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Taken
         The budget does not even hold the first turns and what is kept back for the end.
     """
     settings: Any = decode(encode(opened.settings), protocol.settings)
-    session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns)
+    there = awaited(opened)
+    session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=there)
     draft = Draft(protocol, session, at_ns)
+    for seat, sitter in there.items():
+        draft.say("control", "seat", 0, raw({"seat": seat, "human": True, "waits": sitter.seconds}))
     inner, wishes = protocol.start(draft.view())
     draft.inner = inner
     draft.wish(wishes)
@@ -119,11 +123,13 @@ def _on_replied(draft: Draft, event: log.Replied) -> None:
             error = f"the reply is not what was asked: {fault.why}"
     if not error:
         error = draft.protocol.check(draft.inner, turn, body, draft.view())
-    draft.ledger = draft.ledger.add(a.seat, event.usage, answered=not error)
+    used = booked(draft.seat(a.seat), a.caps, event.usage, person=bool(a.queue))
+    draft.ledger = draft.ledger.add(a.seat, used, answered=not error)
+    flags = event.flags if used == event.usage else (*event.flags, OVERSTATED)
     if error:
         draft.again(turn, error)
     else:
-        draft.handle(Answered(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, body=body, flags=event.flags))
+        draft.handle(Answered(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, body=body, flags=flags))
 
 
 def _on_timer(draft: Draft, event: log.TimerFired) -> None:

@@ -1,6 +1,7 @@
 """What one transition says to the metrics: a fold over log entries, in one place."""
 
 from coordinator import measures_madp
+from coordinator.budget import booked
 from coordinator.machine import Session
 from observability.metrics import Metrics
 from schemas import log
@@ -63,7 +64,8 @@ def _reply(metrics: Metrics, before: Session, after: Session, entry: log.Entry, 
     if before.opened.budget.seconds is None and not ask.queue:  # else the deadline may be that of the budget
         asked_ns = ask.deadline_ns - int(before.opened.turn_timeout_s * 1e9)
         metrics.turn_overhead_seconds.observe(max(0.0, (entry.at_ns - asked_ns) / 1e9 - event.model_s))
-    usage = event.usage
+    seat = next(s for s in before.opened.seats if s.seat == ask.seat)
+    usage = booked(seat, ask.caps, event.usage, person=bool(ask.queue))
     if usage.input_tokens or usage.output_tokens:
         model, estimated = metrics.model(event.model), "yes" if usage.estimated else "no"
         metrics.tokens.labels(model=model, kind="input", estimated=estimated).inc(usage.input_tokens)

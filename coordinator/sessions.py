@@ -57,7 +57,9 @@ class Held:
 
     @property
     def refused(self) -> str:
-        """Why its opening was refused; empty if it was not."""
+        """Why its opening was refused; empty if it was not, or was taken when it was asked again."""
+        if self.session is not None:
+            return ""
         return next((r.why for r in self.refusals.values() if r.what == "open"), "")
 
     def empty(self) -> None:

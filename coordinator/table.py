@@ -16,7 +16,7 @@ from coordinator.commands import Wish
 from schemas import log
 from schemas.post import Post
 from schemas.presence import Announcement
-from schemas.session import OpenSession, Seat
+from schemas.session import OpenSession, Seat, human_queue
 from schemas.turn import Caps
 from schemas.wire import Json, encode
 
@@ -187,6 +187,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """Windows for words from the floor: name -> Unix time of their end, ns."""
     children: dict[str, Reservation] = {}
     """Sessions beneath this one that have not ended, and what each may use at most."""
+
+
+def awaited(opened: log.Opened) -> dict[str, Sitter]:
+    """Seats whose turns wait for a person from the first one on, as if the person sat at the opening; nobody comes: the
+    agent has them."""
+    return {seat: Sitter(queue=human_queue(seat), seconds=s, then="agent") for seat, s in opened.waits.items()}
 
 
 def digest(

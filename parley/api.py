@@ -15,6 +15,7 @@ from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.competition_seats import refuse_controls
 from parley import evidence as evidence_folder
 from parley.errors import BadInput, Unreachable
+from parley.opening import when_served
 from parley.rows import rows_of
 from parley.stack import OWNER, Lease, Stack
 from schemas.expert import expert_of
@@ -132,14 +133,13 @@ class Parley:
             turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
         await self.gathered(protocol)
-        if sent is None:
-            return Session(self.client, await self.client.open(opening))
         from parley import task_folder
         from parley.client import new_sid
 
         sid = new_sid()
-        await task_folder.send(self.client, sid, sent)
-        return Session(self.client, await self.client.open(opening, sid))
+        if sent is not None:
+            await task_folder.send(self.client, sid, sent)
+        return Session(self.client, await when_served(self.lease, lambda: self.client.open(opening, sid)))
 
     async def previous(self, sid: str) -> Document:
         """What a finished session came to, as a document for the one that follows it up.

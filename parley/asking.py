@@ -19,6 +19,7 @@ from parley import competition_story, estimating, panel, reaching, task_folder
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request, whole_settings
 from parley.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.interrupts import Interrupts
+from parley.opening import when_served, with_people
 from parley.process import INTERRUPTED
 from parley.rows import CROWDS
 from parley.settings import Settings, tools_of
@@ -73,7 +74,7 @@ def request_of(settings: Settings, question: str, evidence: Path | None) -> Open
     if found and protocol in CROWDS:
         crowd = CROWDS[protocol]
         given.setdefault(crowd.setting, sum(s.role == crowd.role for s in found.seats))
-    return request(
+    opening = request(
         question,
         protocol=protocol,
         evidence=evidence,
@@ -83,6 +84,7 @@ def request_of(settings: Settings, question: str, evidence: Path | None) -> Open
         seed=settings.seed,
         turn_timeout_s=settings.turn_timeout_s,
     )
+    return with_people(opening, settings.stack)
 
 
 def check_settings(settings: Settings) -> None:
@@ -270,7 +272,7 @@ async def _ask(
     late = await parley.gathered(opening.protocol)
     if late:
         view.note(f"parley: not there yet, and so no candidates: {', '.join(late)}")
-    sid = await _open(parley, opening, choice, sid)
+    await when_served(parley.lease, lambda: _open(parley, opening, choice, sid))
     choice.follows(can_leave=parley.lease is None or parley.lease.running().permanent, owns=True)
     try:
         if parley.lease is not None and parley.lease.began:

@@ -32,6 +32,7 @@ from parley.options import (
     State,
     Subject,
     Tools,
+    WaitForHuman,
 )  # fmt: skip
 
 app = typer.Typer(
@@ -126,6 +127,7 @@ def ask(
         bool, typer.Option("--apply", help="Write the result back into --folder, if it still is what was sent.")
     ] = False,
     humans: Humans = None,
+    wait_for_human: WaitForHuman = None,
     everything: Everything = False,
     budget_tokens: Annotated[int | None, typer.Option(help="Tokens, input and output together.")] = None,
     budget_calls: Annotated[int | None, typer.Option(help="Model calls.")] = None,
@@ -158,6 +160,7 @@ def ask(
       parley ask "..." --panel-file panel.yaml --budget-usd 0.50 --dry-run
       parley ask "..." --protocol maci --evidence docs/ --outcomes "yes, no, not yet"
       parley ask --protocol competition --topic topics.yaml#remote-work --style pro_1=logical
+      parley ask --protocol competition --human pro_2 --wait-for-human 600
       parley ask "And at night?" --continue 1f2e3d4c5b6a79880716
       parley ask "..." --nats nats://bus:4222 --creds owner.json
     """
@@ -168,7 +171,7 @@ def ask(
             "protocol": protocol, "turn_timeout_s": turn_timeout, "seed": seed, "state": state, "nats__url": nats,
             "nats__creds": creds, "budget__tokens": budget_tokens, "budget__calls": budget_calls,
             "budget__cost_usd": budget_usd, "budget__seconds": budget_seconds, "panel_file": panel_file,
-            "stack__humans": humans,
+            "stack__humans": humans, "stack__wait_for_human": wait_for_human,
         }  # fmt: skip
         from parley import asking, commands
         from parley import given as options_of

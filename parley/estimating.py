@@ -13,6 +13,7 @@ from parley.errors import BadInput
 from parley.text import line
 from schemas.presence import Announcement
 from schemas.session import Budget, OpenSession
+from schemas.wire import figure
 
 
 def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
@@ -36,7 +37,8 @@ def refuse(found: Estimate) -> None:
         field = found.shortfall.partition(":")[0]
         name = field.partition(".")[2]
         limit, wants = getattr(found.budget, name), getattr(found.least, name)
-        raise BadInput(field, f"limit {limit:g}, {least_words(found.protocol)} may take {wants:g}; nothing was started")
+        least = f"{least_words(found.protocol)} may take {figure(wants)}"
+        raise BadInput(field, f"limit {figure(limit)}, {least}; nothing was started")
 
 
 def costs(found: Estimate) -> bool:
@@ -93,4 +95,4 @@ def _budget(budget: Budget) -> str:
     limits = {
         "tokens": budget.tokens, "calls": budget.calls, "USD": budget.cost_usd, "seconds": budget.seconds,
     }  # fmt: skip
-    return ", ".join(f"{value:g} {name}" for name, value in limits.items() if value is not None) or "no limit"
+    return ", ".join(f"{figure(value)} {name}" for name, value in limits.items() if value is not None) or "no limit"

@@ -35,6 +35,13 @@ Humans = Annotated[
     list[str] | None, typer.Option("--human", metavar="SEAT", help="A seat that a person may take; repeatable.")
 ]
 Protocol = Annotated[str | None, typer.Option(help="How they argue (default: madp, whom a task calls for).")]
+WaitForHuman = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="With --human: turns of that seat wait for the person from the start, so long each.",
+    ),
+]
 LogMaxAge = Annotated[
     float | None, typer.Option("--log-max-age", help="Days that sessions are kept; 0 for ever (default: 90).")
 ]

@@ -79,6 +79,9 @@ class StackSection(Section):
     """Nothing: a panel of the protocol's size and its analyst, on the extractive model."""
     humans: list[str] = []
     """Seats that a person may take (parley sit): each gets credentials for that."""
+    wait_for_human: float | None = Field(default=None, ge=1, le=86_400)
+    """Seconds for which each turn of those seats waits for its person, from the first one on, before the agent has the
+    seat; None: the agent has it until the person sits down."""
 
 
 class RetentionSection(Section):

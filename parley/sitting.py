@@ -38,8 +38,10 @@ from schemas.post import Post
 from schemas.result import Result
 from schemas.session import human_queue
 from schemas.turn import Answer, Sit
-from schemas.wire import SchemaError, decode, encode
+from schemas.wire import SchemaError, decode, encode, figure
 
+THEN = ("agent", "miss", "wait")
+"""What may become of a turn whose time is over."""
 LOST = 3
 """Exit status: the time of a turn was over, and the agent has the seat again."""
 _PATIENCE_S = 20.0
@@ -91,13 +93,15 @@ def sit(settings: Settings, sid: str, seat: str, *, seconds: float, then: str) -
     Unreachable
         The bus, or a moderator, does not answer.
     """
+    if then not in THEN:
+        raise BadInput("then", f"got {then!r}, wanted is one of {', '.join(THEN)}")
     logging.getLogger().addHandler(logging.NullHandler())  # the terminal is the person's
     try:
         order = msgspec.convert(
             {"t": "sit", "id": secrets.token_hex(8), "seat": seat, "seconds": seconds, "then": then}, Sit
         )
     except (msgspec.ValidationError, SchemaError) as error:
-        raise BadInput("then" if "then" in str(error) else "seconds", str(error)) from error
+        raise BadInput("seconds", str(error)) from error
 
     async def main() -> int:
         async with _bus(settings, sid, seat) as (url, credentials, ack_wait_s):
@@ -177,8 +181,8 @@ async def _sit(url: str, credentials: Credentials, sid: str, order: Sit, ack_wai
 
 def _welcome(sid: str, order: Sit) -> str:
     then = {
-        "agent": f"{order.seconds:g} s for each turn, then the agent takes over",
-        "miss": f"{order.seconds:g} s for each turn, then it is missed",
+        "agent": f"{figure(order.seconds)} s for each turn, then the agent takes over",
+        "miss": f"{figure(order.seconds)} s for each turn, then it is missed",
         "wait": "the session waits for you, up to a day a turn",
     }[order.then]
     return f"You sit on {order.seat} in session {sid}: {then}. Ctrl-C leaves the seat to its agent."

@@ -4,6 +4,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from schemas.wire import figure
+
 _KEPT = frozenset("\n\t\u200c\u200d")
 """Line feed and tab; the joiners, without which some scripts and emoji fall apart."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -106,4 +108,7 @@ def plain(value: Any) -> str:
         return ", ".join(plain(v) for v in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "–" if value is None else f"{value:g}" if isinstance(value, int | float) else str(value)
+    if isinstance(value, int | float):
+        told = f"{value:g}"
+        return figure(value) if "e+" in told else told
+    return "–" if value is None else str(value)

@@ -21,6 +21,7 @@ from parley.turns import Flagged, Turns
 from schemas.post import Post
 from schemas.result import Result
 from schemas.stops import STOPS
+from schemas.wire import figure
 
 Line = tuple[str, str]
 """(style, text): heading, seat, score, quiet, stop, answer, warning, pro, con, judge, or empty for plain."""
@@ -179,7 +180,9 @@ def _said(post: Post, width: int) -> Iterator[Line]:
     if post.kind == "stop":
         yield from _stop(body)
     elif post.kind == "seat" and post.channel == "control":
-        who = "a person sits down" if body.get("human") else "its agent goes on"
+        waits = f"its turns wait for a person, {figure(body.get('waits') or 0)} s each, and then its agent has them"
+        sits = waits if body.get("waits") else "a person sits down"
+        who = sits if body.get("human") else "its agent goes on"
         yield "score", f"  {line(str(body.get('seat')))}: {who}"
     elif post.kind == "position":
         yield from _position(post.seat, body, width)

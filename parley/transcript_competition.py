@@ -26,6 +26,7 @@ from schemas.competition import (
     other,
 )  # fmt: skip
 from schemas.post import Post
+from schemas.wire import figure
 
 Line = tuple[str, str]
 _WIDE = 300
@@ -68,7 +69,7 @@ def clock(seconds: float) -> str:
 
 def points(value: float) -> str:
     """`7.25`, `-3`, `0`."""
-    return f"{round(value, 2) + 0:g}"
+    return figure(value, 2)
 
 
 def pieces(post: Post, body: Any, story: Story) -> Iterator[Piece]:
@@ -152,11 +153,16 @@ def speaker(seat: str, story: Story) -> str:
     return f"{line(seat)} ({line(story.team_name(team))})" if team in TEAMS else line(seat)
 
 
+def words_told(words: float) -> str:
+    """`1,204.5`"""
+    return figure(words, 2, ",")
+
+
 def measured(body: Said) -> str:
     """`612 of 750 words, 2:27 of 3:00`."""
     limit = body.seconds * body.limit / body.words if body.words else 0.0
     time = f", {clock(body.seconds)} of {clock(limit)}" if limit else ""
-    return f"{body.words:,g} of {body.limit:,} words{time}"
+    return f"{words_told(body.words)} of {body.limit:,} words{time}"
 
 
 def _scored(body: Scored, story: Story) -> Iterator[Line]:
@@ -351,12 +357,12 @@ def stage_words(r: Mapping[str, Any]) -> Iterator[str]:
     yield f"Stage {r.get('round')}, {line(str(r.get('title')))}:"
     for s in r.get("speeches") or ():
         if s.get("post") is None:
-            yield f"  {line(str(s.get('seat')))}: a place without a word, {s.get('seconds'):g} s"
+            yield f"  {line(str(s.get('seat')))}: a place without a word, {figure(s.get('seconds') or 0)} s"
             continue
         score = "no marks" if s.get("score") is None else f"score {points(s['score'])}"
         over = ", overtime" if s.get("overtime") else ""
         act = _ACTS.get(str(s.get("act")), line(str(s.get("act"))))
-        words = f"{s.get('words'):g} of {s.get('limit')} words"
+        words = f"{figure(s.get('words') or 0)} of {s.get('limit')} words"
         yield f"  {line(str(s.get('seat')))}, {act}: {words}{over}, {score}"
         yield from (f"    {_fine(msgspec.convert(fine, Fine))}" for fine in s.get("fines") or ())
     yield from (f"  silent: {line(str(told))}" for told in r.get("silent") or ())

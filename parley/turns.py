@@ -12,12 +12,14 @@ from typing import Any
 import msgspec
 
 from bus.channels import CONTROL
+from coordinator.budget import OVERSTATED, booked
 from coordinator.machine import Session, begin, step
 from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.competition_record import OWN
 from coordinator.table import Cell, Missed, Protocol
 from schemas import log
 from schemas.critic import BY_ENCODER
+from schemas.session import Seat
 
 Key = tuple[int, str]
 """(round, seat)."""
@@ -98,6 +100,7 @@ class Turns:
         self._open: dict[str, Open] = {}
         self._may_see = may_see
         self._hidden: set[str] = set()
+        self._seats: dict[str, Seat] = {}
         self._again = _Again(sid)
         for entry in entries:
             self.take(entry)
@@ -110,6 +113,8 @@ class Turns:
     def take(self, entry: log.Entry) -> None:
         """Fold one entry."""
         event, missed = entry.event, self._again.missed(entry)
+        if isinstance(event, log.Opened):
+            self._seats = {s.seat: s for s in event.seats}
         self._given_back(entry)
         if isinstance(event, log.Replied | log.Redelivered) and event.turn in self._hidden:
             pass
@@ -160,7 +165,9 @@ class Turns:
             self._failed(entry, event.turn, error, last=again is None)
         elif turn is not None:
             a = self._open.pop(event.turn).ask
-            odd = _odd(event.flags)
+            seat = self._seats.get(a.seat)
+            over = seat is not None and booked(seat, a.caps, event.usage, person=bool(a.queue)) != event.usage
+            odd = _odd((*event.flags, *((OVERSTATED,) if over else ())))
             self.flagged.append(Flagged(transition=entry.n, seat=a.seat, kind=a.kind, round=a.round, flags=odd))
 
     def _failed(self, entry: log.Entry, name: str, why: str, *, last: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from coordinator.budget import booked
 from parley import madp_story, transcript, transcript_maci, transcript_madp, view_competition
 from parley.competition_story import Due, Story, due
 from parley.text import clean, line, line_end
@@ -15,6 +16,7 @@ from parley.turns import Turns
 from schemas import log
 from schemas.post import Live, Post
 from schemas.result import Result
+from schemas.session import Seat
 from schemas.wire import SchemaError, decode
 
 _STYLES = {
@@ -72,8 +74,6 @@ class Scene:
 
     def __init__(self) -> None:
         self.seats: dict[str, SeatState] = {}
-        self.dues: dict[str, Due] = {}
-        """What each seat was asked for last, as far as the log may be read."""
         self.round = 0
         self.trend: tuple[float, ...] = ()
         self.band = ""
@@ -82,7 +82,8 @@ class Scene:
         """Of MACI: the last round's signals, and the dials of the next."""
         self.tokens = 0
         self.calls = 0
-        self._turns: dict[str, str] = {}
+        self._turns: dict[str, log.Ask] = {}
+        self._seats: dict[str, Seat] = {}
         self._queues: dict[str, str] = {}
         """Of each seat: who is asked now."""
         self._own: dict[str, str] = {}
@@ -119,6 +120,11 @@ class Scene:
         )
         return {name: (self.shown(name), self.seats[name].text) for name in names}
 
+    def dues(self) -> dict[str, Due]:
+        """What the turns are for that seats are at, as far as the log has been read: of another turn it says nothing,
+        since each has a limit of its own."""
+        return {name: due(self._turns[seat.turn]) for name, seat in self.seats.items() if seat.turn in self._turns}
+
     def used(self) -> str:
         """What was used so far."""
         return f"{self.tokens:,} tokens, {self.calls} calls"
@@ -151,10 +157,13 @@ class Scene:
             return  # written by another version; the posts go on
         if isinstance(entry.event, log.Opened):
             self._own = {s.seat: s.queue for s in entry.event.seats}
+            self._seats = {s.seat: s for s in entry.event.seats}
             self._queues = dict(self._own)
         if isinstance(entry.event, log.Replied):
-            seat = self._turns.get(entry.event.turn, "")
-            usage = entry.event.usage
+            ask = self._turns.get(entry.event.turn)
+            seat, usage = ask.seat if ask else "", entry.event.usage
+            if ask and seat in self._seats:
+                usage = booked(self._seats[seat], ask.caps, usage, person=bool(ask.queue))
             self.tokens += usage.input_tokens + usage.output_tokens
             self.calls += usage.calls
             if seat and self.seat(seat).turn == entry.event.turn:
@@ -164,9 +173,8 @@ class Scene:
                 self._own[command.seat.seat] = command.seat.queue
             if isinstance(command, log.Ask):
                 turn = f"{entry.n}-{index}"
-                self._turns[turn] = command.seat
+                self._turns[turn] = command
                 self._queues[command.seat] = command.queue or self._own.get(command.seat, command.seat)
-                self.dues[command.seat] = due(command)
                 self.round = max(self.round, command.round)
                 seat_state = self.seat(command.seat)
                 if seat_state.turn != turn and entry.n > seat_state.asked:
@@ -381,7 +389,7 @@ class LiveView(QuietView):
         scene, story = self._scene, self._teller.story
         if story.began:
             size = self._console.size
-            rows = view_competition.under_way(story, scene.busy(), scene.dues, size.width, size.height)
+            rows = view_competition.under_way(story, scene.busy(), scene.dues(), size.width, size.height)
             stage = f"{line(story.stage_words(story.round))} · " if story.round else ""
             return Group(*rows, Text(f"{stage}{scene.used()}", style="yellow"))
         table = Table.grid(padding=(0, 2))

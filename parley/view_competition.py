@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from parley.competition_story import Due, Story, team_of
 from parley.text import clean, line, wrapped
-from parley.transcript_competition import WARNING, Block, clock, points, speaker
+from parley.transcript_competition import WARNING, Block, clock, points, speaker, words_told
 from schemas.competition import TEAMS
 
 if TYPE_CHECKING:
@@ -81,11 +81,13 @@ def under_way(
 def progress(story: Story, seat: str, text: str, due: Due | None) -> tuple[str, bool]:
     """Who speaks, words and time of a text that is under way, and whether it is beyond its limit."""
     words = story.words(text)
+    so_far = words_told(words)
     does = _DOES.get(due.kind, "speaks") if due is not None else "speaks"
-    told, over = f"{words:,g} words, {clock(story.seconds(words))}", False
+    told, over = f"{so_far} words, {clock(story.seconds(words))}", False
     if due is not None and due.words is not None:
         over = words > due.words
-        told = f"{words:,g} of {due.words:,} words, {clock(story.seconds(words))} of {clock(story.seconds(due.words))}"
+        clocks = f"{clock(story.seconds(words))} of {clock(story.seconds(due.words))}"
+        told = f"{so_far} of {due.words:,} words, {clocks}"
     if due is not None and due.seconds_left is not None:
         told += f", team clock {clock(due.seconds_left - story.seconds(words))}"
     return f"{speaker(seat, story)} {does}: {told}" + (f" {WARNING} OVERTIME" if over else ""), over

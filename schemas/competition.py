@@ -30,7 +30,7 @@ from schemas.competition_format import (
     seats_of,
 )
 from schemas.consensus import Citation, at_most, few
-from schemas.wire import InvalidValue, in_range, not_empty
+from schemas.wire import InvalidValue, in_range, not_empty, one_line
 
 __all__ = [
     "DIMENSIONS", "LEAST_WORDS", "PENALTIES", "TEAMS", "Act", "Exchange", "Format", "Free", "Item", "Pace", "Penalty",
@@ -47,7 +47,7 @@ class Personality(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     characteristics: str
 
     def __post_init__(self) -> None:
-        not_empty("personalities.name", self.name, 80)
+        one_line("personalities.name", self.name, 80)
         not_empty("personalities.characteristics", self.characteristics, 2_000)
 
 
@@ -141,6 +141,8 @@ class SpeechBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The limit; beyond it is overtime."""
     seconds_left: float | None = None
     """Of the team's time in free debate."""
+    direction: str = ""
+    """The captain's, for this very speech; empty: none was given."""
 
 
 class Spoken(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from schemas.consensus import few
-from schemas.wire import InvalidValue, in_range, not_empty
+from schemas.wire import InvalidValue, in_range, not_empty, one_line
 
 TEAMS = ("pro", "con")
 Team = Literal["pro", "con"]
@@ -34,11 +34,6 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Its seats are pro_1, pro_2, ... in the order of their positions."""
     captain: int = 1
     """The position whose seat decides who speaks where that is open."""
-
-    def __post_init__(self) -> None:
-        not_empty("format.teams.name", self.name, 80)
-        in_range("format.teams.seats", self.seats, 1, 8)
-        in_range("format.teams.captain", self.captain, 1, self.seats)
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -128,7 +123,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     agenda: tuple[Item, ...]
 
     def __post_init__(self) -> None:
-        not_empty("format.stages.name", self.name, 64)
+        one_line("format.stages.name", self.name, 64)
+        one_line("format.stages.title", self.title, 200)
         in_range("format.stages.confer", self.confer, 0, 5)
         if not self.agenda:
             raise InvalidValue(f"format.stages.{self.name}.agenda", "nothing", "at least one item is wanted")
@@ -140,10 +136,6 @@ class Penalty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     team: float = 0.0
     individual: float = 0.0
-
-    def __post_init__(self) -> None:
-        in_range("format.penalties.team", self.team, -100, 0)
-        in_range("format.penalties.individual", self.individual, -100, 0)
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -167,7 +159,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """votes: who wins more of the audience over between the two votes."""
 
     def __post_init__(self) -> None:
-        not_empty("format.name", self.name, 64)
+        one_line("format.name", self.name, 64)
+        one_line("format.title", self.title, 200)
         check_format(self)
 
 
@@ -181,7 +174,7 @@ def captain_of(format_: Format, team: str) -> str:
     return f"{team}_{format_.teams[team].captain}"  # type: ignore[index]
 
 
-def other(team: str) -> str:
+def other(team: str) -> Team:
     """The opposing team."""
     return "con" if team == "pro" else "pro"
 
@@ -194,15 +187,21 @@ def check_format(f: Format) -> None:
     """Raise InvalidValue for an agenda that cannot be played; names the stage and the item."""
     if set(f.teams) != set(TEAMS):
         raise InvalidValue("format.teams", sorted(f.teams), "wanted are pro and con")
+    for team, side in f.teams.items():
+        one_line(f"format.teams.{team}.name", side.name, 80)
+        in_range(f"format.teams.{team}.seats", side.seats, 1, 8)
+        in_range(f"format.teams.{team}.captain", side.captain, 1, side.seats)
     if set(f.weights) != set(DIMENSIONS):
         raise InvalidValue("format.weights", sorted(f.weights), "wanted are " + ", ".join(DIMENSIONS))
     for name, weight in f.weights.items():
         in_range(f"format.weights.{name}", weight, 0, 1)
     if abs(sum(f.weights.values()) - 1) > 1e-6:
         raise InvalidValue("format.weights", sum(f.weights.values()), "they must add up to 1")
-    for name in f.penalties:
+    for name, price in f.penalties.items():
         if name not in PENALTIES:
             raise InvalidValue("format.penalties", name, "known are " + ", ".join(PENALTIES))
+        in_range(f"format.penalties.{name}.team", price.team, -100, 0)
+        in_range(f"format.penalties.{name}.individual", price.individual, -100, 0)
     if not f.stages:
         raise InvalidValue("format.stages", "nothing", "at least one stage is wanted")
     few("format.stages", f.stages, 50)
@@ -237,15 +236,15 @@ def _check_item(f: Format, where: str, item: Item, everybody: set[str]) -> None:
                 if seat.split("_")[0] == item.asker.split("_")[0]:
                     raise InvalidValue(f"{where}.answerers", seat, f"it is of {item.asker}'s own team")
         case Free():
-            if item.everybody:
-                for team in TEAMS:
-                    seats = f.teams[team].seats  # type: ignore[index]
-                    if item.speeches < seats:
-                        raise InvalidValue(f"{where}.speeches", item.speeches, f"{seats} seats must each speak in it")
-                    needed = seats * LEAST_WORDS / f.pace.words_per_minute * 60
-                    if item.seconds < needed:
-                        allowed = f"{seats} seats cannot each speak in it; it takes {needed:.0f} s"
-                        raise InvalidValue(f"{where}.seconds", item.seconds, allowed)
+            for team in TEAMS:
+                seats = f.teams[team].seats if item.everybody else 1  # type: ignore[index]
+                if item.speeches < seats:
+                    raise InvalidValue(f"{where}.speeches", item.speeches, f"{seats} seats of {team} must speak in it")
+                needed = seats * LEAST_WORDS / f.pace.words_per_minute * 60
+                if item.seconds < needed:
+                    who = f"the {seats} seats of {team} cannot each" if item.everybody else "nobody can"
+                    allowed = f"{who} speak in it; it takes {needed:.4g} s"
+                    raise InvalidValue(f"{where}.seconds", item.seconds, allowed)
 
 
 def _there(where: str, seat: str, everybody: set[str]) -> None:

@@ -41,6 +41,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     """Experts that were announced then, where the protocol wants them; by id."""
     known: dict[str, Any] = {}
     """What standing sessions said that the protocol reads."""
+    waits: dict[str, float] = {}
+    """Seat -> seconds for which its turns wait for a person, from the first one on."""
 
 
 class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied"):

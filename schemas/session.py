@@ -110,6 +110,9 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     """The session that this one is started beneath; moderators alone set it."""
     inherits: bool = False
     """Of one beneath another: the parent's documents come with it, dealt anew."""
+    waits: dict[str, float] = {}
+    """Seat -> seconds, 1 to 86,400, for which its turns wait for a person, from the first one on: as if the person sat
+    at the opening. After that the seat is its agent's until somebody sits down."""
     expires_ns: int | None = None
     """Unix time after which nobody waits for it any more: it is refused from then on. None: never."""
 
@@ -125,6 +128,8 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
         size = sum(len(d.text) for d in self.documents)
         if size > MAX_EVIDENCE:
             raise InvalidValue("evidence", f"{size:,} characters", f"allowed are at most {MAX_EVIDENCE:,}")
+        for seat, seconds in self.waits.items():
+            in_range(f"waits.{seat[:64]}", seconds, 1.0, 86_400.0)
         seen: set[str] = set()
         for s in self.seats:
             if s.seat in seen:

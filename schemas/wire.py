@@ -4,6 +4,7 @@ Messages are msgspec structs, JSON on the wire. Whoever decodes gets a complete,
 message that would be invalid cannot be built (`__post_init__` refuses it).
 """
 
+import math
 from typing import Any, TypeVar
 
 import msgspec
@@ -84,10 +85,27 @@ def compact(value: Json) -> Json:
     return msgspec.Raw(msgspec.json.format(bytes(value), indent=-1))
 
 
+def figure(value: float, places: int = 6, apart: str = "") -> str:
+    """A number as people write it: so many decimals at most, and no exponent below 10^12; `apart` stands between
+    thousands."""
+    if not math.isfinite(value) or abs(value) >= 1e12:
+        return f"{value:g}"
+    told = f"{value:{apart}.{places}f}"
+    told = told.rstrip("0").rstrip(".") if "." in told else told
+    return "0" if told == "-0" else told
+
+
 def in_range(field: str, value: float, low: float, high: float) -> None:
     """Refuse a number outside [low, high], NaN included."""
     if not low <= value <= high:
-        raise InvalidValue(field, value, f"allowed is {low:g} to {high:g}")
+        raise InvalidValue(field, value, f"allowed is {figure(low)} to {figure(high)}")
+
+
+def one_line(field: str, value: str, most: int) -> None:
+    """Refuse an empty text, one longer than `most` characters, and one of several lines."""
+    not_empty(field, value, most)
+    if len(value.splitlines()) > 1 or value.splitlines()[0] != value:
+        raise InvalidValue(field, value, "it must be one line")
 
 
 def not_empty(field: str, value: str, most: int) -> None:

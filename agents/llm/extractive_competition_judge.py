@@ -42,6 +42,7 @@ from schemas.competition import (
     StageSummary,
     SummaryBrief,
 )
+from schemas.wire import figure
 
 WHO = "Counted, no language model."
 WORDS_PER_QUOTE = 25
@@ -186,7 +187,7 @@ def _met(claim: Sentence, rival: Sequence[Heard]) -> bool:
 
 
 def _totals(totals: dict[str, float]) -> str:
-    told = ", ".join(f"{team} {totals[team]:g}" for team in TEAMS if team in totals)
+    told = ", ".join(f"{team} {figure(totals[team], 2)}" for team in TEAMS if team in totals)
     return f"Totals so far: {told}." if told else "There are no totals."
 
 

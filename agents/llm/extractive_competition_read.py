@@ -18,7 +18,7 @@ from agents.llm.extractive_weigh import clean
 from agents.llm.injection import is_instruction, is_suspicious
 from agents.retrieval.bm25 import relevance
 from agents.retrieval.corpus import Sentence, Text, collapse, cut, sentence, sentence_ends, stem, word_set, words
-from schemas.competition import TEAMS, Decision, Identity, Note, Said, Team, other
+from schemas.competition import TEAMS, Identity, Note, Said, SpeechBrief, Team, other
 
 OWN = 1.0
 """How far a sentence of the team's own folder speaks for the team, whatever its words."""
@@ -119,7 +119,7 @@ class Reading:
     notes: tuple[str, ...]
     """What the team noted, in order."""
     direction: str
-    """The captain's last direction, if it is to this seat."""
+    """The captain's, for this very speech."""
     style: str
     """Of STYLES; empty: none."""
     injected: bool
@@ -147,9 +147,8 @@ def reading(shown: Shown, me: Identity) -> Reading:
     """What a debater goes by in this turn."""
     heard, injected = speeches(shown)
     notes = [o.body.text for o in shown.others if isinstance(o.body, Note)]
-    decisions = [o.body for o in shown.others if isinstance(o.body, Decision)]
     seat = f"{me.team}_{me.position}"
-    direction = decisions[-1].direction if decisions and decisions[-1].speaker == seat else ""
+    direction = shown.brief.direction if isinstance(shown.brief, SpeechBrief) else ""
     texts = [*(d.text for d in shown.documents), *notes, direction, shown.question, me.stance, me.role]
     injected |= any(map(is_suspicious, texts))
     kept = tuple(without_orders(n) for n in notes)

@@ -15,11 +15,13 @@ from msgspec import inspect
 
 from agents.context import Other, Shown
 from agents.llm.base import Completion, Emit
-from schemas.wire import Undecodable, decode, encode
+from schemas.wire import Undecodable, decode, encode, figure
 
 _TOLD_S = (300, 120, 60, 30, 10)
 """Seconds left at which the clock is told while nothing is typed."""
 _EARLY_NS = 50_000_000
+_CHOICES = {"answerer": "answerers", "speaker": "may"}
+"""Field of a reply -> field of its brief that says what may stand there: one line, and no words of a speech."""
 END = "."
 """A line of this alone ends a text."""
 
@@ -122,7 +124,8 @@ class Human:
         key = (shown.session, shown.seat, shown.kind, shown.round)
         kept = self._draft[1] if self._draft is not None and self._draft[0] == key else {}
         words = getattr(shown.brief, "words", None)
-        form = _Form(self._terminal, shown.deadline_ns, words if isinstance(words, int) else None, emit)
+        choices = {name: getattr(shown.brief, of, ()) for name, of in _CHOICES.items()}
+        form = _Form(self._terminal, shown.deadline_ns, words if isinstance(words, int) else None, emit, choices)
         while True:
             values = await form.struct(shown.reply, kept)
             self._draft = key, values
@@ -136,11 +139,14 @@ class Human:
 class _Form:
     """Reads one reply."""
 
-    def __init__(self, terminal: Terminal, deadline_ns: int, words: int | None, emit: Emit) -> None:
+    def __init__(
+        self, terminal: Terminal, deadline_ns: int, words: int | None, emit: Emit, choices: dict[str, tuple[str, ...]]
+    ) -> None:
         self._terminal = terminal
         self._deadline_ns = deadline_ns
         self._words = words
         self._emit = emit
+        self._choices = choices
 
     async def struct(self, wanted: Any, kept: dict[str, Any], within: str = "") -> dict[str, Any]:
         """Values of the struct's fields; those left out have their defaults."""
@@ -157,6 +163,8 @@ class _Form:
         """What was typed for a field; None: nothing, and it has a default."""
         kind = _bare(kind)
         optional = "" if required and kept is None else ", empty keeps it" if kept is not None else ", may be empty"
+        if isinstance(kind, inspect.StrType) and name in self._choices:
+            return await self._chosen(name, self._choices[name], kept)
         if isinstance(kind, inspect.StrType) and required:
             return await self._text(name, kept)
         if isinstance(kind, inspect.StructType):
@@ -177,6 +185,16 @@ class _Form:
                 return _value(kind, text)
             except ValueError as fault:
                 self._terminal.say(f"{name}: got {text!r}, {fault}")
+
+    async def _chosen(self, name: str, among: tuple[str, ...], kept: Any) -> str:
+        wanted = " or ".join(among) or "a seat"
+        while True:
+            text = (await self._line(f"{name} ({wanted}{'' if kept is None else f', empty keeps {kept}'})")).strip()
+            if not text and kept is not None:
+                return str(kept)
+            if text in among or (text and not among):
+                return text
+            self._terminal.say(f"{name}: got {text!r}, wanted is {wanted}")
 
     async def _line(self, prompt: str) -> str:
         """One line. At the end of all input nothing is ever replied: whoever asked cancels."""
@@ -307,7 +325,7 @@ def readable(value: Any, depth: int = 0) -> str:
         return "\n".join(f"- {readable(item, depth + 1).lstrip()}" for item in plain)
     if isinstance(plain, bool):
         return "yes" if plain else "no"
-    return f"{plain:g}" if isinstance(plain, float) else str(plain)
+    return figure(plain) if isinstance(plain, float) else str(plain)
 
 
 def _named(name: str, value: Any, depth: int) -> str:

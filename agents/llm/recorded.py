@@ -59,7 +59,8 @@ class Recorded:
                 f"no reply is recorded for {protocol} {kind}, seat {seat}, round {round_}, attempt {attempt}"
             )
         emit(bytes(record.body).decode())
-        return Completion(body=record.body, usage=record.usage, flags=(*record.flags, "recorded"))
+        used = Usage(calls=record.usage.calls)  # its tokens were paid for when it was recorded
+        return Completion(body=record.body, usage=used, flags=(*record.flags, "recorded"))
 
 
 class Recorder:

@@ -35,6 +35,7 @@ from schemas.competition import (
     Violation,
     other,
 )
+from schemas.wire import figure
 
 POSTS = {"speech": Said, "note": Note, "bid": Bid, "decision": Decision, "summary": StageSummary, "review": Review}
 AIM = 0.9
@@ -87,7 +88,14 @@ def _confer(brief: ConferBrief) -> dict[str, str]:
 
 def _speak(brief: SpeechBrief) -> dict[str, str]:
     left = "" if brief.seconds_left is None else f" Your team has {brief.seconds_left:.0f} seconds of speech left."
-    return {**_me(brief.me), **_limit(brief.words), "act": ACTS[brief.act], "left": left}
+    if brief.seconds_left == 0:
+        left = " Your team's time is used up; you have these words because everybody must speak."
+    along = (
+        " Your captain's direction for this speech stands in the state of the debate, under `direction`: follow it."
+        if brief.direction
+        else ""
+    )
+    return {**_me(brief.me), **_limit(brief.words), "act": ACTS[brief.act], "left": left, "along": along}
 
 
 def _question(brief: QuestionBrief) -> dict[str, str]:
@@ -127,7 +135,7 @@ def _score(brief: ScoreBrief) -> dict[str, str]:
     return {
         "seat": brief.seat,
         "act": ACTS[brief.act],
-        "said": f"{brief.words:g}",
+        "said": figure(brief.words),
         "words": f"{brief.limit:,}",
         "over": "It is over its limit; points for that are taken elsewhere." if brief.words > brief.limit else "",
         "scale": "\n".join(_dimension(name, brief.weights) for name in DIMENSIONS),

@@ -7,7 +7,7 @@ stage it sums up; after the last one it reviews the debate.
     CONFERRING -> an item after the other -> SUMMARIZING   for each stage, then REVIEWING -> DONE
     a speech:      SPEAKING -> SCORING
     an exchange:   QUESTIONING -> SCORING -> ANSWERING -> SCORING
-    free debate:   [BIDDING ->] DECIDING -> DEBATING -> SCORING, until the time is used up
+    free debate:   [BIDDING ->] DECIDING -> DEBATING -> SCORING, until both teams have used their time
     a vote:        VOTING
 
 A seat that does not reply is silent: recorded, and the debate goes on without it.
@@ -39,7 +39,6 @@ from coordinator.protocols.competition_state import (
     format_of,
     free_of,
     item_of,
-    left,
     longest_silent,
     read,
     stage_of,
@@ -51,6 +50,7 @@ from coordinator.protocols.competition_turns import (
     BID,
     CAPTAIN,
     CONFER,
+    DECISION,
     QUESTION,
     REVIEW,
     SCORE,
@@ -90,10 +90,11 @@ from schemas.competition import (
     Speech,
     Spoken,
     StageSummary,
+    Team,
     Vote,
+    other,
     seats_of,
 )
-from schemas.competition_format import LEAST_WORDS
 from schemas.wire import raw
 
 replace = msgspec.structs.replace
@@ -215,14 +216,12 @@ def _on_answered(s: State, e: Answered, v: View) -> Step:
 
 
 def _next_place(s: State, v: View, says: Says) -> Step:
-    """The team whose turn it is decides who speaks; where it has no time left, the free debate is over."""
-    f, free = format_of(v), free_of(s, v)
-    team = turn_of(s, free)
-    places = sum(x.team == team for x in s.here())
-    if left(s, free)[team] < seconds(LEAST_WORDS, f.pace) or places >= free.speeches:
+    """The team whose turn it is decides who speaks; where both are through, the free debate is over."""
+    team = turn_of(s, v)
+    if team is None:
         return _next_item(s, v, says)
     s = replace(s, bids=())
-    if free.mode == "concurrent":
+    if free_of(s, v).mode == "concurrent":
         return replace(s, phase=Phase.BIDDING), (*says, *ask_bids(s, v, says, team))
     return replace(s, phase=Phase.DECIDING), (*says, ask_captain(s, v, says, team, {}))
 
@@ -244,14 +243,13 @@ def _bids_in(s: State, v: View, says: Says) -> Step:
     bids = {author(v, says, n): read(v, says, n, Bid) for n in s.bids}
     if not any(b.wants for b in bids.values()):
         return _longest_silent(s, v, says)
-    team = turn_of(s, free_of(s, v))
-    return replace(s, phase=Phase.DECIDING), (*says, ask_captain(s, v, says, team, bids))
+    return replace(s, phase=Phase.DECIDING), (*says, ask_captain(s, v, says, _at_turn(s, v), bids))
 
 
 def _on_decided(s: State, e: Answered, v: View) -> Step:
     d: Decision = e.body
-    says = (say(s, channel_of(team_of(e.seat)), "decision", d, e.seat),)
-    return replace(s, phase=Phase.DEBATING), (*says, ask_debater(s, v, says, d.speaker))
+    says = (say(s, channel_of(team_of(e.seat)), DECISION, d, e.seat),)
+    return replace(s, phase=Phase.DEBATING), (*says, ask_debater(s, v, says, d.speaker, d.direction))
 
 
 def _on_not_decided(s: State, e: Missed, v: View) -> Step:
@@ -260,9 +258,14 @@ def _on_not_decided(s: State, e: Missed, v: View) -> Step:
 
 
 def _longest_silent(s: State, v: View, says: Says) -> Step:
-    f, free = format_of(v), free_of(s, v)
-    speaker = longest_silent(s, f, may_speak(s, f, turn_of(s, free), free.everybody))
+    speaker = longest_silent(s, format_of(v), may_speak(s, v, _at_turn(s, v)))
     return replace(s, phase=Phase.DEBATING), (*says, ask_debater(s, v, says, speaker))
+
+
+def _at_turn(s: State, v: View) -> Team:
+    team = turn_of(s, v)
+    assert team is not None, "somebody decides or bids, so a team has the place"
+    return team
 
 
 def _on_debated(s: State, e: Answered, v: View) -> Step:
@@ -280,8 +283,9 @@ def _on_not_debated(s: State, e: Missed, v: View) -> Step:
 
 
 def _on_interrupted(s: State, e: Heard, v: View) -> Step:
-    """Words from the floor enter no debate. Those of the team that spoke last, while the other has the floor, are the
-    same team's second speech in a row: a fine, once a place.
+    """Words from the floor enter no debate. Those of the team that spoke last, while the other has the floor or has it
+    next, are the same team's second speech in a row: a fine, once a place. Where the other team is through there is
+    none.
 
     Raises
     ------
@@ -293,11 +297,7 @@ def _on_interrupted(s: State, e: Heard, v: View) -> Step:
     here = [x for x in s.here() if x.post is not None]
     if not by or e.channel != PUBLIC or not isinstance(item_of(s, v), Free):
         raise Illegal(f"{e.author} may not speak up here")
-    if (
-        not here
-        or here[-1].team != team_of(by)
-        or (s.phase != Phase.SCORING and turn_of(s, free_of(s, v)) == here[-1].team)
-    ):
+    if not here or here[-1].team != team_of(by) or turn_of(s, v) != other(team_of(by)):
         raise Illegal(f"{by}: speeches are asked for; wait until your captain names you")
     if any(x.after == len(s.lines) and team_of(x.seat) == team_of(by) for x in s.interruptions):
         raise Illegal(f"{by}: your team has spoken out of turn here already")
@@ -408,8 +408,8 @@ END = (Phase.REVIEWING, Phase.DONE)
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
 TABLE: Table = {
     Phase.CONFERRING: {
-        Answered: to(_on_conferred, *NEXT),
-        Missed: to(_on_not_conferred, *NEXT),
+        Answered: to(_on_conferred, *ITEMS, Phase.CONFERRING),
+        Missed: to(_on_not_conferred, *ITEMS, Phase.CONFERRING),
         Unaffordable: to(_on_unaffordable, *END),
     },
     Phase.SPEAKING: {
@@ -471,7 +471,7 @@ TABLE: Table = {
 
 COMPETITION = Protocol(
     name="competition",
-    version=1,
+    version=2,
     settings=Settings,
     state=State,
     table=TABLE,

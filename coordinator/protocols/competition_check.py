@@ -1,5 +1,7 @@
 """competition: semantic faults of a reply, in words that the model is shown with its next attempt."""
 
+from unicodedata import category, normalize
+
 from coordinator.protocols.competition_rules import OF_ACT
 from coordinator.protocols.competition_state import State
 from coordinator.table import OpenTurn, View
@@ -43,6 +45,11 @@ def _asked(q: Questions, brief: QuestionBrief) -> str:
         return f"answerer: got {q.answerer!r}; who may answer: {', '.join(brief.answerers)}"
     if len(q.questions) < brief.least:
         return f"questions: got {len(q.questions)}, at least {brief.least} are wanted"
+    asked: dict[str, int] = {}
+    for i, question in enumerate(q.questions, 1):
+        same = "".join(c for c in normalize("NFKC", question).casefold() if category(c)[0] in "LMN")
+        if asked.setdefault(same, i) != i:
+            return f"questions: number {i} is number {asked[same]} again; each must be one of its own"
     return ""
 
 

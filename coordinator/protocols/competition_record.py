@@ -31,6 +31,7 @@ replace = msgspec.structs.replace
 
 UNHEARD = frozenset({CONFER, BID, CAPTAIN, SCORE, SUMMARIZE})
 """Turns whose replies belong on a channel that whoever watches does not read: what is wrong with one may quote it."""
+NONE_CAME = "no reply came"
 OWN = "no reply that could be used; why stands in the log"
 
 
@@ -41,7 +42,7 @@ def say(s: State, channel: str, kind: str, body: object, seat_: str = "") -> Say
 
 def silence(s: State, e: Missed, v: View, says: Says = ()) -> tuple[State, Says]:
     """A turn that came to nothing is recorded, for whoever watches."""
-    why = OWN if e.kind in UNHEARD else e.why
+    why = (NONE_CAME if e.why.startswith("no reply within ") else OWN) if e.kind in UNHEARD else e.why
     told = Silence(seat=e.seat, asked=e.kind, stage=stage_of(s, v).title, why=why)
     s = replace(s, silent=(*s.silent, Silent(seat=e.seat, asked=e.kind, stage=s.stage)))
     return s, (*says, say(s, SCORES, "silent", told))

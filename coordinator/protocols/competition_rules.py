@@ -36,6 +36,7 @@ from schemas.competition import (
     other,
     seats_of,
 )
+from schemas.wire import figure
 
 OVERTIME, CONSECUTIVE = "overtime", "consecutive"
 OF_ACT: dict[str, tuple[Act, ...]] = {
@@ -64,7 +65,7 @@ def fines_for(seat: str, speech: Said, given: Marks | None, f: Format) -> tuple[
     """What one speech costs: overtime, and each kind of violation found in it once."""
     out = []
     if speech.overtime:
-        note = f"{speech.words:g} words, {speech.limit:,} allowed"
+        note = f"{figure(speech.words)} words, {speech.limit:,} allowed"
         out.append(_fine(OVERTIME, seat, f, note))
     if given is not None:
         for kind in dict.fromkeys(b.kind for b in given.violations):
@@ -75,7 +76,7 @@ def fines_for(seat: str, speech: Said, given: Marks | None, f: Format) -> tuple[
 
 def interrupting(seat: str, f: Format) -> Fine:
     """What it costs to take a floor that is the other team's; recorded where it costs nothing too."""
-    return _fine(CONSECUTIVE, seat, f, f"spoke while {other(team_of(seat))} had the floor")
+    return _fine(CONSECUTIVE, seat, f, f"{seat} spoke while {other(team_of(seat))} had the floor")
 
 
 def _fine(rule: str, seat: str, f: Format, note: str) -> Fine:

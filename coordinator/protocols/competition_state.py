@@ -2,13 +2,28 @@
 them by number, and every total is computed from them."""
 
 from enum import StrEnum, auto
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from coordinator.commands import SayOn, Wish
+from coordinator.protocols.competition_words import seconds
 from coordinator.table import View
-from schemas.competition import TEAMS, Act, Format, Free, Item, Marks, Said, Scored, Stage, Team, seats_of
+from schemas.competition import (
+    LEAST_WORDS,
+    TEAMS,
+    Act,
+    Format,
+    Free,
+    Item,
+    Marks,
+    Said,
+    Scored,
+    Stage,
+    Team,
+    other,
+    seats_of,
+)
 from schemas.wire import decode
 
 PRO, CON, JUDGE, AUDIENCE = "pro", "con", "judge", "audience"
@@ -155,11 +170,11 @@ def new_post(v: View, says: Says) -> int:
     return v.next_post + sum(isinstance(w, SayOn) for w in says)
 
 
-def on_channel(v: View, says: Says, channel: str) -> tuple[int, ...]:
-    """Numbers of a channel's posts, those of this transition included."""
-    before = [p.n for p in v.posts if p.channel == channel]
-    now = [w.channel for w in says if isinstance(w, SayOn)]
-    return (*before, *(v.next_post + i for i, c in enumerate(now) if c == channel))
+def on_channel(v: View, says: Says, channel: str, but: str = "") -> tuple[int, ...]:
+    """Numbers of a channel's posts, those of this transition included, and those of kind `but` left out."""
+    before = [p.n for p in v.posts if p.channel == channel and p.kind != but]
+    now = [w for w in says if isinstance(w, SayOn)]
+    return (*before, *(v.next_post + i for i, w in enumerate(now) if w.channel == channel and w.kind != but))
 
 
 def read(v: View, says: Says, post: int, as_type: type[T]) -> T:
@@ -187,10 +202,21 @@ def marks(v: View, says: Says, line: Line) -> Marks | None:
     return None if line.scored is None else read(v, says, line.scored, Scored).marks
 
 
-def turn_of(s: State, free: Free) -> Literal["pro", "con"]:
-    """Whose place it is in a free debate: teams alternate, whatever came of a place."""
-    second: Team = "con" if free.first == "pro" else "pro"
-    return free.first if len(s.here()) % 2 == 0 else second
+def turn_of(s: State, v: View) -> Team | None:
+    """Whose place it is in a free debate: teams alternate, whatever came of a place, and one that is through passes.
+    None: both are."""
+    here = s.here()
+    next_ = other(here[-1].team) if here else free_of(s, v).first
+    return next((team for team in (next_, other(next_)) if not through(s, v, team)), None)
+
+
+def through(s: State, v: View, team: Team) -> bool:
+    """Whether a team has had its places in a free debate, or has no time for another one. Whoever must still speak has
+    a place, whatever those before took of the time."""
+    free = free_of(s, v)
+    if sum(x.team == team for x in s.here()) >= free.speeches:
+        return True
+    return not must_speak(s, v, team) and left(s, free)[team] < seconds(LEAST_WORDS, format_of(v).pace)
 
 
 def left(s: State, free: Free) -> dict[str, float]:
@@ -203,6 +229,11 @@ def unspoken(s: State, f: Format, team: str) -> tuple[str, ...]:
     """Seats of a team that have not had a place in the free debate yet."""
     had = {x.seat for x in s.here()}
     return tuple(seat for seat in seats_of(f, team) if seat not in had)
+
+
+def must_speak(s: State, v: View, team: str) -> tuple[str, ...]:
+    """Seats of a team that a free debate is not over without."""
+    return unspoken(s, format_of(v), team) if free_of(s, v).everybody else ()
 
 
 def longest_silent(s: State, f: Format, seats: tuple[str, ...]) -> str:

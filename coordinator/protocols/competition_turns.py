@@ -20,6 +20,7 @@ from coordinator.protocols.competition_state import (
     free_of,
     item_of,
     left,
+    must_speak,
     on_channel,
     read,
     stage_of,
@@ -29,6 +30,7 @@ from coordinator.protocols.competition_state import (
 from coordinator.protocols.competition_words import words_in
 from coordinator.table import View
 from schemas.competition import (
+    LEAST_WORDS,
     TEAMS,
     AnswerBrief,
     BallotBrief,
@@ -59,6 +61,8 @@ from schemas.wire import raw
 
 CONFER, SPEAK, QUESTION, ANSWER, BID, CAPTAIN = "confer", "speak", "question", "answer", "bid", "captain"
 SCORE, SUMMARIZE, REVIEW, VOTE = "score", "summarize", "review", "vote"
+DECISION = "decision"
+"""Kind of the post that a captain's decision is."""
 
 
 def caps(v: View) -> Caps:
@@ -86,17 +90,19 @@ def identity(v: View, seat: str) -> Identity:
     )
 
 
-def shown(v: View, says: Says, *channels: str) -> tuple[int, ...]:
-    """The last posts of some channels, in the order in which they were posted."""
+def shown(v: View, says: Says, *channels: str, but: str = "") -> tuple[int, ...]:
+    """The last posts of some channels, in the order in which they were posted; `but`: those of a kind are left out."""
     most = v.settings.context_posts
-    return tuple(sorted(n for c in channels for n in on_channel(v, says, c)[-most:]))
+    return tuple(sorted(n for c in channels for n in on_channel(v, says, c, but)[-most:]))
 
 
 def _ask(v: View, says: Says, s: State, seat: str, kind: str, brief: object, *, own: bool = False) -> AskSeat:
-    """A turn of a debater; `own`: its reply belongs on its team's channel."""
+    """A turn of a debater; `own`: its reply belongs on its team's channel. A captain's direction is for one speech, and
+    stands in its brief: whoever speaks is not shown those that were for others."""
     team = channel_of(team_of(seat))
+    sees = shown(v, says, PUBLIC, team, but=DECISION if kind == SPEAK else "")
     return AskSeat(
-        seat=seat, kind=kind, round=s.stage + 1, brief=raw(brief), sees=shown(v, says, PUBLIC, team), caps=caps(v),
+        seat=seat, kind=kind, round=s.stage + 1, brief=raw(brief), sees=sees, caps=caps(v),
         stream=v.settings.stream and kind not in (BID, CAPTAIN), channel=team if own else "",
     )  # fmt: skip
 
@@ -163,15 +169,17 @@ def ask_answer(s: State, v: View, says: Says, item: Exchange, asked: Said) -> As
 # ---------------------------------------------------------------- free debate
 
 
-def may_speak(s: State, f: Format, team: str, everybody: bool) -> tuple[str, ...]:
+def may_speak(s: State, v: View, team: str) -> tuple[str, ...]:
     """Who may be chosen: those that have not had a place yet, while there are any (seed, "Free Debate")."""
-    return (unspoken(s, f, team) if everybody else ()) or seats_of(f, team)
+    return must_speak(s, v, team) or seats_of(format_of(v), team)
 
 
 def limit_of(s: State, v: View, team: str) -> int:
-    """Words of the next speech: the format's limit, or what the team's time still holds."""
+    """Words of the next speech: the format's limit, or what the team's time still holds; each that must still speak has
+    an equal share of that, and never less than a team's least."""
     free = free_of(s, v)
-    return min(free.words, words_in(left(s, free)[team], format_of(v).pace))
+    share = words_in(left(s, free)[team], format_of(v).pace) // max(1, len(must_speak(s, v, team)))
+    return max(LEAST_WORDS, min(free.words, share))
 
 
 def ask_bids(s: State, v: View, says: Says, team: str) -> tuple[AskSeat, ...]:
@@ -193,7 +201,7 @@ def ask_captain(s: State, v: View, says: Says, team: str, bids: dict[str, Bid]) 
     time left, and the form of the answer."""
     f, free = format_of(v), free_of(s, v)
     seat = captain_of(f, team)
-    may = may_speak(s, f, team, free.everybody)
+    may = may_speak(s, v, team)
     spoken = {x: sum(line.seat == x and line.post is not None for line in s.here()) for x in seats_of(f, team)}
     wanting = tuple(x for x in may if x in bids and bids[x].wants)
     brief = CaptainBrief(
@@ -203,13 +211,14 @@ def ask_captain(s: State, v: View, says: Says, team: str, bids: dict[str, Bid]) 
     return _ask(v, says, s, seat, CAPTAIN, brief, own=True)
 
 
-def ask_debater(s: State, v: View, says: Says, seat: str) -> AskSeat:
-    """A speech in free debate. Its captain's direction is the last post of its team's channel."""
+def ask_debater(s: State, v: View, says: Says, seat: str, direction: str = "") -> AskSeat:
+    """A speech in free debate, with its captain's direction where one was given for this very place."""
     free, team = free_of(s, v), team_of(seat)
-    task = f"Speak in the free debate: answer what {other(team)} said last, in the direction that your captain gave."
+    along = ", in the direction that your captain gave" if direction else ""
+    task = f"Speak in the free debate: answer what {other(team)} said last{along}."
     brief = SpeechBrief(
         me=identity(v, seat), stage=stage_of(s, v).title, act="free", task=task, words=limit_of(s, v, team),
-        seconds_left=left(s, free)[team],
+        seconds_left=left(s, free)[team], direction=direction,
     )  # fmt: skip
     return _ask(v, says, s, seat, SPEAK, brief)
 

@@ -24,10 +24,10 @@ from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError, Denied, NoModerator
 from schemas.post import AskFate, Fate, Post, Posts, ReadPosts
-from schemas.presence import Announcement
+from schemas.presence import Announcement, AskWorkers, Workers
 from schemas.session import CancelSession, OpenSession, Seat
 from schemas.turn import Turn, Work
-from schemas.wire import decode, encode
+from schemas.wire import SchemaError, decode, encode
 
 Outcome = Literal["refused", "SUCCEEDED", "let through", "could not run"]
 REFUSED: Outcome = "refused"
@@ -38,6 +38,8 @@ VIOLATION = "permissions violation"
 NOT_STORED = {"Nats-Expected-Stream": "none"}
 """A header by which a stream refuses a message that listeners on its subject hear all the same."""
 ASK_S = 2.0
+READY_S = 10.0
+"""So long a bus that has just started is waited for."""
 _GRACE_S = 0.08
 _ROLES = {"zz_check_1": "panelist", "zz_check_2": "panelist", "zz_check_3": "analyst"}
 _QUEUES = tuple(_ROLES)
@@ -105,6 +107,7 @@ class Scene:
         self._stack = AsyncExitStack()
         self.serving: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """A queue whose turns an attack counts on is left alone by the others."""
+        self._opening = asyncio.Lock()
         self._count = 0
 
     # -- life
@@ -133,7 +136,12 @@ class Scene:
         return found[0]
 
     async def _lay_out(self) -> None:
-        """A secret in LOG, a turn in another's hands, and a session that is open."""
+        """A secret in LOG, a turn in another's hands, and a session that is open; a consumer for each queue, also where
+        its worker is not there yet."""
+        await self._until_served()
+        for user in self.users.values():
+            if user.kind == accounts.AGENT:
+                await self.ensure_consumer(user.queue)
         ack = await self.referee.store(subjects.log(self.beside("log"), subjects.STEP), self.secret)
         self.log_seq = ack.seq
         for queue in _QUEUES:
@@ -143,6 +151,19 @@ class Scene:
             await self._open()
         except (BusError, CannotRun, TimeoutError) as error:
             self.fault = str(error)
+
+    async def _until_served(self) -> None:
+        """Wait for streams and a moderator: a bus that has just started gets them in a moment. What is not there after
+        that is told by whatever needs it."""
+        deadline = time.monotonic() + READY_S
+        while time.monotonic() < deadline:
+            with contextlib.suppress(BusError):
+                await self.referee.api(f"CONSUMER.INFO.{streams.IN}.{streams.MODERATORS}")
+                await self.connections[self.opener].request(
+                    subjects.read(channels.PUBLIC, self.sid), encode(ReadPosts()), ASK_S
+                )
+                return
+            await asyncio.sleep(_GRACE_S)
 
     async def ensure_consumer(self, queue: str) -> None:
         """The queue's consumer; one that is there stays as it is."""
@@ -191,13 +212,26 @@ class Scene:
             seats=seats,
             turn_timeout_s=turn_timeout_s,
         )  # fmt: skip
-        await self._announce(draining=False)
-        try:
-            fate = await self.submit(self.opener, channels.CLIENT, sid, encode(opening))
-        finally:
-            await self._announce(draining=True)
+        async with self._opening:  # one that is through says that its seats are gone
+            try:
+                await self._announce(draining=False)
+                await self._until_heard()
+                fate = await self.submit(self.opener, channels.CLIENT, sid, encode(opening))
+            finally:
+                await self._announce(draining=True)
         if fate.fate != "taken":
             raise CannotRun(f"no session could be opened: {fate.why or fate.fate}")
+
+    async def _until_heard(self) -> None:
+        """Wait until a moderator has heard of the check's queues, as far as one may ask: only owners may."""
+        deadline = time.monotonic() + ASK_S
+        subject = subjects.own("workers", self.opener, "")
+        while self.users[self.opener].kind == accounts.OWNER and time.monotonic() < deadline:
+            with contextlib.suppress(BusError, SchemaError):
+                msg = await self.connections[self.opener].request(subject, encode(AskWorkers()), ASK_S)
+                if {w.queue for w in decode(msg.data, Workers).workers} >= set(_QUEUES):
+                    return
+            await asyncio.sleep(_GRACE_S / 4)
 
     async def _announce(self, *, draining: bool) -> None:
         """The check's queues come and go: nobody else's session should seat them."""

@@ -56,7 +56,10 @@ def spoken(turn: Any) -> Any:
 
 
 def speak(seat: str = "pro_1", *others: Any, act: Any = "free", words: int = 150, style: str = "", **more: Any) -> Any:
-    brief = SpeechBrief(me=me(seat, style), stage="Free debate", act=act, task="Speak.", words=words)
+    brief = SpeechBrief(
+        me=me(seat, style), stage="Free debate", act=act, task="Speak.", words=words,
+        direction=more.pop("direction", ""),
+    )  # fmt: skip
     given = {"documents": PRO_DOCS if seat.startswith("pro") else CON_DOCS, **more}
     return spoken(shown("speak", brief, seat=seat, others=others, **given))
 
@@ -172,9 +175,10 @@ def test_the_captains_direction_and_the_teams_notes_steer_the_speech() -> None:
     def first(*posts: Any) -> str:
         return first_quote(speak("pro_3", *posts, documents=PRO_DOCS[:1]).text, (PUNCTUAL, NURSE, FASTER, SHOPS))
 
-    toward = Decision(speaker="pro_3", direction="Speak of shops, bread and books.")
-    for_another = Decision(speaker="pro_2", direction="Speak of shops, bread and books.")
-    assert first(toward) == SHOPS and first(for_another) != SHOPS
+    toward = "Speak of shops, bread and books."
+    directed = speak("pro_3", documents=PRO_DOCS[:1], direction=toward)
+    assert first_quote(directed.text, (PUNCTUAL, NURSE, FASTER, SHOPS)) == SHOPS
+    assert first(Decision(speaker="pro_3", direction=toward)) != SHOPS, "one for another speech"
     plain = first()
     assert first(Note(text=f"pro_2: I take “{plain}”")) != plain, "it is left to the mate who means to say it"
     assert first(Note(text=f"pro_3: I take “{SHOPS}”")) in (SHOPS, plain)
@@ -366,7 +370,7 @@ def every_turn(attack: str) -> list[Any]:
     posts = [speech, note, order]
     mine = me("pro_2")
     briefs: dict[str, Any] = {
-        "speak": SpeechBrief(me=mine, stage="S", act="free", task="Speak.", words=150),
+        "speak": SpeechBrief(me=mine, stage="S", act="free", task="Speak.", words=150, direction=attack),
         "confer": ConferBrief(me=mine, stage="S", ahead=(), turn=1, turns=1),
         "question": QuestionBrief(me=mine, stage="S", answerers=("con_2",), least=3, words=125),
         "answer": AnswerBrief(me=mine, stage="S", questions=(f"Is the tram free? {attack}",), words=250),

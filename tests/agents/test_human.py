@@ -13,7 +13,7 @@ from agents.context import Other, Shown
 from agents.llm.human import Human, clock, readable
 from agents.roles import KINDS
 from agents.roles.madp import ASKED
-from schemas.competition import Bid, Decision, Identity, Questions, SpeechBrief, Spoken
+from schemas.competition import Bid, Decision, Identity, QuestionBrief, Questions, SpeechBrief, Spoken
 from schemas.consensus import Position
 from schemas.session import Document
 from schemas.wire import decode, encode
@@ -112,8 +112,17 @@ async def test_each_line_is_checked_as_it_is_typed() -> None:
     assert "wants: got 'perhaps', wanted is y or n" in said and "urgency: got 'much', a number is wanted" in said
 
 
+async def test_a_seat_is_chosen_on_a_line_of_its_own_and_is_no_word_of_the_speech() -> None:
+    brief = QuestionBrief(me=ME, stage="S", answerers=("con_1", "con_2"), least=1, words=30)
+    wanted = shown(Questions, kind="question", brief=brief)
+    found, said = await fills(["con_7", "", "con_2", "Who pays?", ""], wanted)
+    assert found == Questions(answerer="con_2", questions=("Who pays?",))
+    assert said.count("answerer (con_1 or con_2)") == 3 and "answerer: got 'con_7', wanted is con_1 or con_2" in said
+    assert "of 30 words" not in said
+
+
 async def test_the_moderators_fault_is_shown_and_an_empty_line_keeps_what_was_sent() -> None:
-    script = Script(["nobody", ".", "Who pays?", "When?", "How?", "", "con_1", ".", ""])
+    script = Script(["nobody", "Who pays?", "When?", "How?", "", "con_1", ""])
     human = Human(script)
     await human.reply(shown(Questions, kind="question"), silent)
     again = await human.reply(
@@ -124,7 +133,7 @@ async def test_the_moderators_fault_is_shown_and_an_empty_line_keeps_what_was_se
 
 
 async def test_a_text_ends_with_ctrl_d_and_a_second_one_leaves() -> None:
-    found, _ = await fills(["pro_2", None, "Attack.", "."], shown(Decision, kind="captain"))
+    found, _ = await fills(["pro_2", "Attack.", None], shown(Decision, kind="captain"))
     assert found == Decision(speaker="pro_2", direction="Attack.")
     script = Script([None, None])
     replying = asyncio.create_task(Human(script).reply(shown(), silent))

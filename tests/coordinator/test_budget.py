@@ -4,10 +4,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from coordinator.budget import Ledger, Reservation, pays_for_tries, reservation, shortfall, total
+from coordinator.budget import Ledger, Reservation, booked, pays_for_tries, reservation, shortfall, total
 from coordinator.machine import Illegal, Inadmissible
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
+from parley.turns import Turns
 from schemas import log
 from schemas.session import Budget, Seat
 from schemas.turn import Caps, Usage
@@ -21,6 +22,45 @@ def test_a_turn_reserves_its_caps_times_its_calls() -> None:
     caps = Caps(input_tokens=1_000, output_tokens=100, calls=2)
     assert reservation(PAID, caps) == Reservation(2_200, 2, 2 * (1_000 * 2 + 100 * 10) / 1e6)
     assert reservation(FREE, caps) == Reservation(0, 2, 0.0)
+
+
+CAPS_ = Caps(input_tokens=1_000, output_tokens=100, calls=2)
+
+
+@pytest.mark.parametrize(
+    ("seat", "reported", "kept"),
+    [
+        (PAID, Usage(input_tokens=2_000, output_tokens=200, calls=2, cost_usd=0.006), None),
+        (PAID, Usage(input_tokens=1_050, output_tokens=90, calls=1, estimated=True), None),  # a rough estimate fits
+        (PAID, Usage(input_tokens=5_000, calls=1), Usage(input_tokens=2_200, calls=1)),
+        (PAID, Usage(input_tokens=2_100, output_tokens=900, calls=9),
+         Usage(input_tokens=2_000, output_tokens=200, calls=2)),
+        (PAID, Usage(calls=1, cost_usd=1e12), Usage(calls=1, cost_usd=0.006)),
+        (PAID, Usage(calls=1, cost_usd=0.006 * (1 + 1e-12)), None),
+        (FREE, Usage(calls=2), None),
+        (FREE, Usage(input_tokens=10**9, output_tokens=7, calls=1, cost_usd=3), Usage(calls=1)),
+    ],
+)  # fmt: skip
+def test_what_is_booked_is_at_most_what_was_reserved(seat: Seat, reported: Usage, kept: Usage | None) -> None:
+    assert booked(seat, CAPS_, reported, person=False) == (reported if kept is None else kept)
+    assert booked(seat, CAPS_, Usage(calls=1, input_tokens=5), person=True) == Usage(), "a person uses nothing"
+
+
+def test_a_participant_does_not_decide_over_the_budget_by_what_it_reports() -> None:
+    """Else one reply would end the session for everybody."""
+    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "max_rounds": 2}
+    play = Play(caps, there=workers(3, metered=True), budget=Budget(tokens=20_000, cost_usd=1.0))
+    play.reply("panelist_1", says("Vilnius"), usage=Usage(input_tokens=10**9, calls=1, cost_usd=10**6))
+    assert play.session.ledger.used() == Reservation(2_000, 1, 0.0) and play.session.stopped is None
+    play.reply("panelist_2", says("Vilnius"), usage=Usage(input_tokens=900, output_tokens=100, calls=1))
+    flagged = {f.seat: f.flags for f in Turns(play.entries).flagged}
+    assert flagged == {"panelist_1": ("overstated",), "panelist_2": ()}
+
+
+def test_who_is_not_metered_books_calls_alone() -> None:
+    play = Play({}, there=workers(3), budget=Budget(tokens=20_000))
+    play.reply("panelist_1", says("Vilnius"), usage=Usage(input_tokens=10**9, calls=1))
+    assert play.session.ledger.used() == Reservation(0, 1, 0.0)
 
 
 def test_sums() -> None:

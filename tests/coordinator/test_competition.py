@@ -69,6 +69,9 @@ def test_a_seat_that_does_not_confer_is_recorded_and_the_next_one_does() -> None
     for seat in ("pro_2", "con_1", "con_2"):
         p.fail(seat)
     assert p.asked() == [("pro_1", "speak")]
+    q = Play(small(speech("pro_1"), confer=1))
+    q.expire()
+    assert {x["why"] for x in q.bodies("silent")} == {"no reply came"}, "what nobody wrote cannot be private"
 
 
 def test_what_lies_ahead_is_told_by_team() -> None:
@@ -145,6 +148,14 @@ def test_questions_to_whom_may_not_answer_and_too_few_are_faults() -> None:
     assert p.asked() == [("judge", "review")] and p.last("silent")["why"] == "questions: got 2, at least 3 are wanted"
 
 
+def test_each_question_is_one_of_its_own() -> None:
+    p = Play(small(exchange("pro_1", "con_1")))
+    p.asks("pro_1", "con_1", "Who pays?", "When?", "  who  PAYS ?!")
+    assert p.ask("pro_1").error == "questions: number 3 is number 1 again; each must be one of its own"
+    p.asks("pro_1", "con_1", "Who pays?", "When?", "Who pays when?")
+    assert p.asked() == [("judge", "score")]
+
+
 def test_a_silent_asker_skips_the_exchange_and_a_silent_answerer_ends_it() -> None:
     p = Play(small(exchange("pro_1", "con_1"), exchange("con_1", "pro_1"), speech("con_2")))
     p.fail("pro_1")
@@ -182,7 +193,7 @@ def test_a_captain_decides_and_the_speaker_sees_the_direction() -> None:
     p.names("pro_2", "pro_1", "attack the figures")
     assert p.posts("decision")[0].channel == "team_pro"
     assert p.asked() == [("pro_1", "speak")] and p.ask("pro_1").channel == ""
-    assert b"attack the figures" in bytes(p.seen("pro_1")[-1].body)
+    assert p.brief("pro_1")["direction"] == "attack the figures" and "your captain gave" in p.brief("pro_1")["task"]
     p.says("pro_1", words(7))
     assert p.last("speech")["left"] == {"pro": 13, "con": 20}
     p.scores()
@@ -252,7 +263,7 @@ def test_a_silent_speaker_takes_its_time_and_the_other_team_goes_on() -> None:
 def test_the_last_words_are_what_the_time_still_holds() -> None:
     p = Play(small(free(25, words=14)))
     p.names("pro_1", "pro_1")
-    assert p.brief("pro_1")["words"] == 14
+    assert p.brief("pro_1")["words"] == 12, "pro_2 must speak too: half of 25"
     p.says("pro_1", words(14))
     p.scores()
     p.names("con_1", "con_1")
@@ -264,16 +275,89 @@ def test_the_last_words_are_what_the_time_still_holds() -> None:
     assert p.last("speech")["overtime"] and p.last("speech")["left"] == {"pro": 0, "con": 15}
 
 
-def test_the_free_debate_ends_where_the_team_whose_turn_it_is_has_no_time() -> None:
-    p = Play(small(free(20)))
-    for captain, speaker in (("pro_1", "pro_1"), ("con_1", "con_1"), ("pro_1", "pro_2")):
-        p.names(captain, speaker)
-        p.says(speaker, words(15 if speaker == "pro_1" else 3))
+def free_play(p: Play, *places: tuple[str, int]) -> None:
+    """So many words of each of these, whom their captains name."""
+    for speaker, n in places:
+        p.names(f"{speaker[:3]}_1", speaker)
+        p.says(speaker, words(n))
         p.scores()
-        if p.asked() == [("judge", "review")]:
-            break
-    assert p.asked() == [("judge", "review")], "con has 17 s, and it is pro's turn with 5: less than ten words"
-    assert len(p.posts("speech")) == 2
+
+
+def test_a_team_without_time_passes_and_the_other_goes_on() -> None:
+    p = Play(small(free(30, words=12, everybody=False)))
+    free_play(p, ("pro_1", 25), ("con_1", 8))
+    assert p.brief("con_1")["seconds_left"] == 22, "pro has 5 s, less than ten words"
+    with pytest.raises(Illegal):
+        p.interrupts("con_2")  # its own team has the floor
+    free_play(p, ("con_2", 8))
+    assert p.asked() == [("con_1", "captain")] and p.brief("con_1")["words"] == 12
+    p.names("con_1", "con_1")
+    p.says("con_1", words(12))
+    with pytest.raises(Illegal):
+        p.interrupts("con_2")  # while the judge scores: the floor is nobody's
+    p.scores()
+    assert p.asked() == [("judge", "review")], "con has 2 s"
+    assert [x["seat"] for x in p.bodies("speech")] == ["pro_1", "con_1", "con_2", "con_1"]
+    assert all(f["rule"] == "overtime" for x in p.bodies("scored") for f in x["fines"]) and not p.posts("fine")
+
+
+def test_a_team_that_has_had_its_places_passes() -> None:
+    p = Play(small(free(30, speeches=2)))
+    free_play(p, ("pro_1", 5), ("con_1", 10), ("pro_2", 5), ("con_2", 10))
+    assert p.asked() == [("judge", "review")], "both have had two; pro's time is not used up"
+
+
+def test_everybody_speaks_whatever_those_before_take() -> None:
+    """Overtime is the fault of whoever speaks: the next has its words all the same."""
+    p = Play(small(free(20), seats=2))
+    free_play(p, ("pro_1", 60), ("con_1", 10))
+    assert p.asked() == [("pro_1", "captain")] and p.brief("pro_1")["may"] == ["pro_2"]
+    p.names("pro_1", "pro_2")
+    assert p.brief("pro_2")["words"] == 10 and p.brief("pro_2")["seconds_left"] == 0
+    p.says("pro_2", words(10))
+    assert not p.last("speech")["overtime"]
+    p.scores()
+    free_play(p, ("con_2", 10))
+    assert p.asked() == [("judge", "review")], "each has spoken, and nobody has time"
+
+
+def test_whoever_speaks_first_leaves_each_of_the_others_a_share() -> None:
+    p = Play(small(free(120, words=120), seats=4))
+    limits = []
+    while p.asked() != [("judge", "review")]:
+        seat, kind = p.asked()[0]
+        if kind == "speak":
+            limits.append((seat, p.brief(seat)["words"]))
+            p.says(seat, words(p.brief(seat)["words"]))
+        else:
+            p.auto(seat)
+    assert sorted(limits) == [(f"{team}_{i}", 30) for team in ("con", "pro") for i in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("mode", ["sequential", "concurrent"])
+def test_a_direction_is_for_one_speech_alone(mode: str) -> None:
+    """Neither the next speaker nor the same seat later is shown it as its own."""
+    f = small(free(60, mode=mode, everybody=False), speech("pro_1", act="closing"))
+    p = Play(f).until("captain")
+    p.names("pro_1", "pro_1", "attack the figures")
+    p.says("pro_1")
+    p.scores()
+    p.until("captain" if mode == "sequential" else "bid").until("speak")
+    p.says(p.asked()[0][0])
+    p.scores()
+    if mode == "sequential":
+        p.fail("pro_1")
+    else:
+        p.bids("pro_1", wants=False)
+        p.bids("pro_2", wants=False)
+    seat, kind = p.asked()[0]
+    assert (seat[:3], kind) == ("pro", "speak")
+    assert "direction" not in p.brief(seat) or p.brief(seat)["direction"] == ""
+    assert "captain" not in p.brief(seat)["task"]
+    assert all(x.kind != "decision" for x in p.seen(seat))
+    while p.asked() != [("pro_1", "speak")] or p.brief("pro_1")["act"] != "closing":
+        p.auto(p.asked()[0][0])
+    assert all(x.kind != "decision" for x in p.seen("pro_1")) and p.brief("pro_1").get("direction", "") == ""
 
 
 def test_a_free_debate_of_single_words_ends_too() -> None:
@@ -345,7 +429,7 @@ def test_the_team_that_spoke_last_speaking_up_is_fined_and_not_heard() -> None:
     p.interrupts("pro_2")  # while the judge scores: the floor is con's
     assert p.last("fine") == {
         "rule": "consecutive", "seat": "pro_2", "team": "pro", "individual_points": 0, "team_points": -3,
-        "note": "spoke while con had the floor",
+        "note": "pro_2 spoke while con had the floor",
     }  # fmt: skip
     assert p.posts("fine")[0].channel == "scores" and len(p.posts("speech")) == before
     with pytest.raises(Illegal, match="already"):
@@ -378,7 +462,7 @@ def test_nobody_else_is_heard() -> None:
         with pytest.raises(Illegal):
             q.interrupts(author, channel)
     r = Play(TWO)
-    with pytest.raises(Illegal):
+    with pytest.raises(Illegal, match=r"^nobody may speak up now$"):
         r.interrupts("con_1")  # a speech of the agenda
     r.says("pro_1")
     with pytest.raises(Illegal):

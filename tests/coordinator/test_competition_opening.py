@@ -135,22 +135,31 @@ def test_without_a_format_the_error_says_how_to_name_one() -> None:
     assert "--format four_stage" in str(error) and "--format oxford" in str(error)
 
 
+PRO = {"name": "P", "seats": 1}
+
+
 @pytest.mark.parametrize(
     ("agenda", "more", "told"),
     [
         ([speech("pro_3")], {}, "format.stages.one.agenda[0].seat: got 'pro_3', there is no such seat"),
         ([exchange("pro_1", "pro_2")], {}, "agenda[0].answerers: got 'pro_2', it is of pro_1's own team"),
         ([exchange("pro_1")], {}, "agenda[0].answerers: got 'nobody'"),
-        ([free(15)], {}, "agenda[0].seconds: got 15.0, 2 seats cannot each speak in it; it takes 20 s"),
-        ([free(speeches=1)], {}, "agenda[0].speeches: got 1, 2 seats must each speak in it"),
+        ([free(15)], {}, "agenda[0].seconds: got 15.0, the 2 seats of pro cannot each speak in it; it takes 20 s"),
+        ([free(9.5, everybody=False)], {}, "agenda[0].seconds: got 9.5, nobody can speak in it; it takes 10 s"),
+        ([free(30), speech("con_1", words=3)], {}, "got 3, allowed is 10 to 5000 - at `$.format.stages[0].agenda[1]`"),
+        ([free(speeches=1)], {}, "agenda[0].speeches: got 1, 2 seats of pro must speak in it"),
         ([vote("before")], {}, "format.audience: got 0"),
         ([vote("before")], {"audience": 1, "decided_by": "votes"}, "one vote before and one after"),
         ([], {}, "format.stages.one.agenda: got 'nothing'"),
         ([speech("pro_1")], {"stages": []}, "format.stages: got 'nothing'"),
         ([speech("pro_1")], {"penalties": {"snoring": {}}}, "format.penalties: got 'snoring'"),
-        ([speech("pro_1")], {"penalties": {"overtime": {"team": 3}}}, "format.penalties.team: got 3.0"),
+        ([speech("pro_1")], {"penalties": {"overtime": {"team": 3}}}, "format.penalties.overtime.team: got 3.0"),
         ([speech("pro_1", words=5)], {}, "format.agenda.words: got 5"),
         ([speech("pro_1")], {"teams": {"pro": {"name": "P", "seats": 1}}}, "format.teams: got ['pro']"),
+        ([speech("pro_1")], {"teams": {"pro": PRO, "con": {**PRO, "name": "a\nb"}}}, "it must be one line"),
+        ([speech("pro_1")], {"title": "one\u2028two"}, "format.title: got 'one\\u2028two', it must be one line"),
+        ([speech("pro_1")], {"teams": {"pro": PRO, "con": {**PRO, "seats": 9}}}, "format.teams.con.seats: got 9"),
+        ([speech("pro_1")], {"teams": {"pro": PRO, "con": {**PRO, "captain": 2}}}, "format.teams.con.captain: got 2"),
     ],
 )  # fmt: skip
 def test_an_agenda_that_cannot_be_played_is_refused(agenda: Any, more: Any, told: str) -> None:

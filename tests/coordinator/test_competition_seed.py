@@ -343,8 +343,8 @@ def test_the_direction_is_injected_into_the_speakers_instruction() -> None:
     """Inject direction into selected debater’s instruction → Selected debater calls speak() → Generate speech."""
     p = at(3, "captain")
     p.names("pro_1", "pro_2", "Refute opponent's employment argument")
-    last = p.seen("pro_2")[-1]
-    assert last.kind == "decision" and b"employment argument" in bytes(last.body) and last.channel == "team_pro"
+    assert p.brief("pro_2")["direction"] == "Refute opponent's employment argument"
+    assert p.posts("decision")[-1].channel == "team_pro"
     p.says("pro_2")
     p.scores()
     assert all(b"employment argument" not in bytes(x.body) for x in p.seen("con_1"))

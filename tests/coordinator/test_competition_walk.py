@@ -128,7 +128,6 @@ def pairs() -> Iterator[tuple[str, Small]]:
         yield f"{name}, summary", Small(stages({"agenda": [first], "summary": True}, audience=1))
         yield f"{name}, conferring", Small(stages({"agenda": [first]}, {"agenda": [SPEAK], "confer": 1}, audience=1))
     quiet = speech("pro_1", scored=False)
-    nothing = free(1, everybody=False)
     for after, second in BEGINS.items():
         yield f"unscored, {after}", Small(stages({"agenda": [quiet, second]}, audience=1))
         yield f"confer, {after}", Small(stages({"agenda": [second], "confer": 1}, audience=1))
@@ -138,11 +137,6 @@ def pairs() -> Iterator[tuple[str, Small]]:
     yield "unscored, summary", Small(stages({"agenda": [quiet], "summary": True}))
     yield "unscored, conferring", Small(stages({"agenda": [quiet]}, {"agenda": [SPEAK], "confer": 1}))
     yield "summary, conferring", Small(stages({"agenda": [SPEAK], "summary": True}, {"agenda": [SPEAK], "confer": 1}))
-    yield "confer, nothing, summary", Small(stages({"agenda": [nothing], "confer": 1, "summary": True}))
-    yield "confer, nothing", Small(stages({"agenda": [nothing], "confer": 1}))
-    yield "confer, nothing, confer", Small(
-        stages({"agenda": [nothing], "confer": 1}, {"agenda": [SPEAK], "confer": 1}), misses=False
-    )  # fmt: skip
 
 
 WORLDS: dict[str, Small] = {

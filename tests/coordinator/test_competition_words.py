@@ -21,14 +21,28 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
     ("text", "expected"),
     [
         ("", 0), ("...", 0), (" — ", 0), ("!?", 0), ("one two  three\nfour", 4),
-        ("don't well-known state-of-the-art", 3),
-        ("it’s U.S. policy", 3), ("3.5 per cent of 1,000,000", 5), ("a,b;c", 3), ("either/or", 2), ("so—then", 2),
+        ("don't well-known state-of-the-art", 7),
+        ("it’s U.S. policy", 4), ("3.5 per cent of 1,000,000", 5), ("a,b;c", 3), ("either/or", 2), ("so—then", 2),
         ("snake_case", 2), ("**bold** words", 2), ("10% of $5", 3), ("Größe naïve", 2), ("e\u0301te\u0301", 1),
         ("हिन्दी में बोलो", 3), ("كِتَابٌ جديد", 2), ("한국어 문장입니다", 2), ("Привет, мир", 2), ("ὁ λόγος", 2),
         ("我们应当禁止", 6), ("我们，应当。禁止！", 6), ("在2024年禁止AI", 6), ("ひらがなとカタカナ", 9),
         ("コーヒー", 4),
         ("ภาษาไทย", 7), ("ພາສາລາວ", 7), ("ភាសាខ្មែរ", 5), ("မြန်မာ", 3), ("ㄅㄆㄇ", 3), ("\U00020000\U00020001", 2),
-        ("x" * 30, 1), ("x" * 31, 2), ("two\u200bwords", 2), ("co\u00adop", 1), ("😀 👍", 0),
+        ("x" * 30, 1), ("x" * 31, 2), ("two\u200bwords", 2), ("😀 👍", 0),
+        # joined by whatever reads as a gap
+        ("we.should-ban.ads", 4), ("we'should'ban'ads", 2), ("weʼshouldʼbanʼads", 2), ("we’should", 1),
+        ("we\u2060should\u2060ban", 3), ("we\ufeffshould", 2), ("we\u00adshould", 2), ("we\u200dshould\u200cban", 3),
+        ("we\u034fshould\ufe0fban", 3), ("we\u3164should\u115fban", 3), ("we\u2800should", 2), ("we⁄should·ban", 3),
+        ("we・should‑ban﹘ads", 4), ("a_b\U000e0020c", 3), ("3,you.4", 3), ("1.5m", 1),
+        # letters in other clothes
+        ("ⓦⓔ ⓢⓗⓞⓤⓛⓓ", 2), ("🅆🄴 🅂🄷🄾🅄🄻🄳", 2), ("🅦🅔 🅢🅗🅞🅤🅛🅓", 2), ("🆆🅴 🆂🅷", 2), ("ｗｅ　ｓｈｏｕｌｄ", 2), ("𝐰𝐞 𝓼𝓱", 2),
+        ("🇼🇪 🇸🇭", 2), ("⒲⒠", 2), ("①②", 1), ("㍿", 4),
+        # joiners where writing needs them
+        ("می‌خواهم", 1), ("می‌خواهم‌بروم‌خانه", 2), ("ශ්‍රී ලංකා", 2), ("ක්‍ෂ්‍ය", 1),
+        # scripts without spaces
+        ("ᦑᦺᦟᦹᧉ", 5), ("ᥖᥭᥰ", 3), ("ꦧꦱꦗꦮ", 4), ("ꆈꌠꁱꂷ", 4), ("ᨲᩫ᩠ᩅ", 2), ("ꪼꪕ", 2), ("ᬅᬓ᭄ᬱᬭ", 4),
+        ("𗼇𗟲", 2), ("𛅰𛅱", 2), ("𑜈𑜍", 2),
+        ("ꕉꕜꕮ", 3), ("་བོད་ཡིག", 2), ("၁၂၃", 1),
     ],
 )  # fmt: skip
 def test_words_by_hand(text: str, expected: float) -> None:
@@ -86,8 +100,9 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 def plain(text: str) -> int:
-    """Pieces between blanks and dashes that hold a letter or a digit."""
-    return sum(any(c.isalnum() for c in piece) for piece in re.split(r"\s+|--+|—|–|…|\.\.\.+|/", text))
+    """Pieces between blanks, dashes, hyphens and points that hold a letter or a digit."""
+    parts = re.split(r"\s+|-+|—|–|…|/|\.(?!\d)", text)
+    return sum(any(c.isalnum() for c in piece) for piece in parts)
 
 
 def test_the_count_agrees_with_a_plain_one_on_transcripts_of_debates() -> None:

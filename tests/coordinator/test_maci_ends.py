@@ -196,7 +196,7 @@ def test_the_certificate_says_who_judged_whom() -> None:
 
 def test_what_was_spent_is_in_rounds_and_result() -> None:
     used = Usage(input_tokens=50, output_tokens=10, calls=1)
-    play = Play({"max_rounds": 1}, q0=None)
+    play = Play({"max_rounds": 1}, q0=None, metered=True)
     play.reply("helper", retrieved(), used)
     for seat, given in zip(NAMES, (FOR, AGAINST), strict=True):
         play.reply(seat, Blind(belief=given), used)

@@ -8,7 +8,7 @@ import pytest
 from coordinator.admission import admit
 from coordinator.briefing import build
 from coordinator.budget import reservation, total
-from coordinator.machine import Illegal, Inadmissible, OpenTurn
+from coordinator.machine import Illegal, Inadmissible, OpenTurn, record_opening
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
 from coordinator.table import Sitter, View
@@ -64,6 +64,42 @@ def recomputes(play: Play) -> None:
     """Every entry is what its event leads to, byte for byte."""
     found = replay(PROTOCOLS.get, "s1", [encode(e) for e in play.entries])
     assert found.session.sitters == play.session.sitters
+
+
+def waiting(**waits: float) -> Play:
+    """A session whose seats wait for people from the start."""
+    play = Play(timeout_s=120.0, budget=Budget(tokens=10**6))
+    opened = msgspec.structs.replace(play.session.opened, waits=waits)
+    play.session, entry = record_opening(CONSENSUS, "s1", opened, play.now_ns, "in:1")
+    play.entries = [entry]
+    return play
+
+
+def test_a_seat_may_wait_for_its_person_from_the_first_turn_on() -> None:
+    play = waiting(panelist_1=30.0)
+    first = play.turn("panelist_1")
+    assert first.ask.queue == HUMAN and first.ask.deadline_ns == play.now_ns + 30 * SECOND
+    assert told(play.entries[0]) == [{"seat": "panelist_1", "human": True, "waits": 30.0}]
+    assert play.turn("panelist_2").ask.queue == ""
+    play.event(sat(seconds=60.0))
+    assert play.turn("panelist_1").id == first.id, "the person finds it waiting"
+    play.reply("panelist_1", says("Vilnius"))
+    recomputes(play)
+
+
+def test_where_nobody_comes_the_agent_is_asked_the_same_turn() -> None:
+    play = waiting(panelist_1=30.0)
+    entry = late(play, play.turn("panelist_1"))
+    assert [(a.seat, a.queue) for a in asked(entry)] == [("panelist_1", "")] and play.session.sitters == {}
+    recomputes(play)
+
+
+def test_a_seat_that_waits_is_one_that_is_there() -> None:
+    request = OpenSession(question="Q?", protocol="consensus", waits={"pro_9": 5.0})
+    with pytest.raises(Inadmissible, match=r"waits: there is no seat pro_9; seats are panelist_1, panelist_2"):
+        admit(CONSENSUS, request, workers(), 7, "client")
+    with pytest.raises(InvalidValue, match=r"waits\.a: got 0\.5, allowed is 1 to 86400"):
+        OpenSession(question="Q?", protocol="consensus", waits={"a": 0.5})
 
 
 def test_only_turns_asked_afterwards_are_the_persons() -> None:
@@ -202,7 +238,8 @@ def test_a_turn_that_the_agent_cannot_pay_for_is_missed() -> None:
     play.event(sat(then="wait"))
     play.round(50, "Vilnius", "Kaunas", "Riga")
     assert play.turn("panelist_1").ask.queue == HUMAN
-    play.reply("panelist_2", says("Kaunas"), usage=Usage(input_tokens=first.tokens // 3 + 1, calls=1))
+    play.reply("panelist_2", None, error="down", usage=Usage(input_tokens=1))
+    play.reply("panelist_2", says("Kaunas"), usage=Usage(input_tokens=first.tokens // 3, calls=2))
     entry = play.event(sat(left=True))
     assert told(entry) == [{"seat": "panelist_1", "human": False}] and not asked(entry)
     play.reply("panelist_3", says("Riga"))

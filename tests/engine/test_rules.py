@@ -167,6 +167,8 @@ async def test_a_forged_token_is_refused(bare: Engine) -> None:
     turn = work.turns[0]
     forged = await say(bare, "panelist_1", work, turn, "a", token=token(b"x" * 32, "s1", turn.id))
     assert forged.verdict == "refused" and "token" in forged.why
+    strange = await say(bare, "panelist_1", work, turn, "a", token="тоўкен-é")
+    assert (strange.verdict, strange.why) == ("refused", f"turn {turn.id}: the token is not right")
     foreign = await say(bare, "panelist_1", work, turn, "a", turn="0-1", token=turn.token)
     assert foreign.verdict == "refused"
     assert (await say(bare, "panelist_1", work, turn, "a")).verdict == "accepted"

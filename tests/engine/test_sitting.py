@@ -138,9 +138,10 @@ async def test_a_person_plays_a_seat_to_the_end(hall: Hall, tmp_path: Path) -> N
     person.types("We would \x1b[31mban it.", "Nothing else helps.", ".", "")
     await person.hears("pro_1: question, round 1")
     assert "[4:59, 4 of 20 words]" in person.said, "words counted, and the clock"
-    person.types("nobody", ".", "Who pays?", "When?", "How?", "")
-    await person.hears("Your last reply was not taken:")
-    person.types("con_1", ".", "", "")
+    person.types("nobody", "con_1", "Who pays?", "When?", "")
+    await person.hears("Your last reply was not taken: questions: got 2, at least 3 are wanted")
+    assert "answerer: got 'nobody', wanted is con_1" in person.said
+    person.types("", "Who pays?", "When?", "How?", "")
     await person.hears("pro_1: answer, round 1")
     person.types("Everybody, and soon.", ".", "")
     assert await person.ends() == 0

@@ -44,7 +44,7 @@ def turns(text: str = "MARK-said") -> dict[str, Shown]:
     """A turn of each kind; `text` stands wherever somebody's words may."""
     own = msgspec.structs.replace(
         me("pro_2", stance=text, role=text), team_name=text,
-        personality=Personality(name=text[:60], characteristics=text), mates=("pro_1",),
+        personality=Personality(name=" ".join(text.split())[:60], characteristics=text), mates=("pro_1",),
     )  # fmt: skip
     public = [said("con_1", text), asked("con_2", text, answerer="pro_2")]
     team: list[Any] = [Note(text=text), Bid(wants=True, point=text), Decision(speaker="pro_2", direction=text)]
@@ -183,6 +183,9 @@ def test_limits_stand_in_the_prompt(kind: str, words: str, aim: str) -> None:
 @pytest.mark.parametrize("act", ["speech", "summary", "free", "closing"])
 def test_a_speech_says_what_it_is_for(act: Act) -> None:
     assert f"What is wanted is {ACTS[act]}." in outside(prompt("speak", act=act))
+    assert "direction" not in outside(prompt("speak")).replace("notes or directions", "")
+    assert "under `direction`: follow it" in outside(prompt("speak", direction="MARK-said"))
+    assert "because everybody must speak" in outside(prompt("speak", seconds_left=0.0))
     assert "66 seconds of speech left" in outside(prompt("speak")) and "seconds" not in outside(
         prompt("speak", seconds_left=None)
     )

@@ -301,7 +301,7 @@ BAD = [
     (
         ("--format", "hurried.yaml"),
         "format",
-        "agenda[0].seconds: got 2.0, 4 seats cannot each speak in it; it takes 10",
+        "agenda[0].seconds: got 2.0, the 4 seats of pro cannot each speak in it; it takes 9.6 s",
     ),
     (("--panel-file", "three.yaml"), "seats", "team con: 4 due, 3 there; missing con_4; start: parley agent con_4"),
     (("--panel-file", "twice.yaml"), "panel-file", "the key con_4 stands here again, first in line 10"),

@@ -124,7 +124,7 @@ def test_a_whole_debate_has_stages_warnings_scoreboard_and_verdict(debate: Play)
         "! overtime: 2 words beyond the limit of 10", "! overtime: pro_1 -2, team -3 (12 words, 10 allowed)",
         "pro_2 (Pro), questions to con_1: ", "      1. Why so?\n      2. Since when?\n      3. By whom?",
         "! counter question: con_1 -2 (And what would you do?)",
-        "! same team twice in a row: team -3 (spoke while con had the floor)", "judge sums up One",
+        "! same team twice in a row: team -3 (pro_2 spoke while con had the floor)", "judge sums up One",
         "Verdict: ", "best debater", "! violations found: counter question 1", "! fines: 3",
         "scoreboard               speeches   taken    total",
     ):  # fmt: skip
@@ -264,10 +264,26 @@ def test_the_scoreboard_has_totals_clocks_and_what_was_taken(debate: Play) -> No
 def test_the_scene_knows_what_each_seat_was_asked_for_and_keeps_a_whole_speech() -> None:
     scene, p = Scene(), Play(small(speech("pro_1", words=300)))
     scene.entry(encode(p.entries[0]).decode())
-    assert scene.dues["pro_1"] == Due("pro_1", "speak", 1, "speech", 300)
+    assert scene.dues()["pro_1"] == Due("pro_1", "speak", 1, "speech", 300)
     for i in range(300):
         scene.live(Live(session="s1", seat="pro_1", turn="0-0", state="text", text=f"word{i} "))
     assert scene.busy()["pro_1"][1].split()[0] == "word0"
+
+
+def test_a_speech_has_the_limit_of_its_own_turn() -> None:
+    """Live text may come before the log says what it is for; the turn before says nothing of it."""
+    scene = Scene()
+    p = Play(small(speech("pro_1", words=10), speech("pro_1", words=300)))
+    scene.entry(encode(p.entries[0]).decode())
+    p.says("pro_1", words(9))
+    p.scores()
+    turn = p.turn("pro_1").id
+    scene.live(Live(session="s1", seat="pro_1", turn=turn, state="text", text=words(40)))
+    title, over = view_competition.progress(Story(), "pro_1", words(40), scene.dues().get("pro_1"))
+    assert not over and "of 10" not in title
+    for entry in p.entries[1:]:
+        scene.entry(encode(entry).decode())
+    assert scene.dues()["pro_1"].words == 300 and scene.busy()["pro_1"][1] == words(40)
 
 
 # ---------------------------------------------------------------- hostile texts

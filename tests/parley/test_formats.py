@@ -90,7 +90,7 @@ def test_an_agenda_that_cannot_be_played_is_refused_with_its_place() -> None:
         formats.read, changed({"stages": stages})
     )
     stages[0]["agenda"] = [{"t": "free", "seconds": 4}]
-    assert "agenda[0].seconds: got 4.0, 4 seats cannot each speak in it" in refused(
+    assert "agenda[0].seconds: got 4.0, the 4 seats of pro cannot each speak in it" in refused(
         formats.read, changed({"stages": stages})
     )
     stages[0]["agenda"] = []

@@ -25,6 +25,7 @@ from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.wire import decode, encode
 from tests.parley.support import QUESTION, TEXTS, until
+from tests.support.engine import until as comes_true
 
 MODEL = "tests.support.model:make"
 LATENCY = {"latency_s": 0.05}
@@ -54,6 +55,21 @@ async def test_ask_on_a_stack_of_ones_own(tmp_path: Path) -> None:
     assert (result.outcome["answer"], result.stop.reason) == ("Vilnius", "threshold")
     assert not folder.exists()
     assert not [name for name, pid in pids.items() if psutil.pid_exists(pid) and _lives(pid)]
+
+
+async def test_a_stack_that_is_slow_to_start_is_waited_for(tmp_path: Path) -> None:
+    """A moderator waits for workers a few seconds, and then refuses; the stack that is one's own still starts."""
+    late = panel(3, model="tests.support.model:late", options={"until": str(tmp_path / "now")})
+    async with parley.local(stack=Stack(agents=late), state=tmp_path / "state") as p:
+        asking = asyncio.ensure_future(p.ask(QUESTION, protocol="consensus"))
+        await comes_true(lambda: _refused(p), 30)
+        assert not asking.done()
+        (tmp_path / "now").touch()
+        assert (await asking).status == "finished"
+
+
+async def _refused(p: parley.Parley) -> bool:
+    return any(row.status == "refused" for row in await p.client.sessions())
 
 
 def _lives(pid: int) -> bool:

@@ -256,3 +256,20 @@ async def test_the_server_tells_readers_apart_whatever_they_claim(tmp_path: Path
         assert seen == ["CON:con_1", "CON:con_1", "CLIENTS:client"]
     assert accounts.asker({"Nats-Request-Info": "no json"}) == ""
     assert accounts.asker(None) == ""
+
+
+async def test_a_bus_that_has_just_started_is_waited_for(tmp_path: Path) -> None:
+    """Nobody has made the consumers of queues whose workers are not there yet, a person's among them; nor is there a
+    moderator when the check begins."""
+    queues = {**QUEUES, "pro_2_human": "pro"}
+    async with Target(tmp_path / "bus", queues=queues) as target:
+        checking = asyncio.ensure_future(
+            bus_check.check(
+                target.server.url, target.credentials, only=("pro_2_human", "client"),
+                pick=lambda attack: "its own consumer" in attack or attack == "swallows a timer by its id",
+            )
+        )  # fmt: skip
+        await target.moderator()
+        rows = await checking
+    assert {r.outcome for r in rows} == {REFUSED}, rows
+    assert {r.attack for r in rows} >= {"changes its own consumer", "swallows a timer by its id"}

@@ -114,6 +114,14 @@ def fingerprint(shown: Shown) -> str:
     return hashlib.blake2b(encode(parts), digest_size=8).hexdigest()
 
 
+def late(options: Mapping[str, Any]) -> StubModel:
+    """For `model: tests.support.model:late`: made once the file of option `until` is there, as on a busy machine."""
+    deadline = time.monotonic() + 60
+    while not os.path.exists(options["until"]) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return StubModel(options)
+
+
 def make(options: Mapping[str, Any]) -> StubModel:
     """For `model: tests.support.model:make`."""
     return StubModel(options)
