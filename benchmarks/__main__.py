@@ -18,12 +18,12 @@ import msgspec
 from benchmarks import around, bare, model_client, report
 from benchmarks import competition as teams
 from benchmarks import controller as maci
-from benchmarks import madp as tasks
+from benchmarks import routing as tasks
 from benchmarks.bare_worker import loop_factory
 from benchmarks.debates import Case, Run, bench, stack
 from benchmarks.report import Figures
 
-PARTS = ("floors", "debates", "start", "memory", "client", "controller", "competition", "madp")
+PARTS = ("floors", "debates", "start", "memory", "client", "controller", "competition", "routing")
 LATENCY_S = 0.05
 
 
@@ -97,9 +97,9 @@ async def competition(quick: bool, figures: Figures) -> None:
     figures.competition = await teams.measure(quick)
 
 
-async def madp(quick: bool, figures: Figures) -> None:
+async def routing(quick: bool, figures: Figures) -> None:
     """From a task to who leads it, by depth, with 12 experts and with 500."""
-    figures.madp = await tasks.measure(quick)
+    figures.routing = await tasks.measure(quick)
 
 
 def main() -> int:
@@ -118,7 +118,7 @@ def main() -> int:
     print(report.machine_text(figures.machine), flush=True)
     run: dict[str, Any] = {
         "floors": floors, "debates": debates, "start": start, "memory": memory, "client": client,
-        "controller": controller, "competition": competition, "madp": madp,
+        "controller": controller, "competition": competition, "routing": routing,
     }  # fmt: skip
     for part in given.parts or PARTS:
         print(f"... {part}", file=sys.stderr, flush=True)

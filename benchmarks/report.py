@@ -12,8 +12,8 @@ import msgspec
 
 from benchmarks import competition as teams
 from benchmarks import controller as maci
-from benchmarks import madp as tasks
 from benchmarks import model_client
+from benchmarks import routing as tasks
 from benchmarks.around import FirstTurn, Open
 from benchmarks.debates import Case, Run
 from benchmarks.processes import Memory
@@ -43,7 +43,7 @@ class Figures(msgspec.Struct, kw_only=True):
     client: list[model_client.Figure] = []
     controller: list[maci.Figure] = []
     competition: list[teams.Figure] = []
-    madp: tasks.Measured | None = None
+    routing: tasks.Measured | None = None
     missing: dict[str, str] = {}
     """What could not be measured, and why."""
 
@@ -193,10 +193,17 @@ def targets(f: Figures) -> list[Target]:
     for figure in f.controller:
         if figure.what == maci.ADAPTIVE:
             at_most("a round of MACI's controller, 8 agents, 100 outcomes", round(figure.us), CONTROLLER_US, " us")
-    for task in f.madp.figures if f.madp else ():
+    for task in f.routing.figures if f.routing else ():
         if task.depth in tasks.TARGETS_MS:
             what = f"task to lead, {task.depth}, {task.registered} experts registered, median"
             at_most(what, task.median_ms, tasks.TARGETS_MS[task.depth], " ms")
+    if f.routing:
+        rate = f.routing.routed_per_s
+        row = Target(
+            what="prompts of a file routed a second", wanted=f"at least {tasks.PER_S:g}", got=f"{rate:.0f}",
+            reached=rate >= tasks.PER_S,
+        )  # fmt: skip
+        found.append(row)
     return found
 
 
@@ -223,7 +230,7 @@ def text(f: Figures) -> str:
     lines += _client_lines(f)
     lines += ["", *maci.lines(f.controller)] if f.controller else []
     lines += ["", *teams.lines(f.competition)] if f.competition else []
-    lines += ["", *tasks.lines(f.madp)] if f.madp else []
+    lines += ["", *tasks.lines(f.routing)] if f.routing else []
     lines += [f"not measured: {name}: {why}" for name, why in f.missing.items()]
     rows = targets(f)
     lines += ["", "targets"] if rows else []

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from parley import options
+from parley import options, process
 from parley.options import Json
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="How well Parley's parts do, on data.")
@@ -43,6 +43,7 @@ def route(
     with options.errors(json):
         options.apart(file=file, task=task)
         options.apart(file=file, files=files or None)
+        process.one_thread()
         from parley import commands, routing_commands
 
         if file is not None:
@@ -90,6 +91,7 @@ def eval_routing(
     """
     with options.errors(json):
         options.apart(golden=golden, set=sets or None)
+        process.one_thread()
         from parley import routing_commands
 
         reports = routing_commands.evaluate(golden, half, experts, data, sets or [])

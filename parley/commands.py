@@ -1,7 +1,6 @@
 """What the command line calls, one function a command: each takes plain values and returns what is to be printed."""
 
 import contextlib
-import os
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -14,7 +13,7 @@ import msgspec
 from bus import accounts
 from bus.errors import BadKeyFile, BadTable, BusError
 from bus.posts import UnknownSession
-from parley import asking, keys, records
+from parley import asking, process, keys, records
 from parley import panel as panel_file
 from parley.api import Parley
 from parley.errors import BadInput, Interrupted, ParleyError, Refusal, Unreachable
@@ -232,8 +231,7 @@ def examine(settings: Settings, *, probe: bool) -> "Report":
 def up(settings: Settings, *, clients: tuple[str, ...], json: bool) -> int:
     """The stack in the foreground, until SIGTERM or SIGINT; the exit status."""
     asking.check_settings(settings)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    process.one_thread()
     from parley.supervisor import Supervisor
 
     state = (settings.state or default_state()).absolute()

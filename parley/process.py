@@ -59,6 +59,13 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
         return unwritable(error)
 
 
+def one_thread() -> None:
+    """Have numpy's libraries use one thread, where nobody says otherwise: several take longer for what is small. To be
+    called before they are imported; processes that are started inherit it."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
 def told(message: str, field: str, code: int, *, json: bool, value: str | None = None) -> int:
     """Say what is wrong: a line on stderr, and with `json` the one document. The exit status."""
     from parley.text import clean

@@ -1,15 +1,19 @@
 """MADP on the bus: from a task's submission to who leads, with 12 experts running and with 500 registered.
 
-    python -m benchmarks madp
+    python -m benchmarks routing
 
 A whole stack, accounts on, each expert its own process and credential; claims as specifications declare them; durable:
 every step is appended before the next. Measured is what the client sees, from sending its opening until it hears the
-post `consensus`, which comes with the lead's turn; the session is cancelled then. Prompts are of the golden set's half
-to develop on, taken by what they come to in one process (parley.routing): so many of each depth, all of whose
-candidates run. The floors are a bare core request and a bare publish to the log, each acknowledged, in the same run.
+post `consensus`, which comes with the lead's turn; the session is cancelled then. Prompts are of the golden set, each
+asked once, so that nothing of it is remembered, and are taken by what they come to in one process (parley.routing):
+those of a depth all of whose candidates run. The floors are a bare core request and a bare publish to the log, each
+acknowledged, in the same run.
 
 The other 488 are enrolled and announced, with credentials of their own, by one process (benchmarks.crowd), and own what
 no prompt is about. What a candidate costs that is announced and says nothing is measured with one that is stopped.
+
+Beside it, how many prompts of a file `parley route` takes a second, start included; its floor is the embedded encoder
+alone, on as many threads as there are cores, over the same texts.
 """
 
 import asyncio
@@ -22,7 +26,9 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +36,7 @@ import msgspec
 from nats.aio.msg import Msg
 
 from agents.context import Shown
+from agents.encoders import embedded
 from agents.experts import builtin
 from agents.llm.base import Completion, Emit
 from benchmarks import bare
@@ -42,6 +49,7 @@ from evaluation.routing_data import golden
 from parley import enrolment
 from parley.client import Client
 from parley.routing import Router
+from parley.routing_many import cores
 from parley.rows import AgentRow
 from parley.stack import OWNER, Lease, Stack
 from schemas.expert import ExpertSpec, queue_of
@@ -55,8 +63,12 @@ RUNNING, REGISTERED = 12, 500
 PUBLIC = "public"
 DEAD = "a candidate that is silent"
 _PATIENCE_S = 60.0
-_MOST_PROMPTS = 12
-"""Of one depth, taken in turn."""
+FILE = 4_000
+"""Prompts of a file."""
+_SAMPLED = 25
+"""Sessions whose logs are read."""
+_WARM = 3
+"""Tasks of a depth that come before those that are measured: what is allocated once, and the helper's encoder."""
 _CRAFTS = (
     "beekeeping", "weaving", "brewing", "falconry", "pottery", "forestry", "baking", "sailing", "thatching", "tanning",
     "quarrying", "gilding", "angling", "tailoring", "ploughing", "fencing", "piping", "grafting", "smithing", "milling",
@@ -76,10 +88,14 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     median_ms: float
     """From the submission to the consensus, as the client sees it."""
     p95_ms: float
+    taken_ms: float
+    """Of that: from the submission to a moderator's step that opens the session; this and the next three as medians."""
     match_ms: float
-    """Of that: from the entry that opens to the entry of the helper's reply; the median."""
+    """From there to the step that takes the helper's reply."""
     claims_ms: float
-    """From there to the entry with the consensus; the median."""
+    """From there to the step with the consensus."""
+    told_ms: float
+    """From there to the client: that step's append, and its post."""
     cpu_ms: dict[str, float]
     """Process (experts together) -> CPU of one task."""
 
@@ -92,6 +108,11 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """The bare core request."""
     publish_ms: float
     """The bare publish to a file-backed stream, acknowledged."""
+    routed: int
+    """Prompts of one file."""
+    routed_per_s: float
+    encoded_per_s: float
+    """Of these prompts, by the encoder alone."""
     missing: tuple[str, ...] = ()
 
 
@@ -111,7 +132,7 @@ class SilentModel:
 
 
 def make(options: Mapping[str, Any]) -> SilentModel:
-    """For `model: benchmarks.madp:make`."""
+    """For `model: benchmarks.routing:make`."""
     return SilentModel()
 
 
@@ -142,11 +163,12 @@ def crowd(count: int) -> list[ExpertSpec]:
 async def prompts(specs: Sequence[ExpertSpec]) -> dict[str, list[Task]]:
     """Depth -> tasks of it among these experts, whose candidates and claimants all run."""
     here = {s.id for s in running()}
-    tasks = [Task(prompt=c.prompt, files_mentioned=c.files) for c in golden("dev", builtin()).cases]
+    cases = (*golden("dev", builtin()).cases, *golden("test", builtin()).cases)
+    tasks = [Task(prompt=c.prompt, files_mentioned=c.files) for c in cases]
     found: dict[str, list[Task]] = {depth: [] for depth in DEPTHS}
     for task, route in zip(tasks, await Router(specs).route_all(tasks), strict=True):
         named = {c.expert for c in route.candidates} | {x.expert for x in route.excluded}
-        if route.lead and named <= here and len(found[route.depth]) < _MOST_PROMPTS:
+        if route.lead and named <= here:
             found[route.depth].append(task)
     return found
 
@@ -157,7 +179,7 @@ class Bench:
     def __init__(self, lease: Lease, connection: Connection) -> None:
         self.lease = lease
         self._connection = connection
-        self._heard: dict[tuple[str, str], asyncio.Future[float]] = {}
+        self._heard: dict[tuple[str, str], asyncio.Future[int]] = {}
 
     async def listen(self) -> None:
         """Hear posts."""
@@ -165,15 +187,16 @@ class Bench:
             await self._connection.subscribe(subjects.channel_all(channel), self._hear)
 
     async def _hear(self, msg: Msg) -> None:
-        now = time.perf_counter()
+        now = time.time_ns()
         sid, _ = subjects.parse_channel(msg.subject)
         post = decode(msg.data, Post)
         waiting = self._heard.get((sid, post.kind))
         if waiting is not None and not waiting.done():
             waiting.set_result(now)
 
-    async def assigned(self, task: Task) -> tuple[str, float]:
-        """One task up to its consensus: (session, seconds). Then it is cancelled, and its end waited for."""
+    async def assigned(self, task: Task) -> tuple[str, int, int]:
+        """One task up to its consensus: (session, Unix time of the submission, of the consensus as heard, ns). Then it
+        is cancelled, and its end waited for."""
         sid = secrets.token_hex(10)
         loop = asyncio.get_running_loop()
         consensus, closed = (
@@ -181,44 +204,47 @@ class Bench:
         )
         settings = {"files_mentioned": list(task.files_mentioned)}
         request = OpenSession(question=task.prompt, protocol="madp", settings=settings, seed=1, turn_timeout_s=600.0)
-        started = time.perf_counter()
+        started = time.time_ns()
         subject = subjects.inbox(CLIENT, OWNER, sid)
         await self._connection.store(subject, encode(request), msg_id=sid, timeout_s=_PATIENCE_S)
         async with asyncio.timeout(_PATIENCE_S):
-            took = await consensus - started
+            heard = await consensus
             await self._connection.store(
                 subject, encode(CancelSession()), msg_id=f"{sid}-cancel", timeout_s=_PATIENCE_S
             )
             await closed
         del self._heard[sid, "consensus"], self._heard[sid, "closed"]
-        return sid, took
+        return sid, started, heard
 
-    async def figure(self, depth: str, tasks: Sequence[Task], count: int, registered: int) -> Figure:
-        """So many tasks, one after another."""
+    async def figure(self, depth: str, tasks: Sequence[Task], registered: int) -> Figure:
+        """These tasks, one after another."""
         pids = {**self.lease.pids(), "client": os.getpid()}
         before = cpu_s(pids)
-        done = [await self.assigned(tasks[i % len(tasks)]) for i in range(count)]
+        done = [await self.assigned(task) for task in tasks]
         used = cpu_between(before, cpu_s(pids))
         by: dict[str, float] = {}
         for name, seconds in used.items():
             kind = "experts" if name.startswith(queue_of("")) else name
-            by[kind] = by.get(kind, 0.0) + seconds / count * 1e3
+            by[kind] = by.get(kind, 0.0) + seconds / len(tasks) * 1e3
         client = Client(self._connection, OWNER)
-        logs = [[decode(t.encode(), Entry) for t in await client.log(sid)] for sid, _ in done[:: max(1, count // 20)]]
-        parts = [_parts(entries) for entries in logs]
-        times = sorted(seconds * 1e3 for _, seconds in done)
+        parts = []
+        for sid, sent, heard in done[:: max(1, len(done) // _SAMPLED)]:
+            parts.append(_parts([decode(t.encode(), Entry) for t in await client.log(sid)], sent, heard))
+        taken, match, claims, told = (_median(column) for column in zip(*parts, strict=True))
+        times = sorted((heard - sent) / 1e6 for _, sent, heard in done)
         return Figure(
-            depth=depth, registered=registered, tasks=count, median_ms=_median(times), cpu_ms=by,
-            p95_ms=times[min(len(times) - 1, int(0.95 * len(times)))], match_ms=_median([p[0] for p in parts]),
-            claims_ms=_median([p[1] for p in parts]),
+            depth=depth, registered=registered, tasks=len(done), median_ms=_median(times), cpu_ms=by,
+            p95_ms=times[min(len(times) - 1, int(0.95 * len(times)))], taken_ms=taken, match_ms=match, claims_ms=claims,
+            told_ms=told,
         )  # fmt: skip
 
 
-def _parts(entries: Sequence[Entry]) -> tuple[float, float]:
-    """(ms from the opening to the match, ms from there to the consensus), as entries were appended."""
+def _parts(entries: Sequence[Entry], sent: int, heard: int) -> tuple[float, ...]:
+    """ms between: submission, opening, match, consensus, the client's hearing of it."""
     matched = next(e for e in entries if isinstance(e.event, Replied))
     agreed = next(e for e in entries if any(getattr(c, "kind", "") == "consensus" for c in e.commands))
-    return (matched.at_ns - entries[0].at_ns) / 1e6, (agreed.at_ns - matched.at_ns) / 1e6
+    times = (sent, entries[0].at_ns, matched.at_ns, agreed.at_ns, heard)
+    return tuple((b - a) / 1e6 for a, b in pairwise(times))
 
 
 def _median(values: Iterable[float]) -> float:
@@ -229,7 +255,7 @@ def _median(values: Iterable[float]) -> float:
 def stack() -> Stack:
     """One moderator, the helper, and the experts with a model that says nothing."""
     rows = [AgentRow(queue="helper")]
-    rows += [AgentRow(queue=queue_of(s.id), model="benchmarks.madp:make", room=8) for s in running()]
+    rows += [AgentRow(queue=queue_of(s.id), model="benchmarks.routing:make", room=8) for s in running()]
     return Stack(agents=tuple(rows), log_level="WARNING")
 
 
@@ -282,29 +308,31 @@ async def _all_there(client: Client, count: int) -> None:
 
 async def measure(quick: bool = False) -> Measured:
     """Each depth with 12 and with 500 registered; the silent candidate; the floors."""
-    count = 20 if quick else 100
+    count = 20 if quick else 60
     figures: list[Figure] = []
     missing: list[str] = []
     for registered in (RUNNING, REGISTERED):
         others = crowd(registered - RUNNING)
         by_depth = await prompts((*running(), *others))
         async with bench(others) as there:
-            for tasks in by_depth.values():  # what is allocated once; the helper reads its encoder
-                for task in tasks[:3]:
+            for tasks in by_depth.values():
+                for task in tasks[:_WARM]:
                     await there.assigned(task)
             for depth, tasks in by_depth.items():
-                if tasks:
-                    figures.append(await there.figure(depth, tasks, count, registered))
+                if tasks[_WARM:]:
+                    figures.append(await there.figure(depth, tasks[_WARM:][:count], registered))
                 else:
-                    missing.append(f"{depth}, {registered} registered: no prompt of the set comes to it")
+                    missing.append(f"{depth}, {registered} registered: hardly a prompt of the set comes to it")
             if registered == RUNNING and by_depth["quick"]:
                 figures.append(await _dead(there, by_depth["quick"][0], 3 if quick else 5))
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
         async with bare.durable(Path(folder)) as loop:
             request = await loop.requests(500)
             publish = _median((await loop.publishes(500, 1))[1])
+    rate, floor = await asyncio.to_thread(_file, FILE // 4 if quick else FILE)
     return Measured(
-        figures=tuple(figures), request_ms=request * 1e3, publish_ms=publish * 1e3, missing=tuple(missing)
+        figures=tuple(figures), request_ms=request * 1e3, publish_ms=publish * 1e3, missing=tuple(missing),
+        routed=FILE // 4 if quick else FILE, routed_per_s=rate, encoded_per_s=floor,
     )  # fmt: skip
 
 
@@ -314,12 +342,34 @@ async def _dead(there: Bench, task: Task, count: int) -> Figure:
     pid = there.lease.pids()[f"{queue_of(route.candidates[0].expert)}-1"]
     os.kill(pid, signal.SIGSTOP)
     try:
-        return await there.figure(DEAD, (task,), count, RUNNING)
+        return await there.figure(DEAD, (task,) * count, RUNNING)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
 
 
+def _file(count: int) -> tuple[float, float]:
+    """(prompts of a file routed in a second, the same by the encoder alone)."""
+    cases = (*golden("dev", builtin()).cases, *golden("test", builtin()).cases)
+    texts = [f"{cases[i % len(cases)].prompt} {_TOWNS[i // len(cases) % len(_TOWNS)]}" for i in range(count)]
+    with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
+        file = Path(folder) / "prompts.jsonl"
+        file.write_bytes(b"".join(encode({"prompt": text}) + b"\n" for text in texts))
+        started = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "parley", "route", "--file", str(file)], check=True, stdout=subprocess.DEVNULL
+        )
+        took = time.perf_counter() - started
+    encoder = embedded.make({})
+    encoder._encode(texts[:1])
+    started = time.perf_counter()
+    with ThreadPoolExecutor(cores()) as pool:
+        list(pool.map(encoder._encode, ([text] for text in texts)))
+    return count / took, count / (time.perf_counter() - started)
+
+
+PER_S = 500.0
+"""The target of a file's prompts."""
 TARGETS_MS = {"instant": 10.0, "quick": 10.0, "standard": 25.0, "extended": 25.0}
 """At the median."""
 
@@ -333,12 +383,18 @@ def lines(m: Measured | None) -> list[str]:
         f"madp, submission to assignment (bare request {m.request_ms:.2f} ms, bare publish {m.publish_ms:.2f} ms; "
         "x: to both together)"
     )
-    found = [head, f"  {'':<42} {'median':>9} {'':>7} {'p95':>9} {'match':>8} {'claims':>8}   CPU ms of a task"]
+    found = [
+        f"parley route --file, {m.routed:,} prompts: {m.routed_per_s:.0f} a second, "
+        f"{m.routed_per_s / m.encoded_per_s:.2f} of what the encoder alone does ({m.encoded_per_s:.0f})",
+        head,
+        f"  {'':<42} {'median':>9} {'':>7} {'p95':>9} {'taken':>6} {'match':>6} {'claims':>6} {'told':>6}   "
+        "CPU ms of a task",
+    ]
     for f in m.figures:
         parts = ", ".join(f"{name} {ms:.1f}" for name, ms in sorted(f.cpu_ms.items()) if ms >= 0.05)
         name = f"  {f.depth}, {f.registered} registered, {f.tasks} tasks"
         found.append(
             f"{name:<44} {f.median_ms:>6.1f} ms {f.median_ms / floor:>6.1f}x {f.p95_ms:>6.1f} ms "
-            f"{f.match_ms:>5.1f} ms {f.claims_ms:>5.1f} ms   {parts}"
+            f"{f.taken_ms:>6.1f} {f.match_ms:>6.1f} {f.claims_ms:>6.1f} {f.told_ms:>6.1f}   {parts}"
         )
     return [*found, *(f"  not measured: {text}" for text in m.missing)]
