@@ -84,7 +84,7 @@ def maci() -> Play:
 
 
 def calm_arrivals(point: str, plays: Iterable[Play] = (CONSENSUS,)) -> int:
-    """How often the undisturbed sessions come to a named point: once a turn; to all but the first also with the rest."""
+    """How often the undisturbed sessions come to a named point: once a turn; to all but the first with the rest too."""
     return sum(p.seeds * (p.turns + p.beneath + p.others * (point != "replied")) for p in plays)
 
 
