@@ -75,7 +75,7 @@ def _play(
 
 
 def rows(*plays: Play, copies: int = 1, **options: Any) -> tuple[AgentRow, ...]:
-    """Every queue that one of them needs; experts' models count tokens, so that they are asked to word what they say."""
+    """Every queue that one of them needs; experts' models count tokens, so that they word what they say."""
     queues = dict.fromkeys(q for p in plays for q in p.queues)
     metered = {"metered": True, **options}
     return tuple(
