@@ -13,7 +13,7 @@ import msgspec
 from bus import accounts
 from bus.errors import BadKeyFile, BadTable, BusError
 from bus.posts import UnknownSession
-from parley import asking, process, keys, records
+from parley import asking, keys, process, records
 from parley import panel as panel_file
 from parley.api import Parley
 from parley.errors import BadInput, Interrupted, ParleyError, Refusal, Unreachable

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agents.encoders import EncoderError
 from evaluation import routing as figures
-from evaluation import routing_data
+from evaluation import routing_data, routing_page
 from evaluation.loaders import DATA, BadData, NoData
 from evaluation.route import MATCHERS, measured
 from evaluation.routing import Report, Routed
@@ -112,6 +112,16 @@ def _set(name: str, golden: Path | None, half: str, experts: Path | None, data: 
             raise BadInput("--golden", str(error)) from error
         print(f"parley: LEFT OUT: {error}", file=sys.stderr)
         return None
+
+
+def write_page(reports: Sequence[Report], to: Path) -> None:
+    """docs/routing.md. Raises BadInput where it cannot be written."""
+    there = {r.set for r in reports}
+    text = routing_page.text(reports, [name for name in routing_data.PUBLIC if name not in there])
+    try:
+        to.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput("--page", f"--page: cannot write {to}: {error.strerror}") from error
 
 
 async def _reports(of: RoutingSet) -> list[Report]:
