@@ -96,12 +96,12 @@ def eval_routing(
         options.apart(golden=golden, set=sets or None)
         options.apart(page=page, json=json)
         process.one_thread()
-        from parley import routing_commands
+        from parley import routing_eval
 
-        reports = routing_commands.evaluate(golden, half, experts, data, sets or [])
+        reports = routing_eval.evaluate(golden, half, experts, data, sets or [])
         if page is not None:
-            routing_commands.write_page(reports, page)
+            routing_eval.write_page(reports, page)
         elif json:
             options.print_json({"reports": reports})
         else:
-            print(routing_commands.tables(reports))
+            print(routing_eval.tables(reports))
