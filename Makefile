@@ -12,10 +12,10 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check unit serial bench chaos results lint format diagrams schemas lock clean
+.PHONY: help install demo test check unit serial bench chaos results routing lint format diagrams schemas lock clean
 
 help:
-	@echo "make demo | test | bench | chaos | results | lint | format | diagrams | schemas | lock | clean"
+	@echo "make demo | test | bench | chaos | results | routing | lint | format | diagrams | schemas | lock | clean"
 
 install: $(STAMP)
 
@@ -58,6 +58,11 @@ chaos: $(STAMP)
 # docs/results.md, from recorded debates: python -m evaluation --data DIR where they are not in ../shared/data.
 results: $(STAMP)
 	$(BIN)/python -m evaluation
+
+# docs/routing.md, from the golden set and the public ones: DATA=DIR where they are not in ../shared/data. Takes minutes.
+DATA ?= ../shared/data
+routing: $(STAMP)
+	$(BIN)/parley eval routing --data $(DATA) --page docs/routing.md
 
 diagrams: $(STAMP)
 	mkdir -p docs/diagrams

@@ -76,6 +76,9 @@ def eval_routing(
             help="Only this one: golden, clinc150, nlbse24_issues or marge_experts; repeatable.",
         ),
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", metavar="FILE", help="Write the figures as a page, and print nothing.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """How often tasks find a right lead, for the baseline and the better matcher, with intervals.
@@ -91,11 +94,14 @@ def eval_routing(
     """
     with options.errors(json):
         options.apart(golden=golden, set=sets or None)
+        options.apart(page=page, json=json)
         process.one_thread()
-        from parley import routing_commands
+        from parley import routing_eval
 
-        reports = routing_commands.evaluate(golden, half, experts, data, sets or [])
-        if json:
+        reports = routing_eval.evaluate(golden, half, experts, data, sets or [])
+        if page is not None:
+            routing_eval.write_page(reports, page)
+        elif json:
             options.print_json({"reports": reports})
         else:
-            print(routing_commands.tables(reports))
+            print(routing_eval.tables(reports))

@@ -38,6 +38,8 @@ def test_every_command_is_documented_and_gives_an_example() -> None:
             ("explain",),
             ("schema",),
             ("bus", "config"),
+            ("route",),
+            ("eval", "routing"),
         ),
         *(("sessions", name) for name in ("list", "show", "watch", "cancel", "export", "erase")),
     ]

@@ -15,7 +15,7 @@ import pytest
 from agents.experts import builtin
 from agents.hearing import own_score
 from evaluation.routing import Report
-from parley import routing_commands
+from parley import routing_commands, routing_eval
 from parley.errors import BadInput
 from parley.routing import Route, Router, Wanted, read_prompts, task_of, words
 from parley.routing_many import HelperLost, route_many
@@ -285,7 +285,7 @@ def test_eval_says_how_often_the_lead_is_right_of_each_matcher(tmp_path: Path) -
     assert last["confusion"] == {"sre": {"frontend-engineer": 1}}
     assert last["abstention_recall"]["hits"] == 1 and last["by_kind"]["out_of_scope"]["hits"] == 1
     assert last["depth_agreement"]["of"] == 1 and reports[0]["depth_agreement"]["of"] == 0
-    shown = routing_commands.tables([decode(json.dumps(r).encode(), Report) for r in reports])
+    shown = routing_eval.tables([decode(json.dumps(r).encode(), Report) for r in reports])
     assert "golden.jsonl: better, after claims" in shown and "sre -> frontend-engineer: 1" in shown
 
 
@@ -295,7 +295,7 @@ def test_eval_names_what_is_not_as_it_should_be(tmp_path: Path) -> None:
         ({"lead": "sre"}, "golden.jsonl, line 1: Object missing required field `prompt`"),
     ):
         with pytest.raises(BadInput) as error:
-            routing_commands.evaluate(golden(tmp_path, case), "test", None, None, [])
+            routing_eval.evaluate(golden(tmp_path, case), "test", None, None, [])
         assert what in str(error.value)
     for given, what in (
         ({"golden": tmp_path / "none"}, "none: No such file"),
@@ -304,15 +304,31 @@ def test_eval_names_what_is_not_as_it_should_be(tmp_path: Path) -> None:
     ):
         whole: dict[str, Any] = {"golden": None, "half": "test", "experts": None, "data": None, "sets": [], **given}
         with pytest.raises(BadInput) as error:
-            routing_commands.evaluate(**whole)
+            routing_eval.evaluate(**whole)
         assert what in str(error.value)
 
 
 def test_a_public_set_that_is_not_there_is_left_out_loudly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(BadInput, match="no set is there to measure"):
-        routing_commands.evaluate(None, "test", None, tmp_path, ["clinc150", "marge_experts"])
+        routing_eval.evaluate(None, "test", None, tmp_path, ["clinc150", "marge_experts"])
     said = capsys.readouterr().err
     assert "LEFT OUT: clinc150 is not in" in said and "LEFT OUT: marge_experts is not in" in said
+
+
+def test_the_figures_as_a_page(tmp_path: Path) -> None:
+    file = golden(
+        tmp_path,
+        {"prompt": "tune the slow SQL query", "lead": "database-engineer", "depth": ["instant"], "kind": "plain"},
+        {"prompt": "the React component renders twice", "lead": "sre", "depth": ["quick"], "kind": "terse"},
+    )
+    reports = routing_eval.evaluate(file, "test", None, None, [])
+    page = tmp_path / "page.md"
+    routing_eval.write_page(reports, page)
+    text = page.read_text()
+    assert "## golden.jsonl" in text and "| sre → frontend-engineer | 1 |" in text
+    assert "| better | 50.0 [9.5, 90.5] |" in text and "Not measured: clinc150, nlbse24_issues, marge_experts." in text
+    with pytest.raises(BadInput, match="--page: cannot write"):
+        routing_eval.write_page(reports, tmp_path / "no" / "page.md")
 
 
 def test_the_shipped_set_names_the_shipped_experts_only() -> None:

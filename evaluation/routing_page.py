@@ -1,0 +1,113 @@
+"""Reports of routing as a page: docs/routing.md, made of the figures alone."""
+
+from collections.abc import Callable, Sequence
+from textwrap import fill
+
+from evaluation.first_look import table
+from evaluation.routing import Report, Share
+
+_MOST = 12
+"""Pairs of the confusion that are shown."""
+
+_HEAD = """# How well tasks find their experts
+
+Written by `make routing` (`parley eval routing --data DIR --page FILE`), not by hand. `parley eval routing` prints the
+same figures.
+
+A task is routed right where who leads is one of those who may; where nobody should, it is right to abstain, and a
+general-purpose expert counts as nobody. Intervals are Wilson's, 95 %. Matchers (agents/matching): `words` is the
+source's own score (seeds/madp.md 3.3), the baseline; `better, by words` and `better` are the matcher that runs, without
+and with the embedded encoder, before anybody claims; `better, after claims` is what a task comes to once experts have
+claimed and challenged, as `parley route` says it. Support and depth are only known then.
+
+- *abstains rightly*: of the tasks that nobody took, how many nobody should have (precision)
+- *finds nobody's*: of the tasks that nobody should take, how many nobody took (recall)
+- *support found*: of the experts that a set names as support of tasks that were taken, how many take part
+- *calibration*: expected calibration error, over ten bins of confidence
+"""
+_ABOUT = {
+    "golden, test half": "249 tasks over the shipped experts (`evaluation/golden/README.md`), written from their "
+    "specifications before any matcher; nothing is fitted on it.",
+    "golden, dev half": "The half that the matcher is fitted on.",
+    "clinc150": "Utterances to an assistant: 150 intents as experts, each made of 50 training utterances; the test "
+    "ones, and 1,000 that belong to none.",
+    "nlbse24_issues": "Issues of five repositories: each repository an expert, made of 50 titles; the other issues as "
+    "tasks.",
+    "marge_experts": "The experts of another project of the source's author, of which only trigger words are known: 15 "
+    "tasks.",
+}
+
+
+def text(reports: Sequence[Report], left_out: Sequence[str] = ()) -> str:
+    """The page.
+
+    Parameters
+    ----------
+    reports
+        Those of one set stand together.
+    left_out
+        Sets that were not there.
+    """
+    parts = [_HEAD]
+    for name in dict.fromkeys(r.set for r in reports):
+        parts.append(_set(name, [r for r in reports if r.set == name]))
+    parts += [f"Not measured: {', '.join(left_out)}.\n"] if left_out else []
+    return "\n".join(parts)
+
+
+def _set(name: str, of: Sequence[Report]) -> str:
+    about = _ABOUT.get(name, f"{of[0].accuracy.of:,} tasks.")
+    rows = [
+        [
+            r.matcher, _share(r.accuracy), _share(r.abstention_precision), _share(r.abstention_recall),
+            _share(r.support_recall), _share(r.depth_agreement), f"{r.calibration_error:.3f}",
+        ]
+        for r in of
+    ]  # fmt: skip
+    head = [
+        "matcher", "right lead, %", "abstains rightly, %", "finds nobody's, %", "support found, %", "depth agrees, %",
+        "calibration",
+    ]  # fmt: skip
+    parts = [f"## {name}\n", fill(about, 120) + "\n", table(head, rows) + "\n"]
+    for what, groups in (("kind", _by_kind), ("depth", _by_depth)):
+        if len(groups(of[0])) > 1:
+            parts.append(_grouped(what, of, groups))
+    last = of[-1]
+    bins = [
+        [f"{b.low:.1f} to {b.high:.1f}", f"{b.count:,}", f"{b.confidence:.2f}", f"{b.right:.2f}"]
+        for b in last.reliability
+    ]
+    if bins:
+        parts.append(f"`{last.matcher}`, by its confidence:\n")
+        parts.append(table(["confidence", "tasks", "mean said", "share right"], bins) + "\n")
+    return "\n".join([*parts, *_confusion(last)])
+
+
+def _by_kind(r: Report) -> dict[str, Share]:
+    return r.by_kind
+
+
+def _by_depth(r: Report) -> dict[str, Share]:
+    return r.by_depth
+
+
+def _grouped(what: str, of: Sequence[Report], groups: Callable[[Report], dict[str, Share]]) -> str:
+    names = list(groups(of[0]))
+    rows = [[name, f"{groups(of[0])[name].of:,}", *(_share(groups(r)[name]) for r in of)] for name in names]
+    return table([what, "tasks", *(f"{r.matcher}, %" for r in of)], rows) + "\n"
+
+
+def _confusion(r: Report) -> list[str]:
+    rows = sorted(((n, w, g) for w, row in r.confusion.items() for g, n in row.items()), key=lambda x: (-x[0], x[1:]))
+    if not rows:
+        return []
+    shown = [[f"{wanted} → {got}", f"{n:,}"] for n, wanted, got in rows[:_MOST]]
+    more = sum(n for n, _, _ in rows[_MOST:])
+    head = f"`{r.matcher}`, taken for another{f' (and {more:,} further tasks)' if more else ''}:\n"
+    return [head, table(["should lead → leads", "tasks"], shown) + "\n"]
+
+
+def _share(s: Share) -> str:
+    if not s.of:
+        return ""
+    return f"{100 * s.share.value:.1f} [{100 * s.share.low:.1f}, {100 * s.share.high:.1f}]"
