@@ -1,5 +1,5 @@
-"""`make chaos`: the kill tests for longer, over debates and then over competitions. Prints the counts of each as a
-table; exit status 1 on any violation."""
+"""`make chaos`: the kill tests for longer, over debates, competitions and MADP tasks. Prints the counts of each
+as a table; exit status 1 on any violation."""
 
 import asyncio
 import secrets
@@ -14,12 +14,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tests.chaos.storm import Aim, Report, Storm, debates, teams
+from tests.chaos.storm import Aim, Report, Storm, debates, teams, work
 
 
 def run(
     sessions: Annotated[int, typer.Option(min=0, help="Debates to play, at least; 0: none.")] = 300,
     competitions: Annotated[int, typer.Option(min=0, help="Competitions to play, at least; 0: none.")] = 60,
+    tasks: Annotated[int, typer.Option(min=0, help="MADP tasks to play, at least; 0: none.")] = 120,
     kills: Annotated[int, typer.Option(min=0, help="Processes to kill over each, at least.")] = 50,
     seconds: Annotated[float, typer.Option(min=1, help="Limit of each; a run that needs longer has failed.")] = 240.0,
     seed: Annotated[int | None, typer.Option(help="Of the faults; drawn and printed if absent.")] = None,
@@ -29,7 +30,7 @@ def run(
     seed = secrets.randbits(32) if seed is None else seed
     told = Console(stderr=True)
     passed = True
-    for ground, wanted in ((debates, sessions), (teams, competitions)):
+    for ground, wanted in ((debates, sessions), (teams, competitions), (work, tasks)):
         if not wanted:
             continue
         aim = Aim(sessions=wanted, kills=kills, seconds=seconds, seed=seed)
@@ -62,6 +63,7 @@ def show(report: Report, console: Console) -> None:
         ("model calls", report.calls),
         ("  unaccounted", report.extra_calls),
         ("  begun up to 50 ms after their reply was stored", f"{report.late_calls} (latest {report.latest_ms:g} ms)"),
+        ("tasks that a killed expert changed", report.disturbed),
         ("timers that outlived their sessions", report.late_timers),
         ("lost", report.lost),
         ("doubled", report.doubled),

@@ -15,8 +15,8 @@ from parley.stack import Lease, Service
 from tests.chaos.harness import pause
 
 NATS, SUPERVISOR, MODERATOR = "nats", "supervisor", "moderator"
-PANELIST, ANALYST, DEBATER, JUDGE, HELPER, PRO, CON = AGENTS = (
-    "panelist", "analyst", "debater", "judge", "helper", "pro", "con",
+PANELIST, ANALYST, DEBATER, JUDGE, HELPER, PRO, CON, EXPERT = AGENTS = (
+    "panelist", "analyst", "debater", "judge", "helper", "pro", "con", "expert",
 )  # fmt: skip
 KINDS = (MODERATOR, *AGENTS, NATS, SUPERVISOR)
 

@@ -24,7 +24,7 @@ from parley.stack import OWNER, Lease, Stack
 from schemas.post import Post
 from schemas.session import OpenSession, Seat
 from tests.agents.maci_simulate import example
-from tests.chaos.verify import Evidence, Findings, Stored, Text, check, transcript
+from tests.chaos.verify import Evidence, Findings, Stored, Text, check, disturbed, started, transcript
 from tests.support.crash import CRASH, CRASH_DIR
 from tests.support.model import Call, read_journal
 
@@ -53,6 +53,13 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
     """Channels that clients do not read -> a user that does."""
     by_seed: tuple[Mapping[str, Any], ...] = ()
     """Settings that make sessions of one seed others than those of another."""
+    beneath: int = 0
+    """Turns of the one session that is started beneath each; 0: none is."""
+    others: int = 1
+    """Transitions that are no reply, of all sessions that one of these leads to: its opening, and what is heard and
+    told."""
+    experts: int = 0
+    """How many a session is opened with, undisturbed."""
 
     @property
     def name(self) -> str:
@@ -77,8 +84,8 @@ def maci() -> Play:
 
 
 def calm_arrivals(point: str, plays: Iterable[Play] = (CONSENSUS,)) -> int:
-    """How often the undisturbed sessions come to a named point: once a turn; to all but the first also once opened."""
-    return sum(p.seeds * (p.turns + (point != "replied")) for p in plays)
+    """How often the undisturbed sessions come to a named point: once a turn; to all but the first also with the rest."""
+    return sum(p.seeds * (p.turns + p.beneath + p.others * (point != "replied")) for p in plays)
 
 
 async def pause(seconds: float) -> None:
@@ -109,6 +116,7 @@ def make_stack(
     queues: Iterable[str] = CONSENSUS.queues,
     agents: tuple[AgentRow, ...] = (),
     options: dict[str, Any] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Stack:
     """Queues (a panel of three and an analyst) with the tests' model, which keeps its journal in `folder`."""
     crashes = folder / "crashes"
@@ -130,7 +138,7 @@ def make_stack(
         moderators=moderators,
         ack_wait_s=ack_wait_s,
         checkpoint="tests.support.crash:checkpoint",
-        env={CRASH: crash, CRASH_DIR: str(crashes)},
+        env={CRASH: crash, CRASH_DIR: str(crashes), **(env or {})},
     )
 
 
@@ -282,8 +290,24 @@ class Rig:
             calls.setdefault(call.session, []).append(call)
         found = Findings(late_timers=late_timers)
         for sid, (play, seed) in self.played.items():
-            check(found, await self.evidence(sid), calls.get(sid, ()), self.expected[play.name, seed], play.turns)
+            about = await self.evidence(sid)
+            if disturbed(about, play.experts):
+                found.disturbed += 1
+                check(found, about, calls.get(sid, ()), None, None)
+            else:
+                check(found, about, calls.get(sid, ()), self.expected[play.name, seed], play.turns)
+            if play.beneath:
+                await self._beneath(found, about, calls, play.beneath)
         return found
+
+    async def _beneath(self, found: Findings, above: Evidence, calls: Mapping[str, list[Call]], turns: int) -> None:
+        """Sessions that one started, all of which are over: as an owner sees them."""
+        for sid in started(above):
+            stored, asked = await self.stored(sid), tuple(await self.client.log(sid))
+            history = {c: await self.client._reader.history(sid, c) for c in readable_by(CLIENTS)}
+            followed = tuple(p for posts in history.values() for p in posts)
+            about = Evidence(sid=sid, stored=stored, asked=asked, history=history, followed=followed)
+            check(found, about, calls.get(sid, ()), None, turns)
 
     async def in_hand(self, role: str) -> int:
         """Messages that workers of a role have taken and not settled."""
@@ -310,6 +334,6 @@ def shown(found: Findings, **more: object) -> str:
     figures = {
         "sessions": found.sessions, "turns": found.turns, "calls": found.calls, "extra": found.extra_calls,
         "late": found.late_calls, "latest_ms": round(found.latest_ms, 1), "redelivered": found.redelivered_turns,
-        "late_timers": found.late_timers, **more,
+        "late_timers": found.late_timers, "disturbed": found.disturbed, **more,
     }  # fmt: skip
     return " ".join(f"{k}={v}" for k, v in figures.items())

@@ -1,5 +1,5 @@
-"""The model of the kill tests: the stub for consensus, the extractive one for maci and the competition, with the same
-latency and journal.
+"""The model of the kill tests: the stub for consensus, the extractive one for maci and the competition, what is written
+down for tasks, with the same latency and journal.
 
 What a seat of these says in words that nobody counts on holds a hash of everything that it was shown, as the stub's
 replies do: two runs say the same only if every seat saw the same.
@@ -16,8 +16,11 @@ import msgspec
 from agents.context import Shown
 from agents.llm import make_model
 from agents.llm.base import Completion, Emit, Model
+from agents.roles.madp import WorkStep
 from schemas import competition as comp
 from schemas.maci import Blind, Case, Crit, Tests
+from schemas.turn import Usage
+from tests.chaos import tasks
 from tests.chaos.verify import AT_ONCE
 from tests.support.model import StubModel, fingerprint, write_down
 
@@ -32,19 +35,36 @@ class Played(StubModel):
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__(options)
         self._extractive: Model | None = None
+        self.steps = bool(options.get("tools", False))
+        """It works with tools, in steps, of which the last is written down."""
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The fixed answer, or what the extractive model says, after the latency."""
-        if shown.protocol not in ("maci", "competition"):
+        if shown.protocol not in ("maci", "competition", "madp"):
             return await super().reply(shown, emit)
+        if self.steps and shown.kind == "work" and isinstance(step := tasks.edits(shown), WorkStep):
+            return Completion(body=step, usage=Usage(calls=1))
         if self.journal:
             write_down(self.journal, shown)
+        if self.steps and shown.kind == "work":
+            await asyncio.sleep(self.latency_s)
+            return Completion(body=step, usage=Usage(calls=1))
+        if shown.protocol == "madp":
+            await asyncio.sleep(self.latency_s)
+            return Completion(body=await _of_task(shown), usage=Usage(calls=1))
         if self._extractive is None:
             self._extractive = make_model("extractive")
         await asyncio.sleep(self.latency_s)
         done = await self._extractive.reply(shown, emit)
         mark = _marked(done.body, fingerprint(shown)) if shown.protocol == "maci" else _said(done.body, heard(shown))
         return replace(done, body=mark)
+
+
+async def _of_task(shown: Shown) -> Any:
+    if shown.kind == "match":
+        return await tasks.matched(shown)
+    mark = hashlib.blake2b(msgspec.json.encode(tasks.seen(shown), order="sorted"), digest_size=8).hexdigest()
+    return tasks.said(shown, mark)
 
 
 def _marked(body: Any, mark: str) -> Any:

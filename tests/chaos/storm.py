@@ -1,6 +1,7 @@
 """A long storm: sessions one after another on the embedded stack while its processes are killed and frozen.
 
-There are two: one of consensus and maci, and one of competitions, whose seats are other processes.
+There are three: one of consensus and maci, one of competitions, and one of MADP tasks with a debate beneath every
+third; each has processes of its own.
 """
 
 import asyncio
@@ -15,11 +16,12 @@ import msgspec
 from bus.errors import BusError
 from parley.errors import ParleyError
 from parley.rows import AgentRow
-from tests.chaos import competitions
+from tests.chaos import competitions, tasks
 from tests.chaos.faults import (
     ANALYST,
     CON,
     DEBATER,
+    EXPERT,
     HELPER,
     JUDGE,
     MODERATOR,
@@ -47,6 +49,11 @@ AMONG_TEAMS: dict[tuple[str, str], int] = {
     (KILL, MODERATOR): 22, (KILL, PRO): 16, (KILL, CON): 16, (KILL, JUDGE): 12, (KILL, NATS): 10, (KILL, SUPERVISOR): 3,
     (FREEZE, MODERATOR): 8, (FREEZE, PRO): 5, (FREEZE, CON): 5, (FREEZE, JUDGE): 3,
 }  # fmt: skip
+AMONG_EXPERTS: dict[tuple[str, str], int] = {
+    (KILL, MODERATOR): 24, (KILL, EXPERT): 26, (KILL, HELPER): 12, (KILL, NATS): 8, (KILL, SUPERVISOR): 3,
+    (KILL, PANELIST): 4, (KILL, ANALYST): 3,
+    (FREEZE, MODERATOR): 8, (FREEZE, EXPERT): 8, (FREEZE, HELPER): 4,
+}  # fmt: skip
 POINT_KILLS = 4
 """Of each named point."""
 
@@ -65,7 +72,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def turns(self) -> int:
         """Of a session, on average."""
-        return sum(self.plays[i].turns for i in self.order) // len(self.order) + 1
+        return sum(self.plays[i].turns + self.plays[i].beneath for i in self.order) // len(self.order) + 1
 
 
 def debates() -> Ground:
@@ -81,6 +88,15 @@ def teams() -> Ground:
     rows = tuple(AgentRow(queue=q, copies=1 + (q == JUDGE), room=16) for q in competitions.queues(*plays))
     order = (0, 0, 0, 1, 0)
     return Ground(name="competitions", plays=plays, order=order, weights=AMONG_TEAMS, agents=rows, at_once=6)
+
+
+def work() -> Ground:
+    """Tasks that are taken at once, claimed, and claimed in words; five experts of one copy each, two of all others."""
+    plays = tasks.at_once(), tasks.claimed(), tasks.worded()
+    rows = tuple(
+        msgspec.structs.replace(row, copies=1 + (not row.queue.startswith(EXPERT))) for row in tasks.rows(*plays)
+    )
+    return Ground(name="tasks", plays=plays, order=(0, 1, 2), weights=AMONG_EXPERTS, agents=rows, at_once=6)
 
 
 class Aim(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +128,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     late_calls: int
     latest_ms: float
     late_timers: int
+    disturbed: int
     lost: int
     doubled: int
     wrong: int
@@ -231,7 +248,7 @@ class Storm:
             name=self.ground.name, seed=self.aim.seed, sessions=self.played, seconds=round(seconds, 1), kills=kills,
             freezes=dict(sorted(self.faults.freezes.items())), turns=found.turns, calls=found.calls,
             extra_calls=found.extra_calls, late_calls=found.late_calls, latest_ms=round(found.latest_ms, 1),
-            late_timers=found.late_timers,
+            late_timers=found.late_timers, disturbed=found.disturbed,
             lost=len(found.lost) + len(self.failed), doubled=len(found.doubled), wrong=len(found.wrong),
             violations=[*(f"lost: {f}" for f in self.failed), *found.violations, *short], **figures,
         )  # fmt: skip
