@@ -84,7 +84,7 @@ def maci() -> Play:
 
 
 def calm_arrivals(point: str, plays: Iterable[Play] = (CONSENSUS,)) -> int:
-    """How often the undisturbed sessions come to a named point: once a turn; to all but the first with the rest too."""
+    """How often the undisturbed sessions come to a named point: once a turn, to all but the first with the rest too."""
     return sum(p.seeds * (p.turns + p.beneath + p.others * (point != "replied")) for p in plays)
 
 
@@ -290,12 +290,12 @@ class Rig:
             calls.setdefault(call.session, []).append(call)
         found = Findings(late_timers=late_timers)
         for sid, (play, seed) in self.played.items():
-            about = await self.evidence(sid)
-            if disturbed(about, play.experts):
+            about, expected = await self.evidence(sid), self.expected[play.name, seed]
+            if disturbed(about, play.experts, expected):
                 found.disturbed += 1
                 check(found, about, calls.get(sid, ()), None, None)
             else:
-                check(found, about, calls.get(sid, ()), self.expected[play.name, seed], play.turns)
+                check(found, about, calls.get(sid, ()), expected, play.turns)
             if play.beneath:
                 await self._beneath(found, about, calls, play.beneath)
         return found

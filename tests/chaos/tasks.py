@@ -65,7 +65,7 @@ def _play(
     beneath: int = 0, queues: tuple[str, ...] = (),
 ) -> Play:  # fmt: skip
     # The window is beyond all that a few restarts of moderators can cost; who was killed himself is silent.
-    given = {"claim_window_s": 4.0, "coordination_s": TURN_TIMEOUT_S, **settings}
+    given = {"claim_window_s": 4.0, "coordination_s": TURN_TIMEOUT_S, "item_s": 2.0, **settings}
     request = OpenSession(question=prompt, protocol="madp", settings=given, turn_timeout_s=TURN_TIMEOUT_S)
     own = ("helper", *(queue_of(x) for x in EXPERTS))
     return Play(
@@ -74,13 +74,11 @@ def _play(
     )  # fmt: skip
 
 
-def rows(*plays: Play, copies: int = 1, **options: Any) -> tuple[AgentRow, ...]:
-    """Every queue that one of them needs; experts' models count tokens, so that they word what they say."""
+def rows(*plays: Play) -> tuple[AgentRow, ...]:
+    """Every queue that one of them needs; experts' models count tokens, so that they are asked for their words."""
     queues = dict.fromkeys(q for p in plays for q in p.queues)
-    metered = {"metered": True, **options}
-    return tuple(
-        AgentRow(queue=q, copies=copies, room=16, options=metered if q.startswith("expert") else {}) for q in queues
-    )
+    metered = {"metered": True}
+    return tuple(AgentRow(queue=q, room=16, options=metered if q.startswith("expert") else {}) for q in queues)
 
 
 # ---------------------------------------------------------------- what they say

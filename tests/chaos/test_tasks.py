@@ -21,7 +21,7 @@ from tests.chaos import tasks
 from tests.chaos.faults import AGENTS, EXPERT, HELPER, MODERATOR, NATS, PANELIST, Faults
 from tests.chaos.harness import Rig, calm_arrivals, make_stack, pause, shown, until
 from tests.support import crash
-from tests.support.model import read_journal
+from tests.support.model import Call, read_journal
 from tests.tools.support import EXAMPLE
 
 pytestmark = [pytest.mark.serial, pytest.mark.slow, pytest.mark.timeout(120)]
@@ -100,11 +100,15 @@ async def test_a_worker_that_dies_amid_its_tools_leaves_one_result(tmp_path: Pat
             kept.append(work.folder.id)
         assert kept[0] == kept[1]
         assert len(crash.done(rig.crashes)) == 1
-        calls = Counter(c.session for c in read_journal(rig.journal) if "/work/" in c.turn)
+        calls = Counter(c.session for c in _works(rig))
         assert calls == {"s1": 2, "s2": 2}, "each was paid for twice, and taken once"
         left = [p.pid for p in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(p.info["cmdline"] or ())]
         assert left == [], "servers of tools end with the worker that they served"
 
 
 async def _begun(rig: Rig) -> bool:
-    return any("/work/" in c.turn for c in read_journal(rig.journal))
+    return bool(_works(rig))
+
+
+def _works(rig: Rig) -> list[Call]:
+    return [c for c in read_journal(rig.journal) if c.turn.split("/")[1] == "work"]

@@ -163,27 +163,28 @@ def _check_calls(found: Findings, e: Evidence, calls: Sequence[Call]) -> None:
                 found.late_calls += 1
 
 
-def disturbed(e: Evidence, experts: int) -> bool:
-    """Whether a task was opened without some of its experts, or after too many that were, or waited for one that was
-    killed."""
+def disturbed(e: Evidence, experts: int, expected: Sequence[Text]) -> bool:
+    """Whether a task was opened without some of its experts, or after too many that were, or was matched without some,
+    or waited for one that was killed."""
     if not experts or not e.stored:
         return False
     opened = decode(e.stored[0].data, log.Entry).event
     assert isinstance(opened, log.Opened)
-    claims = [msgspec.json.decode(p.body) for p in e.history["public"] if p.kind == "claims"]
-    warned = any(p.kind == "warning" for p in e.history["public"])
     if len(opened.experts) < experts or opened.known.get("degraded"):
         return True
-    return warned or any(c["silent"] for c in claims) or _unheard(e)
+    tasks = [[t for t in texts if t[2] == "task"] for texts in (transcript(e.history), expected)]
+    claims = [msgspec.json.decode(p.body) for p in e.history["public"] if p.kind == "claims"]
+    warned = any(p.kind == "warning" for p in e.history["public"])
+    return tasks[0] != tasks[1] or warned or any(c["silent"] for c in claims) or _unheard(e)
 
 
 def _unheard(e: Evidence) -> bool:
     """Whether the window of challenges ran out: somebody who claimed was killed after it."""
     spoke = [x.event for x in (decode(s.data, log.Entry) for s in e.stored) if isinstance(x.event, log.Spoke)]
     claimed = {s.author for s in spoke if s.kind == "claim"}
-    return any(p.kind == "challenges" for p in e.history["public"]) and claimed != {
-        s.author for s in spoke if s.window == "challenges"
-    }
+    challenged = {s.author for s in spoke if s.window == "challenges"}
+    posted = [msgspec.json.decode(p.body) for p in e.history["public"] if p.kind == "claims"]
+    return any(c["challenges"] for c in posted) and claimed != challenged
 
 
 def started(e: Evidence) -> list[str]:

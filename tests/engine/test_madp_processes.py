@@ -81,7 +81,7 @@ async def test_one_is_killed_and_one_starts_in_the_middle_of_claims(crew: Crew, 
     await crew.know(moderator, without=(RELEASE,))
     frozen = processes.by_id[DBA]
     frozen.send_signal(signal.SIGSTOP)
-    await crew.task("s1", SLOW_QUERY, claim_window_s=6.0)
+    await crew.task("s1", SLOW_QUERY, claim_window_s=4.0)
 
     async def spoken() -> bool:
         said = [e.event for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
@@ -90,14 +90,16 @@ async def test_one_is_killed_and_one_starts_in_the_middle_of_claims(crew: Crew, 
     await until(spoken)
     frozen.kill()
     processes.start(RELEASE)
-    await crew.know(moderator)
     assert not [p for p in await crew.posts("s1", "public") if p.kind == "claims"], "the window is open still"
     result = await crew.result("s1")
     (claims,) = await crew.kind("s1", "claims")
     assert claims["silent"] == [DBA] and [c["agent_id"] for c in claims["claims"]] == [SRE]
     assert lead_of(result) == SRE and result["stop"]["reason"] == "approved"
     assert set(result["outcome"]["reviewed"]) == {AUDITOR}
+    opened = (await crew.entries("s1"))[0].event
+    assert isinstance(opened, log.Opened) and [k.id for k in opened.experts] == [DBA, AUDITOR, SRE]
 
+    await crew.know(moderator)
     await crew.task("s2", RED_BUILD)
     assert lead_of(await crew.result("s2")) == RELEASE
     processes.by_id[RELEASE].terminate()

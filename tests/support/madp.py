@@ -123,7 +123,7 @@ class Crew(Engine):
         async def known() -> bool:
             return all([k.id for k in m.presence.known()] == wanted for m in moderators)
 
-        await until(known)
+        await until(known, 30.0)
 
     async def task(self, sid: str, prompt: str = "Look at it", *, request: Mapping[str, Any] | None = None,
                    **settings: Any) -> None:  # fmt: skip
