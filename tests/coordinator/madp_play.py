@@ -140,6 +140,7 @@ class Play:
         *,
         experts: Sequence[str] = EXPERTS,
         metered: bool = False,
+        helper_metered: bool = False,
         task: str = TASK,
         degraded: bool = False,
         budget: Budget | None = None,
@@ -153,7 +154,15 @@ class Play:
             seats=tuple(seats), documents=tuple(documents), turn_timeout_s=turn_timeout_s,
         )  # fmt: skip
         if there is None:
-            there = [Announcement(instance="i", queue="helper", roles=("helper",), model="none", family="none")]
+            helper = Announcement(
+                instance="i",
+                queue="helper",
+                roles=("helper",),
+                model="none",
+                family="none",
+                metered=helper_metered,
+            )
+            there = [helper]
         opened = admit(
             MADP, request, tuple(there), 7, "client", experts=tuple(known(x, metered) for x in sorted(experts)),
             known={"degraded": degraded},

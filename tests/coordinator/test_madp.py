@@ -656,7 +656,7 @@ def test_the_end_of_a_deliberation_that_a_human_overtook_changes_nothing() -> No
 
 def test_tokens_are_counted_by_phase() -> None:
     used = Usage(input_tokens=10, output_tokens=1, calls=1)
-    p = Play()
+    p = Play(metered=True, helper_metered=True)
     p.reply("helper", matched(THREE, overlap=True), used)
     p.claims(SRE, reword=True).passes(ARCH).passes(IMPL)
     p.reply(SRE, None, used, error="bad")

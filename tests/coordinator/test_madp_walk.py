@@ -103,7 +103,7 @@ class Small:
         }  # fmt: skip
         play = Play(
             settings, experts=self.experts, degraded=self.degraded, budget=self.budget,
-            metered=self.budget.tokens is not None,
+            metered=self.budget.tokens is not None, helper_metered=self.budget.tokens is not None,
         )  # fmt: skip
         return play.session.opened
 

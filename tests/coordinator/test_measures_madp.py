@@ -42,7 +42,7 @@ def get(metrics: Metrics, name: str, **labels: str) -> float:
 
 
 def test_tokens_seconds_and_depth_are_counted_at_the_first_assignment() -> None:
-    play = Play()
+    play = Play(metered=True, helper_metered=True)
     play.reply("helper", matched({SRE: 0.95}), usage=TOKENS)
     play.reply(SRE, done())
     play.approve()

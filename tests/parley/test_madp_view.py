@@ -65,7 +65,7 @@ def brief(record: Record) -> str:
 @pytest.fixture(scope="module")
 def session() -> Play:
     """Appendix A in kind: measured before optimized, handed over, reviewed twice."""
-    play = Play()
+    play = Play(metered=True, helper_metered=True)
     play.reply("helper", _matched(), usage=TOKENS)
     play.claims(SRE, "high", 0.82, claim="We should measure before we optimize.", defers_to=(IMPL,),
                 topics={IMPL: "the code once the bottleneck is known"})  # fmt: skip
