@@ -48,7 +48,7 @@ async def test_killed_at_random_moments(kinds: tuple[str, ...], tmp_path: Path) 
         print(f"{kinds}: seed={SEED} kills={dict(faults.kills)} {shown(found)}")
         assert found.violations == []
         assert faults.kills == Counter(kinds), "the tasks were over before the kills"
-        assert found.extra_calls, "nothing was lost with those that were killed"
+        assert found.extra_calls or found.redelivered_turns or found.disturbed, "nobody missed those that were killed"
         assert found.sessions == 3 + 12 + 1 + 4, "four of them, and one undisturbed, had a session beneath"
         if EXPERT not in kinds:
             assert found.disturbed == 0, "no claim is lost with a moderator"
