@@ -25,11 +25,13 @@ from evaluation.routing import Case
 from evaluation.routing_data import GOLDEN, golden
 from schemas.madp import Task
 
-TOPIC_PENALTY, SCORE_PENALTY, SURE_PENALTY = 1.0, 1.0, 1.0
+TOPIC_PENALTY, SCORE_PENALTY, SURE_PENALTY = 3.0, 1.0, 1.0
 """Of the squared weights."""
-TAKES_PART = 0.13
+TAKES_PART = 0.1
 """Chance of having a part from which on an expert is a candidate: of 0.06 to 0.3, with this the depth by 4.1 agreed
 most often on the half to develop on."""
+_SIGNS = (0, 1, 1, 1, 1, 1, -1, 1, 0, 1, 0)
+"""Of a constant and features.SCOPE: the more of a task a specification speaks to, the more it is somebody's."""
 FOLDS, SEED = 10, 7
 SAYING = 3.0
 """A saying counts as so many cues."""
@@ -42,10 +44,10 @@ class Rows(NamedTuple):
     """(prompts, experts, features.NAMES)."""
     scope: Floats
     """(prompts, features.SCOPE)."""
-    lead: NDArray[np.bool_]
-    """(prompts, experts): may lead."""
-    part: NDArray[np.bool_]
-    """(prompts, experts): may lead or support."""
+    lead: Floats
+    """(prompts, experts): 1 for who may lead."""
+    part: Floats
+    """(prompts, experts): 1 for who may lead or support."""
     speaks: NDArray[np.bool_]
     """(prompts,): something is left of it."""
 
@@ -78,20 +80,29 @@ def fit_score(rows: Rows, use: NDArray[np.bool_], columns: Sequence[int]) -> Flo
     return np.asarray(found / scale)
 
 
-def fit_sure(x: Floats, y: NDArray[np.bool_]) -> Floats:
-    """Logistic regression; the constant is not penalised."""
+def fit_sure(x: Floats, y: Floats, signs: Sequence[int] = ()) -> Floats:
+    """Logistic regression; the constant is not penalised.
+
+    Parameters
+    ----------
+    y
+        1 for yes, 0 for no.
+    signs
+        For each column: 1, its weight is not below 0; -1, not above; 0, it is free. Empty: all are free.
+    """
     scale = x.std(axis=0)
     scale[scale < 1e-9] = 1.0
     z = x / scale
 
     def loss(w: Floats) -> tuple[float, Floats]:
         s = z @ w
-        value = np.logaddexp(0, np.where(y, -s, s)).sum() + SURE_PENALTY / 2 * (w[1:] ** 2).sum()
+        value = np.logaddexp(0, np.where(y > 0, -s, s)).sum() + SURE_PENALTY / 2 * (w[1:] ** 2).sum()
         slope = z.T @ (1 / (1 + np.exp(-s)) - y)
         slope[1:] += SURE_PENALTY * w[1:]
         return float(value), slope
 
-    return np.asarray(minimize(loss, np.zeros(x.shape[1]), jac=True).x / scale)
+    bounds = [(0.0 if sign > 0 else None, 0.0 if sign < 0 else None) for sign in signs or [0] * x.shape[1]]
+    return np.asarray(minimize(loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds).x / scale)
 
 
 def fit(rows: Rows, columns: Sequence[int]) -> tuple[better.Fitted, float]:
@@ -106,30 +117,29 @@ def fit(rows: Rows, columns: Sequence[int]) -> tuple[better.Fitted, float]:
     first = np.zeros(rows.lead.shape, np.bool_)
     first[np.arange(len(first)), scores.argmax(axis=1)] = True
     each = rows.speaks[:, None] & np.ones(first.shape, np.bool_)
-    lead = np.zeros(scores.shape)
+    scope = np.column_stack([np.ones(len(rows.scope)), rows.scope])
+    anybody = rows.lead.max(axis=1).astype(np.float64)
+    chance = np.zeros(len(scope))
     for k in range(FOLDS):
-        mine = each & (fold != k)[:, None]
-        w = fit_sure(told[mine], rows.lead[mine])
-        lead[fold == k] = 1 / (1 + np.exp(-(told[fold == k] @ w)))
-    abstain, right = _threshold(lead, rows)
+        mine = rows.speaks & (fold != k)
+        chance[fold == k] = 1 / (1 + np.exp(-(scope[fold == k] @ fit_sure(scope[mine], anybody[mine], _SIGNS))))
+    hit = np.where(first, rows.lead, 0.0).sum(axis=1)
+    abstain, right = _threshold(np.where(rows.speaks, chance, 0.0), hit, 1 - anybody)
     found = better.Fitted(
         score=_rounded(fit_score(rows, inside, columns)),
         lead=_rounded(fit_sure(told[each], rows.lead[each])),
         part=_rounded(fit_sure(told[each & ~first], rows.part[each & ~first])),
+        inside=_rounded(fit_sure(scope[rows.speaks], anybody[rows.speaks], _SIGNS)),
         abstain=abstain,
         takes_part=TAKES_PART,
     )
     return found, right
 
 
-def _threshold(lead: Floats, rows: Rows) -> tuple[float, float]:
-    """(the confidence below which nobody leads, the share that is right then): the middle of the best ones."""
-    first = lead.argmax(axis=1)
-    sure = np.where(rows.speaks, lead.max(axis=1), 0.0)
-    hit = rows.lead[np.arange(len(first)), first]
-    nobody = ~rows.lead.any(axis=1)
-    tries = np.round(np.arange(0.02, 0.8, 0.01), 2)
-    shares = np.array([np.where(sure >= t, hit, nobody).mean() for t in tries])
+def _threshold(chance: Floats, hit: Floats, nobody: Floats) -> tuple[float, float]:
+    """(the chance below which nobody leads, the share that is right then): the middle of the best ones."""
+    tries = np.round(np.arange(0.1, 0.9, 0.01), 2)
+    shares = np.array([np.where(chance >= t, hit, nobody).mean() for t in tries])
     best = tries[shares >= shares.max() - 1e-9]
     return float(best[len(best) // 2]), float(shares.max())
 
@@ -149,8 +159,8 @@ async def rows_of(cases: Sequence[Case], prepared: Prepared, encoder: Encoder | 
         scopes.append(scope)
         speaks.append(bool(heard.reading.words) or bool(case.files))
     ids = [s.id for s in prepared.specs]
-    lead = np.array([[i in case.right for i in ids] for case in cases])
-    part = np.array([[i in case.right or i in case.support for i in ids] for case in cases])
+    lead = np.array([[float(i in case.right) for i in ids] for case in cases])
+    part = np.array([[float(i in case.right or i in case.support) for i in ids] for case in cases])
     return Rows(np.array(found), np.array(scopes), lead, part, np.array(speaks))
 
 

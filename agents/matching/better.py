@@ -5,7 +5,8 @@
     confidence                logistic of log p, of the lead over the best other score, and of how much of the task
                               anybody's specification speaks to: that this expert is a right lead
     relevance                 the same with other weights, for whoever is not the likeliest lead: that it has a part
-    abstention                nobody's confidence reaches a threshold, or nothing is left of the prompt
+    abstention                by a logistic of how much of the task anybody's specification speaks to, however many they
+                              are and however like each other; and where nothing is left of the prompt
 
 Weights stand in weights.json, fitted on the golden set's half to develop on by `python -m evaluation.fit_routing`: one
 set for the embedded encoder, one for words alone. They are of features, not of experts, so they hold for any experts.
@@ -44,8 +45,10 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """For a constant, log p, the lead over the others, features.PARTS and SCOPE: that an expert is a right lead."""
     part: tuple[float, ...]
     """The same, for those who are not the likeliest lead: that one leads or supports."""
+    inside: tuple[float, ...]
+    """For a constant and features.SCOPE: that the task is anybody's."""
     abstain: float
-    """Nobody leads whose confidence is below this."""
+    """Nobody leads where the chance of that is below this."""
     takes_part: float
     """From which chance of having a part on an expert is a candidate beside the first: it is told as CANDIDATE."""
 
@@ -83,6 +86,11 @@ def judged(fitted: Fitted, features: Floats, scope: Floats) -> tuple[Floats, Flo
     return lead, np.maximum(lead, part)
 
 
+def inside(fitted: Fitted, scope: Floats) -> float:
+    """The chance that a task is anybody's, 0 to 1."""
+    return float(1 / (1 + np.exp(-(fitted.inside[0] + scope @ np.array(fitted.inside[1:])))))
+
+
 def decide(prepared: Prepared, heard: Heard, vectors: Vectors | None, specs: Sequence[ExpertSpec]) -> Matched:
     """The reply for one task that has been read.
 
@@ -99,7 +107,7 @@ def decide(prepared: Prepared, heard: Heard, vectors: Vectors | None, specs: Seq
     if prepared.specs and speaks:
         features, scope = prepared.features(heard, vectors)
         lead, part = judged(fitted, features, scope)
-        if lead.max() >= fitted.abstain:
+        if inside(fitted, scope) >= fitted.abstain:
             first = int(lead.argmax())
             ranked = [
                 (spec, _candidate(spec, float(part[i]), float(lead[i]), heard))

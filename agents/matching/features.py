@@ -19,7 +19,7 @@ from agents.matching.reading import Reading, read, root, roots, stands_in
 from agents.matching.spelling import Speller
 from agents.matching.topics import Floats, Vectors
 from agents.matching.vectors import Encoded, sentences
-from agents.matching.words import files
+from agents.matching.words import fit
 from agents.retrieval.corpus import word_set
 from schemas.expert import ExpertSpec
 from schemas.madp import Task
@@ -153,7 +153,9 @@ class Prepared:
         rows = [vectors[s.id] for s in self.specs]
         self._parts = {part: _Rows([row.parts[part] for row in rows]) for part in rows[0].parts}
         self._middles = np.stack([row.middle for row in rows])
-        self._subjects = (self._subjects + np.stack([row.subjects for row in rows])) / 2
+        encoded = np.stack([row.subjects for row in rows])
+        cued = self._subjects.sum(axis=1, keepdims=True) > 0
+        self._subjects = np.where(cued, (self._subjects + encoded) / 2, encoded)
 
     # -- comparing
     def hear(self, task: Task) -> Heard:
@@ -191,7 +193,9 @@ class Prepared:
             for i, column, key in self._triggers.get(word, ()):
                 if stands_in(key, wanted):
                     found[i, 8 + column] += 1
-        found[:, 10] = [files(s, heard.task) for s in self.specs] if heard.task.files_mentioned else 0
+        for name in heard.task.files_mentioned:  # whoever has the most telling pattern has the file, others a share
+            fits = np.array([fit(s, name) for s in self.specs])
+            found[:, 10] += fits / max(1, fits.max())
         found[:, 8:11] = np.minimum(found[:, 8:11], 2)
         known = [self._words[w] for w in set(wanted) if w in self._words]
         found[:, 11] = sum(known) / max(1, len(set(wanted))) if known else 0

@@ -19,6 +19,8 @@ _WORD = re.compile(r"(?<![\w./\\@#$'’-])[A-Za-z]?[a-z]{3,}(?![\w\\@/'’]|\.\w
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _BEGINNINGS = ("re", "un", "pre", "de", "non", "mis", "over", "under", "sub", "multi", "micro", "auto", "out", "back")
 _ENDINGS = ("s", "d", "ed", "ing", "er", "ers", "r", "able", "ly", "ness", "y", "less")
+_LONGEST = 24
+"""Letters of a word that is looked at."""
 COMMON = 20_000
 """Words of the encoder's vocabulary that a misspelt one may become; any of it counts as known."""
 
@@ -58,7 +60,7 @@ class Speller:
 
     def _put(self, word: str) -> str:
         low = word.lower()
-        return word if self._knows(low) else self._right(low) or word
+        return word if len(low) > _LONGEST or self._knows(low) else self._right(low) or word
 
     def _knows(self, word: str) -> bool:
         """Whether it is a known word, or one with a beginning or an ending that words are made with."""

@@ -14,6 +14,7 @@ from schemas.madp import MOST_CANDIDATES, Candidate, Factors, Matched, Task
 
 VAGUE_VERBS = ("improve", "fix", "update", "change", "make better", "optimize")  # 3.2
 PRIMARY, SECONDARY, FILE = 0.3, 0.15, 0.1  # 3.3
+_NO_WILDCARDS = str.maketrans("", "", "*?[]!")
 CLOSE = 0.15
 """Confidences that differ by no more are close."""
 SAME = 0.5
@@ -33,13 +34,18 @@ def score(spec: ExpertSpec, task: Task) -> float:
 
 def files(spec: ExpertSpec, task: Task) -> int:
     """How many of the files that a task mentions fit a pattern, each counted once."""
-    return sum(any(_fits(name, p) for p in spec.triggers.files) for name in task.files_mentioned)
+    return sum(fit(spec, name) > 0 for name in task.files_mentioned)
 
 
-def _fits(name: str, pattern: str) -> bool:
-    """3.3's `file.match(p)` finds a pattern anywhere; here from any folder of the path on."""
+def fit(spec: ExpertSpec, name: str) -> int:
+    """How well a file fits: characters of the most telling pattern of an expert's that it fits, but for wildcards.
+
+    3.3's `file.match(p)` finds a pattern anywhere; here from any folder of the path on.
+    """
     parts = name.replace("\\", "/").lower().strip("/").split("/")
-    return any(fnmatchcase("/".join(parts[i:]), pattern.lower()) for i in range(len(parts)))
+    tails = ["/".join(parts[i:]) for i in range(len(parts))]
+    found = [p for p in spec.triggers.files if any(fnmatchcase(tail, p.lower()) for tail in tails)]
+    return max((len(p.translate(_NO_WILDCARDS)) for p in found), default=0)
 
 
 def contains_vague_verbs(prompt: str) -> bool:
