@@ -119,11 +119,11 @@ def fit(rows: Rows, columns: Sequence[int]) -> tuple[better.Fitted, float]:
     each = rows.speaks[:, None] & np.ones(first.shape, np.bool_)
     scope = np.column_stack([np.ones(len(rows.scope)), rows.scope])
     anybody = rows.lead.max(axis=1).astype(np.float64)
+    hit = np.where(first, rows.lead, 0.0).sum(axis=1)
     chance = np.zeros(len(scope))
     for k in range(FOLDS):
         mine = rows.speaks & (fold != k)
         chance[fold == k] = 1 / (1 + np.exp(-(scope[fold == k] @ fit_sure(scope[mine], anybody[mine], _SIGNS))))
-    hit = np.where(first, rows.lead, 0.0).sum(axis=1)
     abstain, right = _threshold(np.where(rows.speaks, chance, 0.0), hit, 1 - anybody)
     found = better.Fitted(
         score=_rounded(fit_score(rows, inside, columns)),

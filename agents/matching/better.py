@@ -6,7 +6,9 @@
                               anybody's specification speaks to: that this expert is a right lead
     relevance                 the same with other weights, for whoever is not the likeliest lead: that it has a part
     abstention                by a logistic of how much of the task anybody's specification speaks to, however many they
-                              are and however like each other; and where nothing is left of the prompt
+                              are and however like each other; where experts are for something else than software,
+                              which that was not fitted for, by 2.1's `low` ("observe only"); and where nothing is left
+                              of the prompt
 
 Weights stand in weights.json, fitted on the golden set's half to develop on by `python -m evaluation.fit_routing`: one
 set for the embedded encoder, one for words alone. They are of features, not of experts, so they hold for any experts.
@@ -86,9 +88,10 @@ def judged(fitted: Fitted, features: Floats, scope: Floats) -> tuple[Floats, Flo
     return lead, np.maximum(lead, part)
 
 
-def inside(fitted: Fitted, scope: Floats) -> float:
-    """The chance that a task is anybody's, 0 to 1."""
-    return float(1 / (1 + np.exp(-(fitted.inside[0] + scope @ np.array(fitted.inside[1:])))))
+def is_inside(fitted: Fitted, scope: Floats) -> bool:
+    """Whether a task is anybody's."""
+    w = np.array(fitted.inside)
+    return bool(1 / (1 + np.exp(-(w[0] + scope @ w[1:]))) >= fitted.abstain)
 
 
 def decide(prepared: Prepared, heard: Heard, vectors: Vectors | None, specs: Sequence[ExpertSpec]) -> Matched:
@@ -107,8 +110,9 @@ def decide(prepared: Prepared, heard: Heard, vectors: Vectors | None, specs: Seq
     if prepared.specs and speaks:
         features, scope = prepared.features(heard, vectors)
         lead, part = judged(fitted, features, scope)
-        if inside(fitted, scope) >= fitted.abstain:
-            first = int(lead.argmax())
+        first = int(lead.argmax())
+        low = prepared.specs[first].deliberation.confidence.low
+        if lead[first] >= low if prepared.elsewhere else is_inside(fitted, scope):
             ranked = [
                 (spec, _candidate(spec, float(part[i]), float(lead[i]), heard))
                 for i, spec in enumerate(prepared.specs)

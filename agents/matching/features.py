@@ -105,6 +105,8 @@ class Prepared:
         places = [i for i, s in enumerate(topics.subjects()) if s.name == topics.NONE]
         self._none = places[0]
         self._none_theirs = float(self._subjects[:, self._none].max(initial=0.0))
+        self.elsewhere = self.encoded and self._none_theirs > 0.5
+        """What some expert speaks of is no subject of software work."""
 
     # -- preparing
     def _index_triggers(self) -> None:
