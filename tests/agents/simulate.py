@@ -76,9 +76,12 @@ async def _run(
     default = make_model("extractive")
     panel = [f"panelist_{i}" for i in range(1, settings.get("panel", 3) + 1)]
     workers = tuple(
-        Announcement(instance=q, queue=q, roles=("analyst" if q == "analyst" else "panelist",), model="m", family="f")
+        Announcement(
+            instance=q, queue=q, roles=("analyst" if q == "analyst" else "panelist",), model="m", family="f",
+            metered=models.get(q, default).metered,
+        )
         for q in [*panel, "analyst"]
-    )
+    )  # fmt: skip
     request = OpenSession(question=question, protocol="consensus", settings=settings, documents=tuple(documents))
     opened = admit(protocol, request, workers, 1, "test")
     at = 1

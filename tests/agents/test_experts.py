@@ -63,7 +63,7 @@ def test_the_shipped_experts_are_thirteen_and_one_for_everything_else() -> None:
     ids = [spec.id for spec in builtin()]
     assert ids == sorted(set(ids)) and len(ids) == 14
     assert [spec.id for spec in builtin() if spec.general] == ["generalist"]
-    assert {spec.category for spec in builtin()} == {"engineering", "general"}
+    assert {spec.category for spec in builtin()} == {"engineering", "general", "security"}
     assert len({spec.priority for spec in builtin()}) == 14
 
 

@@ -116,7 +116,21 @@ def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(path: Path) ->
     names += ("expert", "tools")  # agents/madp.py
     names += ("cl", "tone", "tau_q", "tau_crit", "most")  # what a moderator asks for (agents/roles/maci.py)
     # The same of agents/roles/competition.py.
-    names += ("aside", "seat", "team", "against", "position", "turn", "turns", "words", "aim", "act", "left", "least")
+    names += (
+        "aside",
+        "seat",
+        "team",
+        "against",
+        "position",
+        "turn",
+        "turns",
+        "words",
+        "aim",
+        "act",
+        "left",
+        "along",
+        "least",
+    )
     names += (
         "answerers",
         "count",

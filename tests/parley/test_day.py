@@ -464,7 +464,7 @@ def test_every_form_of_export_of_the_critic_protocol_too(front: Front) -> None:
     for words in (f"# Session {sid}", "## Round 2", "objects (1)", "confidence", "## Result", "Objections: "):
         assert words in page
     code, _, err = front.run("sessions", "export", sid, "--format", "pdf")
-    assert (code, err) == (2, "parley: format: got 'pdf', allowed are jsonl, json, markdown, html\n")
+    assert (code, err) == (2, "parley: format: got 'pdf', allowed are jsonl, json, markdown, html, trace\n")
 
 
 def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
