@@ -142,6 +142,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Of the last review."""
     work: int | None = None
     """Post of the last work that was done."""
+    changed: int | None = None
+    """Post of the last accepted work that says what of the folder is changed."""
     iteration: int = 0
     """Reviews so far."""
     revisions: int = 0

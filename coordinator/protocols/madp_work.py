@@ -48,8 +48,11 @@ def on_worked(s: State, e: Answered, v: View) -> Step:
     post = number(v, ())
     says: Says = (say(s, "work", w, e.seat),)
     s = replace(s, rounds=(*s.rounds, Round(lead=e.seat, outcome=w.outcome, post=post)), advice="")
-    if w.folder is not None and w.outcome != "blocked":
-        s = replace(s, folder=w.folder.id, task_state=with_artifact(s.task_state, w.folder))
+    if w.outcome != "blocked":
+        if w.folder is not None:
+            s = replace(s, folder=w.folder.id, task_state=with_artifact(s.task_state, w.folder))
+        if w.folder is not None or w.diff:
+            s = replace(s, changed=post)
     match w.outcome:
         case "done":
             return _done(replace(s, work=post), v, says, w)

@@ -438,11 +438,50 @@ def test_support_never_overwrites_the_accepted_folder() -> None:
     assert p.outcome["work"]["folder"] == artifact(3).id
 
 
+def test_a_revision_that_changes_nothing_keeps_the_diff() -> None:
+    p = Play({"folder": "f" * 64}).working(reviewers=(AUDITOR,))
+    assert p.brief(SRE)["base"] == "f" * 64
+    p.reply(SRE, done(diff="--- a\n+++ b\n", folder=artifact(1)))
+    p.reply(AUDITOR, REVISE)
+    assert (p.brief(SRE)["base"], p.brief(SRE)["folder"]) == ("f" * 64, artifact(1).id)
+    p.reply(SRE, done("Nothing is to be changed."))
+    assert p.brief(AUDITOR)["diff"] == "--- a\n+++ b\n"
+    p.approve()
+    assert (p.outcome["work"]["diff"], p.outcome["work"]["folder"]) == ("--- a\n+++ b\n", artifact(1).id)
+
+
+def test_a_revision_that_takes_all_back_leaves_no_diff() -> None:
+    p = Play({"folder": artifact(9).id}).working(reviewers=(AUDITOR,))
+    p.reply(SRE, done(diff="--- a\n", folder=artifact(1)))
+    p.reply(AUDITOR, REVISE)
+    p.reply(SRE, done("As it was.", folder=artifact(9)))
+    assert p.brief(AUDITOR)["diff"] == ""
+    p.approve()
+    assert p.outcome["work"]["diff"] == ""
+
+
+def test_what_was_changed_before_a_handoff_or_support_is_in_the_diff() -> None:
+    for ends in (hands(IMPL), wants(IMPL)):
+        p = Play().working(reviewers=(AUDITOR,))
+        p.reply(SRE, msgspec.structs.replace(ends, diff="--- a", folder=artifact(1)))
+        if ends.outcome == "request_support":
+            p.reply(IMPL, helps())
+        lead = p.asked()[0][0]
+        assert (p.brief(lead)["base"], p.brief(lead)["folder"]) == ("", artifact(1).id)
+        p.reply(lead, done())
+        assert p.brief(AUDITOR)["diff"] == "--- a"
+        p.approve()
+        assert p.outcome["work"]["diff"] == "--- a"
+
+
 def test_a_blocked_leads_folder_is_not_accepted() -> None:
     p = Play().working()
-    p.reply(SRE, blocked(folder=artifact(1)))
+    p.reply(SRE, blocked(folder=artifact(1), diff="--- a"))
     p.expire()
     assert p.brief(SRE)["folder"] == ""
+    p.reply(SRE, done())
+    p.approve()
+    assert p.outcome["work"]["diff"] == ""
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 
 from agents.artifacts import FolderArtifacts
 from agents.context import Shown
+from agents.llm import make_model
 from agents.llm.base import ModelError, ModelRefused, ModelUnavailable
 from agents.llm.prompting import build
 from agents.madp import Expert, fitting
@@ -69,6 +70,33 @@ async def test_support_has_a_copy_of_its_own(tmp_path: Path) -> None:
     done = await Expert(model, SPEC, files_list()).reply(asked("support", support(folder=start.id)), silent, artifacts)
     assert model.shown[0].reply is SupportStep and done.body.output == "There are none."
     assert done.body.folder.id != start.id and "+none" in done.body.diff and len(done.body.calls) == 1
+
+
+@pytest.mark.slow
+async def test_the_diff_is_of_all_that_the_task_changed(tmp_path: Path) -> None:
+    """Against what the task began with: in a turn that changes another file, and in one that changes none."""
+    artifacts = FolderArtifacts(tmp_path)
+    base = await artifacts.put(APP)
+    now = await artifacts.put(packed(app_dot_py="print('hello')\n"))
+    brief = work(folder=now.id, base=base.id)
+    one = Scripted(use(("write_file", {"path": "b.txt", "content": "two\n"})), DONE)
+    found = (await Expert(one, SPEC, files_list()).reply(asked("work", brief), silent, artifacts)).body
+    assert "+print('hello')" in found.diff and "+two" in found.diff and found.folder is not None
+    for expert in (Expert(Scripted(DONE), SPEC, files_list()), Expert(Scripted(DONE), SPEC)):
+        found = (await expert.reply(asked("work", brief), silent, artifacts)).body
+        assert "-print('hi')\n+print('hello')" in found.diff and found.folder is None
+    undo = Scripted(use(("replace_in_file", {"path": "app.py", "old": "hello", "new": "hi"})), DONE)
+    found = (await Expert(undo, SPEC, files_list()).reply(asked("work", brief), silent, artifacts)).body
+    assert found.diff == "" and found.folder is not None and found.folder.id == base.id
+
+
+async def test_the_diff_of_a_task_that_began_empty_has_every_file(tmp_path: Path) -> None:
+    artifacts = FolderArtifacts(tmp_path)
+    now = await artifacts.put(APP)
+    brief = work(folder=now.id, base="")
+    for expert in (Expert(Scripted(DONE), SPEC), Expert(make_model("extractive"), SPEC)):
+        found = (await expert.reply(asked("work", brief), silent, artifacts)).body
+        assert "new file mode" in found.diff and "+print('hi')" in found.diff and found.folder is None
 
 
 @pytest.mark.slow
