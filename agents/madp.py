@@ -119,7 +119,7 @@ class Expert:
         if not self._words:
             done = await self._model.reply(shown, emit)
             diff = folder.diff()
-            if diff and isinstance(done.body, Work | Support):
+            if diff and isinstance(done.body, Work):
                 done = _with(done, fitting(msgspec.structs.replace(done.body, diff=diff)))
             return done
         from agents.tools.client import Toolbox
@@ -210,7 +210,12 @@ def _beside(brief: Any) -> Iterator[Other]:
 
 
 def _supported(given: Supported) -> Iterator[Other]:
-    yield _other(f"What {given.agent_id} gave back", {"sub_task": given.sub_task, "output": given.output})
+    told: dict[str, Any] = {"sub_task": given.sub_task, "summary": given.summary, "output": given.output}
+    if given.artifacts:
+        told["artifacts"] = msgspec.to_builtins(given.artifacts)
+    yield _other(f"What {given.agent_id} gave back", told)
+    if given.diff:
+        yield _other(f"What {given.agent_id} changed in a copy of the folder, which is not in yours", given.diff)
 
 
 def _other(label: str, body: Any) -> Other:

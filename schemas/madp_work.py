@@ -105,7 +105,12 @@ class Supported(msgspec.Struct, frozen=True, kw_only=True):
     agent_id: str
     sub_task: str
     output: str
+    summary: str = ""
     artifacts: tuple[Artifact, ...] = ()
+    diff: str = ""
+    """Unified, of its folder against the lead's, as that was then: the lead takes of it what it wants, by its tools."""
+    calls: tuple[ToolCall, ...] = ()
+    """In the post alone, not in briefs."""
 
 
 Severity = Literal["critical", "major", "minor", "suggestion"]

@@ -97,7 +97,10 @@ def _work(work: Work, s: State, v: View) -> dict[str, Any]:
 def _supported(n: int, v: View) -> dict[str, Any]:
     """What support gave back, without its text, which the post has."""
     given = read(v, n, Supported)
-    return {"agent_id": given.agent_id, "sub_task": given.sub_task, "post": n, "artifacts": given.artifacts}
+    return {
+        "agent_id": given.agent_id, "sub_task": given.sub_task, "summary": given.summary, "post": n,
+        "artifacts": given.artifacts, "calls": len(given.calls),
+    }  # fmt: skip
 
 
 def _handoff(n: int, v: View) -> dict[str, Any]:

@@ -90,8 +90,13 @@ def _told(s: State, v: View) -> tuple[Supported, ...]:
         size += len(bytes(v.posts[n].body))
         if size > MOST_TOLD:
             break
-        kept.append(read(v, n, Supported))
+        kept.append(without_calls(read(v, n, Supported)))
     return tuple(reversed(kept))
+
+
+def without_calls(given: Supported) -> Supported:
+    """As a lead is shown it: which tools support called is for whoever reads the log."""
+    return replace(given, calls=())
 
 
 def ask_support(s: State, v: View) -> tuple[Wish, ...]:

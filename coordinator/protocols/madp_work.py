@@ -24,7 +24,7 @@ from coordinator.protocols.madp_state import (
     say,
     task_of,
 )
-from coordinator.protocols.madp_turns import ask_reviews, ask_support, reviewing, to_work
+from coordinator.protocols.madp_turns import ask_reviews, ask_support, reviewing, to_work, without_calls
 from coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
 from schemas.madp import Finding, Review, Reviewed, Settings, Support, Supported, Work
 from schemas.session import MAX_QUESTION, OpenSession
@@ -99,8 +99,8 @@ def on_supported(s: State, e: Answered, v: View) -> Step:
     """5.1: artifacts go to the lead, and its work stays as it is."""
     b: Support = e.body
     given = Supported(
-        agent_id=e.seat, sub_task=s.sub_task, output=b.output or b.summary,
-        artifacts=(b.folder,) if b.folder is not None else (),
+        agent_id=e.seat, sub_task=s.sub_task, output=b.output or b.summary, summary=b.summary,
+        artifacts=(b.folder,) if b.folder is not None else (), diff=b.diff, calls=b.calls,
     )  # fmt: skip
     return _back(replace(s, task_state=with_artifact(s.task_state, b.folder)), v, (), given, e.seat)
 
@@ -116,7 +116,7 @@ def on_not_supported(s: State, e: Missed, v: View) -> Step:
 
 def _back(s: State, v: View, says: Says, given: Supported, seat: str) -> Step:
     s = replace(s, supported=(*s.supported, number(v, says)), helping="", sub_task="")
-    return to_work(s, v, (*says, say(s, "support", given, seat)), (given,))
+    return to_work(s, v, (*says, say(s, "support", given, seat)), (without_calls(given),))
 
 
 def _hand_over(s: State, v: View, says: Says, w: Work) -> Step:

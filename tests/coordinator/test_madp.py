@@ -12,10 +12,10 @@ from coordinator.protocols.madp_outcome import routed
 from coordinator.replay import replay
 from schemas import log
 from schemas.expert import pin
-from schemas.madp import Claim, Support
+from schemas.madp import Claim, Support, Supported, ToolCall
 from schemas.session import Budget, Document, Seat
 from schemas.turn import Usage
-from schemas.wire import encode
+from schemas.wire import decode, encode
 from tests.coordinator.madp_play import (
     APPROVED,
     ARCH,
@@ -436,6 +436,25 @@ def test_support_never_overwrites_the_accepted_folder() -> None:
     p.reply(SRE, done(folder=artifact(3)))
     p.approve()
     assert p.outcome["work"]["folder"] == artifact(3).id
+
+
+def test_what_support_changed_reaches_the_lead_and_the_next_one() -> None:
+    p = Play().working()
+    p.reply(SRE, wants(IMPL, folder=artifact(1)))
+    call = ToolCall(server="files", tool="write_file", arguments="{}", ok=True)
+    p.reply(IMPL, helps(folder=artifact(2, path="a.py"), diff="--- a", calls=(call,)))
+    (given,) = p.brief(SRE)["supported"]
+    assert (given["summary"], given["diff"]) == ("Here it is.", "--- a")
+    assert [(a["id"], a["path"]) for a in given["artifacts"]] == [(artifact(2).id, "a.py")]
+    assert not given.get("calls"), "the log has them"
+    posted = next(decode(x.body, Supported) for x in p.session.posts if x.kind == "support")
+    assert posted.calls == (call,) and posted.diff == "--- a"
+    p.reply(SRE, hands(IMPL))
+    assert [a["id"] for a in p.brief(IMPL)["state"]["artifacts"]] == [artifact(1).id, artifact(2).id]
+    p.reply(IMPL, done())
+    p.approve()
+    assert p.outcome["supported"][0]["summary"] == "Here it is." and p.outcome["supported"][0]["calls"] == 1
+    assert p.outcome["work"]["diff"] == "", "what support changed is not the lead's"
 
 
 def test_a_revision_that_changes_nothing_keeps_the_diff() -> None:

@@ -23,7 +23,7 @@ from agents.roles.madp import SupportStep, WorkReply, WorkStep
 from agents.tools.allow import load
 from agents.tools.folder import unpacked
 from schemas.madp import ChallengeBrief, Claim, ClaimBrief
-from schemas.madp_work import Finding, Message, ReviewBrief, Supported, Task, ToolCall, Work
+from schemas.madp_work import Artifact, Finding, Message, ReviewBrief, Supported, Task, TaskState, ToolCall, Work
 from schemas.turn import MAX_BODY, Reply
 from schemas.wire import InvalidValue, encode, raw
 from tests.llm.support import silent
@@ -200,10 +200,14 @@ def test_prompts_hold_what_the_task_has_in_fences() -> None:
         prior_conversation=(Message(role="u", text="MARK-said"),),
     )
     finding = Finding(severity="major", description="MARK-finding")
-    given = Supported(agent_id="qa", sub_task="s", output="MARK-given")
+    made = Artifact(id="a" * 64, path="MARK-made")
+    given = Supported(agent_id="qa", sub_task="s", summary="MARK-told", output="MARK-given", artifacts=(made,),
+                      diff="MARK-theirs\n+x")  # fmt: skip
+    state = TaskState(artifacts=(Artifact(id="b" * 64, path="MARK-artifact"),))
     for kind, brief, marks in (
-        ("work", work(task=task, previous="MARK-before", supported=(given,), findings=(finding,), advice="MARK-advice"),
-         ("q", "code", "said", "before", "given", "finding", "advice")),
+        ("work", work(task=task, previous="MARK-before", supported=(given,), findings=(finding,), advice="MARK-advice",
+                      state=state),
+         ("q", "code", "said", "before", "told", "given", "made", "theirs", "artifact", "finding", "advice")),
         ("support", support(task=task, sub_task="MARK-sub"), ("q", "code", "said", "sub")),
         ("review", ReviewBrief(task=task, expert="qa", lead="sre", summary="MARK-sum", output="MARK-out",
                                diff="MARK-diff\n+x", iteration=2, findings=(finding,)),
@@ -222,6 +226,8 @@ def test_prompts_hold_what_the_task_has_in_fences() -> None:
         assert "Reliability engineer" in fenced and "specification sre" in text
         if kind == "review":
             assert "MARK-diff\n+x" in text, "a diff is shown as it is"
+        if kind == "work":
+            assert "MARK-theirs\n+x" in text and "b" * 64 in fenced and "a" * 64 in fenced
 
 
 def test_a_step_is_calls_or_an_end() -> None:
