@@ -348,7 +348,8 @@ def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, dif
     verdicts = outcome.get("reviewed") or {}
     if verdicts:
         said = ", ".join(f"{line(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
-        yield "quiet", f"Reviews: {said}; {outcome.get('revisions', 0)} revisions"
+        n = outcome.get("revisions", 0)
+        yield "quiet", f"Reviews: {said}; {n} revision{'' if n == 1 else 's'}"
     for f in outcome.get("findings") or ():
         yield from finding_lines((msgspec.convert(f, Finding),), "  ")
     for item in outcome.get("items") or ():

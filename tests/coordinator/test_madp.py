@@ -534,6 +534,39 @@ def test_limits_of_support_and_handoffs_are_told_to_the_lead() -> None:
     assert "had 0 handoffs, allowed are at most 0" in p.turn(SRE).ask.error
 
 
+def test_who_passed_or_was_silent_is_not_made_lead_by_default() -> None:
+    p = extended().claims(SRE).passes(ARCH)  # IMPL is silent
+    p.expire()
+    p.fail(SRE)
+    item = p.session.inner.items[-1]
+    assert (item.choices, item.default) == ((GENERAL, "give up"), "give up")
+    p.expire()
+    assert p.stop["reason"] == "rejected"
+
+
+def test_who_claimed_it_too_goes_on_by_default() -> None:
+    p = Play().match(THREE).passes(ARCH).claims(SRE).claims(IMPL, "low")
+    if p.phase == "challenging":
+        p.expire()
+    p.fail(SRE)
+    item = p.session.inner.items[-1]
+    assert (item.choices, item.default) == ((IMPL, GENERAL, "give up"), IMPL)
+    p.expire()
+    assert p.asked() == [(IMPL, "work")]
+
+
+def test_out_of_time_one_that_spoke_leads_before_one_that_did_not() -> None:
+    p = extended().claims(IMPL, "low", 0.1)  # the least confident, and the only one that spoke
+    p.expire()
+    assert p.session.inner.lead == IMPL
+    p = extended().passes(SRE)
+    p.expire()
+    assert p.session.inner.lead == ARCH, "of those that are silent the most confident; not who passed"
+    p = extended()
+    p.expire()
+    assert p.session.inner.lead == SRE
+
+
 def test_support_that_fails_is_told_and_the_lead_goes_on() -> None:
     p = Play().working()
     p.reply(SRE, wants(IMPL))
@@ -595,6 +628,14 @@ def test_no_reviewer_there() -> None:
     p.reply(SRE, done())
     assert p.stop["reason"] == "unreviewed" and not p.stop["converged"] and "not reviewed" in p.warnings
     assert p.result.status == "finished" and p.outcome["answer"] == "In full: It is done."
+
+
+def test_without_a_match_nobody_can_say_who_reviews() -> None:
+    p = Play()
+    p.fail("helper")
+    p.reply(GENERAL, done())
+    assert p.stop["reason"] == "unreviewed" and "not reviewed: nobody could say who reviews" in p.warnings
+    assert "no reviewer for it is there" not in p.warnings
 
 
 def test_the_lead_does_not_review_its_own_work() -> None:
