@@ -98,7 +98,10 @@ class Expert:
         brief: WorkBrief | SupportBrief = shown.brief
         try:
             data = await artifacts.get(brief.folder) if brief.folder else b""
-            with TaskFolder(data) as folder:
+            base = None
+            if isinstance(brief, WorkBrief) and brief.base != brief.folder:
+                base = await artifacts.get(brief.base) if brief.base else b""
+            with TaskFolder(data, base) as folder:
                 return await self._in_folder(shown, brief, emit, artifacts, folder)
         except FolderError as error:
             raise ModelRefused(str(error)) from None
@@ -114,7 +117,11 @@ class Expert:
             shown = msgspec.structs.replace(shown, documents=(*shown.documents, *folder.documents()))
             allowed = None
         if not self._words:
-            return await self._model.reply(shown, emit)
+            done = await self._model.reply(shown, emit)
+            diff = folder.diff()
+            if diff and isinstance(done.body, Work):
+                done = _with(done, fitting(msgspec.structs.replace(done.body, diff=diff)))
+            return done
         from agents.tools.client import Toolbox
         from agents.tools.loop import Loop
 
@@ -126,7 +133,7 @@ class Expert:
             async with Toolbox(allowed, folder) as box:
                 ended = await Loop(self._model, shown, emit, box, **budget).run()
         try:
-            made = await _handed_in(folder, artifacts) if ended.calls else {}
+            made = await _handed_in(folder, artifacts, bool(ended.calls))
         except (FolderError, ArtifactError) as error:
             raise _ours(error, ended.usage) from None
         work = ended.reply.work() if shown.kind == "work" else ended.reply.support()
@@ -158,14 +165,16 @@ def fitting(work: Done) -> Done:
     return work
 
 
-async def _handed_in(folder: TaskFolder, artifacts: Artifacts) -> dict[str, Any]:
-    """What the reply says of the folder after the work."""
-    await asyncio.to_thread(folder.clean)
-    await asyncio.to_thread(folder.look)
-    if not folder.changed:
-        return {}
-    diff = await asyncio.to_thread(folder.diff)
-    return {"folder": await artifacts.put(folder.pack()), "diff": diff}
+async def _handed_in(folder: TaskFolder, artifacts: Artifacts, touched: bool) -> dict[str, Any]:
+    """What the reply says of the folder after the work: the whole change of the task, also where this turn, with no
+    call of a tool, made none of it."""
+    if touched:
+        await asyncio.to_thread(folder.clean)
+        await asyncio.to_thread(folder.look)
+    made: dict[str, Any] = {"diff": await asyncio.to_thread(folder.diff)}
+    if folder.changed:
+        made["folder"] = await artifacts.put(folder.pack())
+    return made
 
 
 def _ours(error: Exception, usage: Any) -> ModelError:
@@ -201,7 +210,12 @@ def _beside(brief: Any) -> Iterator[Other]:
 
 
 def _supported(given: Supported) -> Iterator[Other]:
-    yield _other(f"What {given.agent_id} gave back", {"sub_task": given.sub_task, "output": given.output})
+    told: dict[str, Any] = {"sub_task": given.sub_task, "summary": given.summary, "output": given.output}
+    if given.artifacts:
+        told["artifacts"] = msgspec.to_builtins(given.artifacts)
+    yield _other(f"What {given.agent_id} gave back", told)
+    if given.diff:
+        yield _other(f"What {given.agent_id} changed in a copy of the folder, which is not in yours", given.diff)
 
 
 def _other(label: str, body: Any) -> Other:

@@ -5,7 +5,7 @@ from typing import Any
 
 from parley import transcript_madp
 from parley.madp_story import Story, body_of
-from schemas.madp import Consensus, HandedOver, Reviewed, Work
+from schemas.madp import Consensus, HandedOver, Reviewed, Supported, Work
 from schemas.post import Post
 from schemas.result import Result
 
@@ -30,7 +30,7 @@ def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
         "consensus": story.consensus,
         "handoffs": [b for _, b in bodies if isinstance(b, HandedOver)],
         "reviews": [b for _, b in bodies if isinstance(b, Reviewed)],
-        "calls": [c for w in work for c in w.calls],
+        "calls": [c for _, b in bodies if isinstance(b, Work | Supported) for c in b.calls],
         "diff": str((outcome.get("work") or {}).get("diff") or (work[-1].diff if work else "")),
         "notes": [text for _, text in transcript_madp.outcome_lines(outcome, story, diff=False)] if outcome else [],
     }

@@ -72,7 +72,9 @@ def lines(post: Post, body: Any, story: Story, width: int, *, brief: bool = Fals
             yield from _work(post.seat, body, width, brief)
         case Supported():
             yield "seat", f"  {line(body.agent_id)} gives support: {line(body.sub_task, width)}"
-            yield from _text(body.output, 8 if brief else _OUTPUT_LINES)
+            if body.summary and body.summary != body.output:
+                yield "quiet", f"      {line(body.summary, max(width, _WIDE))}"
+            yield from _done(body, brief, 8 if brief else _OUTPUT_LINES)
         case HandedOver():
             yield from _handed(body)
         case Reviewed():
@@ -187,17 +189,22 @@ def _work(seat: str, body: Work, width: int, brief: bool) -> Iterator[Line]:
         yield "quiet", f"      of {line(body.support.agent_id)}: {line(body.support.sub_task, _WIDE)}"
     if body.blocked:
         yield "score", f"      {line(body.blocked, _WIDE)}"
+    yield from _done(body, brief, 0 if brief else _OUTPUT_LINES)
+
+
+def _done(body: Work | Supported, brief: bool, most: int) -> Iterator[Line]:
+    """Calls of tools, the diff and so many lines of the text, of a lead or of support."""
     if body.calls:
         yield "quiet", f"      {calls_words(body.calls)}"
     if body.diff:
         yield "quiet", f"      {diff_words(body.diff)}"
-    if brief:
-        return
-    for call in body.calls:
+    for call in () if brief else body.calls:
         told = "" if call.ok else ", failed"
         yield "quiet", f"        {line(call.server)}.{line(call.tool)} {line(call.arguments, _WIDE)}{told}"
-    yield from _text(body.output, _OUTPUT_LINES)
-    yield from diff_lines(body.diff, "      ")
+    if most:
+        yield from _text(body.output, most)
+    if not brief:
+        yield from diff_lines(body.diff, "      ")
 
 
 def calls_words(calls: Sequence[ToolCall]) -> str:
@@ -341,7 +348,8 @@ def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, dif
     verdicts = outcome.get("reviewed") or {}
     if verdicts:
         said = ", ".join(f"{line(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
-        yield "quiet", f"Reviews: {said}; {outcome.get('revisions', 0)} revisions"
+        n = outcome.get("revisions", 0)
+        yield "quiet", f"Reviews: {said}; {n} revision{'' if n == 1 else 's'}"
     for f in outcome.get("findings") or ():
         yield from finding_lines((msgspec.convert(f, Finding),), "  ")
     for item in outcome.get("items") or ():

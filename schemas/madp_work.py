@@ -105,7 +105,12 @@ class Supported(msgspec.Struct, frozen=True, kw_only=True):
     agent_id: str
     sub_task: str
     output: str
+    summary: str = ""
     artifacts: tuple[Artifact, ...] = ()
+    diff: str = ""
+    """Unified, of its folder against the lead's, as that was then: the lead takes of it what it wants, by its tools."""
+    calls: tuple[ToolCall, ...] = ()
+    """In the post alone, not in briefs."""
 
 
 Severity = Literal["critical", "major", "minor", "suggestion"]
@@ -145,6 +150,8 @@ class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Of the last review."""
     previous: str = ""
     """The work that the findings are about."""
+    base: str = ""
+    """The artifact that the task began as; empty: an empty folder. The diff is against it."""
     folder: str = ""
     """The artifact that the task's folder is a fresh copy of; empty: it begins empty."""
     tool_calls: int = 0
@@ -166,7 +173,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     folder: Artifact | None = None
     """The task's folder after it, where tools changed it."""
     diff: str = ""
-    """Unified, of the folder against the one that it began with; cut to 60,000 characters."""
+    """Unified, of the folder against the one that the task began with; cut to 60,000 characters."""
     calls: tuple[ToolCall, ...] = ()
 
     def __post_init__(self) -> None:
@@ -203,6 +210,7 @@ class Support(msgspec.Struct, frozen=True, kw_only=True):
     output: str
     folder: Artifact | None = None
     diff: str = ""
+    """Unified, of its folder against the lead's, of which it was a copy; cut to 60,000 characters."""
     calls: tuple[ToolCall, ...] = ()
 
     def __post_init__(self) -> None:

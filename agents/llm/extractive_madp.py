@@ -55,7 +55,11 @@ def _challenges(shown: Shown, brief: ChallengeBrief) -> Challenges:
 def _work(shown: Shown, brief: WorkBrief, corpus: Corpus) -> tuple[Work, bool]:
     found = _quoted(shown, f"{brief.task.prompt} {brief.responsibility} {brief.advice}", corpus)
     injected = suspicious(
-        (*_texts(brief.task), *(d.text for d in shown.documents), *(s.output for s in brief.supported))
+        (
+            *_texts(brief.task),
+            *(d.text for d in shown.documents),
+            *(x for s in brief.supported for x in (s.output, s.diff)),
+        )
     )
     lines = _lines(found) if found else _plan(brief.responsibility, brief.task, shown.expert)
     for given in brief.supported:

@@ -243,6 +243,8 @@ def _work(brief: WorkBrief) -> dict[str, Any]:
     }
     if brief.state.completed or brief.state.remaining:
         told |= {"completed already": brief.state.completed, "remaining": brief.state.remaining}
+    if brief.state.artifacts:
+        told["artifacts so far"] = [{"id": a.id, "type": a.type, "path": a.path} for a in brief.state.artifacts]
     if brief.handoff:
         told["why it was handed over to you"] = brief.handoff
     if brief.advice:

@@ -167,14 +167,17 @@ class TaskFolder:
 
     Attributes
     ----------
+    base
+        The files that its diff is against: those of another archive, else the ones that it began with.
     root
         The folder, resolved.
     home
         A folder beside it, for a server's own files.
     """
 
-    def __init__(self, data: bytes = b"") -> None:
+    def __init__(self, data: bytes = b"", base: bytes | None = None) -> None:
         self.began = unpacked(data) if data else {}
+        self.base = self.began if base is None else unpacked(base) if base else {}
         self._files = self.began
         sweep()
         self._outer = Path(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)))
@@ -280,8 +283,8 @@ class TaskFolder:
         return archive(self._files)
 
     def diff(self) -> str:
-        """Unified diff of the last look's files against those of the beginning, cut to 60,000 characters at a line."""
-        return diff(self.began, self._files)
+        """Unified diff of the last look's files against `base`, cut to 60,000 characters at a line."""
+        return diff(self.base, self._files)
 
     def documents(self) -> tuple[Document, ...]:
         """Its text files as documents, for a model that has no tools to read them with."""

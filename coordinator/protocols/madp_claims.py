@@ -297,7 +297,7 @@ def posted_claims(s: State, v: View, challenges: bool) -> tuple[Says, State]:
         passed=tuple(Pass(agent_id=x, why=why) for x, why in s.passed.items()),
         reword=challenges and worded(s.depth or "instant", v.settings),
     )  # fmt: skip
-    return (say(s, "claims", body),), s
+    return (say(s, "claims", body),), replace(s, silent=body.silent)
 
 
 def _close_claims(s: State, v: View, says: Says) -> Step:
@@ -328,7 +328,7 @@ def _out_of_time(s: State, v: View, says: Says) -> Step:
     if not sure:
         return general(s, v, says, LATE, failure=LATE)
     lead, tie = best(s, v, sure)
-    failure = LATE if s.claims else "no candidate spoke in time"
+    failure = LATE if s.claims else "no candidate claimed it in time"
     s, says = warn(s, says, f"{failure}: {lead} leads, as the most confident")
     found = consensus(
         v, alone(s, lead), f"{failure}: the most confident leads", "timeout",

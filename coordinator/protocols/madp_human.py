@@ -17,6 +17,7 @@ from coordinator.protocols.madp_state import (
     State,
     announced,
     named,
+    revisions,
     room,
 )
 from coordinator.protocols.madp_turns import to_work
@@ -108,7 +109,7 @@ def _review_limit(s: State, v: View, says: Says, choice: str, note: str, by: str
         return to_work(replace(s, revisions=s.revisions + 1, advice=note), v, says)
     if choice == "reject":
         return end(s, v, says, "rejected", by=by, why=note or "a human rejected the work")
-    s, says = warn(s, says, f"emitted although reviews still ask for a revision, after {s.revisions} revisions")
+    s, says = warn(s, says, f"emitted although reviews still ask for a revision, after {revisions(s)}")
     return end(s, v, says, "review_limit", by=by)
 
 

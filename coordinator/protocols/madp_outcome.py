@@ -30,7 +30,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "responsibility": s.responsibility,
         "support": s.team,
         "answer": (work.output or work.summary) if work else "",
-        "work": _work(work, s) if work else None,
+        "work": _work(work, s, v) if work else None,
         "supported": [_supported(n, v) for n in s.supported],
         "reviews": s.iteration,
         "revisions": s.revisions,
@@ -88,14 +88,19 @@ def _concerned(s: State) -> list[str]:
     return [x for x in dict.fromkeys(ids) if x]
 
 
-def _work(work: Work, s: State) -> dict[str, Any]:
-    return {"summary": work.summary, "output": work.output, "diff": work.diff, "folder": s.folder}
+def _work(work: Work, s: State, v: View) -> dict[str, Any]:
+    """The diff goes with the folder: both are of all turns."""
+    diff = read(v, s.changed, Work).diff if s.changed is not None else ""
+    return {"summary": work.summary, "output": work.output, "diff": diff, "folder": s.folder}
 
 
 def _supported(n: int, v: View) -> dict[str, Any]:
     """What support gave back, without its text, which the post has."""
     given = read(v, n, Supported)
-    return {"agent_id": given.agent_id, "sub_task": given.sub_task, "post": n, "artifacts": given.artifacts}
+    return {
+        "agent_id": given.agent_id, "sub_task": given.sub_task, "summary": given.summary, "post": n,
+        "artifacts": given.artifacts, "calls": len(given.calls),
+    }  # fmt: skip
 
 
 def _handoff(n: int, v: View) -> dict[str, Any]:

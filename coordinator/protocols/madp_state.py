@@ -114,6 +114,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     claims: dict[str, Claim] = {}
     passed: dict[str, str] = {}
     """Candidate -> why."""
+    silent: tuple[str, ...] = ()
+    """Candidates that did not speak while claims were heard."""
     wording: tuple[str, ...] = ()
     """Experts whose models are at their words."""
     spoken: tuple[str, ...] = ()
@@ -142,6 +144,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Of the last review."""
     work: int | None = None
     """Post of the last work that was done."""
+    changed: int | None = None
+    """Post of the last accepted work that says what of the folder is changed."""
     iteration: int = 0
     """Reviews so far."""
     revisions: int = 0
@@ -216,6 +220,11 @@ def confidence(s: State, expert: str) -> float:
     did."""
     own = [s.claims[expert].confidence] if expert in s.claims and s.claims[expert].confidence else []
     return min([*own, *(c.confidence for c in s.candidates if c.expert == expert)], default=0.0)
+
+
+def revisions(s: State) -> str:
+    """`1 revision`."""
+    return f"{s.revisions} revision{'' if s.revisions == 1 else 's'}"
 
 
 def agent_state(s: State, expert: str) -> AgentState:

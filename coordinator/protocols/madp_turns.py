@@ -75,8 +75,8 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         task=task_of(v), expert=s.lead, responsibility=s.responsibility, team=s.team,
         others=tuple(known[:MOST_OTHERS]), state=s.task_state, handoff=s.handoff,
         supported=(*told, *supported), advice=s.advice, findings=s.findings,
-        previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "", folder=s.folder,
-        tool_calls=settings.tool_calls, model_calls=settings.work_calls,
+        previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
+        base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=settings.work_calls,
     )  # fmt: skip
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, settings.work_calls))
@@ -90,8 +90,13 @@ def _told(s: State, v: View) -> tuple[Supported, ...]:
         size += len(bytes(v.posts[n].body))
         if size > MOST_TOLD:
             break
-        kept.append(read(v, n, Supported))
+        kept.append(without_calls(read(v, n, Supported)))
     return tuple(reversed(kept))
+
+
+def without_calls(given: Supported) -> Supported:
+    """As a lead is shown it: which tools support called is for whoever reads the log."""
+    return replace(given, calls=())
 
 
 def ask_support(s: State, v: View) -> tuple[Wish, ...]:
@@ -111,13 +116,20 @@ def reviewing(s: State, v: View) -> tuple[str, ...]:
     return tuple(fit[: REVIEWERS[s.depth or "instant"]])
 
 
+def whole_diff(s: State, v: View, work: Work) -> str:
+    """Of all that the task changed so far: this work's, else the last that a turn handed in with its folder."""
+    if work.diff or work.folder is not None or s.changed is None:
+        return work.diff
+    return read(v, s.changed, Work).diff
+
+
 def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tuple[Wish, ...]:
     """All at once: none sees what another finds."""
     wishes: list[Wish] = []
     for expert in reviewers:
         brief = ReviewBrief(
-            task=task_of(v), expert=expert, lead=s.lead, summary=work.summary, output=work.output, diff=work.diff,
-            iteration=s.iteration, findings=s.findings,
+            task=task_of(v), expert=expert, lead=s.lead, summary=work.summary, output=work.output,
+            diff=whole_diff(s, v, work), iteration=s.iteration, findings=s.findings,
         )  # fmt: skip
         wishes += _ask(v, expert, REVIEW, s.round, brief)
     return tuple(wishes)

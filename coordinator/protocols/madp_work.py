@@ -20,11 +20,12 @@ from coordinator.protocols.madp_state import (
     announced,
     number,
     read,
+    revisions,
     room,
     say,
     task_of,
 )
-from coordinator.protocols.madp_turns import ask_reviews, ask_support, reviewing, to_work
+from coordinator.protocols.madp_turns import ask_reviews, ask_support, reviewing, to_work, without_calls
 from coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
 from schemas.madp import Finding, Review, Reviewed, Settings, Support, Supported, Work
 from schemas.session import MAX_QUESTION, OpenSession
@@ -48,8 +49,11 @@ def on_worked(s: State, e: Answered, v: View) -> Step:
     post = number(v, ())
     says: Says = (say(s, "work", w, e.seat),)
     s = replace(s, rounds=(*s.rounds, Round(lead=e.seat, outcome=w.outcome, post=post)), advice="")
-    if w.folder is not None and w.outcome != "blocked":
-        s = replace(s, folder=w.folder.id, task_state=with_artifact(s.task_state, w.folder))
+    if w.outcome != "blocked":
+        if w.folder is not None:
+            s = replace(s, folder=w.folder.id, task_state=with_artifact(s.task_state, w.folder))
+        if w.folder is not None or w.diff:
+            s = replace(s, changed=post)
     match w.outcome:
         case "done":
             return _done(replace(s, work=post), v, says, w)
@@ -62,22 +66,25 @@ def on_worked(s: State, e: Answered, v: View) -> Step:
 
 
 def on_not_worked(s: State, e: Missed, v: View) -> Step:
-    """9.1: retried already; a human says who goes on. If nobody answers, the next expert that fits does."""
+    """9.1: retried already; a human says who goes on. If nobody answers, support or another that claimed it does."""
     s = replace(s, rounds=(*s.rounds, Round(lead=e.seat, outcome="missed")), failed=(*s.failed, e.seat))
     if e.short:
         return end(s, v, (), "budget", what=e.short)
     others = instead(s, v)
     s, says = warn(s, (), f"{e.seat} gave no work that could be used: {e.why[:400]}")
     question = f"{e.seat} gave no work that could be used ({e.why[:1_000]}). Who goes on?"
-    default = others[0] if others else GIVE_UP
+    asked = (*(a.agent_id for a in s.team), *s.claims)
+    default = next((x for x in others if x in asked), GIVE_UP)
     return open_item(s, v, says, "invalid", question, (*others, GIVE_UP), default)
 
 
 def instead(s: State, v: View) -> tuple[str, ...]:
-    """Who may lead in place of those that failed: support first, then candidates, then the general-purpose expert."""
+    """Who may lead in place of those that failed: support first, then who claimed it, then candidates that were not
+    asked, then the general-purpose expert; nobody who passed or was silent."""
     there = announced(v)
-    fit = dict.fromkeys((*(a.agent_id for a in s.team), *(c.expert for c in s.candidates), s.general))
-    return tuple(x for x in fit if x in there and x not in s.failed and room(v, x))[:MOST_OTHERS]
+    fit = dict.fromkeys((*(a.agent_id for a in s.team), *s.claims, *(c.expert for c in s.candidates), s.general))
+    out = {*s.failed, *s.passed, *s.silent}
+    return tuple(x for x in fit if x in there and x not in out and room(v, x))[:MOST_OTHERS]
 
 
 # ---------------------------------------------------------------- support and handoff
@@ -96,8 +103,8 @@ def on_supported(s: State, e: Answered, v: View) -> Step:
     """5.1: artifacts go to the lead, and its work stays as it is."""
     b: Support = e.body
     given = Supported(
-        agent_id=e.seat, sub_task=s.sub_task, output=b.output or b.summary,
-        artifacts=(b.folder,) if b.folder is not None else (),
+        agent_id=e.seat, sub_task=s.sub_task, output=b.output or b.summary, summary=b.summary,
+        artifacts=(b.folder,) if b.folder is not None else (), diff=b.diff, calls=b.calls,
     )  # fmt: skip
     return _back(replace(s, task_state=with_artifact(s.task_state, b.folder)), v, (), given, e.seat)
 
@@ -113,7 +120,7 @@ def on_not_supported(s: State, e: Missed, v: View) -> Step:
 
 def _back(s: State, v: View, says: Says, given: Supported, seat: str) -> Step:
     s = replace(s, supported=(*s.supported, number(v, says)), helping="", sub_task="")
-    return to_work(s, v, (*says, say(s, "support", given, seat)), (given,))
+    return to_work(s, v, (*says, say(s, "support", given, seat)), (without_calls(given),))
 
 
 def _hand_over(s: State, v: View, says: Says, w: Work) -> Step:
@@ -188,7 +195,10 @@ def _done(s: State, v: View, says: Says, w: Work) -> Step:
     """6.1: after execution, review agents examine the output."""
     reviewers = reviewing(s, v)
     if not reviewers:
-        s, says = warn(s, says, "not reviewed: no reviewer for it is there")
+        why = "no reviewer for it is there"
+        if s.factors is None:
+            why = "nobody could say who reviews: the helper did not answer, or with nothing that could be used"
+        s, says = warn(s, says, f"not reviewed: {why}")
         return end(s, v, says, "unreviewed")
     s = replace(s, phase=Phase.REVIEWING, iteration=s.iteration + 1)
     asks = ask_reviews(s, v, w, reviewers)
@@ -244,5 +254,5 @@ def _question(findings: tuple[Finding, ...]) -> str:
 
 def _stuck(s: State, v: View, says: Says) -> Step:
     """9.1: more than so many iterations: the work is emitted with a warning, unless a human says otherwise."""
-    question = f"Reviews still ask for a revision after {s.revisions} revisions. What becomes of the work?"
+    question = f"Reviews still ask for a revision after {revisions(s)}. What becomes of the work?"
     return open_item(s, v, says, "review_limit", question, ("emit", "revise", "reject"), "emit")

@@ -111,8 +111,8 @@ def blocked(question: str = "Postgres or SQLite?", **more: Any) -> Work:
     return Work(outcome="blocked", summary="I am stuck.", blocked=question, **more)
 
 
-def helps(text: str = "Here it is.", folder: Artifact | None = None) -> Support:
-    return Support(summary=text, output=f"In full: {text}", folder=folder)
+def helps(text: str = "Here it is.", folder: Artifact | None = None, **more: Any) -> Support:
+    return Support(summary=text, output=f"In full: {text}", folder=folder, **more)
 
 
 APPROVED = Review(verdict="approved")

@@ -12,10 +12,10 @@ from coordinator.protocols.madp_outcome import routed
 from coordinator.replay import replay
 from schemas import log
 from schemas.expert import pin
-from schemas.madp import Claim, Support
+from schemas.madp import Claim, Support, Supported, ToolCall
 from schemas.session import Budget, Document, Seat
 from schemas.turn import Usage
-from schemas.wire import encode
+from schemas.wire import decode, encode
 from tests.coordinator.madp_play import (
     APPROVED,
     ARCH,
@@ -438,11 +438,69 @@ def test_support_never_overwrites_the_accepted_folder() -> None:
     assert p.outcome["work"]["folder"] == artifact(3).id
 
 
+def test_what_support_changed_reaches_the_lead_and_the_next_one() -> None:
+    p = Play().working()
+    p.reply(SRE, wants(IMPL, folder=artifact(1)))
+    call = ToolCall(server="files", tool="write_file", arguments="{}", ok=True)
+    p.reply(IMPL, helps(folder=artifact(2, path="a.py"), diff="--- a", calls=(call,)))
+    (given,) = p.brief(SRE)["supported"]
+    assert (given["summary"], given["diff"]) == ("Here it is.", "--- a")
+    assert [(a["id"], a["path"]) for a in given["artifacts"]] == [(artifact(2).id, "a.py")]
+    assert not given.get("calls"), "the log has them"
+    posted = next(decode(x.body, Supported) for x in p.session.posts if x.kind == "support")
+    assert posted.calls == (call,) and posted.diff == "--- a"
+    p.reply(SRE, hands(IMPL))
+    assert [a["id"] for a in p.brief(IMPL)["state"]["artifacts"]] == [artifact(1).id, artifact(2).id]
+    p.reply(IMPL, done())
+    p.approve()
+    assert p.outcome["supported"][0]["summary"] == "Here it is." and p.outcome["supported"][0]["calls"] == 1
+    assert p.outcome["work"]["diff"] == "", "what support changed is not the lead's"
+
+
+def test_a_revision_that_changes_nothing_keeps_the_diff() -> None:
+    p = Play({"folder": "f" * 64}).working(reviewers=(AUDITOR,))
+    assert p.brief(SRE)["base"] == "f" * 64
+    p.reply(SRE, done(diff="--- a\n+++ b\n", folder=artifact(1)))
+    p.reply(AUDITOR, REVISE)
+    assert (p.brief(SRE)["base"], p.brief(SRE)["folder"]) == ("f" * 64, artifact(1).id)
+    p.reply(SRE, done("Nothing is to be changed."))
+    assert p.brief(AUDITOR)["diff"] == "--- a\n+++ b\n"
+    p.approve()
+    assert (p.outcome["work"]["diff"], p.outcome["work"]["folder"]) == ("--- a\n+++ b\n", artifact(1).id)
+
+
+def test_a_revision_that_takes_all_back_leaves_no_diff() -> None:
+    p = Play({"folder": artifact(9).id}).working(reviewers=(AUDITOR,))
+    p.reply(SRE, done(diff="--- a\n", folder=artifact(1)))
+    p.reply(AUDITOR, REVISE)
+    p.reply(SRE, done("As it was.", folder=artifact(9)))
+    assert p.brief(AUDITOR)["diff"] == ""
+    p.approve()
+    assert p.outcome["work"]["diff"] == ""
+
+
+def test_what_was_changed_before_a_handoff_or_support_is_in_the_diff() -> None:
+    for ends in (hands(IMPL), wants(IMPL)):
+        p = Play().working(reviewers=(AUDITOR,))
+        p.reply(SRE, msgspec.structs.replace(ends, diff="--- a", folder=artifact(1)))
+        if ends.outcome == "request_support":
+            p.reply(IMPL, helps())
+        lead = p.asked()[0][0]
+        assert (p.brief(lead)["base"], p.brief(lead)["folder"]) == ("", artifact(1).id)
+        p.reply(lead, done())
+        assert p.brief(AUDITOR)["diff"] == "--- a"
+        p.approve()
+        assert p.outcome["work"]["diff"] == "--- a"
+
+
 def test_a_blocked_leads_folder_is_not_accepted() -> None:
     p = Play().working()
-    p.reply(SRE, blocked(folder=artifact(1)))
+    p.reply(SRE, blocked(folder=artifact(1), diff="--- a"))
     p.expire()
     assert p.brief(SRE)["folder"] == ""
+    p.reply(SRE, done())
+    p.approve()
+    assert p.outcome["work"]["diff"] == ""
 
 
 @pytest.mark.parametrize(
@@ -474,6 +532,39 @@ def test_limits_of_support_and_handoffs_are_told_to_the_lead() -> None:
     p = Play({"max_handoffs": 0}).working()
     p.reply(SRE, hands(IMPL))
     assert "had 0 handoffs, allowed are at most 0" in p.turn(SRE).ask.error
+
+
+def test_who_passed_or_was_silent_is_not_made_lead_by_default() -> None:
+    p = extended().claims(SRE).passes(ARCH)  # IMPL is silent
+    p.expire()
+    p.fail(SRE)
+    item = p.session.inner.items[-1]
+    assert (item.choices, item.default) == ((GENERAL, "give up"), "give up")
+    p.expire()
+    assert p.stop["reason"] == "rejected"
+
+
+def test_who_claimed_it_too_goes_on_by_default() -> None:
+    p = Play().match(THREE).passes(ARCH).claims(SRE).claims(IMPL, "low")
+    if p.phase == "challenging":
+        p.expire()
+    p.fail(SRE)
+    item = p.session.inner.items[-1]
+    assert (item.choices, item.default) == ((IMPL, GENERAL, "give up"), IMPL)
+    p.expire()
+    assert p.asked() == [(IMPL, "work")]
+
+
+def test_out_of_time_one_that_spoke_leads_before_one_that_did_not() -> None:
+    p = extended().claims(IMPL, "low", 0.1)  # the least confident, and the only one that spoke
+    p.expire()
+    assert p.session.inner.lead == IMPL
+    p = extended().passes(SRE)
+    p.expire()
+    assert p.session.inner.lead == ARCH, "of those that are silent the most confident; not who passed"
+    p = extended()
+    p.expire()
+    assert p.session.inner.lead == SRE
 
 
 def test_support_that_fails_is_told_and_the_lead_goes_on() -> None:
@@ -537,6 +628,14 @@ def test_no_reviewer_there() -> None:
     p.reply(SRE, done())
     assert p.stop["reason"] == "unreviewed" and not p.stop["converged"] and "not reviewed" in p.warnings
     assert p.result.status == "finished" and p.outcome["answer"] == "In full: It is done."
+
+
+def test_without_a_match_nobody_can_say_who_reviews() -> None:
+    p = Play()
+    p.fail("helper")
+    p.reply(GENERAL, done())
+    assert p.stop["reason"] == "unreviewed" and "not reviewed: nobody could say who reviews" in p.warnings
+    assert "no reviewer for it is there" not in p.warnings
 
 
 def test_the_lead_does_not_review_its_own_work() -> None:

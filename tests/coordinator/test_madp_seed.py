@@ -371,7 +371,7 @@ def test_nobody_speaks_in_time() -> None:
     p = Play().match({SRE: 0.6, ARCH: 0.5, IMPL: 0.55}).passes(SRE)
     p.expire()
     assert p.lead == IMPL and p.consensus["how"] == "timeout" and not p.told()[0]["ok"]
-    assert "no candidate spoke in time" in p.warnings
+    assert "no candidate claimed it in time" in p.warnings
 
 
 def test_coordination_timeout_while_models_are_at_their_words() -> None:

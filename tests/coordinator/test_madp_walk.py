@@ -395,7 +395,7 @@ def acyclic(arrows: dict[bytes, set[bytes]]) -> None:
 @pytest.mark.parametrize(
     ("name", "reasons", "least"),
     [
-        ("intake", {"approved", "unreviewed", "rejected", "nobody"}, 200),
+        ("intake", {"approved", "unreviewed", "rejected", "nobody"}, 150),
         ("quick", {"unreviewed", "rejected"}, 500),
         ("extended", {"unreviewed", "rejected"}, 500),
         ("work", {"approved", "unreviewed", "review_limit", "rejected", "nobody"}, 500),

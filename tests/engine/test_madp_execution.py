@@ -150,6 +150,25 @@ async def test_support_works_on_a_copy_and_never_overwrites(crew: Crew) -> None:
     assert all(c["ok"] for w in works for c in w["calls"]), "each turn began with the copy that it counts on"
 
 
+async def test_reviewer_and_result_have_what_both_leads_changed(crew: Crew) -> None:
+    """A handoff, and then a revision that changes nothing: the diff is of the whole task throughout."""
+    start = archive({"app.py": (b"print('hi')\n", False)})
+    over = {"outcome": "handoff", "summary": "Yours.", "handoff": {"to_agent": IMPL, "reason": "It is yours."}}
+    first = Scripted(use(("replace_in_file", {"path": "app.py", "old": "hi", "new": "hello"})), over)
+    second = Scripted(use(("write_file", {"path": "b.txt", "content": "two\n"})), DONE)
+    auditor = Actor(review=[REVISE, APPROVED])
+    await begun(crew, {SRE: first, IMPL: second, AUDITOR: auditor}, tools=files_list())
+    await crew.helper(ONE)
+    id = await artifacts.put(crew.owner, "s1", start)
+    await crew.task("s1", "Fix the greeting", folder=id, wording="never")
+    result = await crew.result("s1", 40)
+    assert result["stop"]["reason"] == "approved" and len(result["rounds"]) == 3
+    seen = [b.diff for b in auditor.briefs("review")]
+    for diff in (*seen, result["outcome"]["work"]["diff"]):
+        assert "-print('hi')\n+print('hello')" in diff and "+two" in diff
+    assert len(seen) == 2
+
+
 async def test_a_tool_outside_its_folder_is_refused_and_the_work_goes_on(crew: Crew, tmp_path: Path) -> None:
     """The call's fault is in the log, in words that name the path; nothing outside is read or written."""
     outside = tmp_path / "outside.txt"

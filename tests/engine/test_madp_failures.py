@@ -91,7 +91,7 @@ async def test_the_coordination_takes_too_long(crew: Crew) -> None:
     await crew.task("mute", claim_window_s=0.25)
     result = await crew.result("mute")
     assert lead_of(result) == IMPL and result["outcome"]["consensus"]["how"] == "timeout"
-    assert "no candidate spoke in time" in result["outcome"]["warnings"][0]
+    assert "no candidate claimed it in time" in result["outcome"]["warnings"][0]
     await crew.task("worded", coordination_s=0.5)
     result = await crew.result("worded")
     assert lead_of(result) == SRE, "of those who claimed it is the most confident"

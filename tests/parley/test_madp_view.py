@@ -35,6 +35,8 @@ from tests.coordinator.madp_play import (
 from tests.parley.test_page import ALL, Reader
 
 TOKENS = Usage(input_tokens=80, output_tokens=20, calls=1)
+PROFILE = ToolCall(server="files", tool="write_file", arguments='{"path": "prof.py"}', ok=True)
+THEIRS = "--- /dev/null\n+++ b/prof.py\n@@ -0,0 +1 @@\n+profile()\n"
 DIFF = """diff --git a/api.py b/api.py
 --- a/api.py
 +++ b/api.py
@@ -73,7 +75,7 @@ def session() -> Play:
     play.claims(IMPL, "medium", 0.5, claim="If it is code, it is mine.")
     play.challenges(SRE).challenges(ARCH).challenges(IMPL, objection(IMPL, ARCH, "exclude", "It is no redesign."))
     play.reply(SRE, wants(IMPL, "profile the loop"), usage=TOKENS)
-    play.reply(IMPL, helps("The loop takes 80 %."), usage=TOKENS)
+    play.reply(IMPL, helps("The loop takes 80 %.", calls=(PROFILE,), diff=THEIRS), usage=TOKENS)
     play.reply(SRE, hands(IMPL, "It is in the queries.", completed=("profiling",), remaining=("the queries",)))
     play.reply(IMPL, done("The query is cached.", calls=(CALL,), diff=DIFF), usage=TOKENS)
     play.reply(AUDITOR, REVISE, usage=TOKENS)
@@ -98,6 +100,7 @@ def test_the_view_shows_who_took_it_and_why_in_one_line_and_no_coordination(sess
     assert f"  {SRE} leads (high 0.82; We should measure before we optimize), {IMPL} supports; extended" in told
     assert "claims it" not in told and "challenges" not in told and "relevance 0.70" not in told
     assert f"  {SRE} asks for support" in told and f"  {IMPL} gives support: profile the loop" in told
+    assert "1 call of tools: 1 write_file" in told and "+profile()" not in told
     assert f"  {SRE} hands over to {IMPL}: It is in the queries." in told
     assert f"  {AUDITOR} reviews (iteration 1): revision needed" in told and "major: It leaks." in told
     assert "2 calls of tools: 2 edit_file" in told and "diff of 1 file, +1 −1 lines" in told
@@ -126,6 +129,7 @@ def test_everything_is_shown_where_it_is_asked_for(session: Play) -> None:
     assert f"not {SEC}: No secrets." in told
     assert "completed: profiling" in told and "remaining: the queries" in told
     assert 'files.edit_file {"path": "api.py"}' in told
+    assert 'files.write_file {"path": "prof.py"}' in told and "+profile()" in told, "support's are shown as the lead's"
 
 
 def test_explain_shows_the_coordination_with_its_cost(session: Play) -> None:

@@ -66,7 +66,7 @@ def work(**more: Any) -> WorkBrief:
     """A brief of work with tools."""
     given = {"task": Task(prompt="Fix the greeting in app.py", files_mentioned=("app.py",)), "expert": "sre",
              "responsibility": "the greeting", "tool_calls": 10, "model_calls": 8}  # fmt: skip
-    return WorkBrief(**{**given, **more})
+    return WorkBrief(**{**given, "base": more.get("folder", ""), **more})
 
 
 def support(**more: Any) -> SupportBrief:

@@ -15,6 +15,7 @@ import pytest
 
 from agents.artifacts import FolderArtifacts
 from agents.context import Shown
+from agents.llm import make_model
 from agents.llm.base import ModelError, ModelRefused, ModelUnavailable
 from agents.llm.prompting import build
 from agents.madp import Expert, fitting
@@ -22,7 +23,7 @@ from agents.roles.madp import SupportStep, WorkReply, WorkStep
 from agents.tools.allow import load
 from agents.tools.folder import unpacked
 from schemas.madp import ChallengeBrief, Claim, ClaimBrief
-from schemas.madp_work import Finding, Message, ReviewBrief, Supported, Task, ToolCall, Work
+from schemas.madp_work import Artifact, Finding, Message, ReviewBrief, Supported, Task, TaskState, ToolCall, Work
 from schemas.turn import MAX_BODY, Reply
 from schemas.wire import InvalidValue, encode, raw
 from tests.llm.support import silent
@@ -69,6 +70,33 @@ async def test_support_has_a_copy_of_its_own(tmp_path: Path) -> None:
     done = await Expert(model, SPEC, files_list()).reply(asked("support", support(folder=start.id)), silent, artifacts)
     assert model.shown[0].reply is SupportStep and done.body.output == "There are none."
     assert done.body.folder.id != start.id and "+none" in done.body.diff and len(done.body.calls) == 1
+
+
+@pytest.mark.slow
+async def test_the_diff_is_of_all_that_the_task_changed(tmp_path: Path) -> None:
+    """Against what the task began with: in a turn that changes another file, and in one that changes none."""
+    artifacts = FolderArtifacts(tmp_path)
+    base = await artifacts.put(APP)
+    now = await artifacts.put(packed(app_dot_py="print('hello')\n"))
+    brief = work(folder=now.id, base=base.id)
+    one = Scripted(use(("write_file", {"path": "b.txt", "content": "two\n"})), DONE)
+    found = (await Expert(one, SPEC, files_list()).reply(asked("work", brief), silent, artifacts)).body
+    assert "+print('hello')" in found.diff and "+two" in found.diff and found.folder is not None
+    for expert in (Expert(Scripted(DONE), SPEC, files_list()), Expert(Scripted(DONE), SPEC)):
+        found = (await expert.reply(asked("work", brief), silent, artifacts)).body
+        assert "-print('hi')\n+print('hello')" in found.diff and found.folder is None
+    undo = Scripted(use(("replace_in_file", {"path": "app.py", "old": "hello", "new": "hi"})), DONE)
+    found = (await Expert(undo, SPEC, files_list()).reply(asked("work", brief), silent, artifacts)).body
+    assert found.diff == "" and found.folder is not None and found.folder.id == base.id
+
+
+async def test_the_diff_of_a_task_that_began_empty_has_every_file(tmp_path: Path) -> None:
+    artifacts = FolderArtifacts(tmp_path)
+    now = await artifacts.put(APP)
+    brief = work(folder=now.id, base="")
+    for expert in (Expert(Scripted(DONE), SPEC), Expert(make_model("extractive"), SPEC)):
+        found = (await expert.reply(asked("work", brief), silent, artifacts)).body
+        assert "new file mode" in found.diff and "+print('hi')" in found.diff and found.folder is None
 
 
 @pytest.mark.slow
@@ -172,10 +200,14 @@ def test_prompts_hold_what_the_task_has_in_fences() -> None:
         prior_conversation=(Message(role="u", text="MARK-said"),),
     )
     finding = Finding(severity="major", description="MARK-finding")
-    given = Supported(agent_id="qa", sub_task="s", output="MARK-given")
+    made = Artifact(id="a" * 64, path="MARK-made")
+    given = Supported(agent_id="qa", sub_task="s", summary="MARK-told", output="MARK-given", artifacts=(made,),
+                      diff="MARK-theirs\n+x")  # fmt: skip
+    state = TaskState(artifacts=(Artifact(id="b" * 64, path="MARK-artifact"),))
     for kind, brief, marks in (
-        ("work", work(task=task, previous="MARK-before", supported=(given,), findings=(finding,), advice="MARK-advice"),
-         ("q", "code", "said", "before", "given", "finding", "advice")),
+        ("work", work(task=task, previous="MARK-before", supported=(given,), findings=(finding,), advice="MARK-advice",
+                      state=state),
+         ("q", "code", "said", "before", "told", "given", "made", "theirs", "artifact", "finding", "advice")),
         ("support", support(task=task, sub_task="MARK-sub"), ("q", "code", "said", "sub")),
         ("review", ReviewBrief(task=task, expert="qa", lead="sre", summary="MARK-sum", output="MARK-out",
                                diff="MARK-diff\n+x", iteration=2, findings=(finding,)),
@@ -194,6 +226,8 @@ def test_prompts_hold_what_the_task_has_in_fences() -> None:
         assert "Reliability engineer" in fenced and "specification sre" in text
         if kind == "review":
             assert "MARK-diff\n+x" in text, "a diff is shown as it is"
+        if kind == "work":
+            assert "MARK-theirs\n+x" in text and "b" * 64 in fenced and "a" * 64 in fenced
 
 
 def test_a_step_is_calls_or_an_end() -> None:
