@@ -36,6 +36,22 @@ def with_people(opening: OpenSession, section: StackSection) -> OpenSession:
     return msgspec.structs.replace(opening, waits=dict.fromkeys(section.humans, section.wait_for_human))
 
 
+def unserved(opening: OpenSession, workers: Iterable[Announcement]) -> str:
+    """A line that says who is missing for the session that a blocked task would open; empty: nobody."""
+    protocol = PROTOCOLS.get(opening.settings.get("deliberation", "") if opening.protocol == "madp" else "")
+    if protocol is None:
+        return ""
+    queues: dict[str, set[str]] = {}
+    for worker in workers:
+        for role in worker.roles:
+            queues.setdefault(role, set()).add(worker.queue)
+    few = [role.name for role in protocol.roles if len(queues.get(role.name, ())) < role.least]
+    if not few:
+        return ""
+    what = f"madp.deliberation={protocol.name}: too few workers are alive for role {', '.join(few)}"
+    return f"parley: {what}; a task that is blocked would go to a human"
+
+
 async def when_served(lease: Lease | None, once: Callable[[], Awaitable[T]]) -> T:
     """Open a session, again while the lease's stack starts. `lease`: None on a bus that runs elsewhere.
 

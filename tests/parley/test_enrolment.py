@@ -243,6 +243,7 @@ class Cutting:
                 cut = b".RELOAD " in data and self.cuts > 0
                 if cut:
                     back.cancel()
+                    await asyncio.wait((back,))
                 theirs.write(data)
                 await theirs.drain()
                 if cut:
