@@ -5,14 +5,16 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 import msgspec
 
+from coordinator.protocols import PROTOCOLS
 from parley.errors import BadInput, Refusal, StackFailed
 from parley.settings import StackSection
 from parley.stack import Lease
+from schemas.presence import Announcement
 from schemas.session import OpenSession
 
 T = TypeVar("T")
