@@ -1,6 +1,5 @@
 """A task whose blocked question goes to another protocol: its workers are in the stack beside the experts."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +62,9 @@ async def test_a_blocked_question_is_argued_by_them(tmp_path: Path) -> None:
             "rotate the leaked signing key of our API", protocol="madp", evidence=tmp_path,
             settings={"deliberation": "consensus", "item_s": 2},
         )  # fmt: skip
-        posts = [json.loads(e)["commands"] for e in await parley.client.log(result.session)]
         listed = await parley.client.sessions(20)
+        (child,) = [row for row in listed if row.protocol == "consensus"]
+        argued = await parley.client.result(child.session)
     assert result.stop.reason == "approved", result.stop
-    assert {r.protocol for r in listed if not r.session.startswith("madp-")} == {"madp", "consensus"}
-    assert "A deliberation (consensus" in json.dumps(posts), "the lead was told what it came to"
+    assert argued.usage.turns >= 3, "its panelists have answered"
+    assert child.session.startswith(result.session)
