@@ -54,6 +54,9 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget
     shortfall: str
     """Why the budget does not hold one round; empty if it does."""
+    work: Amount | None = None
+    """Where the task chooses who works: what one turn of work comes to with the dearest worker that is there. `least`
+    and `most` are without such turns, and how many there will be is not known before."""
 
 
 def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:

@@ -19,7 +19,7 @@ from parley import competition_story, estimating, panel, reaching, task_folder
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request, whole_settings
 from parley.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.interrupts import Interrupts
-from parley.opening import when_served, with_people
+from parley.opening import unserved, when_served, with_people
 from parley.process import INTERRUPTED
 from parley.rows import CROWDS
 from parley.settings import Settings, tools_of
@@ -265,6 +265,8 @@ async def _ask(
     if parley.lease is None and parley.client.owner:
         try:
             _announce(await _expected_there(parley, opening), view)
+            if missing := unserved(opening, (await parley.client.workers()).workers):
+                view.note(missing)
         except BadInput:
             pass  # a moderator refuses it, for the record
         except Unreachable as error:

@@ -214,6 +214,7 @@ def up(
     ] = None,
     humans: Humans = None,
     log_max_age: LogMaxAge = None,
+    sets: Sets = None,
     json: Json = False,
     state: State = None,
     config: Config = None,
@@ -222,13 +223,12 @@ def up(
 
     \b
     Examples:
-      parley up
       parley up --panel-file panel.yaml
       parley up --panel 5 --moderators 2 --copies 2 --state ./stack
     """
     with options.errors(json):
         settings = options.settings(
-            config, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
+            config, sets, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
             consensus__panel=panel, maci__debaters=debaters, competition__format=format_,
             stack__moderators=moderators, stack__copies=copies, stack__humans=humans,
         )  # fmt: skip

@@ -24,6 +24,10 @@ def experts_enroll(
     nats: Annotated[
         str | None, typer.Option("--nats", help="With --dir: the running bus, to read its configuration again.")
     ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Also where another specification is enrolled or shipped: its worker ends."),
+    ] = False,
     state: State = None,
     config: Config = None,
     json: Json = False,
@@ -39,7 +43,7 @@ def experts_enroll(
         settings = options.settings(config, state=state)
         from parley import commands, enrolment
 
-        done = enrolment.enroll(folder or enrolment.keys_of(settings), specs, nats)
+        done = enrolment.enroll(folder or enrolment.keys_of(settings), specs, nats, replace=replace)
         if json:
             options.print_json(done)
         else:

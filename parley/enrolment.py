@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,11 @@ import msgspec
 
 from agents import experts
 from agents.experts import ExpertError
-from bus import accounts, rendered
+from bus import accounts, errors, rendered
 from bus.accounts import Credentials, User
 from bus.connection import connect
 from bus.embedded import RELOADS
-from bus.errors import BadKeyFile, BadTable, BusError, WrongCredentials
+from bus.errors import BadKeyFile, BadTable, BusError, Closed, NoAnswer, WrongCredentials
 from parley import bus_revoke, keys
 from parley.errors import BadInput, StackFailed, Unreachable
 from parley.stack import OWNER, default_state, read_running
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _TAKES_S = 15.0
 _ASK_S = 3.0
 _HEARD_S = 0.5
+_TRIES = 4
+_AGAIN_S = 0.2
 
 
 # ---------------------------------------------------------------- check
@@ -99,7 +101,7 @@ def keys_of(settings: "Settings") -> Path:
     return (settings.state or default_state()) / "keys"
 
 
-def enroll(folder: Path, paths: Sequence[Path], url: str | None = None) -> dict[str, Any]:
+def enroll(folder: Path, paths: Sequence[Path], url: str | None = None, *, replace: bool = False) -> dict[str, Any]:
     """Enrol the experts of these files with the bus whose keys lie in a folder; what was done, as JSON values.
 
     Parameters
@@ -108,14 +110,17 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None) -> dict[
         As `parley bus config` wrote it, or an embedded stack's `keys`.
     url
         Of a running server that reads a configuration of `parley bus config`; None: it is told by somebody else.
+    replace
+        Also experts that are enrolled, or shipped, with another specification: whoever serves that is out.
 
     Raises
     ------
     BadInput
-        A specification that cannot be used, two of one id, a folder that is neither, or whose keys are not all there.
-        Nothing was changed.
+        A specification that cannot be used, two of one id, one that needs `replace`, a folder that is neither, or whose
+        keys are not all there. Nothing was changed.
     Unreachable, StackFailed
-        The running bus did not take it. What was changed was taken back.
+        The running bus did not take it. What was changed was taken back; where the server may not have read that,
+        the message says what to do.
     """
     specs = _specs(paths)
     conf = folder / bus_revoke.CONFIGURATION
@@ -125,6 +130,9 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None) -> dict[
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         there = keys.everybody(folder)
+        ends = _ends(specs, there)
+        if ends and not replace:
+            raise BadInput("spec", f"{'; '.join(ends.values())}. --replace enrols the new one in its place")
         what = {name: _what(there.get(name), user) for name, user in rows.items()}
         minted = accounts.mint(rows.values())
         chosen = {name: there[name] if what[name] == "kept" else minted[name] for name in rows}
@@ -134,7 +142,9 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None) -> dict[
     except OSError as error:
         raise BadInput("dir", f"{error.filename or folder}: {error.strerror}") from error
     told = [
-        _row(spec) | {"queue": name, "credentials": str(keys.file(folder, name)), "key": what[name]}
+        _row(spec)
+        | {"queue": name, "credentials": str(keys.file(folder, name)), "key": what[name]}
+        | {"replaces": ends.get(spec.id, "")}
         for spec in specs
         for name in (queue_of(spec.id),)
     ]
@@ -144,6 +154,8 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None) -> dict[
 def enroll_words(done: dict[str, Any]) -> Iterator[str]:
     """What was done, and what is to be done."""
     for row in done["enrolled"]:
+        if row["replaces"]:
+            yield line(row["replaces"], 400)
         yield f"{row['id']}: queue {row['queue']}, pin {row['pin']}, key {row['key']}, {line(row['credentials'], 400)}"
     yield {
         "read again": f"the bus let them in: {done['configuration']}",
@@ -171,6 +183,23 @@ def _users(specs: Iterable[ExpertSpec]) -> tuple[User, ...]:
     return accounts.table(dict.fromkeys(pins, ROLE), moderators=(), clients=(), owners=(), pins=pins)[1:]
 
 
+def _ends(specs: Iterable[ExpertSpec], there: dict[str, Credentials]) -> dict[str, str]:
+    """By id: which other specification each would come in the place of, in words."""
+    shipped = {spec.id: spec for spec in experts.builtin()}
+    found = {}
+    for spec in specs:
+        own, known = shipped.get(spec.id), there.get(queue_of(spec.id))
+        before = known.pin if known is not None else pin(own) if own is not None else pin(spec)
+        if before == pin(spec):
+            continue
+        if own is not None and before == pin(own):
+            was = f"{spec.id} is a shipped expert (version {own.version}, pin {before})"
+        else:
+            was = f"{spec.id} is enrolled with another specification (pin {before})"
+        found[spec.id] = f"{was}, this is version {spec.version}, pin {pin(spec)}: a worker that serves the older ends"
+    return found
+
+
 def _what(before: Credentials | None, user: User) -> str:
     if before is None:
         return "made"
@@ -187,24 +216,33 @@ def _admit(
     after = _rendered(conf, json.loads(before), there, chosen) if before else b""
     running = None if before else read_running(folder.absolute().parent)
     where = str(conf if before else folder.absolute().parent)
-    for name, credentials in fresh.items():
-        credentials.save(keys.file(folder, name))
+    if before and url is not None:
+        _knock(url, there)
     try:
+        for name, credentials in fresh.items():
+            credentials.save(keys.file(folder, name))
         if before:
             accounts.rewrite_private(conf, after)
+    except OSError:
+        _take_back(folder, before, fresh, there)
+        raise
+    if running is None and (not before or url is None):
+        return {"bus": "written" if before else "at its start", "configuration": where}
+
+    async def read_again() -> None:
         if running is not None:
-            url = running.url
             os.kill(running.supervisor, signal.SIGHUP)
-        elif before and url is not None:
-            asyncio.run(_reload(url, there))
         else:
-            return {"bus": "written" if before else "at its start", "configuration": where}
-        asyncio.run(_is_in(url, chosen.values()))
+            await _reload(url or "", there)
+
+    address = running.url if running is not None else url or ""
+    try:
+        asyncio.run(_taken_in(read_again, address, chosen.values()))
     except (BusError, StackFailed, OSError) as error:
         _take_back(folder, before, fresh, there)
-        if isinstance(error, BusError):
-            raise Unreachable(str(error)) from error
-        raise
+        now = asyncio.run(_taken_out(read_again, address, fresh.values(), where))
+        kind = StackFailed if isinstance(error, StackFailed) else Unreachable
+        raise kind(f"{error}; {now}") from error
     return {"bus": "read again", "configuration": where}
 
 
@@ -232,28 +270,85 @@ def _take_back(folder: Path, before: bytes, fresh: dict[str, Credentials], there
         accounts.rewrite_private(folder / bus_revoke.CONFIGURATION, before)
 
 
-async def _reload(url: str, users: dict[str, Credentials]) -> None:
-    operators = [c for c in users.values() if c.kind == accounts.OPERATOR]
-    if not operators:
+def _operator(users: dict[str, Credentials]) -> Credentials:
+    found = [c for c in users.values() if c.kind == accounts.OPERATOR]
+    if not found:
         raise StackFailed("there is no operator's key, which a server is told by to read its configuration again")
-    async with await connect(url, operators[0], name="parley experts enroll") as conn:
-        for _ in range(RELOADS):
-            await bus_revoke.reload(conn)
+    return found[0]
 
 
-async def _is_in(url: str, users: Iterable[Credentials]) -> None:
-    """Knock with each key until it is taken."""
+def _knock(url: str, users: dict[str, Credentials]) -> None:
+    """Raise Unreachable, StackFailed where no server takes the operator's key: before anything is changed."""
+
+    async def knock() -> None:
+        await (await connect(url, _operator(users), name="parley experts enroll")).close()
+
+    try:
+        asyncio.run(knock())
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+
+
+async def _reload(url: str, users: dict[str, Credentials]) -> None:
+    """Have the server read its configuration again; reading it may break the connection, so that it is tried again."""
+    for left in reversed(range(_TRIES)):
+        try:
+            async with await connect(url, _operator(users), name="parley experts enroll") as conn:
+                for _ in range(RELOADS):
+                    await bus_revoke.reload(conn)
+            return
+        except (NoAnswer, Closed, errors.Unreachable):
+            if not left:
+                raise
+        await asyncio.sleep(_AGAIN_S)
+
+
+async def _taken_in(read_again: Callable[[], Awaitable[None]], url: str, users: Iterable[Credentials]) -> None:
+    """Have the server read its new configuration, and knock with each key until it is taken."""
+    await read_again()
     deadline = time.monotonic() + _TAKES_S
     for credentials in users:
-        while True:
-            try:
-                await (await connect(url, credentials, name="parley experts enroll")).close()
-                break
-            except WrongCredentials:
+        while not await _takes(url, credentials):
+            if time.monotonic() > deadline:
+                why = f"the server at {url} does not take the key of {credentials.user!r} within {_TAKES_S:g} s"
+                raise StackFailed(why)
+            await asyncio.sleep(0.05)
+
+
+async def _taken_out(
+    read_again: Callable[[], Awaitable[None]], url: str, users: Iterable[Credentials], where: str
+) -> str:
+    """Have the server read the configuration that was put back, and knock until no new key is taken; what is so now, in
+    words."""
+    try:
+        await read_again()
+        deadline = time.monotonic() + _TAKES_S
+        for credentials in users:
+            while await _takes(url, credentials):
                 if time.monotonic() > deadline:
-                    why = f"the server at {url} does not take the key of {credentials.user!r} within {_TAKES_S:g} s"
-                    raise StackFailed(why) from None
+                    raise StackFailed(f"it still takes the new key of {credentials.user!r}")
                 await asyncio.sleep(0.05)
+    except (BusError, StackFailed, OSError) as error:
+        return (
+            f"the files are as they were, but the server may still let in who was enrolled ({error}): "
+            f"have it read {where} again (SIGHUP twice), or start it anew"
+        )
+    return "nothing was changed: the server has read the former configuration again"
+
+
+async def _takes(url: str, credentials: Credentials) -> bool:
+    """Whether the server takes a key; a connection that a reload broke is tried again."""
+    for left in reversed(range(_TRIES)):
+        try:
+            await (await connect(url, credentials, name="parley experts enroll")).close()
+            return True
+        except WrongCredentials:
+            return False
+        except (NoAnswer, Closed, errors.Unreachable):
+            if not left:
+                raise
+        await asyncio.sleep(_AGAIN_S)
+    raise AssertionError("it returns or raises")
 
 
 # ---------------------------------------------------------------- list

@@ -6,13 +6,16 @@ from typing import Any
 import msgspec
 
 from coordinator.admission import admit
+from coordinator.budget import reservation
 from coordinator.estimate import Amount, Estimate, SeatEstimate, estimate, least_words
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
 from parley.errors import BadInput
 from parley.text import line
+from schemas.expert import ROLE
 from schemas.presence import Announcement
-from schemas.session import Budget, OpenSession
+from schemas.session import Budget, OpenSession, Seat
+from schemas.turn import Caps
 from schemas.wire import figure
 
 
@@ -26,9 +29,33 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
     """
     protocol = PROTOCOLS[opening.protocol]
     try:
-        return estimate(protocol, admit(protocol, opening, tuple(workers), 0, ""))
+        opened = admit(protocol, opening, tuple(workers), 0, "")
+        found = estimate(protocol, opened)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
+    if not protocol.experts:
+        return found
+    settings: Any = msgspec.convert(opened.settings, protocol.settings)
+    return msgspec.structs.replace(found, work=_work(settings, [w for w in workers if ROLE in w.roles]))
+
+
+def _work(settings: Any, there: Sequence[Announcement]) -> Amount:
+    """One turn of work of a task with the dearest of these experts, as it would be reserved."""
+    caps = Caps(
+        input_tokens=settings.max_input_tokens, output_tokens=settings.max_output_tokens, calls=settings.work_calls
+    )
+    seats = (
+        Seat(
+            seat=w.queue, role=ROLE, queue=w.queue, metered=w.metered, usd_per_million_input=w.usd_per_million_input,
+            usd_per_million_output=w.usd_per_million_output,
+        )
+        for w in there
+    )  # fmt: skip
+    each = [reservation(seat, caps) for seat in seats]
+    return Amount(
+        turns=1, calls=caps.calls, tokens=max((r.tokens for r in each), default=0),
+        cost_usd=round(max((r.cost_usd for r in each), default=0.0), 10),
+    )  # fmt: skip
 
 
 def refuse(found: Estimate) -> None:
@@ -43,12 +70,13 @@ def refuse(found: Estimate) -> None:
 
 def costs(found: Estimate) -> bool:
     """Whether it is worth a word before it begins: some model counts tokens."""
-    return any(s.metered for s in found.seats)
+    return any(s.metered for s in found.seats) or bool(found.work and found.work.tokens)
 
 
 def document(found: Estimate) -> dict[str, Any]:
-    """As JSON values."""
-    return {**msgspec.to_builtins(found), "fits_one_round": not found.shortfall}
+    """As JSON values; `most` is null where it is not known."""
+    told = {**msgspec.to_builtins(found), "fits_one_round": not found.shortfall}
+    return told if found.work is None else {**told, "most": None}
 
 
 def words(found: Estimate) -> Iterator[str]:
@@ -57,6 +85,10 @@ def words(found: Estimate) -> Iterator[str]:
     if found.protocol == "competition":
         yield f"  each turn once:       {_amount(found.least)}"
         yield f"  with all repeats:     {_amount(found.most)}"
+    elif found.work is not None:
+        yield f"  at least, the match:  {_amount(found.least)}"
+        yield "  at most:              not known before the task has chosen its experts; a budget limits it"
+        yield f"  each turn of work:    up to {_amount(found.work).partition(', ')[2]}"
     else:
         yield f"  at least, one round:  {_amount(found.least)}"
         yield f"  at most, {found.rounds} round{'s' if found.rounds > 1 else ''}:    {_amount(found.most)}"

@@ -9,12 +9,14 @@ import msgspec
 from parley import panel
 from parley.errors import BadInput
 from parley.settings import Settings
+from parley.text import line
 from schemas.madp import Message
 from schemas.wire import SchemaError, decode
 
 MAX_SNIPPET = 50_000
 MAX_CONVERSATION = 5_000_000
 """Characters."""
+_SPEAKERS = ("user", "assistant")
 _MESSAGE = '{"role": "user", "text": "..."}'
 
 
@@ -120,9 +122,13 @@ def conversation(path: Path | None) -> list[dict[str, str]] | None:
         if not text.strip():
             continue
         try:
-            found.append(msgspec.to_builtins(decode(text.encode(), Message)))
+            message = decode(text.encode(), Message)
         except SchemaError as error:
             raise BadInput("conversation", f"{path}, line {number}: {error}") from error
+        if message.role not in _SPEAKERS:
+            told = f"role: got {line(message.role)!r}, wanted is {' or '.join(_SPEAKERS)}"
+            raise BadInput("conversation", f"{path}, line {number}: {told}")
+        found.append(msgspec.to_builtins(message))
     if not found:
         raise BadInput("conversation", f"{path} has no message; wanted are lines such as " + _MESSAGE)
     return found

@@ -5,14 +5,16 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 import msgspec
 
+from coordinator.protocols import PROTOCOLS
 from parley.errors import BadInput, Refusal, StackFailed
 from parley.settings import StackSection
 from parley.stack import Lease
+from schemas.presence import Announcement
 from schemas.session import OpenSession
 
 T = TypeVar("T")
@@ -34,6 +36,22 @@ def with_people(opening: OpenSession, section: StackSection) -> OpenSession:
     if not section.humans:
         raise BadInput("wait_for_human", "for whom? Name the person's seat: --human pro_2")
     return msgspec.structs.replace(opening, waits=dict.fromkeys(section.humans, section.wait_for_human))
+
+
+def unserved(opening: OpenSession, workers: Iterable[Announcement]) -> str:
+    """A line that says who is missing for the session that a blocked task would open; empty: nobody."""
+    protocol = PROTOCOLS.get(opening.settings.get("deliberation", "") if opening.protocol == "madp" else "")
+    if protocol is None:
+        return ""
+    queues: dict[str, set[str]] = {}
+    for worker in workers:
+        for role in worker.roles:
+            queues.setdefault(role, set()).add(worker.queue)
+    few = [role.name for role in protocol.roles if len(queues.get(role.name, ())) < role.least]
+    if not few:
+        return ""
+    what = f"madp.deliberation={protocol.name}: too few workers are alive for role {', '.join(few)}"
+    return f"parley: {what}; a task that is blocked would go to a human"
 
 
 async def when_served(lease: Lease | None, once: Callable[[], Awaitable[T]]) -> T:

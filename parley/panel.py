@@ -22,7 +22,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from parley.errors import BadInput
-from parley.rows import CROWDS, AgentRow, names_models, rows_of
+from parley.rows import CROWDS, DELIBERATES, AgentRow, names_models, rows_of
 from parley.settings import Section, Settings, read_file
 from parley.text import line
 from schemas.presence import Announcement
@@ -169,13 +169,31 @@ def rows(settings: Settings) -> tuple[AgentRow, ...]:
                     "stack.agents", f"queue {queue} stands there {times} times; for more of it there is copies"
                 )
         return tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
-    given: Mapping[str, Any] = getattr(settings, settings.protocol, {})
-    if settings.protocol == "competition":
+    found_rows = _own_rows(settings, settings.protocol)
+    beneath = deliberation(settings)
+    if beneath:
+        have = {row.queue for row in found_rows}
+        found_rows += tuple(row for row in _own_rows(settings, beneath) if row.queue not in have)
+    return found_rows
+
+
+def deliberation(settings: Settings) -> str:
+    """The protocol to which a task's blocked question goes, as the settings name it; empty: none. Whether there is such
+    a one is said where all settings are checked."""
+    named = settings.madp.get("deliberation", "") if settings.protocol == "madp" else ""
+    return named if named in DELIBERATES else ""
+
+
+def _own_rows(settings: Settings, protocol: str) -> tuple[AgentRow, ...]:
+    given: Mapping[str, Any] = getattr(settings, protocol, {})
+    if protocol != settings.protocol:
+        given = settings.madp.get("deliberation_settings") or {}
+    if protocol == "competition":
         from parley import formats
 
-        return rows_of(settings.protocol, seats=formats.seats(given), copies=section.copies)
-    crowd = CROWDS.get(settings.protocol)
-    return rows_of(settings.protocol, given.get(crowd.setting) if crowd else None, copies=section.copies)
+        return rows_of(protocol, seats=formats.seats(given), copies=settings.stack.copies)
+    crowd = CROWDS.get(protocol)
+    return rows_of(protocol, given.get(crowd.setting) if crowd else None, copies=settings.stack.copies)
 
 
 def roles(settings: Settings, rows: tuple[AgentRow, ...]) -> dict[str, str]:

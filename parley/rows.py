@@ -27,6 +27,8 @@ _OTHERS = {
     "madp": ("helper",),
 }
 """Queues that a protocol has one of each, by protocol; madp has the shipped experts beside."""
+DELIBERATES = ("consensus", "critic", "maci", "competition")
+"""Protocols to which a task's blocked question may go."""
 _EXPERTS = Path(__file__).parents[1] / "agents" / "experts"
 
 

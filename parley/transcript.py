@@ -135,7 +135,7 @@ class Teller:
         mine = next((f for f in self._waiting if (f.seat, f.round) == (post.seat, post.round)), None)
         if mine is not None:
             self._waiting.remove(mine)
-            if mine.flags:
+            if mine.flags and not (self._brief and mine.kind in _COORDINATION):
                 yield "score", f"      flags of this reply: {_names(mine.flags)}"
 
     def _flags_up_to(self, transition: int) -> Iterator[Line]:
@@ -143,7 +143,7 @@ class Teller:
         due = [f for f in self._waiting if f.transition <= transition]
         self._waiting = [f for f in self._waiting if f.transition > transition]
         for f in due:
-            if f.flags:
+            if f.flags and not (self._brief and f.kind in _COORDINATION):
                 yield "score", f"  {line(f.seat)} ({line(f.kind)}): flags of this reply: {_names(f.flags)}"
 
 
@@ -151,6 +151,8 @@ def _names(flags: tuple[str, ...]) -> str:
     return ", ".join(line(flag, _REASON) for flag in flags)
 
 
+_COORDINATION = ("claim", "challenge")
+"""Kinds of a task's turns that a brief view does not show, nor their flags."""
 _COUNTS_MISSING = ("assessment", "tally", "signals")
 
 

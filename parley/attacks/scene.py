@@ -41,6 +41,7 @@ ASK_S = 2.0
 READY_S = 10.0
 """So long a bus that has just started is waited for."""
 _GRACE_S = 0.08
+_TRIES = 3
 _ROLES = {"zz_check_1": "panelist", "zz_check_2": "panelist", "zz_check_3": "analyst"}
 _QUEUES = tuple(_ROLES)
 HELD = _QUEUES[2]
@@ -212,11 +213,15 @@ class Scene:
             seats=seats,
             turn_timeout_s=turn_timeout_s,
         )  # fmt: skip
+        fate = Fate(fate="pending")
         async with self._opening:  # one that is through says that its seats are gone
             try:
-                await self._announce(draining=False)
-                await self._until_heard()
-                fate = await self.submit(self.opener, channels.CLIENT, sid, encode(opening))
+                for _ in range(_TRIES):  # of several moderators one may not have heard yet who another knows of
+                    await self._announce(draining=False)
+                    await self._until_heard()
+                    fate = await self.submit(self.opener, channels.CLIENT, sid, encode(opening))
+                    if fate.fate == "taken" or "no worker is alive" not in fate.why:
+                        break
             finally:
                 await self._announce(draining=True)
         if fate.fate != "taken":

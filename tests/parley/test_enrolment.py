@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import json
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -155,7 +156,8 @@ def test_with_a_rendered_bus_that_runs_nobody_else_changes(tmp_path: Path) -> No
         old = tmp_path / "old.json"
         found.save(old)
         assert (
-            enrolment.enroll(folder, [write(tmp_path, version="2.0.0")], server.url)["enrolled"][0]["key"] == "replaced"
+            enrolment.enroll(folder, [write(tmp_path, version="2.0.0")], server.url, replace=True)["enrolled"][0]["key"]
+            == "replaced"
         )
         assert asyncio.run(taken(server.url, Path(row["credentials"])))
         assert not asyncio.run(taken(server.url, old))
@@ -171,7 +173,7 @@ def test_writing_the_configuration_again_keeps_who_was_enrolled(tmp_path: Path) 
     conf = configure(folder)
     changed = tmp_path / "sre.yaml"
     changed.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
-    done = enrolment.enroll(folder, [write(tmp_path), changed])
+    done = enrolment.enroll(folder, [write(tmp_path), changed], replace=True)
     assert (done["bus"], done["configuration"]) == ("written", str(conf))
     assert [row["key"] for row in done["enrolled"]] == ["made", "replaced"]
     before, users = rendered.nkeys(json.loads(conf.read_text())), keys.everybody(folder)
@@ -207,6 +209,104 @@ def test_nothing_is_half_done(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=f"1 users of {conf} have no credentials beside it"):
         enrolment.enroll(folder, [good])
     assert {**state(), "panelist_1.json": before["panelist_1.json"]} == before
+
+
+class Cutting:
+    """Between a server and whoever connects here: the first connections that ask for a reload are cut once the server
+    has the request."""
+
+    def __init__(self, port: int, cuts: int) -> None:
+        self.port, self.cuts, self.url = port, cuts, ""
+        self._listening, self._over = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
+
+    def __enter__(self) -> "Cutting":
+        self._thread.start()
+        assert self._listening.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    async def _serve(self) -> None:
+        async with await asyncio.start_server(self._meet, "127.0.0.1") as server:
+            self.url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            self._listening.set()
+            await asyncio.to_thread(self._over.wait)
+
+    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        their_reader, theirs = await asyncio.open_connection("127.0.0.1", self.port)
+        back = asyncio.create_task(self._back(their_reader, writer))
+        try:
+            while data := await reader.read(65_536):
+                cut = b".RELOAD " in data and self.cuts > 0
+                if cut:
+                    back.cancel()
+                    await asyncio.wait((back,))
+                theirs.write(data)
+                await theirs.drain()
+                if cut:
+                    self.cuts -= 1
+                    await their_reader.read(65_536)  # it has answered, and so has read its configuration
+                    break
+        finally:
+            back.cancel()
+            for each in (writer, theirs):
+                each.close()
+                with contextlib.suppress(OSError):
+                    await each.wait_closed()
+
+    async def _back(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+
+
+@pytest.mark.parametrize(
+    ("cuts", "said"),
+    [
+        (2, ""),
+        (enrolment._TRIES, "nothing was changed: the server has read the former configuration again"),
+        (1_000, r"the server may still let in who was enrolled \(.*\): have it read .* again \(SIGHUP twice\)"),
+    ],
+)
+def test_a_connection_that_breaks_as_the_server_reads_leaves_nobody_half_in(
+    tmp_path: Path, cuts: int, said: str
+) -> None:
+    folder = tmp_path / "keys"
+    with serving(folder) as server:
+        first = enrolment.enroll(folder, [write(tmp_path)], server.url)["enrolled"][0]
+        before = {p.name: p.read_bytes() for p in folder.iterdir()}
+        with Cutting(server.port, cuts) as cutting:
+            newer = [write(tmp_path, version="2.0.0")]
+            if not said:
+                assert enrolment.enroll(folder, newer, cutting.url, replace=True)["bus"] == "read again"
+                assert asyncio.run(taken(server.url, Path(first["credentials"])))
+                return
+            with pytest.raises((Unreachable, StackFailed), match=said):
+                enrolment.enroll(folder, newer, cutting.url, replace=True)
+        assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+        if cuts < 1_000:
+            assert asyncio.run(taken(server.url, Path(first["credentials"]))), "the former key is the one that counts"
+
+
+def test_who_would_come_in_anothers_place_is_refused_until_it_is_said(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    own = tmp_path / "sre.yaml"
+    own.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
+    was = pin(next(s for s in experts.builtin() if s.id == "sre"))
+    told = f"sre is a shipped expert (version 1.0.0, pin {was}), this is version 9.0.0, pin {pin(experts.read(own))}"
+    code, out, err = front.run("experts", "enroll", str(own))
+    assert (code, out) == (2, "") and told in err and "--replace" in err
+    code, out, err = front.run("experts", "enroll", str(own), "--replace")
+    assert code == 0 and f"{told}: a worker that serves the older ends" in out, err
+    assert front.run("experts", "enroll", str(own))[0] == 0, "it is the one that is enrolled"
+    one, two = write(tmp_path), write(tmp_path, version="2.0.0")
+    assert front.json("experts", "enroll", str(one), "--json")["enrolled"][0]["replaces"] == ""
+    code, _, err = front.run("experts", "enroll", str(two))
+    assert code == 2 and f"gardener is enrolled with another specification (pin {pin(experts.read(one))})" in err
+    assert states(front)["gardener"] == ("enrolled", "")
 
 
 # ---------------------------------------------------------------- an embedded stack
@@ -247,7 +347,7 @@ def test_enrolled_while_a_stack_runs_an_expert_starts_and_stays_enrolled(tmp_pat
             code, err = ended(start(front, two, lease.url, creds))
             assert code == 2 and "expert gardener" in err and "parley experts enroll" in err
             # Enrolled anew, who serves the older one is out.
-            assert front.json("experts", "enroll", str(two), "--json")["enrolled"][0]["key"] == "replaced"
+            assert front.json("experts", "enroll", str(two), "--replace", "--json")["enrolled"][0]["key"] == "replaced"
             code, err = ended(worker)
             assert code == 1, err
         finally:

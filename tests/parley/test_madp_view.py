@@ -10,11 +10,13 @@ from parley import commands, explain, page, records, transcript
 from parley.errors import BadInput
 from parley.records import Record
 from parley.transcript import Teller
+from parley.turns import Flagged, Turns
 from parley.view import PlainView, QuietView, Scene
 from schemas.madp import Review, Supported, ToolCall, Work
+from schemas.post import Post
 from schemas.trace import CoordinationTrace
 from schemas.turn import Usage
-from schemas.wire import encode
+from schemas.wire import encode, raw
 from tests.coordinator.madp_play import (
     APPROVED,
     ARCH,
@@ -274,3 +276,23 @@ def test_a_post_by_itself_is_told_too() -> None:
     assert [t for _, t in transcript.post_lines(posted("support", body))] == [
         f"  {IMPL} gives support: look", "      Seen.",
     ]  # fmt: skip
+
+
+def test_flags_of_replies_that_are_hidden_are_hidden_with_them() -> None:
+    def told(brief: bool) -> list[str]:
+        turns = Turns()
+        turns.flagged += [
+            Flagged(transition=1, seat="sre", kind=kind, round=0, flags=("unpriced",)) for kind in ("claim", "work")
+        ]
+        teller = Teller(turns=turns, brief=brief)
+        posts = [
+            Post(
+                session="s", channel="public", k=n, n=n, transition=n, at_ns=0, kind="closed", round=0,
+                body=raw({}),
+            )
+            for n in (1, 2)
+        ]  # fmt: skip
+        return [text for post in posts for _, text in teller.lines(post) if "unpriced" in text]
+
+    assert told(brief=True) == ["  sre (work): flags of this reply: unpriced"]
+    assert told(brief=False) == [f"  sre ({kind}): flags of this reply: unpriced" for kind in ("claim", "work")]

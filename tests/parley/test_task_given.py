@@ -12,9 +12,9 @@ from tests.parley.support import Front
 
 def test_a_conversation_is_json_lines_of_role_and_text(tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
-    file.write_text('{"role": "user", "text": "It is slow."}\n\n{"role": "agent", "text": "Since when?"}\n')
+    file.write_text('{"role": "user", "text": "It is slow."}\n\n{"role": "assistant", "text": "Since when?"}\n')
     assert given.conversation(file) == [
-        {"role": "user", "text": "It is slow."}, {"role": "agent", "text": "Since when?"},
+        {"role": "user", "text": "It is slow."}, {"role": "assistant", "text": "Since when?"},
     ]  # fmt: skip
     assert given.conversation(None) is None
 
@@ -25,6 +25,7 @@ def test_a_conversation_is_json_lines_of_role_and_text(tmp_path: Path) -> None:
         ('{"role": "user", "text": "a"}\n{"role": "user"}', r"line 2: .*missing required field `text`"),
         ('{"role": "user", "text": "a", "mood": "b"}', r"line 1: .*unknown field `mood`"),
         ('{"role": "user", "text": 7}', "line 1: .*Expected `str`"),
+        ('{"role": "system", "text": "a"}', r"line 1: role: got 'system', wanted is user or assistant"),
         ('{"role": "", "text": "a"}', r"line 1: .*prior_conversation\.role"),
         ("- role: user", "line 1: .*malformed"),
         ("\n", "has no message"),

@@ -1,0 +1,70 @@
+"""A task whose blocked question goes to another protocol: its workers are in the stack beside the experts."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from parley import asking, panel
+from parley.api import local, request
+from parley.opening import unserved
+from parley.rows import rows_of
+from parley.settings import load
+from parley.stack import Stack
+from schemas.expert import QUEUE
+from schemas.presence import Announcement
+from tests.parley.support import TEXTS
+
+BLOCKED = "tests.parley.blocked_model:make"
+
+
+def settings_of(protocol: str = "madp", **madp: Any) -> Any:
+    return load(None, {"protocol": protocol, "madp": madp})
+
+
+def test_the_stack_of_a_task_has_the_workers_of_what_deliberates() -> None:
+    def queues(**madp: Any) -> set[str]:
+        found = [row.queue for row in panel.rows(settings_of(**madp))]
+        assert len(found) == len(set(found)), "nobody twice"
+        return set(found)
+
+    own = {row.queue for row in rows_of("madp")}
+    assert queues() == queues(deliberation="") == own
+    for protocol in ("consensus", "critic", "maci", "competition"):
+        assert queues(deliberation=protocol) == own | {row.queue for row in rows_of(protocol)}
+    five = queues(deliberation="consensus", deliberation_settings={"panel": 5})
+    assert five == own | {row.queue for row in rows_of("consensus", 5)}
+    other = {row.queue for row in panel.rows(settings_of("critic", deliberation="consensus"))}
+    assert other == {row.queue for row in rows_of("critic")}
+
+
+def test_who_is_missing_on_a_bus_elsewhere_is_said() -> None:
+    opening = request("q", protocol="madp", settings={"deliberation": "consensus"})
+    workers = panel.announced(rows_of("madp"))
+    told = unserved(opening, workers)
+    assert "madp.deliberation=consensus" in told and "panelist, analyst" in told and "human" in told
+    here: list[Announcement] = [*workers, *panel.announced(rows_of("consensus"))]
+    assert unserved(opening, here) == unserved(request("q", protocol="madp"), workers) == ""
+
+
+@pytest.mark.slow
+async def test_a_blocked_question_is_argued_by_them(tmp_path: Path) -> None:
+    for name, text in TEXTS.items():
+        (tmp_path / name).write_text(text)
+    stack: Stack = asking.stack_of(settings_of(deliberation="consensus"))
+    rows = tuple(
+        msgspec.structs.replace(row, model=BLOCKED) if row.queue.startswith(QUEUE) else row for row in stack.agents
+    )
+    async with local(stack=msgspec.structs.replace(stack, agents=rows)) as parley:
+        await parley.gathered("madp")
+        result = await parley.ask(
+            "rotate the leaked signing key of our API", protocol="madp", evidence=tmp_path,
+            settings={"deliberation": "consensus", "item_s": 2},
+        )  # fmt: skip
+        listed = await parley.client.sessions(20)
+        (child,) = [row for row in listed if row.protocol == "consensus"]
+        argued = await parley.client.result(child.session)
+    assert result.stop.reason == "approved", result.stop
+    assert argued.usage.turns >= 3, "its panelists have answered"
+    assert child.session.startswith(result.session)

@@ -1,0 +1,35 @@
+"""What a task may come to, before it runs: experts' turns are not known yet, and nothing claims otherwise."""
+
+import msgspec
+
+from parley import estimating, panel
+from parley.api import request
+from parley.rows import rows_of
+from schemas.expert import QUEUE
+
+
+def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
+    opening = request("q", protocol="madp", settings={"work_calls": 3})
+    workers = panel.announced(rows_of("madp"))
+    told = list(estimating.words(estimating.of(opening, workers)))
+    assert any("at most:" in text and "not known" in text for text in told)
+    assert any("each turn of work:" in text and "3 calls, 0 tokens, 0.0000 USD" in text for text in told)
+    assert not estimating.costs(estimating.of(opening, workers))
+    dear = [
+        msgspec.structs.replace(w, metered=True, usd_per_million_input=1.0 + i, usd_per_million_output=10.0)
+        if w.queue.startswith(QUEUE)
+        else w
+        for i, w in enumerate(workers)
+    ]
+    found = estimating.of(opening, dear)
+    last = len([w for w in workers if w.queue.startswith(QUEUE)])
+    assert found.work is not None and found.work.tokens == 3 * 28_000
+    assert found.work.cost_usd == 3 * (24_000 * last + 4_000 * 10) / 1e6
+    assert estimating.costs(found), "experts' models count tokens"
+    document = estimating.document(found)
+    assert document["most"] is None and document["work"]["calls"] == 3 and document["least"]["turns"] == 1
+
+
+def test_other_protocols_have_a_most() -> None:
+    found = estimating.of(request("q", protocol="consensus"), panel.announced(rows_of("consensus")))
+    assert found.work is None and estimating.document(found)["most"]["turns"] > 0
