@@ -122,6 +122,33 @@ def test_the_shipped_vectors_are_the_encoders_and_those_of_the_shipped_experts(e
     assert np.abs(np.sum(own * told, axis=1) - 1).max() < 1e-3 and len(rows) > 900
 
 
+def test_all_that_a_specification_says_is_encoded_once() -> None:
+    dimension = next(iter(shipped()[1].values())).shape[0]
+    asked: list[str] = []
+
+    class Counting:
+        name = "other"
+
+        async def encode(self, texts: list[str], spent: Spent | None = None) -> Vectors:
+            asked.extend(texts)
+            return np.eye(len(texts), dimension, dtype=np.float32)
+
+    spec = expert("garden", ("hedge",), secondary=("soil",), examples=("cut the roses",), owns=("beds and trees",))
+    vectors = SpecVectors(Counting())  # type: ignore[arg-type]
+    found = asyncio.run(vectors.of([spec]))
+    assert sorted(asked) == ["I own garden.", "beds and trees", "cut the roses", "hedge", "soil"]
+    assert {part: len(rows) for part, rows in found["garden"].parts.items()} == {
+        "examples": 1, "owns": 1, "claim": 1, "triggers": 2,
+    }  # fmt: skip
+    assert asyncio.run(vectors.of([spec])) == found and len(asked) == 5
+
+
+def test_by_words_alone_it_abstains_too() -> None:
+    by_words = Matcher()
+    assert first(found(by_words, "what do I cook for eight guests tonight")) == ""
+    assert first(found(by_words, "the query on the orders table is slow")) == "database-engineer"
+
+
 def test_chances_of_subjects_sum_to_1_and_a_saying_is_of_its_own(encoder: Encoder) -> None:
     subject = topics.subjects()[0]
     chances = topics.by_encoder(asyncio.run(encoder.encode(subject.sayings[:5])))

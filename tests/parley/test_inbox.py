@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from parley import inbox
+from parley import inbox, settings
+from parley.commands import NoSession
 from parley.errors import BadInput
 from parley.inbox import Waiting
 from parley.madp_story import Story
+from schemas.post import Post
+from schemas.session import DecideItem
 from tests.coordinator.madp_play import REVISE, SRE, Play, blocked, done
 from tests.parley.support import Front
 
@@ -56,6 +59,37 @@ def test_each_is_told_with_the_command_that_answers_it() -> None:
     assert told[2].strip() == "answer: emit, revise; without one in 2 h: emit"
     assert told[3].strip() == "parley inbox answer s1 1 emit --state here"
     assert list(inbox.words([])) == ["nothing waits for a human"]
+
+
+class Played:
+    """A client of a session that is played: what it decides, the machine is told."""
+
+    def __init__(self, play: Play) -> None:
+        self.play = play
+
+    async def inbox(self, sid: str) -> tuple[Post, ...]:
+        return self.play.session.posts
+
+    async def decide(self, sid: str, decision: DecideItem) -> None:
+        self.play.decide(decision.item, decision.choice, decision.note)
+
+
+async def test_what_waits_is_shown_until_it_is_answered() -> None:
+    play = Play().working()
+    play.reply(SRE, blocked())
+    client = Played(play)
+    (item,) = await inbox.waiting(client, "s1")  # type: ignore[arg-type]
+    assert (item.session, item.item, item.kind, item.choices) == ("s1", "1", "blocked", ())
+    await inbox.answer(client, "s1", "1", "Postgres", "It is there already.")  # type: ignore[arg-type]
+    assert await inbox.waiting(client, "s1") == []  # type: ignore[arg-type]
+    assert play.asked() == [(SRE, "work")] and "Postgres" in play.brief(SRE)["advice"]
+
+
+def test_a_folder_without_a_stack_has_no_items_and_takes_no_answer(tmp_path: Path) -> None:
+    found = settings.load(given={"state": str(tmp_path / "none")})
+    assert inbox.of(found, "") == []
+    with pytest.raises(NoSession, match="there is no session abc"):
+        inbox.decide(found, "abc", "1", "emit", "")
 
 
 @pytest.mark.slow
