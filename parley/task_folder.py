@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Files = dict[str, tuple[bytes, bool]]
 """Path -> bytes, and whether it may be run."""
 _NAMED = 5
-APPLIED = ("approved", "unreviewed", "review_limit")
+APPLIED = ("approved", "unreviewed", "planned", "review_limit")
 """Stop reasons whose result is written back."""
 
 

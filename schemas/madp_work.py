@@ -166,6 +166,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """One or two sentences."""
     output: str = ""
     """The result, in full; of `done`."""
+    performed: bool = True
+    """False: whoever replies has no means to do the work, and the output is what would be done."""
     support: SupportRequest | None = None
     handoff: HandoffRequest | None = None
     blocked: str = ""

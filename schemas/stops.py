@@ -104,6 +104,13 @@ STOPS: dict[str, StopRow] = {
             words="the work is done; nobody reviewed it",
         ),
         StopRow(
+            reason="planned",
+            converged=False,
+            status="finished",
+            exit_code=0,
+            words="nobody here can do the work: a plan is all there is",
+        ),
+        StopRow(
             reason="review_limit",
             converged=False,
             status="finished",

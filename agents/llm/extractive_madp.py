@@ -69,7 +69,8 @@ def _work(shown: Shown, brief: WorkBrief, corpus: Corpus) -> tuple[Work, bool]:
         lines += [
             f"- {_said(f.description)}" + (f" ({_said(f.location)})" if f.location else "") for f in brief.findings
         ]
-    return Work(outcome="done", summary=_summary(found), output=_output(lines)), injected
+    work = Work(outcome="done", summary=_summary(found), output=_output(lines), performed=bool(found))
+    return work, injected
 
 
 def _support(shown: Shown, brief: SupportBrief, corpus: Corpus) -> tuple[Support, bool]:

@@ -91,7 +91,9 @@ def _concerned(s: State) -> list[str]:
 def _work(work: Work, s: State, v: View) -> dict[str, Any]:
     """The diff goes with the folder: both are of all turns."""
     diff = read(v, s.changed, Work).diff if s.changed is not None else ""
-    return {"summary": work.summary, "output": work.output, "diff": diff, "folder": s.folder}
+    return {
+        "summary": work.summary, "output": work.output, "performed": work.performed, "diff": diff, "folder": s.folder,
+    }  # fmt: skip
 
 
 def _supported(n: int, v: View) -> dict[str, Any]:

@@ -199,7 +199,7 @@ def _done(s: State, v: View, says: Says, w: Work) -> Step:
         if s.factors is None:
             why = "nobody could say who reviews: the helper did not answer, or with nothing that could be used"
         s, says = warn(s, says, f"not reviewed: {why}")
-        return end(s, v, says, "unreviewed")
+        return end(s, v, says, "unreviewed" if w.performed else "planned")
     s = replace(s, phase=Phase.REVIEWING, iteration=s.iteration + 1)
     asks = ask_reviews(s, v, w, reviewers)
     return s, (*says, *asks)
@@ -230,9 +230,11 @@ def _verdict(s: State, v: View, says: Says, new: Reviewed | None) -> Step:
         return s, says
     given = [read(v, n, Reviewed) for n in s.rounds[-1].reviews.values() if n < len(v.posts)]
     given += [new] if new is not None else []
+    assert s.work is not None, "what is reviewed is done"
+    performed = read(v, s.work, Work).performed
     if not given:
         s, says = warn(s, says, "not reviewed: no reviewer gave a verdict")
-        return end(s, v, says, "unreviewed")
+        return end(s, v, says, "unreviewed" if performed else "planned")
     verdicts = {r.reviewer_id: r.verdict for r in given}
     s = replace(s, findings=tuple(f for r in given for f in r.findings)[:MOST_FINDINGS])
     if "blocked" in verdicts.values():
@@ -241,7 +243,7 @@ def _verdict(s: State, v: View, says: Says, new: Reviewed | None) -> Step:
             return block(replace(s, revisions=s.revisions + 1), v, says, _question(blocking))
         return _stuck(s, v, says)
     if "revision_needed" not in verdicts.values():
-        return end(s, v, says, "approved", verdicts=verdicts)
+        return end(s, v, says, "approved" if performed else "planned", verdicts=verdicts)
     if s.revisions >= v.settings.max_reviews:
         return _stuck(s, v, says)
     return to_work(replace(s, revisions=s.revisions + 1), v, says)

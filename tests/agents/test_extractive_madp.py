@@ -39,6 +39,7 @@ def test_work_quotes_the_documents_that_bear_on_the_task() -> None:
 def test_without_an_answer_in_documents_it_says_what_it_would_do_by_its_specification(documents: Any) -> None:
     body = said(asked("work", work(), documents=documents)).body
     assert "so nothing was done" in body.summary and "Nothing was done" in body.output
+    assert not body.performed
     for text in ("app.py", "the greeting", *SPEC.domain.owns, *SPEC.deliberation.handoff_when, SPEC.name):
         assert text in body.output
     assert body.calls == () and body.folder is None and "soup" not in body.output

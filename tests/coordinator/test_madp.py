@@ -630,6 +630,28 @@ def test_no_reviewer_there() -> None:
     assert p.result.status == "finished" and p.outcome["answer"] == "In full: It is done."
 
 
+def test_a_plan_is_reviewed_and_never_called_done() -> None:
+    p = Play().working(reviewers=(AUDITOR,))
+    p.reply(SRE, done("I would measure first.", performed=False))
+    assert p.asked() == [(AUDITOR, "review")]
+    p.approve()
+    assert p.stop["reason"] == "planned" and not p.stop["converged"]
+    assert (p.result.status, p.outcome["work"]["performed"]) == ("finished", False)
+    p = Play().working(reviewers=())
+    p.reply(SRE, done(performed=False))
+    assert p.stop["reason"] == "planned" and "not reviewed" in p.warnings
+    p = Play().working(reviewers=(AUDITOR,))
+    p.reply(SRE, done(performed=False))
+    p.fail(AUDITOR)
+    assert p.stop["reason"] == "planned"
+    p = Play().working(reviewers=(AUDITOR,))
+    p.reply(SRE, done(performed=False))
+    p.reply(AUDITOR, REVISE)
+    p.reply(SRE, done("Now it is."))
+    p.approve()
+    assert p.stop["reason"] == "approved", "the last work counts"
+
+
 def test_without_a_match_nobody_can_say_who_reviews() -> None:
     p = Play()
     p.fail("helper")

@@ -126,6 +126,8 @@ async def test_the_shipped_experts_without_a_language_model_do_a_task(tmp_path: 
     assert outcome["lead"] == "build-release-engineer"
     assert outcome["matcher"].startswith("better")
     assert "no language model is here" in outcome["work"]["summary"]
+    assert result["stop"]["reason"] == "planned" and not result["stop"]["converged"]
+    assert outcome["work"]["performed"] is False
     assert set(outcome["reviewed"].values()) == {"approved"}
     assert result["usage"]["input_tokens"] == 0 and outcome["consensus"]["token_cost"] == 0
 
