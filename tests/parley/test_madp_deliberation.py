@@ -65,6 +65,6 @@ async def test_a_blocked_question_is_argued_by_them(tmp_path: Path) -> None:
         listed = await parley.client.sessions(20)
         (child,) = [row for row in listed if row.protocol == "consensus"]
         argued = await parley.client.result(child.session)
-    assert result.stop.reason == "approved", result.stop
+    assert result.stop.reason == "planned", "its experts are extractive beyond that question"
     assert argued.usage.turns >= 3, "its panelists have answered"
     assert child.session.startswith(result.session)
