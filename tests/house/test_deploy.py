@@ -204,8 +204,15 @@ def running(image: Path, folder: Path, *arguments: str) -> Iterator[subprocess.P
     try:
         yield process
     finally:
-        process.terminate()
+        if not getattr(process, "told", False):  # a second signal would meet an interpreter that is ending
+            process.terminate()
         assert process.wait(20) == 0, f"{arguments} did not drain"
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    """Have it end, and not be told again."""
+    process.told = True  # type: ignore[attr-defined]
+    process.terminate()
 
 
 def environment(image: Path) -> dict[str, str]:
@@ -267,7 +274,7 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
         with ExitStack() as stack, ExitStack() as ending:  # all are told to end before one is waited for
             for name, metrics in ports.items():
                 service = stack.enter_context(running(image, tmp_path, *(here(w, metrics) for w in words(name))))
-                ending.callback(service.terminate)
+                ending.callback(tell, service)
             for name, metrics in ports.items():
                 check = SERVICES[name]["healthcheck"]["test"]
                 until(partial(ready, check, metrics, image), f"{name} is not ready", 60)

@@ -211,6 +211,12 @@ def test_nothing_is_half_done(tmp_path: Path) -> None:
     assert {**state(), "panelist_1.json": before["panelist_1.json"]} == before
 
 
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+
+
 class Cutting:
     """Between a server and whoever connects here: the first connections that ask for a reload are cut once the server
     has the request."""
@@ -218,6 +224,7 @@ class Cutting:
     def __init__(self, port: int, cuts: int) -> None:
         self.port, self.cuts, self.url = port, cuts, ""
         self._listening, self._over = threading.Event(), threading.Event()
+        self._meetings: set[asyncio.Task[Any]] = set()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
 
     def __enter__(self) -> "Cutting":
@@ -234,11 +241,20 @@ class Cutting:
             self.url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             self._listening.set()
             await asyncio.to_thread(self._over.wait)
+        for meeting in self._meetings:
+            meeting.cancel()
+        await asyncio.gather(*self._meetings, return_exceptions=True)
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        their_reader, theirs = await asyncio.open_connection("127.0.0.1", self.port)
-        back = asyncio.create_task(self._back(their_reader, writer))
-        try:
+        meeting = asyncio.current_task()
+        assert meeting is not None
+        self._meetings.add(meeting)
+        async with contextlib.AsyncExitStack() as closing:
+            closing.push_async_callback(_closed, writer)
+            their_reader, theirs = await asyncio.open_connection("127.0.0.1", self.port)
+            closing.push_async_callback(_closed, theirs)
+            back = asyncio.create_task(self._back(their_reader, writer))
+            closing.callback(back.cancel)
             while data := await reader.read(65_536):
                 cut = b".RELOAD " in data and self.cuts > 0
                 if cut:
@@ -250,12 +266,6 @@ class Cutting:
                     self.cuts -= 1
                     await their_reader.read(65_536)  # it has answered, and so has read its configuration
                     break
-        finally:
-            back.cancel()
-            for each in (writer, theirs):
-                each.close()
-                with contextlib.suppress(OSError):
-                    await each.wait_closed()
 
     async def _back(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65_536):
