@@ -5,6 +5,7 @@ or its input ends.
 """
 
 import asyncio
+import os
 import sys
 import threading
 from contextlib import AsyncExitStack
@@ -47,8 +48,6 @@ async def _announce(url: str, pairs: list[tuple[str, str]]) -> None:
 
 def _end_with_input() -> None:
     sys.stdin.read()
-    import os
-
     os._exit(0)
 
 

@@ -25,11 +25,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -43,8 +44,9 @@ from benchmarks import bare
 from benchmarks.processes import cpu_between, cpu_s
 from bus import subjects
 from bus.accounts import load_credentials
-from bus.channels import CLIENT
+from bus.channels import CLIENT, CONTROL, PUBLIC
 from bus.connection import Connection, connect
+from evaluation.routing import Case
 from evaluation.routing_data import golden
 from parley import enrolment
 from parley.client import Client
@@ -52,7 +54,7 @@ from parley.routing import Router
 from parley.routing_many import cores
 from parley.rows import AgentRow
 from parley.stack import OWNER, Lease, Stack
-from schemas.expert import ExpertSpec, queue_of
+from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, queue_of
 from schemas.log import Entry, Replied
 from schemas.madp import DEPTHS, Task
 from schemas.post import Post
@@ -60,7 +62,6 @@ from schemas.session import CancelSession, OpenSession
 from schemas.wire import decode, encode
 
 RUNNING, REGISTERED = 12, 500
-PUBLIC = "public"
 DEAD = "a candidate that is silent"
 _PATIENCE_S = 60.0
 FILE = 4_000
@@ -143,8 +144,6 @@ def running() -> tuple[ExpertSpec, ...]:
 
 def crowd(count: int) -> list[ExpertSpec]:
     """Experts that no task of ours is about."""
-    from schemas.expert import Deliberation, Domain, Triggers
-
     found = []
     for i in range(count):
         craft, town = _CRAFTS[i % len(_CRAFTS)], _TOWNS[i // len(_CRAFTS) % len(_TOWNS)]
@@ -160,11 +159,14 @@ def crowd(count: int) -> list[ExpertSpec]:
     return found
 
 
+def _cases() -> tuple[Case, ...]:
+    return (*golden("dev", builtin()).cases, *golden("test", builtin()).cases)
+
+
 async def prompts(specs: Sequence[ExpertSpec]) -> dict[str, list[Task]]:
     """Depth -> tasks of it among these experts, whose candidates and claimants all run."""
     here = {s.id for s in running()}
-    cases = (*golden("dev", builtin()).cases, *golden("test", builtin()).cases)
-    tasks = [Task(prompt=c.prompt, files_mentioned=c.files) for c in cases]
+    tasks = [Task(prompt=c.prompt, files_mentioned=c.files) for c in _cases()]
     found: dict[str, list[Task]] = {depth: [] for depth in DEPTHS}
     for task, route in zip(tasks, await Router(specs).route_all(tasks), strict=True):
         named = {c.expert for c in route.candidates} | {x.expert for x in route.excluded}
@@ -183,7 +185,7 @@ class Bench:
 
     async def listen(self) -> None:
         """Hear posts."""
-        for channel in (PUBLIC, "control"):
+        for channel in (PUBLIC, CONTROL):
             await self._connection.subscribe(subjects.channel_all(channel), self._hear)
 
     async def _hear(self, msg: Msg) -> None:
@@ -230,10 +232,10 @@ class Bench:
         parts = []
         for sid, sent, heard in done[:: max(1, len(done) // _SAMPLED)]:
             parts.append(_parts([decode(t.encode(), Entry) for t in await client.log(sid)], sent, heard))
-        taken, match, claims, told = (_median(column) for column in zip(*parts, strict=True))
+        taken, match, claims, told = (median(column) for column in zip(*parts, strict=True))
         times = sorted((heard - sent) / 1e6 for _, sent, heard in done)
         return Figure(
-            depth=depth, registered=registered, tasks=len(done), median_ms=_median(times), cpu_ms=by,
+            depth=depth, registered=registered, tasks=len(done), median_ms=median(times), cpu_ms=by,
             p95_ms=times[min(len(times) - 1, int(0.95 * len(times)))], taken_ms=taken, match_ms=match, claims_ms=claims,
             told_ms=told,
         )  # fmt: skip
@@ -245,11 +247,6 @@ def _parts(entries: Sequence[Entry], sent: int, heard: int) -> tuple[float, ...]
     agreed = next(e for e in entries if any(getattr(c, "kind", "") == "consensus" for c in e.commands))
     times = (sent, entries[0].at_ns, matched.at_ns, agreed.at_ns, heard)
     return tuple((b - a) / 1e6 for a, b in pairwise(times))
-
-
-def _median(values: Iterable[float]) -> float:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2] if ordered else 0.0
 
 
 def stack() -> Stack:
@@ -328,11 +325,12 @@ async def measure(quick: bool = False) -> Measured:
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
         async with bare.durable(Path(folder)) as loop:
             request = await loop.requests(500)
-            publish = _median((await loop.publishes(500, 1))[1])
-    rate, floor = await asyncio.to_thread(_file, FILE // 4 if quick else FILE)
+            publish = median((await loop.publishes(500, 1))[1])
+    lines = FILE // 4 if quick else FILE
+    rate, floor = await asyncio.to_thread(_file, lines)
     return Measured(
         figures=tuple(figures), request_ms=request * 1e3, publish_ms=publish * 1e3, missing=tuple(missing),
-        routed=FILE // 4 if quick else FILE, routed_per_s=rate, encoded_per_s=floor,
+        routed=lines, routed_per_s=rate, encoded_per_s=floor,
     )  # fmt: skip
 
 
@@ -350,7 +348,7 @@ async def _dead(there: Bench, task: Task, count: int) -> Figure:
 
 def _file(count: int) -> tuple[float, float]:
     """(prompts of a file routed in a second, the same by the encoder alone)."""
-    cases = (*golden("dev", builtin()).cases, *golden("test", builtin()).cases)
+    cases = _cases()
     texts = [f"{cases[i % len(cases)].prompt} {_TOWNS[i // len(cases) % len(_TOWNS)]}" for i in range(count)]
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
         file = Path(folder) / "prompts.jsonl"

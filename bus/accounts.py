@@ -277,8 +277,7 @@ def _services(user: User) -> dict[str, str]:
         elif user.kind == AGENT:
             asked += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
     if user.account in channels.WITH_ARTIFACTS:
-        through = channels.CLIENT if user.account == channels.CLIENTS else channels.PUBLIC
-        asked += [subjects.put_by(through, user.name), subjects.get_of(channels.PUBLIC)]
+        asked += [subjects.put_by(channels.stores_on(user.account), user.name), subjects.get_of(channels.PUBLIC)]
     if user.kind == OWNER:
         asked += [
             subjects.own_by(user.name),
@@ -383,14 +382,6 @@ def _grants(users: Iterable[User]) -> Grants:
     for user in matching if experts else ():
         found[broker_account(user), "heard", subjects.CALL] = {broker_account(u) for u in experts}
     return found
-
-
-def _watches(one: User, speaker: User, channel: channels.Channel) -> bool:
-    """Whether it hears the other's live text. Experts watch nobody, and only clients watch them: they may be hundreds,
-    and every pair would be a line of the configuration."""
-    if one is speaker or one.account not in channel.readers or one.account == channels.EXPERTS:
-        return False
-    return speaker.account != channels.EXPERTS or one.account == channels.CLIENTS
 
 
 def _check(users: tuple[User, ...], keys: Mapping[str, str]) -> None:

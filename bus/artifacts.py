@@ -9,7 +9,7 @@ import json
 from hashlib import sha256
 
 from bus import subjects
-from bus.channels import CLIENT, CLIENTS, PUBLIC
+from bus.channels import PUBLIC, stores_on
 from bus.connection import Connection
 from bus.errors import ArtifactRefused, BusError, Conflict, LocalFault
 from bus.streams import ARTIFACTS
@@ -76,9 +76,8 @@ async def put(
         No moderator answered for `patience_s`.
     """
     mine = connection.credentials
-    channel = CLIENT if mine.account == CLIENTS else PUBLIC
     body = encode(PutArtifact(data=data, turn=turn, token=token))
-    await _asked(connection, subjects.put(channel, mine.user, sid), body, patience_s)
+    await _asked(connection, subjects.put(stores_on(mine.account), mine.user, sid), body, patience_s)
     return sha256(data).hexdigest()
 
 

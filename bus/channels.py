@@ -98,6 +98,11 @@ WITH_ARTIFACTS = frozenset({CLIENTS, EXPERTS})
 """Accounts that store artifacts and fetch them."""
 
 
+def stores_on(account: str) -> str:
+    """The channel through which an account's participants store artifacts."""
+    return CLIENT if account == CLIENTS else PUBLIC
+
+
 def may_read(account: str, channel: str) -> bool:
     """Whether participants of the account may read the channel."""
     row = CHANNELS.get(channel)

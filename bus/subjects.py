@@ -218,12 +218,6 @@ def artifact_of(sid: str) -> str:
     return _join("artifact", escape(sid), "*")
 
 
-def parse_artifact(subject: str) -> tuple[str, str]:
-    """(session, id)."""
-    sid, id = _parse(subject, "artifact", 2)
-    return sid, id
-
-
 # -- channels
 def channel(sid: str, name: str) -> str:
     """Live posts of one channel."""

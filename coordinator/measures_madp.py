@@ -20,8 +20,6 @@ def note(metrics: Metrics, before: Session | None, after: Session, entry: log.En
     protocol = after.opened.protocol
     if protocol not in (MADP, BREAKER):
         return
-    first = before is None or not any(p.kind == "consensus" for p in before.posts)
-    depth = _depth(after) if protocol == MADP else ""
     for command in entry.commands:
         if not isinstance(command, log.Say):
             continue
@@ -32,9 +30,8 @@ def note(metrics: Metrics, before: Session | None, after: Session, entry: log.En
         match command.kind:
             case "consensus":
                 found = _body(command, Consensus)
-                if found is not None and first:
-                    _assigned(metrics, after, entry, found, depth)
-                first = False
+                if found is not None and not _has_consensus(before):
+                    _assigned(metrics, after, entry, found)
             case "item":
                 item = _body(command, Item)
                 metrics.items_opened.labels(kind=item.kind if item is not None else "other").inc()
@@ -46,8 +43,9 @@ def note(metrics: Metrics, before: Session | None, after: Session, entry: log.En
                 _closed(metrics, _body(command, dict[str, Any]) or {})
 
 
-def _assigned(metrics: Metrics, after: Session, entry: log.Entry, found: Consensus, depth: str) -> None:
+def _assigned(metrics: Metrics, after: Session, entry: log.Entry, found: Consensus) -> None:
     """The first assignment of a task: from its being taken, with the model tokens that it took."""
+    depth = _depth(after)
     metrics.tasks.labels(depth=depth, how=found.how).inc()
     metrics.coordination_tokens.labels(depth=depth).observe(found.token_cost)
     metrics.coordination_seconds.labels(depth=depth).observe(max(0, entry.at_ns - after.opened_ns) / 1e9)
@@ -58,6 +56,10 @@ def _closed(metrics: Metrics, result: dict[str, Any]) -> None:
     if outcome.get("reviews"):
         metrics.review_revisions.observe(int(outcome.get("revisions") or 0))
     metrics.overrides.inc(1 if outcome.get("overrides") else 0)
+
+
+def _has_consensus(session: Session | None) -> bool:
+    return session is not None and any(p.kind == "consensus" for p in session.posts)
 
 
 def _depth(session: Session) -> str:

@@ -88,4 +88,5 @@ class CoordinationTrace(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions beneath this one."""
     steps: tuple[Step, ...] = ()
     overrides: int = 0
-    """Times that a human changed who leads, or named it beforehand."""
+    """Times that a human changed who leads, or named it beforehand: of an ended task as its result counts them, before
+    that those by name alone."""
