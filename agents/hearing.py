@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from agents.matching.reading import Reading, read, roots, share, stands_in
 from agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
+from bus.channels import PUBLIC
 from schemas.expert import ExpertSpec, relevance_word
 from schemas.madp import (
     CHALLENGES,
@@ -28,6 +29,8 @@ from schemas.post import Post
 from schemas.turn import Speak
 from schemas.wire import decode, raw
 
+HEARD = ((PUBLIC, "task"), (PUBLIC, "claims"))
+"""(channel, kind) of the posts that it does anything about."""
 KEPT = 256
 """Tasks that a process remembers between its claim and its challenges."""
 _PHRASE, _NEAR = 0.4, 0.6

@@ -66,7 +66,7 @@ class Effects:
             if isinstance(command, log.Say):
                 post = session.posts[number]
                 number += 1
-                await self._connection.publish(subjects.channel(sid, post.channel), encode(post))
+                await self._connection.publish(subjects.post(sid, post.channel, post.kind), encode(post))
         effects: list[Coroutine[Any, Any, Any]] = [self._send(sid, sending, reissued) for sending in sendings]
         for i, command in enumerate(commands):
             match command:

@@ -19,7 +19,7 @@ import msgspec
 
 from agents.config import environment, resolve
 from agents.llm import Model, make_model
-from agents.runtime import Worker
+from agents.runtime import Hear, Worker
 from agents.specs import AgentSpec, SpecError, load
 from agents.tools.allow import find
 from bus.accounts import Credentials
@@ -121,9 +121,9 @@ def agent(
     allowed = find(environment(), tools) if spec.expert is not None else None
     hear = None
     if spec.expert is not None:
-        from agents.hearing import make_hear  # the matcher: for experts alone
+        from agents.hearing import HEARD, make_hear  # the matcher: for experts alone
 
-        hear = make_hear(spec.expert, metered=model.metered)
+        hear = Hear(HEARD, make_hear(spec.expert, metered=model.metered))
 
     def make(connection: Connection, metrics: Metrics) -> Worker:
         return Worker(

@@ -75,7 +75,7 @@ def _turn_of(queue: str, sid: str) -> str:
 
 
 def _post_on(channel: str, sid: str) -> str:
-    return subjects.channel(sid, channel)
+    return subjects.post(sid, channel, "said")
 
 
 async def _astray(

@@ -145,7 +145,7 @@ async def test_the_reader_drops_doubles(front: parley.Parley, lease: Lease) -> N
     seen = [await anext(following) for _ in range(len(wanted))]
     credentials = load_credentials(lease.credentials("moderator-1"))
     async with await connect(lease.url, credentials, name="echo") as moderator:
-        subject = subjects.channel(session.sid, PUBLIC)
+        subject = subjects.post(session.sid, PUBLIC, "said")
         for post in (wanted[0], wanted[-1]):
             await moderator.publish(subject, encode(post), confirm=True)
         await moderator.publish(subject, encode(_next(wanted[-1])), confirm=True)
