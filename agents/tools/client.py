@@ -244,7 +244,10 @@ class Toolbox:
             raise Refused(f"tool {call.tool[:100]!r} of {call.server} is not allowed, but {', '.join(server.tools)}")
         arguments = _arguments(call.arguments)
         self._hold(tool, arguments)
-        before = await asyncio.to_thread(self._folder.look) if server.read_only else None
+        try:
+            before = await asyncio.to_thread(self._folder.look) if server.read_only else None
+        except TooLarge as error:
+            raise Refused(f"{error}: delete files first") from None
         ok, text = await self._ask(call, server, arguments, left_s)
         try:
             removed = await asyncio.to_thread(self._folder.clean)
