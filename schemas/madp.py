@@ -341,7 +341,7 @@ class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
     iteration: int
 
 
-ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked", "override"]
+ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked"]
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,4 +65,4 @@ def figures(s: State, v: View, says: Says) -> dict[str, Any]:
 def end(s: State, v: View, says: Says, reason: str, **more: Any) -> Step:
     """The stop decision with its certificate, and the end."""
     stop = Stop(reason=reason, certificate=raw(figures(s, v, says) | more))
-    return replace(s, phase=Phase.DONE, ended=reason), (*says, stop, Finish())
+    return replace(s, phase=Phase.DONE), (*says, stop, Finish())
