@@ -231,9 +231,8 @@ class Draft:
 
     def withdraw(self) -> None:
         """Turns asked in this step were never sent: they are forgotten, not lost."""
-        new = {self.name(i) for i in range(len(self.commands))}
         for turn in self.turns.values():
-            if turn.id not in new:
+            if not self.is_new(turn):
                 self.lose(turn)
         self.turns.clear()
         self.asks.clear()
@@ -250,7 +249,7 @@ class Draft:
         gone: list[str] = []
         for turn in [t for t in self.turns.values() if t.ask.seat == seat]:
             del self.turns[turn.id]
-            if not turn.id.startswith(f"{self.session.n}-"):
+            if not self.is_new(turn):
                 self.lose(turn)
                 gone.append(turn.id)
         if gone:
@@ -373,6 +372,10 @@ class Draft:
     def name(self, index: int) -> str:
         """A turn's identity: the place of its command."""
         return f"{self.session.n}-{index}"
+
+    def is_new(self, turn: OpenTurn) -> bool:
+        """Asked in this very step: it was never sent."""
+        return turn.id.startswith(f"{self.session.n}-")
 
     def ask(self, a: log.Ask) -> None:
         turn = OpenTurn(id=self.name(len(self.commands)), ask=a)

@@ -24,6 +24,7 @@ from schemas.madp import (
     Factors,
     Finding,
     Item,
+    Reviewed,
     Settings,
     Task,
     TaskState,
@@ -213,6 +214,11 @@ def number(v: View, says: Says) -> int:
 def read(v: View, post: int, as_type: type[T]) -> T:
     """The body of a post."""
     return decode(v.posts[post].body, as_type)
+
+
+def verdicts(r: Round, v: View) -> dict[str, str]:
+    """Reviewer -> what it found, of those whose posts the view has."""
+    return {x: read(v, n, Reviewed).verdict for x, n in r.reviews.items() if n < len(v.posts)}
 
 
 def confidence(s: State, expert: str) -> float:
