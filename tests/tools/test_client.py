@@ -232,6 +232,18 @@ async def test_a_server_that_cannot_be_used_is_the_operators_fault(allowed: Allo
                 pass
 
 
+async def test_what_a_server_wrote_before_it_ended_is_logged_without_the_operators_variables(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    code = "import os, sys; sys.stderr.write(os.environ['HOSTILE_TOKEN'] + 'x' * 490); raise SystemExit(1)"
+    allowed = hostile_list(command=["{python}", "-c", code], env={"HOSTILE_TOKEN": "topsecret-topsecret-topsecret"})
+    with TaskFolder() as folder, pytest.raises(ModelMisconfigured):
+        async with Toolbox(allowed, folder):
+            pass
+    (told,) = [r.getMessage() for r in caplog.records if "it wrote" in r.getMessage()]
+    assert "xxxx" in told and "secret" not in told
+
+
 async def test_a_turn_that_is_cancelled_ends_its_servers() -> None:
     with TaskFolder() as folder:
 
