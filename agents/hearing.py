@@ -86,7 +86,7 @@ def deferred(spec: ExpertSpec, said: Sequence[str]) -> dict[str, str]:
     return {
         expert: what
         for expert, what in spec.domain.defers.items()
-        if share(theirs := set(roots(what)) - mine or set(roots(what)), said) > 0 and theirs
+        if share(set(roots(what)) - mine or roots(what), said) > 0
     }
 
 
@@ -172,7 +172,7 @@ def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: Reading | 
         what = next(iter(owned(spec, said, 1)), "")
         return says("support", f"What this task is about is mine: {what or spec.deliberation.claim}")
     if abs(ahead) <= CLOSE:
-        both = sorted(set(owned(spec, roots(theirs.claim), 1)))
+        both = owned(spec, roots(theirs.claim), 1)
         return says("collaborate", f"We both own part of this{': ' + both[0] if both else ''}.")
     return None
 

@@ -234,8 +234,6 @@ class View:
     """The session's own id."""
     windows: Mapping[str, int] = field(default_factory=dict)
     """Open windows: name -> Unix time of their end, ns."""
-    children: tuple[str, ...] = ()
-    """Sessions beneath this one that have not ended."""
     child: str = ""
     """The id that the first session started in this step gets; of a second, another one."""
 

@@ -4,13 +4,12 @@ The terminal view, the page and explanations are made from it."""
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from schemas.madp import (
     Answered,
     Challenges,
     ClaimsPosted,
     Consensus,
+    Deliberated,
     HandedOver,
     Item,
     Reviewed,
@@ -20,20 +19,6 @@ from schemas.madp import (
     Work,
 )  # fmt: skip
 from schemas.post import Post, read
-
-
-class Deliberation(msgspec.Struct, frozen=True, kw_only=True):
-    """Post `deliberation`: a session beneath this one, as it begins, and once it ended."""
-
-    session: str
-    protocol: str
-    question: str = ""
-    status: str = ""
-    """Empty: it begins."""
-    reason: str = ""
-    why: str = ""
-    result: dict[str, Any] = {}
-
 
 KINDS: dict[str, type] = {
     "task": TaskPosted,
@@ -47,7 +32,7 @@ KINDS: dict[str, type] = {
     "item": Item,
     "answered": Answered,
     "warning": Warned,
-    "deliberation": Deliberation,
+    "deliberation": Deliberated,
 }
 """Kind of post -> what its body is."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from parley.madp_story import Deliberation, Story
+from parley.madp_story import Story
 from parley.text import clean, line
 from schemas.madp import (
     Answered,
@@ -14,6 +14,7 @@ from schemas.madp import (
     Claim,
     ClaimsPosted,
     Consensus,
+    Deliberated,
     Factors,
     Finding,
     HandedOver,
@@ -85,7 +86,7 @@ def lines(post: Post, body: Any, story: Story, width: int, *, brief: bool = Fals
             yield "score", f"  {answered_words(msgspec.to_builtins(body))}"
         case Warned():
             yield "score", f"  warning: {line(body.text, _WIDE)}"
-        case Deliberation():
+        case Deliberated():
             yield from _deliberation(body)
 
 
@@ -266,7 +267,7 @@ def finding_lines(findings: Sequence[Finding], indent: str = "  ") -> Iterator[L
         yield "quiet", f"{indent}{f.severity}{at}: {line(f.description, _WIDE)}{fix}"
 
 
-def _deliberation(body: Deliberation) -> Iterator[Line]:
+def _deliberation(body: Deliberated) -> Iterator[Line]:
     if not body.status:
         told = f"a {line(body.protocol)} session decides: {line(body.question, _WIDE)}"
         yield "seat", f"  {told}"

@@ -341,7 +341,7 @@ class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
     iteration: int
 
 
-ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked", "override"]
+ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked"]
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -374,6 +374,21 @@ class Warned(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-# Other posts on `public`: `consensus` (Consensus), `work` (Work, without `folder` bytes), `support` (Supported),
-# `challenges` (Challenges of one expert), `deliberation` (a child session: {"session", "protocol", "question"} and,
-# once it ended, {"session", "result"}).
+class Deliberated(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `deliberation` on `public`: a session beneath this one, as it begins, and once it ended."""
+
+    session: str
+    protocol: str
+    question: str = ""
+    """What it is to decide; empty once it ended."""
+    status: str = ""
+    """finished | failed | cancelled | refused | erased; empty: it begins."""
+    reason: str = ""
+    why: str = ""
+    """In words, where there is no result."""
+    result: dict[str, Any] = {}
+    """The outcome of its result frame."""
+
+
+# Other posts on `public`: `consensus` (Consensus), `work` (Work), `support` (Supported), `challenges` (Challenges of
+# one expert).

@@ -5,6 +5,9 @@ import msgspec
 from schemas.expert import ROLE, ExpertSpec, expert_of, pin
 from schemas.wire import InvalidValue, in_range, not_empty
 
+ALIVE_S = 15.0
+"""Three announcements missed, and a worker counts as gone."""
+
 
 class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     """A worker process says what it serves: at start, every 5 s, and when it drains. The queue is pinned by the

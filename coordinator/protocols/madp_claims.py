@@ -79,10 +79,7 @@ def degraded(v: View) -> bool:
 
 def profile(spec: ExpertSpec) -> Profile:
     """What of a specification the coordination needs."""
-    return Profile(
-        name=spec.name, claim=spec.deliberation.claim, owns=spec.domain.owns[:3], priority=spec.priority,
-        general=spec.general,
-    )  # fmt: skip
+    return Profile(claim=spec.deliberation.claim, priority=spec.priority)
 
 
 def on_matched(s: State, e: Answered, v: View) -> Step:

@@ -28,11 +28,8 @@ _MILDEST: tuple[Resolution, ...] = ("collaborate", "lead", "support", "exclude")
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What of a specification the coordination needs."""
 
-    name: str
     claim: str
-    owns: tuple[str, ...] = ()
     priority: int = UNKNOWN_PRIORITY
-    general: bool = False
 
 
 @dataclass(frozen=True)

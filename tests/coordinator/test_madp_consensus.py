@@ -20,7 +20,7 @@ from coordinator.protocols.madp_consensus import (
 from schemas.madp import Candidate, Challenge, Claim
 from tests.coordinator.madp_play import claim, objection
 
-PROFILES = {x: Profile(name=x, claim=f"{x} claims.", priority=i) for i, x in enumerate("abcdef", 1)}
+PROFILES = {x: Profile(claim=f"{x} claims.", priority=i) for i, x in enumerate("abcdef", 1)}
 """a has priority 1, b 2, ..."""
 ALL = frozenset("abcdef")
 
