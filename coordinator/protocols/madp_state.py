@@ -11,7 +11,6 @@ from typing import Literal, TypeVar
 import msgspec
 
 from coordinator.commands import SayOn, Wish
-from coordinator.protocols.madp_consensus import Profile
 from coordinator.table import View
 from schemas.expert import Known
 from schemas.madp import (
@@ -24,6 +23,7 @@ from schemas.madp import (
     Factors,
     Finding,
     Item,
+    Profile,
     Reviewed,
     Settings,
     Task,
