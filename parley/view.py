@@ -86,7 +86,6 @@ class Scene:
         self._seats: dict[str, Seat] = {}
         self._queues: dict[str, str] = {}
         """Of each seat: who is asked now."""
-        self._own: dict[str, str] = {}
         self._alive: frozenset[str] | None = None
 
     def seat(self, name: str) -> SeatState:
@@ -156,9 +155,8 @@ class Scene:
         except SchemaError:
             return  # written by another version; the posts go on
         if isinstance(entry.event, log.Opened):
-            self._own = {s.seat: s.queue for s in entry.event.seats}
             self._seats = {s.seat: s for s in entry.event.seats}
-            self._queues = dict(self._own)
+            self._queues = {s.seat: s.queue for s in entry.event.seats}
         if isinstance(entry.event, log.Replied):
             ask = self._turns.get(entry.event.turn)
             seat, usage = ask.seat if ask else "", entry.event.usage
@@ -170,11 +168,12 @@ class Scene:
                 self.seat(seat).state = "failed" if entry.event.error else "answered"
         for index, command in enumerate(entry.commands):
             if isinstance(command, log.Invite):
-                self._own[command.seat.seat] = command.seat.queue
-            if isinstance(command, log.Ask):
+                self._seats[command.seat.seat] = command.seat
+            elif isinstance(command, log.Ask):
                 turn = f"{entry.n}-{index}"
                 self._turns[turn] = command
-                self._queues[command.seat] = command.queue or self._own.get(command.seat, command.seat)
+                own = self._seats.get(command.seat)
+                self._queues[command.seat] = command.queue or (own.queue if own else command.seat)
                 self.round = max(self.round, command.round)
                 seat_state = self.seat(command.seat)
                 if seat_state.turn != turn and entry.n > seat_state.asked:
