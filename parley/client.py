@@ -14,9 +14,10 @@ from bus.accounts import OWNER as OWNER_KIND
 from bus.channels import CLIENT, CLIENTS, CONTROL, INBOX, OWNER, readable_by
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault
-from bus.posts import CLOSED, Reader
+from bus.posts import Reader
 from parley.errors import BadInput, Refusal, Unanswered, Unreachable
 from schemas.post import (
+    CLOSED,
     AskFate,
     EraseSession,
     Fate,

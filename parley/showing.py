@@ -8,14 +8,13 @@ import msgspec
 
 from bus.channels import CLIENTS, may_read
 from bus.errors import BusError
-from bus.posts import CLOSED
 from parley.api import Parley, Session
 from parley.errors import ParleyError
 from parley.ordering import in_order
 from parley.turns import Turns
 from parley.view import View
 from schemas import log
-from schemas.post import Post
+from schemas.post import CLOSED, Post
 from schemas.result import Result
 from schemas.wire import SchemaError, decode
 

@@ -18,7 +18,8 @@ from bus import subjects
 from bus.accounts import load_credentials
 from bus.channels import CONTROL, PUBLIC
 from bus.connection import Connection, connect
-from bus.posts import Reader, UnknownSession
+from bus.errors import UnknownSession
+from bus.posts import Reader
 from parley.rows import panel
 from parley.stack import OWNER, Lease, Stack, read_running
 from schemas.post import Live, Post
