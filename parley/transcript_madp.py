@@ -219,7 +219,7 @@ def calls_words(calls: Sequence[ToolCall]) -> str:
 
 
 def diff_words(diff: str) -> str:
-    """`diff of 2 files, 12 lines more, 3 less`."""
+    """`diff of 2 files, +12 −3 lines`."""
     rows = diff.split("\n")
     files = sum(row.startswith("+++ ") or row.startswith("Binary files ") for row in rows) or 1
     more = sum(row.startswith("+") and not row.startswith("+++ ") for row in rows)
