@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _TAKES_S = 15.0
 _ASK_S = 3.0
-_HEARD_S = 0.5
 _TRIES = 4
 _AGAIN_S = 0.2
 
@@ -373,12 +372,7 @@ async def _workers(url: str, creds: Path) -> Workers:
     async with connected(url, creds, _ASK_S) as client:
         if not client.owner:
             raise BadInput("creds", "only an owner may ask who is there: --creds owner.json")
-        deadline = time.monotonic() + _ASK_S
-        found = await client.workers(_ASK_S)
-        while found.listening_s < _HEARD_S and time.monotonic() < deadline:
-            await asyncio.sleep(0.05)
-            found = await client.workers(_ASK_S)
-        return found
+        return await client.everybody(_ASK_S)
 
 
 def list_words(rows: Sequence[Listed]) -> Iterator[str]:

@@ -25,7 +25,7 @@ def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
         "claim_words": transcript_madp.claim_words,
         "passed": story.claims.passed if story.claims is not None else (),
         "silent": story.claims.silent if story.claims is not None else (),
-        "challenges": [c for _, by in story.challenges for c in by.challenges],
+        "challenges": [c for by in story.challenges for c in by.challenges],
         "consensus": story.consensus,
         "handoffs": [b for _, b in bodies if isinstance(b, HandedOver)],
         "reviews": [b for _, b in bodies if isinstance(b, Reviewed)],

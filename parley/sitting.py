@@ -13,7 +13,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -37,10 +37,10 @@ from parley.turns import SEAT
 from schemas.post import CLOSED, Post
 from schemas.result import Result
 from schemas.session import human_queue
-from schemas.turn import Answer, Sit
+from schemas.turn import Answer, Sit, Then
 from schemas.wire import SchemaError, decode, encode, figure
 
-THEN = ("agent", "miss", "wait")
+THEN = get_args(Then)
 """What may become of a turn whose time is over."""
 LOST = 3
 """Exit status: the time of a turn was over, and the agent has the seat again."""

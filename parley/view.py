@@ -295,40 +295,23 @@ class PlainView(QuietView):
             print(text, flush=True)
 
 
-class LiveView(QuietView):
+class LiveView(PlainView):
     """The same lines, coloured, and below them the seats as they are now."""
 
     wants_log = True
-    tells = True
 
     def __init__(self) -> None:
         from rich.console import Console
         from rich.live import Live as RichLive
 
+        super().__init__()
         self._scene = Scene()
-        self._teller = Teller(brief=True)
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._live = RichLive(
             console=self._console, transient=True, refresh_per_second=8, get_renderable=self._render,
             redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
         self._live.start()
-
-    def rules(self, story: Story) -> None:
-        """What a competition is played by."""
-        self._teller.story = story
-
-    def located(self, where: str) -> None:
-        """The options that name the bus, for commands that are shown."""
-        self._teller.where = where
-
-    def knows(self, turns: Turns) -> None:
-        """What becomes of the turns."""
-        self._teller.turns = turns
-
-    def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
-        """The session is open."""
-        self._print(transcript.opening(sid, protocol, question, continues))
 
     def post(self, post: Post) -> None:
         """Something was said."""
@@ -354,7 +337,7 @@ class LiveView(QuietView):
     def result(self, result: Result) -> None:
         """It is over."""
         self.close()
-        self._print([("", ""), *self._teller.end(result)])
+        super().result(result)
 
     def pause(self) -> None:
         """The terminal is wanted for a question."""
@@ -368,10 +351,10 @@ class LiveView(QuietView):
         """Leave the terminal as it was."""
         self._live.stop()
 
-    def _print(self, pieces: Iterable[Piece]) -> None:
+    def _print(self, lines: Iterable[Piece]) -> None:
         from rich.text import Text
 
-        for piece in pieces:
+        for piece in lines:
             if isinstance(piece, Block):
                 self._console.print(view_competition.framed(piece, self._console.width))
             else:
