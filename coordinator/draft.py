@@ -311,9 +311,9 @@ class Draft:
             else:
                 self.ask(a)
 
-    def miss(self, turn: OpenTurn, why: str, short: str = "") -> None:
+    def miss(self, turn: OpenTurn, why: str, short: str = "", late: bool = False) -> None:
         a = turn.ask
-        self.handle(Missed(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, why=why, short=short))
+        self.handle(Missed(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, why=why, short=short, late=late))
 
     def again(self, turn: OpenTurn, error: str) -> None:
         """A bad reply: a new turn with the error, as long as attempts, time and budget allow."""

@@ -43,20 +43,17 @@ class Story:
     def __init__(self, posts: Iterable[Post] = ()) -> None:
         self.task: TaskPosted | None = None
         self.claims: ClaimsPosted | None = None
-        self.challenges: list[tuple[str, Challenges]] = []
-        """(who objects, what to)"""
+        self.challenges: list[Challenges] = []
         self.consensus: Consensus | None = None
         self.items: dict[str, Item] = {}
         self.open: dict[str, Item] = {}
         """Items that nobody has answered."""
-        self.closed = False
         for post in posts:
             self.take(post)
 
     def take(self, post: Post) -> Any:
         """Fold one post. Its body as its type; None for what is no post of a task."""
         if post.kind == "closed" and post.channel == "control":
-            self.closed = True
             self.open.clear()
         body = body_of(post)
         match body:
@@ -65,7 +62,7 @@ class Story:
             case ClaimsPosted():
                 self.claims = body
             case Challenges():
-                self.challenges.append((post.seat, body))
+                self.challenges.append(body)
             case Consensus():
                 self.consensus = body
             case Item():

@@ -96,7 +96,7 @@ def moderator(
 
     def make(connection: Connection, metrics: Metrics) -> Moderator:
         return Moderator(
-            connection, token_key=token_key, metrics=metrics, protocols=PROTOCOLS, in_ack_wait_s=ack_wait_s,
+            connection, token_key=token_key, metrics=metrics, protocols=dict(PROTOCOLS), in_ack_wait_s=ack_wait_s,
             work_ack_wait_s=ack_wait_s, turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
             notify_url=notify_url, checkpoint=checkpoint,
         )  # fmt: skip

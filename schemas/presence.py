@@ -73,6 +73,10 @@ class AskWorkers(msgspec.Struct, frozen=True, kw_only=True):
     """An owner asks who is there."""
 
 
+HEARD_S = 2.0
+"""A moderator that has listened for less may not have heard everybody."""
+
+
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """Every living worker that a moderator has heard, copies of one queue apart."""
 
@@ -82,3 +86,8 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """What the living experts are, by id."""
     listening_s: float
     """For how long that moderator has listened; workers announce themselves when it starts, and every 5 s."""
+
+    @property
+    def heard(self) -> bool:
+        """Whether everybody who is alive has been heard by now."""
+        return self.listening_s >= HEARD_S

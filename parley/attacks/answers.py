@@ -13,7 +13,6 @@ from functools import partial
 from bus import accounts, channels, subjects
 from bus.accounts import Credentials
 from bus.errors import BusError, Denied, StoreError
-from bus.posts import CLOSED
 from parley.attacks.scene import (
     ASK_S,
     LET_THROUGH,
@@ -26,6 +25,7 @@ from parley.attacks.scene import (
     Verdict,
     violation,
 )
+from schemas.post import CLOSED
 from schemas.session import CancelSession
 from schemas.wire import encode
 
