@@ -1,8 +1,9 @@
-"""`python -m evaluation.fit_routing`: the matcher's weights, fitted on the golden set's half to develop on.
+"""`python -m evaluation.fit_routing`: the matcher's weights, fitted on the golden set's half to develop on and on the
+training tasks that were held back; after evaluation.fit_subjects and evaluation.train_reader, which fit on the others.
 
-Written are, in agents/matching: topics.npz (which subject a vector is about, fitted on topics.txt), vectors.npz (of
-what the shipped experts' specifications say) and weights.json. The half to be tested on is not read. Confidence is
-fitted on scores of prompts that the scores were not fitted on, in turns; so are the thresholds.
+Written are, in agents/matching: vectors.npz (of what the shipped experts' specifications say) and weights.json. The
+half to be tested on is not read. Confidence is fitted on scores of prompts that the scores were not fitted on, in
+turns; so are the thresholds.
 """
 
 import argparse
@@ -16,25 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from agents.encoders import Encoder, make_encoder
+from agents.encoders import Encoder
 from agents.experts import builtin
-from agents.matching import better, features, topics, vectors
+from agents.matching import better, features, vectors
 from agents.matching.features import Prepared
-from agents.matching.topics import Floats, Vectors
+from agents.matching.reader import make_reader
+from agents.matching.subjects import Floats
+from evaluation.fit_subjects import training
 from evaluation.routing import Case
 from evaluation.routing_data import GOLDEN, golden
 from schemas.madp import Task
 
-TOPIC_PENALTY, SCORE_PENALTY, SURE_PENALTY = 3.0, 1.0, 1.0
+SCORE_PENALTY, SURE_PENALTY = 1.0, 1.0
 """Of the squared weights."""
 TAKES_PART = 0.1
 """Chance of having a part from which on an expert is a candidate: of 0.06 to 0.3, with this the depth by 4.1 agreed
 most often on the half to develop on."""
-_SIGNS = (0, 1, 1, 1, 1, 1, -1, 1, 0, 1, 0)
+_SIGNS = (0, 1, 1, -1, 1, 1, -1, 1, 0, 1, 0)
 """Of a constant and features.SCOPE: the more of a task a specification speaks to, the more it is somebody's."""
 FOLDS, SEED = 10, 7
-SAYING = 3.0
-"""A saying counts as so many cues."""
+ENOUGH = 0.98
+"""Where words alone are right so often, the reader is not asked."""
 
 
 class Rows(NamedTuple):
@@ -50,13 +53,6 @@ class Rows(NamedTuple):
     """(prompts, experts): 1 for who may lead or support."""
     speaks: NDArray[np.bool_]
     """(prompts,): something is left of it."""
-
-
-def fit_topics(rows: Vectors, places: NDArray[np.int64], weights: Floats, count: int) -> Floats:
-    """Kernel ridge regression on which subject a text is about: values of shape (rows, count)."""
-    wanted = np.eye(count)[places] - 1 / count
-    own = topics.kernel(rows, rows).astype(np.float64) + TOPIC_PENALTY * np.diag(1 / weights)
-    return np.asarray(np.linalg.solve(own, wanted))
 
 
 def fit_score(rows: Rows, use: NDArray[np.bool_], columns: Sequence[int]) -> Floats:
@@ -105,8 +101,18 @@ def fit_sure(x: Floats, y: Floats, signs: Sequence[int] = ()) -> Floats:
     return np.asarray(minimize(loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds).x / scale)
 
 
-def fit(rows: Rows, columns: Sequence[int]) -> tuple[better.Fitted, float]:
-    """(one set of weights, the share of prompts right on prompts that the weights were not fitted on)."""
+class Found(NamedTuple):
+    """One set of weights, and how good it is on prompts that it was not fitted on."""
+
+    fitted: better.Fitted
+    right: float
+    """The share that is right."""
+    enough: float
+    """The least confidence from which on ENOUGH of the leads are right; above 1: none."""
+
+
+def fit(rows: Rows, columns: Sequence[int]) -> Found:
+    """See Found."""
     inside = rows.lead.any(axis=1) & rows.speaks
     fold = np.random.Generator(np.random.PCG64(SEED)).permutation(len(inside)) % FOLDS
     scores = np.zeros(rows.lead.shape)
@@ -133,7 +139,15 @@ def fit(rows: Rows, columns: Sequence[int]) -> tuple[better.Fitted, float]:
         abstain=abstain,
         takes_part=TAKES_PART,
     )
-    return found, right
+    sure = 1 / (1 + np.exp(-(told @ np.array(found.lead))))
+    led = rows.speaks & (chance >= abstain)
+    return Found(found, right, _enough(np.where(first, sure, 0).sum(axis=1)[led], hit[led]))
+
+
+def _enough(confidence: Floats, hit: Floats) -> float:
+    tries = np.round(np.arange(0.5, 1.0, 0.01), 2)
+    good = [t for t in tries if (confidence >= t).any() and hit[confidence >= t].mean() >= ENOUGH]
+    return float(good[0]) if good else 1.01
 
 
 def _threshold(chance: Floats, hit: Floats, nobody: Floats) -> tuple[float, float]:
@@ -148,13 +162,13 @@ def _rounded(w: Floats) -> tuple[float, ...]:
     return tuple(round(float(v), 5) for v in w)
 
 
-async def rows_of(cases: Sequence[Case], prepared: Prepared, encoder: Encoder | None) -> Rows:
+async def rows_of(cases: Sequence[Case], prepared: Prepared, reader: Encoder | None) -> Rows:
     """Features of cases."""
     found, scopes, speaks = [], [], []
     for case in cases:
         heard = prepared.hear(Task(prompt=case.prompt, files_mentioned=case.files))
-        rows = await encoder.encode(heard.parts) if encoder is not None and heard.parts else None
-        values, scope = prepared.features(heard, rows)
+        rows = await reader.encode(heard.parts[:1]) if reader is not None and heard.parts else None
+        values, scope = prepared.features(heard, rows[0] if rows is not None else None)
         found.append(values)
         scopes.append(scope)
         speaks.append(bool(heard.reading.words) or bool(case.files))
@@ -165,38 +179,28 @@ async def rows_of(cases: Sequence[Case], prepared: Prepared, encoder: Encoder | 
 
 
 async def fit_all(folder: Path, to: Path) -> dict[str, float]:
-    """Write the three files; the share of the prompts that are right, by set, on prompts not fitted on."""
-    encoder = make_encoder("embedded")
-    assert encoder is not None
-    subjects = topics.subjects()
-    texts: list[str] = []
-    places: list[int] = []
-    weights: list[float] = []
-    for i, subject in enumerate(subjects):
-        for weight, said in ((1.0, subject.cues), (SAYING, subject.sayings)):
-            texts += said
-            places += [i] * len(said)
-            weights += [weight] * len(said)
-    rows = topics.packed(await encoder.encode(texts))
-    values = fit_topics(topics.unpacked(rows), np.array(places), np.array(weights), len(subjects))
-    np.savez(to / topics.WEIGHTS.name, rows=rows, values=values.astype(np.float16))
+    """Write both files; the share of the prompts that are right, by set, on prompts not fitted on."""
+    reader = make_reader()
     specs = builtin()
     own = list(dict.fromkeys(t for s in specs for part in vectors.sentences(s).values() for t in part))
-    np.savez(
-        to / vectors.FILE.name, name=np.array(encoder.name), rows=topics.packed(await encoder.encode(own)),
+    np.savez_compressed(
+        to / vectors.FILE.name, name=np.array(reader.name), rows=(await reader.encode(own)).astype(np.float16),
         keys=np.frombuffer(b"".join(vectors.key(t) for t in own), np.uint8),
     )  # fmt: skip
-    cases = golden("dev", specs, folder).cases
-    sets, shares = {}, {}
-    for name in ("encoded", "words"):
-        mine = encoder if name == "encoded" else None
-        prepared = Prepared(specs, await vectors.SpecVectors(encoder).of(specs) if mine else None)
+    vectors.shipped.cache_clear()
+    cases = (*golden("dev", specs, folder).cases, *training(folder)[2])
+    sets: dict[str, Found] = {}
+    for name in ("read", "words"):
+        mine = reader if name == "read" else None
+        prepared = Prepared(specs, await vectors.SpecVectors(reader).of(specs) if mine else None)
         every = range(len(features.NAMES))
-        columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_ENCODER)]
-        sets[name], shares[name] = fit(await rows_of(cases, prepared, mine), columns)
-    found = better.Weights(encoder=encoder.name, **sets)
+        columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_READER)]
+        sets[name] = fit(await rows_of(cases, prepared, mine), columns)
+    found = better.Weights(
+        reader=reader.name, read=sets["read"].fitted, words=sets["words"].fitted, enough=sets["words"].enough
+    )
     (to / better.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    return shares
+    return {name: one.right for name, one in sets.items()}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -206,7 +210,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--to", type=Path, default=better.FILE.parent, metavar="DIR")
     given = parser.parse_args(arguments)
     for name, share in asyncio.run(fit_all(given.golden, given.to)).items():
-        print(f"{name}: {share:.1%} of the half to develop on, each prompt by weights fitted on others")
+        print(f"{name}: {share:.1%} right, each prompt by weights fitted on others")
     return 0
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from agents.encoders import make_encoder
 from agents.matching import Matcher, match
+from agents.matching.reader import make_reader
 from evaluation import routing
 from evaluation.routing import Report, Routed
 from evaluation.routing_data import RoutingSet
@@ -27,8 +27,7 @@ async def matched(name: str, of: RoutingSet) -> list[Matched]:
     tasks = [Task(prompt=case.prompt, files_mentioned=case.files) for case in of.cases]
     if name == "words":
         return [match(task, of.specs) for task in tasks]
-    encoder = make_encoder("embedded") if name == "better" else None
-    return await Matcher(encoder).match_all(tasks, of.specs)
+    return await Matcher(make_reader() if name == "better" else None).match_all(tasks, of.specs)
 
 
 async def measured(of: RoutingSet, matchers: Sequence[str] = MATCHERS) -> list[Report]:

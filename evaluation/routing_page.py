@@ -17,13 +17,24 @@ same figures.
 A task is routed right where who leads is one of those who may; where nobody should, it is right to abstain, and a
 general-purpose expert counts as nobody. Intervals are Wilson's, 95 %. Matchers (agents/matching): `words` is the
 source's own score (seeds/madp.md 3.3), the baseline; `better, by words` and `better` are the matcher that runs, without
-and with the embedded encoder, before anybody claims; `better, after claims` is what a task comes to once experts have
+and with the shipped reader, before anybody claims; `better, after claims` is what a task comes to once experts have
 claimed and challenged, as `parley route` says it. Support and depth are only known then.
 
 - *abstains rightly*: of the tasks that nobody took, how many nobody should have (precision)
 - *finds nobody's*: of the tasks that nobody should take, how many nobody took (recall)
 - *support found*: of the experts that a set names as support of tasks that were taken, how many take part
 - *calibration*: expected calibration error, over ten bins of confidence
+
+## How the matcher works
+
+A prompt is read first: what would steer the router, and what the task says it does not want, is left out; misspelt
+words are put right. A linear model over its words says what subject of software work it is about. Where that is sure,
+it is enough. Else the reader, a small language model in this process, says it too, and gives the task's vector, which
+is compared with everything that the specifications say. Whose a subject is follows from what each specification says,
+by the same models: so an expert of one's own is found by words that nobody wrote into its specification, and what
+helps it most is `domain.owns` and `triggers.examples`. Weights are of such features and of no expert's name. Tasks
+that these models were fitted on are about software; experts for anything else are found by what they say alone, as in
+the public sets below.
 """
 _ABOUT = {
     "golden, test half": "{tasks} tasks over the shipped experts (`evaluation/golden/README.md`), written from their "

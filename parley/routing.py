@@ -15,10 +15,11 @@ from typing import Any
 
 import msgspec
 
-from agents.encoders import EncoderError, make_encoder
+from agents.encoders import EncoderError
 from agents.experts import ExpertError, builtin, read_all
 from agents.hearing import make_hear
 from agents.matching import Matcher, match
+from agents.matching.reader import make_reader
 from coordinator.admission import admit
 from coordinator.machine import begin, step
 from coordinator.protocols.competition_seats import refuse_controls
@@ -148,7 +149,7 @@ class Router:
     def __init__(self, specs: Sequence[ExpertSpec], *, keyword: bool = False, words: bool = False) -> None:
         self._specs = tuple(sorted(specs, key=lambda s: s.id))
         self._keyword = keyword
-        self._matcher = Matcher(None if keyword or words else _encoder())
+        self._matcher = Matcher(None if keyword or words else _reader())
         self._hears: dict[str, Hear] = {s.id: make_hear(s, metered=False) for s in self._specs}
         helper = Announcement(instance=HELPER, queue=HELPER, roles=(HELPER,), model="", family="")
         request = OpenSession(question="-", protocol=MADP.name, settings={"wording": "never"})
@@ -168,7 +169,7 @@ class Router:
         Raises
         ------
         BadInput
-            The embedded encoder cannot be had here.
+            The reader cannot be had here.
         """
         started = time.perf_counter()
         found = await self._matched(tasks)
@@ -228,9 +229,9 @@ class Router:
         return session
 
 
-def _encoder() -> Any:
+def _reader() -> Any:
     try:
-        return make_encoder("embedded")
+        return make_reader()
     except EncoderError as error:
         raise _no_encoder(error) from error
 

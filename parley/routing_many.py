@@ -55,7 +55,7 @@ async def route_many(
     Raises
     ------
     BadInput
-        The embedded encoder cannot be had here.
+        The reader cannot be had here.
     HelperLost
     """
     wanted = min(cores(), len(tasks) // WORTH) if processes is None else processes

@@ -11,7 +11,7 @@ import importlib.util
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,6 +28,10 @@ class Embedded:
 
     name = "all-MiniLM-L6-v2-int8"
     dimension = 384
+    file = FOLDER / "model.int8.onnx"
+    longest = LONGEST
+    of_one_length = True
+    """What the file gives for a text is a vector alone: it is put at length 1."""
     metered = False
     usd_per_million = 0.0
 
@@ -35,6 +39,13 @@ class Embedded:
         self._threads = threads
         self._loaded: tuple[WordPiece, Any] | None = None
         self._lock = threading.Lock()
+
+    @classmethod
+    def checked(cls, threads: int = 1) -> Self:
+        """A new one. Raises EncoderMisconfigured: onnxruntime is not installed."""
+        if importlib.util.find_spec("onnxruntime") is None:
+            raise EncoderMisconfigured("encoder embedded: the package onnxruntime is not installed")
+        return cls(threads)
 
     async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
         """See Encoder. In a thread, so that the event loop goes on.
@@ -50,10 +61,15 @@ class Embedded:
         words, session = self._load()
         found = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in enumerate(texts):
-            tokens = np.array([words.ids(text, LONGEST)], np.int64)
-            (vectors,) = session.run(None, {"input_ids": tokens, "attention_mask": np.ones_like(tokens)})
-            found[row] = unit(vectors, 1)[0]
+            tokens = np.array([words.ids(text, self.longest)], np.int64)
+            (rows,) = session.run(None, {"input_ids": tokens, "attention_mask": np.ones_like(tokens)})
+            found[row] = (unit(rows, 1) if self.of_one_length else rows)[0]
         return found
+
+    @staticmethod
+    def tokens() -> WordPiece:
+        """What cuts texts into tokens."""
+        return WordPiece((FOLDER / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1])
 
     async def aclose(self) -> None:
         """Nothing to close."""
@@ -65,15 +81,13 @@ class Embedded:
                     runtime = importlib.import_module("onnxruntime")
                     options = runtime.SessionOptions()
                     options.intra_op_num_threads = self._threads
-                    session = runtime.InferenceSession(
-                        str(FOLDER / "model.int8.onnx"), options, providers=["CPUExecutionProvider"]
-                    )
-                    vocabulary = (FOLDER / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1]
+                    session = runtime.InferenceSession(str(self.file), options, providers=["CPUExecutionProvider"])
+                    words = self.tokens()
                 except Exception as error:  # of its own kinds, none of which it exports
                     raise EncoderUnavailable(
                         f"the embedded encoder cannot be loaded: {type(error).__name__}"
                     ) from error
-                self._loaded = WordPiece(vocabulary), session
+                self._loaded = words, session
             return self._loaded
 
 
@@ -91,6 +105,4 @@ def make(options: Mapping[str, Any]) -> Embedded:
     threads = options.get("threads", 1)
     if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 64:
         raise EncoderMisconfigured(f"encoder.threads: got {threads!r}, allowed is 1 to 64")
-    if importlib.util.find_spec("onnxruntime") is None:
-        raise EncoderMisconfigured("encoder embedded: the package onnxruntime is not installed")
-    return Embedded(threads)
+    return Embedded.checked(threads)

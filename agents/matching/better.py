@@ -10,8 +10,10 @@
                               which that was not fitted for, by 2.1's `low` ("observe only"); and where nothing is left
                               of the prompt
 
+Words alone decide first: where they are sure enough, the reader is not asked, which takes most of a match's time.
+
 Weights stand in weights.json, fitted on the golden set's half to develop on by `python -m evaluation.fit_routing`: one
-set for the embedded encoder, one for words alone. They are of features, not of experts, so they hold for any experts.
+set for the reader, one for words alone. They are of features, not of experts, so they hold for any experts.
 """
 
 from collections.abc import Sequence
@@ -21,10 +23,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from agents.encoders.base import Vectors
 from agents.matching import words
 from agents.matching.features import PARTS, Heard, Prepared
 from agents.matching.reading import root, roots, stands_in
-from agents.matching.topics import Floats, Vectors
+from agents.matching.subjects import NONE, Floats
 from schemas.expert import ExpertSpec
 from schemas.madp import Candidate, Factors, Matched
 
@@ -58,10 +61,12 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """weights.json."""
 
-    encoder: str
-    """Whose vectors the first set is for."""
-    encoded: Fitted
+    reader: str
+    """Which one the first set is for."""
+    read: Fitted
     words: Fitted
+    enough: float
+    """Confidence by words alone from which on the reader is not asked."""
 
 
 @lru_cache(maxsize=1)
@@ -94,21 +99,27 @@ def is_inside(fitted: Fitted, scope: Floats) -> bool:
     return bool(1 / (1 + np.exp(-(w[0] + scope @ w[1:]))) >= fitted.abstain)
 
 
-def decide(prepared: Prepared, heard: Heard, vectors: Vectors | None, specs: Sequence[ExpertSpec]) -> Matched:
-    """The reply for one task that has been read.
+def is_enough(prepared: Prepared, by_words: Matched) -> bool:
+    """Whether words alone are so sure of who leads that the reader need not be asked."""
+    found = by_words.candidates
+    return not prepared.elsewhere and bool(found) and found[0].confidence >= weights().enough
+
+
+def decide(prepared: Prepared, heard: Heard, read_as: Vectors | None, specs: Sequence[ExpertSpec]) -> Matched:
+    """The reply for one task that has been heard.
 
     Parameters
     ----------
-    vectors
-        Of `heard.parts`; None: words alone decide.
+    read_as : shape (reader.WIDTH,)
+        What the reader makes of it; None: words alone decide.
     specs
         All that are there, the general-purpose ones too.
     """
-    fitted = weights().encoded if prepared.encoded else weights().words
+    fitted = weights().words if read_as is None else weights().read
     ranked: list[tuple[ExpertSpec, Candidate]] = []
     speaks = bool(heard.reading.words) or bool(heard.task.files_mentioned)
     if prepared.specs and speaks:
-        features, scope = prepared.features(heard, vectors)
+        features, scope = prepared.features(heard, read_as)
         lead, part = judged(fitted, features, scope)
         first = int(lead.argmax())
         low = prepared.specs[first].deliberation.confidence.low
@@ -125,7 +136,7 @@ def decide(prepared: Prepared, heard: Heard, vectors: Vectors | None, specs: Seq
         confidence_variance=words.variance([c.confidence for _, c in ranked]),
         domain_overlap=words.has_overlapping_domains([(s, c.confidence) for s, c in ranked], heard.reading.kept),
         action_clarity=not (set(said) & _VAGUE) and "make better" not in heard.task.prompt.lower(),
-        scope_definition=bool(ranked and heard.cues.sum() > 0),
+        scope_definition=bool(ranked) and bool(heard.chances[NONE] < 0.5),
     )
     return words.assembled(heard.task, specs, ranked, factors, "better" if prepared.encoded else "better, by words")
 

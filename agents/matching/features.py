@@ -1,8 +1,8 @@
 """What experts' specifications say, prepared once, and how a task compares with each: the features of the matcher.
 
 Nothing here names an expert. Words of a task count whole, in any inflection, put right where they are misspelt, and
-only where the task wants what they say; what an encoder makes of its sentences is compared with the sentences of each
-specification.
+only where the task wants what they say. What subject it is about, by its words and by the reader, is compared with the
+subjects that each specification speaks of; its vector with those of the specification's sentences.
 """
 
 import math
@@ -13,38 +13,43 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.matching import topics
+from agents.encoders.base import Vectors
+from agents.matching import reader, subjects
 from agents.matching.plain import plain
 from agents.matching.reading import Reading, read, root, roots, stands_in
 from agents.matching.spelling import Speller
-from agents.matching.topics import Floats, Vectors
-from agents.matching.vectors import Encoded, sentences
+from agents.matching.subjects import NONE, SUBJECTS, Floats
+from agents.matching.vectors import Encoded, sentences, spoken
 from agents.matching.words import fit
 from agents.retrieval.corpus import word_set
 from schemas.expert import ExpertSpec
 from schemas.madp import Task
 
 NAMES = (
-    "example", "examples", "middle", "owns", "claim", "triggers", "cues", "subject", "primary", "secondary", "files",
-    "words", "unwanted", "a part's subject", "a part's cues",
+    "example", "examples", "middle", "owns", "claim", "triggers", "subject", "subject by words", "primary", "secondary",
+    "files", "words", "unwanted", "a part", "a part by words",
 )  # fmt: skip
 """Of the features of one expert, in their order."""
-BY_ENCODER = (0, 1, 2, 3, 4, 5, 7, 13)
-"""Those by an encoder: 0 without one."""
+BY_READER = (0, 1, 2, 3, 4, 5, 6, 13)
+"""Those by the reader: 0 without one."""
 PARTS = (13, 14)
-"""Those by the one part of the task that is most this expert's: what it leads as little as it may, it may support."""
-SCOPE = ("nearest", "own nearest", "cues", "words", "triggered", "none", "sure", "short", "files", "unspecific")
+"""Those by what an expert may have a part in: what it leads as little as it may, it may support."""
+SCOPE = (
+    "nearest", "own nearest", "none by words", "words", "triggered", "none", "sure", "short", "files", "unspecific",
+)  # fmt: skip
 """Of the features of a task as a whole: how much of it anybody's specification speaks to."""
+_LEAST_SHARE = 1e-3
+"""Of a subject's chance that is an expert's: below, it is nothing."""
 _NEAREST = 3
 _MOST_PARTS = 6
 """Clauses that are compared, beside the whole: the last ones."""
 _CLAUSE = re.compile(r"[,;:.!?]+\s+|\n+|\s(?:and|but|then)\s", re.I)
 _CLAUSE_WORDS = 2
 """Words of meaning from which on it is one."""
-_LONG = 25
-"""Words of meaning from which on a task is what its clauses are as much as what it is as a whole."""
 _SHORTLIST = 24
 """Of more experts than twice this, so many by each of three measures are compared sentence by sentence."""
+_ELSEWHERE = 0.5
+"""Of what an expert speaks of: from which share of no subject on it is for something else than software."""
 _SHORT = 3
 """Words of meaning up to which a task says hardly anything."""
 _VAGUE_WORDS = word_set("improve optimize optimise better faster quicker nicer quality reliable wrong slow clean mess")
@@ -71,9 +76,9 @@ class Heard:
     unwanted: str
     """The words that the task says it does not want."""
     parts: tuple[str, ...]
-    """Texts to encode: all of it, then its clauses if there are several. None: it says nothing."""
-    cues: Floats
-    """As topics.by_cues gives them."""
+    """All that is to be read, then its clauses if there are several. None: it says nothing."""
+    chances: Floats
+    """Of each subject, by words."""
 
 
 class Prepared:
@@ -93,19 +98,17 @@ class Prepared:
         self.encoded = vectors is not None and bool(self.specs)
         texts = [t for s in self.specs for part in sentences(s).values() for t in part]
         own = (w for t in texts for w in re.findall(r"[a-z]+", t.lower()))
-        self.speller = Speller((*own, *topics.vocabulary()))
+        self.speller = Speller((*own, *subjects.known()))
         self._index_triggers()
         self._index_words()
-        self._subjects = self._by_cues()
-        if vectors is not None and self.specs:
-            self._index_vectors(vectors)
-        shares = self._subjects / np.maximum(self._subjects.sum(axis=0), 1e-9)
-        self._whose = np.where(self._subjects.sum(axis=0) > 1e-6, shares, 0.0)
+        spoken_of = np.array([self._subjects(s) for s in self.specs]).reshape(len(self.specs), len(SUBJECTS))
+        self._by_words = _whose(spoken_of)
         """(experts, subjects): whose a subject is, as shares."""
-        places = [i for i, s in enumerate(topics.subjects()) if s.name == topics.NONE]
-        self._none = places[0]
-        self._none_theirs = float(self._subjects[:, self._none].max(initial=0.0))
-        self.elsewhere = self.encoded and self._none_theirs > 0.5
+        if vectors is not None and self.specs:
+            spoken_of = self._index_vectors(vectors)
+            self._by_reader = _whose(spoken_of)
+        self._none_theirs = float(spoken_of[:, NONE].max(initial=0.0))
+        self.elsewhere = self._none_theirs > _ELSEWHERE
         """What some expert speaks of is no subject of software work."""
 
     # -- preparing
@@ -141,23 +144,15 @@ class Prepared:
     def _place(self, expert: str) -> int | None:
         return next((i for i, s in enumerate(self.specs) if s.id == expert), None)
 
-    def _by_cues(self) -> Floats:
-        found = np.zeros((len(self.specs), len(topics.subjects())))
-        for i, spec in enumerate(self.specs):
-            weighed = [(p, 1.0) for p in (*spec.triggers.primary, *spec.domain.owns, spec.deliberation.claim)]
-            weighed += [(p, 0.5) for p in spec.triggers.secondary]
-            for phrase, weight in weighed:
-                row = topics.by_cues(phrase)
-                found[i] += weight * row / max(1.0, row.sum())
-        return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-9))
+    @staticmethod
+    def _subjects(spec: ExpertSpec) -> Floats:
+        return spoken({part: subjects.by_words("\n".join(texts))[None] for part, texts in sentences(spec).items()})
 
-    def _index_vectors(self, vectors: Mapping[str, Encoded]) -> None:
+    def _index_vectors(self, vectors: Mapping[str, Encoded]) -> Floats:
         rows = [vectors[s.id] for s in self.specs]
         self._parts = {part: _Rows([row.parts[part] for row in rows]) for part in rows[0].parts}
         self._middles = np.stack([row.middle for row in rows])
-        encoded = np.stack([row.subjects for row in rows])
-        cued = self._subjects.sum(axis=1, keepdims=True) > 0
-        self._subjects = np.where(cued, (self._subjects + encoded) / 2, encoded)
+        return np.stack([row.subjects for row in rows])
 
     # -- comparing
     def hear(self, task: Task) -> Heard:
@@ -175,22 +170,21 @@ class Prepared:
         code = " ".join(s[:400] for s in task.code_snippets[:3])
         return Heard(
             task=task, reading=reading, unwanted=" ".join(w.text for w in reading.words if not w.wanted),
-            parts=parts, cues=topics.by_cues(f"{reading.kept}\n{code}" if code else reading.kept),
+            parts=parts, chances=subjects.by_words(f"{reading.kept}\n{code}" if code else reading.kept),
         )  # fmt: skip
 
-    def features(self, heard: Heard, vectors: Vectors | None) -> tuple[Floats, Floats]:
+    def features(self, heard: Heard, read_as: Vectors | None) -> tuple[Floats, Floats]:
         """(experts' features, shape (experts, NAMES); the task's, shape (SCOPE,)).
 
         Parameters
         ----------
-        vectors : shape (parts, dimension)
-            Of `heard.parts`; None: there are none.
+        read_as : shape (reader.WIDTH,)
+            What the reader makes of all that is to be read; None: it was not asked.
         """
         n = len(self.specs)
         found = np.zeros((n, len(NAMES)))
         wanted = heard.reading.wanted
-        mass = heard.cues.sum()
-        found[:, 6] = self._whose @ heard.cues / max(1.5, mass)
+        found[:, 7] = _log(self._by_words @ heard.chances)
         for word in set(wanted):
             for i, column, key in self._triggers.get(word, ()):
                 if stands_in(key, wanted):
@@ -202,51 +196,52 @@ class Prepared:
         known = [self._words[w] for w in set(wanted) if w in self._words]
         found[:, 11] = sum(known) / max(1, len(set(wanted))) if known else 0
         if heard.unwanted:
-            row = topics.by_cues(heard.unwanted)
-            found[:, 12] = self._whose @ row / max(1.5, row.sum())
+            found[:, 12] = self._by_words @ subjects.by_words(heard.unwanted)
             for word in set(heard.reading.unwanted):
                 for i, _, key in self._triggers.get(word, ()):
                     found[i, 12] += 0.5 * stands_in(key, heard.reading.unwanted)
         sure = none = 0.0
-        if vectors is not None and len(vectors) and self.encoded:
-            sure, none = self._compare(found, vectors, len(heard.reading.words) >= _LONG)
-        found[:, 14] = found[:, 6]
-        for part in heard.parts[1:]:
-            row = topics.by_cues(part)
-            if row.any():
-                np.maximum(found[:, 14], self._whose @ row / row.sum(), out=found[:, 14])
+        if read_as is not None and self.encoded:
+            sure, none = self._compare(found, read_as)
+        by_part = [self._by_words @ subjects.by_words(part) for part in heard.parts[1:]]
+        found[:, 14] = np.max([self._by_words @ heard.chances, *by_part], axis=0) if n else 0.0
         scope = np.array([
-            found[:, 1].max(initial=0), found[:, 3].max(initial=0), min(mass, 3.0), found[:, 11].max(initial=0),
-            min(2.0, found[:, 8:10].sum(axis=1).max(initial=0)), none, sure, float(len(set(wanted)) <= 2),
-            min(2.0, found[:, 10].max(initial=0)), float(unspecific(heard.reading)),
+            found[:, 1].max(initial=0), found[:, 3].max(initial=0), heard.chances[NONE] * (1 - self._none_theirs),
+            found[:, 11].max(initial=0), min(2.0, found[:, 8:10].sum(axis=1).max(initial=0)), none, sure,
+            float(len(set(wanted)) <= 2), min(2.0, found[:, 10].max(initial=0)), float(unspecific(heard.reading)),
         ])  # fmt: skip
         return found, scope
 
-    def _compare(self, found: Floats, vectors: Vectors, long: bool) -> tuple[float, float]:
-        """Fill in the features that an encoder gives: (the likeliest subject's probability, that of none of theirs)."""
-        chances = topics.by_encoder(vectors)
-        count = len(vectors) if long else 1
-        rows = np.zeros((count, len(self.specs), len(BY_ENCODER)))
-        for k, vector in enumerate(vectors[:count]):
-            rows[k, :, 2] = self._middles @ vector
-            near = self._shortlist(found, rows[k, :, 2])
-            rows[k, near, 0], rows[k, near, 1] = self._parts["examples"].nearest(vector, near)
-            rows[k, near, 3] = self._parts["owns"].nearest(vector, near)[0]
-            rows[k, near, 4] = self._parts["claim"].nearest(vector, near)[0]
-            rows[k, near, 5] = self._parts["triggers"].nearest(vector, near)[1]
-        shares = chances @ self._whose.T
-        rows[:, :, 6] = shares[:count]
-        rows[:, :, 7] = shares.max(axis=0)
-        found[:, list(BY_ENCODER)] = rows[0] if count == 1 else (rows[0] + rows[1:].mean(axis=0)) / 2
-        mean = chances[0] if count == 1 else (chances[0] + chances[1:].mean(axis=0)) / 2
-        return float(mean.max()), float(mean[self._none]) * (1 - self._none_theirs)
+    def _compare(self, found: Floats, read_as: Vectors) -> tuple[float, float]:
+        """Fill in the features by the reader: (the likeliest subject's chance, that of none of theirs)."""
+        vector, chances = reader.vectors(read_as), reader.chances(read_as)
+        found[:, 2] = self._middles @ vector
+        near = self._shortlist(found, found[:, 2])
+        found[near, 0], found[near, 1] = self._parts["examples"].nearest(vector, near)
+        found[near, 3] = self._parts["owns"].nearest(vector, near)[0]
+        found[near, 4] = self._parts["claim"].nearest(vector, near)[0]
+        found[near, 5] = self._parts["triggers"].nearest(vector, near)[1]
+        found[:, 6] = _log(self._by_reader @ chances)
+        found[:, 13] = self._by_reader @ reader.parts(read_as)
+        return float(chances.max()), float(chances[NONE]) * (1 - self._none_theirs)
 
     def _shortlist(self, found: Floats, middle: Floats) -> NDArray[np.intp]:
         """Places of the experts that are compared in full: all, or of very many those that something speaks for."""
         if len(self.specs) <= 2 * _SHORTLIST:
             return np.arange(len(self.specs))
-        by = (middle, found[:, 6], found[:, 11] + found[:, 8:11].sum(axis=1))
+        by = (middle, found[:, 7], found[:, 11] + found[:, 8:11].sum(axis=1))
         return np.unique(np.concatenate([np.argpartition(-column, _SHORTLIST)[:_SHORTLIST] for column in by]))
+
+
+def _whose(spoken_of: Floats) -> Floats:
+    """(experts, subjects) -> whose a subject is, as shares: what an expert speaks of in passing is hardly its own."""
+    own = spoken_of**2
+    total = own.sum(axis=0)
+    return np.asarray(np.where(total > 1e-6, own / np.maximum(total, 1e-9), 0.0))
+
+
+def _log(shares: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(shares, _LEAST_SHARE)))
 
 
 class _Rows:

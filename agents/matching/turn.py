@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from agents.context import Shown
-from agents.encoders import EncoderError, make_encoder
+from agents.encoders import EncoderError
 from agents.llm.base import Completion
 from agents.matching import Matcher, match
 from schemas.critic import BY_ENCODER, BY_WORDS, WHY
@@ -20,7 +20,7 @@ _CALL = Usage(calls=1)
 class Matching:
     """What the helper keeps between such turns.
 
-    Always the embedded encoder, whatever else the helper compares with: the weights are fitted to it, and it costs
+    Always the shipped reader, whatever else the helper compares with: the weights are fitted to it, and it costs
     nothing. Where it cannot be had, words alone decide, and the reply's flags say so.
     """
 
@@ -45,8 +45,10 @@ class Matching:
         return self._reply(by_words, (BY_WORDS, f"{WHY}{self._why}"[:200]))
 
     def _made(self) -> Matcher:
+        from agents.matching.reader import make_reader
+
         try:
-            return Matcher(make_encoder("embedded"))
+            return Matcher(make_reader())
         except EncoderError as error:
             self._why = error.why
             return Matcher()

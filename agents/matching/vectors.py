@@ -15,12 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from agents.encoders import Encoder, Spent
-from agents.matching import topics
-from agents.matching.topics import Floats, Vectors
+from agents.encoders.base import Vectors
+from agents.matching import reader
+from agents.matching.subjects import Floats
 from schemas.expert import ExpertSpec, pin
 
 FILE = Path(__file__).parent / "vectors.npz"
-"""`keys` (of texts) and `rows` (packed, see topics), and the encoder's `name`. Made by evaluation.fit_routing."""
+"""`keys` (of texts) and `rows` (what the reader makes of them), and the reader's `name`. By evaluation.fit_routing."""
 _WEIGHTS = {"examples": 0.3, "owns": 1.0, "claim": 1.0, "triggers": 0.5}
 """How much a sentence of each part says about what an expert's subjects are."""
 KEPT = 2_000
@@ -38,7 +39,7 @@ def shipped() -> tuple[str, dict[bytes, Vectors]]:
     if not FILE.is_file():
         return "", {}
     with np.load(FILE) as data:
-        rows = topics.unpacked(data["rows"])
+        rows = data["rows"].astype(np.float32)
         keys = data["keys"].tobytes()
         name = str(data["name"])
     return name, {keys[12 * i : 12 * i + 12]: row for i, row in enumerate(rows)}
@@ -63,16 +64,24 @@ class Encoded:
     middle: Vectors
     """The mean of its examples, at length 1: (dimension,)."""
     subjects: Floats
-    """What it speaks of, by topics.by_encoder: (subjects,), sums to 1."""
+    """What it speaks of, by the reader: (subjects,), sums to 1."""
 
     @classmethod
-    def of(cls, parts: Mapping[str, Vectors]) -> "Encoded":
-        """From the vectors."""
-        middle = parts["examples"].mean(axis=0)
-        weights = np.concatenate([np.full(len(rows), _WEIGHTS[part]) for part, rows in parts.items()])
-        chances = topics.by_encoder(np.concatenate(list(parts.values())))
-        subjects = weights @ chances / weights.sum()
-        return cls(parts, np.asarray(middle / max(float(np.linalg.norm(middle)), 1e-9)), np.asarray(subjects))
+    def of(cls, read_as: Mapping[str, Vectors]) -> "Encoded":
+        """From what the reader makes of each part's sentences: (sentences, reader.WIDTH)."""
+        middle = reader.vectors(read_as["examples"]).mean(axis=0)
+        return cls(
+            parts={part: reader.vectors(rows) for part, rows in read_as.items()},
+            middle=np.asarray(middle / max(float(np.linalg.norm(middle)), 1e-9)),
+            subjects=spoken({part: reader.chances(rows) for part, rows in read_as.items()}),
+        )
+
+
+def spoken(chances: Mapping[str, Floats]) -> Floats:
+    """What a specification speaks of: of each part, (texts, subjects) -> (subjects,), sums to 1."""
+    rows = np.concatenate(list(chances.values()))
+    weights = np.concatenate([np.full(len(rows), _WEIGHTS[part]) for part, rows in chances.items()])
+    return np.asarray(weights @ rows / weights.sum())
 
 
 class SpecVectors:

@@ -7,16 +7,18 @@ import msgspec
 import numpy as np
 import pytest
 
-from agents.encoders import Encoder, Spent, make_encoder
+from agents.encoders import Encoder, Spent
 from agents.encoders.base import EncoderUnavailable, Vectors
 from agents.experts import builtin
-from agents.matching import Matcher, match, topics
+from agents.matching import Matcher, match, reader, subjects
 from agents.matching.better import CANDIDATE, weights
 from agents.matching.features import NAMES, SCOPE, Prepared, unspecific
 from agents.matching.plain import LONGEST, plain
 from agents.matching.reading import read
 from agents.matching.spelling import Speller, distance
+from agents.matching.subjects import SUBJECTS
 from agents.matching.vectors import SpecVectors, shipped
+from evaluation.fit_subjects import SUBJECT
 from schemas.expert import ExpertSpec
 from schemas.madp import Matched, Message, Task
 from tests.agents.test_matching import expert
@@ -26,9 +28,7 @@ IDS = ("sre", "qa-engineer", "security-architect")
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    found = make_encoder("embedded")
-    assert found is not None
-    return found
+    return reader.make_reader()
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +72,12 @@ def test_of_a_long_prompt_its_beginning_and_its_end_are_read() -> None:
     [("dokcer biuld", "docker build"), ("the querry is slwo", "the query is slow"), ("acessibilty", "accessibility")],
 )
 def test_misspelt_words_are_put_right(wrong: str, right: str) -> None:
-    assert Speller(topics.vocabulary()).right(wrong) == right
+    assert Speller(subjects.known()).right(wrong) == right
 
 
 @pytest.mark.parametrize("name", ["getUsr", "prod-db-2", "user_id", "v2beta", "utils.py", "KeyError", "css", "retrain"])
 def test_names_and_words_that_are_known_stay_as_they_are(name: str) -> None:
-    assert Speller(topics.vocabulary()).right(f"look at {name} now") == f"look at {name} now"
+    assert Speller(subjects.known()).right(f"look at {name} now") == f"look at {name} now"
 
 
 def test_the_distance_counts_neighbours_that_change_places_once() -> None:
@@ -86,25 +86,39 @@ def test_the_distance_counts_neighbours_that_change_places_once() -> None:
     assert distance("abc", "xyz", 1) == 2  # more than the most
 
 
-def test_every_subject_has_cues_and_sayings_and_none_names_an_expert() -> None:
-    found = topics.subjects()
-    assert len(found) == 24 and found[-1].name == topics.NONE and not found[-1].cues
-    assert all(s.cues and len(s.sayings) > 20 for s in found[:-1])
-    text = topics.FILE.read_text(encoding="utf-8").lower()
-    assert not [s.id for s in builtin() if "-" in s.id and s.id in text]
+def test_a_text_is_of_the_subject_that_its_words_are_of() -> None:
+    for text, subject in (
+        ("SELECT is slow, add an index on the orders table", "databases"),
+        ("the heading overlaps the button in Safari", "web"),
+        ("which wine goes with fish", "none"),
+    ):
+        chances = subjects.by_words(text)
+        assert chances.shape == (len(SUBJECTS),) and chances.sum() == pytest.approx(1.0)
+        assert SUBJECTS[int(chances.argmax())] == subject
+    nothing = subjects.by_words("")
+    assert nothing.sum() == pytest.approx(1.0) and not subjects.grams("…")[0].size
 
 
-def test_a_cue_counts_whole_and_a_longer_one_more() -> None:
-    names = [s.name for s in topics.subjects()]
-    alone, phrase = topics.by_cues("encrypt it"), topics.by_cues("a two-phase commit")
-    assert alone[names.index("crypto")] == 1.0 and alone.sum() == 1.0
-    assert phrase[names.index("arch")] == pytest.approx(2.0)
-    assert topics.by_cues("reencrypting").sum() == 0
+def test_pieces_of_words_tie_inflections_together() -> None:
+    """A word counts, a pair of them, and the pieces of each: so one that was never seen is near those that were."""
+    one, other = (set(subjects.grams(t)[0]) for t in ("migrating", "migration"))
+    assert one & other and one - other and other - one
+    assert set(subjects.grams("slow query")[0]) > set(subjects.grams("slow")[0]) | set(subjects.grams("query")[0])
+    assert subjects.grams("a a a")[1].max() == pytest.approx(1 + math.log(3))
+
+
+def test_subjects_stand_for_the_shipped_experts_one_each() -> None:
+    """So labels of tasks are labels of subjects; and each specification speaks most of its own, by either measure."""
+    specs = [s for s in builtin() if not s.general]
+    assert {s.id for s in specs} == set(SUBJECT) and sorted(SUBJECT.values()) == sorted(SUBJECTS[:-1])
+    read = asyncio.run(SpecVectors(reader.make_reader()).of(specs))
+    for spec in specs:
+        assert SUBJECTS[int(read[spec.id].subjects.argmax())] == SUBJECT[spec.id]
 
 
 def test_the_shipped_vectors_are_the_encoders_and_those_of_the_shipped_experts(encoder: Encoder) -> None:
     name, rows = shipped()
-    assert name == encoder.name == weights().encoder
+    assert name == encoder.name == weights().reader
     asked: list[str] = []
 
     class Counting:
@@ -117,13 +131,12 @@ def test_the_shipped_vectors_are_the_encoders_and_those_of_the_shipped_experts(e
     asyncio.run(SpecVectors(Counting()).of([s for s in builtin() if not s.general]))  # type: ignore[arg-type]
     assert asked == [], "python -m evaluation.fit_routing"
     spec = builtin()[0]
-    own = asyncio.run(encoder.encode(spec.domain.owns))
+    own = reader.vectors(asyncio.run(encoder.encode(spec.domain.owns)))
     told = asyncio.run(SpecVectors(encoder).of([spec]))[spec.id].parts["owns"]
     assert np.abs(np.sum(own * told, axis=1) - 1).max() < 1e-3 and len(rows) > 900
 
 
 def test_all_that_a_specification_says_is_encoded_once() -> None:
-    dimension = next(iter(shipped()[1].values())).shape[0]
     asked: list[str] = []
 
     class Counting:
@@ -131,7 +144,7 @@ def test_all_that_a_specification_says_is_encoded_once() -> None:
 
         async def encode(self, texts: list[str], spent: Spent | None = None) -> Vectors:
             asked.extend(texts)
-            return np.eye(len(texts), dimension, dtype=np.float32)
+            return np.eye(len(texts), reader.WIDTH, dtype=np.float32)
 
     spec = expert("garden", ("hedge",), secondary=("soil",), examples=("cut the roses",), owns=("beds and trees",))
     vectors = SpecVectors(Counting())  # type: ignore[arg-type]
@@ -149,10 +162,38 @@ def test_by_words_alone_it_abstains_too() -> None:
     assert first(found(by_words, "the query on the orders table is slow")) == "database-engineer"
 
 
-def test_chances_of_subjects_sum_to_1_and_a_saying_is_of_its_own(encoder: Encoder) -> None:
-    subject = topics.subjects()[0]
-    chances = topics.by_encoder(asyncio.run(encoder.encode(subject.sayings[:5])))
-    assert chances.sum(axis=1) == pytest.approx(np.ones(5)) and (chances.argmax(axis=1) == 0).all()
+def test_what_the_reader_gives_is_a_vector_and_chances(encoder: Encoder) -> None:
+    rows = asyncio.run(encoder.encode(["the pods are killed every night", "bake a cake"]))
+    assert rows.shape == (2, reader.WIDTH)
+    assert np.linalg.norm(reader.vectors(rows), axis=1) == pytest.approx(np.ones(2), abs=1e-3)
+    assert reader.chances(rows).sum(axis=1) == pytest.approx(np.ones(2), abs=1e-3)
+    assert [SUBJECTS[i] for i in reader.chances(rows).argmax(axis=1)] == ["operations", "none"]
+    assert ((reader.parts(rows) >= 0) & (reader.parts(rows) <= 1)).all()
+
+
+class Asked:
+    """The reader, and what it was asked."""
+
+    name = reader.NAME
+
+    def __init__(self, inner: Encoder) -> None:
+        self.inner = inner
+        self.texts: list[str] = []
+
+    async def encode(self, texts: list[str], spent: Spent | None = None) -> Vectors:
+        self.texts += texts
+        return await self.inner.encode(texts, spent)
+
+
+def test_where_words_are_sure_the_reader_is_not_asked(encoder: Encoder) -> None:
+    asked = Asked(encoder)
+    matcher = Matcher(asked)  # type: ignore[arg-type]
+    sure = "add an index: the SQL query on the orders table does a full scan in Postgres"
+    unsure = "somebody has to look at the thing on the left"
+    said = asyncio.run(matcher.match_all([Task(prompt=sure), Task(prompt=unsure)], builtin()))
+    assert asked.texts == [unsure]
+    assert first(said[0]) == "database-engineer" and said[0].candidates[0].confidence >= weights().enough
+    assert {s.matcher for s in said} == {"better"}
 
 
 @pytest.mark.parametrize(
@@ -256,8 +297,8 @@ def test_features_are_finite_and_of_their_shape(encoder: Encoder) -> None:
     prepared = Prepared(specs, asyncio.run(SpecVectors(encoder).of([s for s in specs if not s.general])))
     for prompt in ("", "?", "x" * 5_000, "añadir índice 数据库", "don't touch the database, and not the tests"):
         heard = prepared.hear(Task(prompt=prompt))
-        rows = asyncio.run(encoder.encode(heard.parts)) if heard.parts else None
-        values, scope = prepared.features(heard, rows)
+        rows = asyncio.run(encoder.encode(heard.parts[:1])) if heard.parts else None
+        values, scope = prepared.features(heard, rows[0] if rows is not None else None)
         assert values.shape == (13, len(NAMES)) and scope.shape == (len(SCOPE),)
         assert math.isfinite(values.sum()) and math.isfinite(scope.sum())
 

@@ -61,7 +61,8 @@ def command(*arguments: str, said: str | bytes = "") -> tuple[int, str, str]:
 
 def test_who_matches_best_leads_and_nobody_leads_what_nobody_knows() -> None:
     found = routed("the tap drips, and behind it the pipe is rusty", words=True)
-    assert found.lead is not None and found.lead.expert == "pipes" and found.lead.responsibility == "I own pipe."
+    assert found.lead is not None and found.lead.expert == "pipes"
+    assert found.lead.responsibility.startswith("I own pipe.")
     nobody = routed("zzzz qqqq", keyword=True)
     assert nobody.lead is None and nobody.candidates == () and "no expert matches" in nobody.rationale
     assert "anybody, the general-purpose expert, would take it" in nobody.rationale

@@ -1,0 +1,57 @@
+"""The reader: a small language model that says what subject a text is about, and gives it a vector.
+
+all-MiniLM-L6-v2 (its licence: agents/encoders/minilm/LICENSE), trained further on `evaluation/golden/train.jsonl`
+(evaluation.train_reader says how) and rounded to 8 bits; run by onnxruntime on one thread, no torch, no download. What
+it gives for a text is one row: its vector, for comparing sentences, held near the one of the original; the chance that
+it is about each subject; and the chance that each subject has a part in it.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from agents.encoders import Cached
+from agents.encoders.base import Vectors
+from agents.encoders.embedded import Embedded
+from agents.matching.subjects import SUBJECTS, Floats
+
+FILE = Path(__file__).parent / "reader.int8.onnx"
+NAME = "parley-reader-1"
+_VECTOR = 384
+WIDTH = _VECTOR + 2 * len(SUBJECTS)
+
+
+class Reader(Embedded):
+    """See the module. As an encoder, for texts of at most 192 tokens; the rest of a longer one is not read."""
+
+    name = NAME
+    dimension = WIDTH
+    file = FILE
+    longest = 192
+    of_one_length = False
+
+
+def make_reader() -> Cached:
+    """The shipped one, with a cache. Its file is read at the first use.
+
+    Raises
+    ------
+    EncoderMisconfigured
+        onnxruntime is not installed.
+    """
+    return Cached(Reader.checked())
+
+
+def vectors(rows: Vectors) -> Vectors:
+    """(..., WIDTH) -> (..., 384), of length 1."""
+    return rows[..., :_VECTOR]
+
+
+def chances(rows: Vectors) -> Floats:
+    """(..., WIDTH) -> (..., SUBJECTS): which one it is about; sum to 1."""
+    return np.asarray(rows[..., _VECTOR : _VECTOR + len(SUBJECTS)], np.float64)
+
+
+def parts(rows: Vectors) -> Floats:
+    """(..., WIDTH) -> (..., SUBJECTS): which ones have a part in it, each 0 to 1."""
+    return np.asarray(rows[..., _VECTOR + len(SUBJECTS) :], np.float64)

@@ -1,0 +1,102 @@
+"""What subject of software work a text is about, by its words: a linear model over its words, pairs of words and pieces
+of words, fitted on `evaluation/golden/train.jsonl` by evaluation.fit_routing.
+
+A subject is no expert. Which subjects are an expert's is found from what its own specification says, by the same
+measure; so experts of anybody's are found by words that none of them wrote down. Whoever has experts for something else
+than software has the subject `none` among theirs, and is served by the other features alone
+(agents/matching/features.py).
+"""
+
+import re
+import zlib
+from collections import Counter
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SUBJECTS = (
+    "security", "databases", "architecture", "operations", "delivery", "web", "usability", "mobile", "testing",
+    "writing", "data", "building", "auditing", "none",
+)  # fmt: skip
+NONE = SUBJECTS.index("none")
+FILE = Path(__file__).parent / "subjects.npz"
+"""`weights` (BUCKETS, SUBJECTS), a byte a number; their `scale` and the `bias` by subject; `rarity` (BUCKETS); and
+`known`, words that people use, in one text."""
+BUCKETS = 1 << 16
+_PIECES = (3, 4, 5)
+"""Lengths of pieces, in characters."""
+_TOKEN = re.compile(r"[a-z0-9]+(?:['’.+#-][a-z0-9+#]+)*[+#]{0,2}")
+_LONGEST = 24
+"""Characters of a word that are cut into pieces."""
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+
+class Model(NamedTuple):
+    """What was fitted."""
+
+    weights: NDArray[np.float32]
+    """(BUCKETS, SUBJECTS)."""
+    rarity: NDArray[np.float32]
+    """(BUCKETS,): the inverse document frequency, 0 where nothing was seen."""
+    bias: Floats
+    """(SUBJECTS,)."""
+
+
+def grams(text: str) -> tuple[Places, NDArray[np.float32]]:
+    """What stands in a text: (places among BUCKETS, how often, dampened: 1 + log of the count)."""
+    words = _TOKEN.findall(text.lower())
+    found = Counter(words)
+    found.update(f"{a} {b}" for a, b in pairwise(words))
+    for word in words:
+        edged = f"<{word[:_LONGEST]}>"
+        for size in _PIECES:
+            found.update("." + edged[i : i + size] for i in range(len(edged) - size + 1))
+    if not found:
+        return np.zeros(0, np.int64), np.zeros(0, np.float32)
+    places = np.fromiter((_place(g) for g in found), np.int64, len(found))
+    return places, 1 + np.log(np.fromiter(found.values(), np.float32, len(found)))
+
+
+@lru_cache(maxsize=200_000)
+def _place(gram: str) -> int:
+    return zlib.crc32(gram.encode()) % BUCKETS
+
+
+def weighed(text: str, rarity: NDArray[np.float32]) -> tuple[Places, NDArray[np.float32]]:
+    """`grams`, the rare ones counting more, at length 1."""
+    places, values = grams(text)
+    values = values * rarity[places]
+    return places, values / max(float(np.sqrt((values**2).sum())), 1e-9)
+
+
+@lru_cache(maxsize=1)
+def fitted() -> Model:
+    """The shipped one."""
+    with np.load(FILE) as data:
+        weights = data["weights"].astype(np.float32) * data["scale"].astype(np.float32)
+        return Model(weights, data["rarity"].astype(np.float32), data["bias"].astype(np.float64))
+
+
+@lru_cache(maxsize=20_000)
+def by_words(text: str) -> Floats:
+    """Chance of each subject: shape (SUBJECTS,), sums to 1."""
+    model = fitted()
+    places, values = weighed(text, model.rarity)
+    scores = model.bias + (values @ model.weights[places]).astype(np.float64)
+    e = np.exp(scores - scores.max())
+    found = np.asarray(e / e.sum())
+    found.setflags(write=False)
+    return found
+
+
+@lru_cache(maxsize=1)
+def known() -> tuple[str, ...]:
+    """Words that people use in such tasks, in lower case: rightly spelt."""
+    with np.load(FILE) as data:
+        return tuple(str(data["known"]).split())
