@@ -44,6 +44,10 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def roots(tree: ast.Module) -> set[str]:
+    return {name.partition(".")[0] for name in imported(tree)}
+
+
 def test_every_module_of_the_coordinator_is_held_to_be_pure_or_named_as_not() -> None:
     (pure,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == "pure"]
     held = {m.removeprefix("coordinator.") for m in pure["source_modules"]}
@@ -90,6 +94,11 @@ def test_only_the_set_up_knows_the_telemetry_sdk() -> None:
     assert users == {"observability/setup.py"}
 
 
+def test_one_module_loads_the_library_of_the_bus() -> None:
+    users = {path for path, tree in sources("bus", "coordinator", "agents") if "nats" in roots(tree)}
+    assert users == {"bus/library.py"}
+
+
 def test_subjects_are_spelt_in_one_module() -> None:
     users = {
         path
@@ -110,7 +119,7 @@ def test_a_service_imports_nothing_that_is_slow_and_not_needed(service: str) -> 
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
     modules = set(json.loads(out.stdout))
     assert service in modules
-    assert not {"scipy.stats", "opentelemetry.sdk", "requests", "typer", "rich.live"} & modules
+    assert not {"scipy.stats", "opentelemetry.sdk", "requests", "typer", "rich.live", "aiohttp"} & modules
     assert not [m for m in modules if m.startswith("tests")]
 
 
