@@ -212,7 +212,7 @@ def test_nothing_is_half_done(tmp_path: Path) -> None:
 
 
 async def _closed(writer: asyncio.StreamWriter) -> None:
-    writer.close()
+    writer.transport.abort()  # what the other side does not take any more would keep it open
     with contextlib.suppress(OSError):
         await writer.wait_closed()
 
@@ -246,6 +246,7 @@ class Cutting:
             for meeting in self._meetings:
                 meeting.cancel()
             await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.gather(*self._meetings, return_exceptions=True)
         for writer in self._writers:
             await _closed(writer)
 
