@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -70,6 +71,12 @@ def test_no_protocol_imports_another() -> None:
     assert {f"{package}{protocol}" for protocol in seen} == set(contract["modules"])
 
 
+@cache
+def distributions() -> dict[str, set[str]]:
+    """Top-level name -> what is installed that brings it."""
+    return {name: {d.lower().replace("_", "-") for d in found} for name, found in packages_distributions().items()}
+
+
 @pytest.mark.parametrize("folders", [PACKAGES, (*PACKAGES, "benchmarks", "deploy", "tests")], ids=["use", "work"])
 def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     project = CONFIG["project"]
@@ -80,8 +87,7 @@ def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     declared |= {"nkeys", "referencing", "pydantic-core"}
     used = {n.partition(".")[0] for _, tree in sources(*folders) for n in imported(tree)}
     foreign = used - sys.stdlib_module_names - {*PACKAGES, "benchmarks", "deploy", "tests"}
-    known = packages_distributions()
-    bringers = {n: {d.lower().replace("_", "-") for d in known.get(n, [n])} for n in foreign}
+    bringers = {n: distributions().get(n, {n.lower().replace("_", "-")}) for n in foreign}
     assert {n: b for n, b in bringers.items() if not b & declared} == {}
 
 
