@@ -1,13 +1,10 @@
 """Artifacts, as a turn reaches them: pieces of bytes under the hash of what they are, never overwritten."""
 
-from hashlib import sha256
-from pathlib import Path
 from typing import Protocol
 
 from bus import artifacts
 from bus.connection import Connection
 from bus.errors import ArtifactRefused, BusError
-from schemas.artifact import MAX_ARTIFACT
 from schemas.madp_work import Artifact
 from schemas.turn import Turn, Work
 from schemas.wire import InvalidValue
@@ -50,28 +47,6 @@ class TurnArtifacts:
         except (ArtifactRefused, BusError, InvalidValue) as error:
             raise ArtifactError(f"the folder cannot be stored: {error}") from None
         return Artifact(id=id, size=len(data))
-
-
-class FolderArtifacts:
-    """Artifacts in a folder of this machine: for trying out, without a bus."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    async def get(self, id: str) -> bytes:
-        """The piece. Raises ArtifactError."""
-        path = self._folder / Artifact(id=id).id
-        if not path.is_file():
-            raise ArtifactError(f"artifact {id}: it is not there")
-        return path.read_bytes()
-
-    async def put(self, data: bytes) -> Artifact:
-        """Store a folder's archive. Raises ArtifactError."""
-        if len(data) > MAX_ARTIFACT:
-            raise ArtifactError(f"artifact: {len(data):,} bytes, allowed are at most {MAX_ARTIFACT:,}")
-        found = Artifact(id=sha256(data).hexdigest(), size=len(data))
-        (self._folder / found.id).write_bytes(data)
-        return found
 
 
 class NoArtifacts:

@@ -6,16 +6,18 @@ models the same. Peers come without names, labelled by the order in which this s
 
 from collections.abc import Iterable
 from string import ascii_uppercase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from agents.registry import ExpertRegistry
 from agents.roles import kind_of
 from schemas.expert import ExpertSpec
 from schemas.session import Document
 from schemas.turn import Caps, Turn, Work
 from schemas.wire import Undecodable, decode
+
+if TYPE_CHECKING:  # the bus's client: not for whoever only shows turns to a model
+    from agents.registry import ExpertRegistry
 
 
 class ContextError(Exception):
@@ -92,7 +94,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """Whose specification the seat's worker goes by."""
     tools: Tools | None = None
     """None: there are none, or no more in this step."""
-    experts: ExpertRegistry | None = None
+    experts: "ExpertRegistry | None" = None
     """For turns that are computed by a helper: the experts that it has heard of."""
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from agents.matching.reading import Reading, read, roots, share, stands_in
 from agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
+from bus.channels import PUBLIC
 from schemas.expert import ExpertSpec, relevance_word
 from schemas.madp import (
     CHALLENGES,
@@ -28,6 +29,8 @@ from schemas.post import Post
 from schemas.turn import Speak
 from schemas.wire import decode, raw
 
+HEARD = ((PUBLIC, "task"), (PUBLIC, "claims"))
+"""(channel, kind) of the posts that it does anything about."""
 KEPT = 256
 """Tasks that a process remembers between its claim and its challenges."""
 _PHRASE, _NEAR = 0.4, 0.6
@@ -83,7 +86,7 @@ def deferred(spec: ExpertSpec, said: Sequence[str]) -> dict[str, str]:
     return {
         expert: what
         for expert, what in spec.domain.defers.items()
-        if share(theirs := set(roots(what)) - mine or set(roots(what)), said) > 0 and theirs
+        if share(set(roots(what)) - mine or roots(what), said) > 0
     }
 
 
@@ -169,7 +172,7 @@ def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: Reading | 
         what = next(iter(owned(spec, said, 1)), "")
         return says("support", f"What this task is about is mine: {what or spec.deliberation.claim}")
     if abs(ahead) <= CLOSE:
-        both = sorted(set(owned(spec, roots(theirs.claim), 1)))
+        both = owned(spec, roots(theirs.claim), 1)
         return says("collaborate", f"We both own part of this{': ' + both[0] if both else ''}.")
     return None
 

@@ -173,7 +173,7 @@ async def _handed_in(folder: TaskFolder, artifacts: Artifacts, touched: bool) ->
         await asyncio.to_thread(folder.look)
     made: dict[str, Any] = {"diff": await asyncio.to_thread(folder.diff)}
     if folder.changed:
-        made["folder"] = await artifacts.put(folder.pack())
+        made["folder"] = await artifacts.put(await asyncio.to_thread(folder.pack))
     return made
 
 

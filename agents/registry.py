@@ -15,25 +15,17 @@ from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError
 from bus.library import Msg, Subscription
-from schemas.expert import ROLE, ExpertSpec, queue_of
-from schemas.presence import Announcement, is_own_expert
+from schemas.expert import ROLE, ExpertSpec
+from schemas.presence import ALIVE_S, Announcement, is_own_expert
 from schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
-ALIVE_S = 15.0
-"""Three announcements missed, and an expert counts as gone, as for moderators."""
 ANSWERED_S = 2.0
 """After a call: so long answers may be under way."""
 
 
 class ExpertRegistry:
-    """Specifications of living experts.
-
-    Attributes
-    ----------
-    version
-        Grows whenever `specs()` changes: what was worked out from them holds for as long as it stays.
-    """
+    """Specifications of living experts."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -42,7 +34,6 @@ class ExpertRegistry:
         self._heard: dict[tuple[str, str], float] = {}
         """(queue, instance) -> when, the oldest first."""
         self._sorted: tuple[ExpertSpec, ...] | None = ()
-        self._version = 0
         self._changed = asyncio.Event()
         self._called: float | None = None
 
@@ -85,24 +76,12 @@ class ExpertRegistry:
             self._changes()
         return True
 
-    @property
-    def version(self) -> int:
-        """A number that grows when the experts change."""
-        self._forget()
-        return self._version
-
     def specs(self) -> tuple[ExpertSpec, ...]:
         """Of the living, sorted by id; the same object until one comes, goes or changes."""
         self._forget()
         if self._sorted is None:
             self._sorted = tuple(sorted((spec for spec, _ in self._specs.values()), key=lambda s: s.id))
         return self._sorted
-
-    def pin_of(self, expert: str) -> str:
-        """The pin that an expert was announced with; empty: it is not there."""
-        self._forget()
-        found = self._specs.get(queue_of(expert))
-        return found[1] if found else ""
 
     async def settled(self, count: int) -> None:
         """Just after a call: wait for so many, while their answers may be under way."""
@@ -145,6 +124,5 @@ class ExpertRegistry:
 
     def _changes(self) -> None:
         self._sorted = None
-        self._version += 1
         self._changed.set()
         self._changed = asyncio.Event()

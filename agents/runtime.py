@@ -12,7 +12,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -27,7 +27,7 @@ from agents.registry import ExpertRegistry
 from agents.specs import AgentSpec
 from agents.tools.allow import AllowList
 from bus import subjects
-from bus.channels import ACCOUNT_OF_ROLE, CHANNELS, CONTROL, MATCHING, may_read, speaks_on
+from bus.channels import ACCOUNT_OF_ROLE, CONTROL, MATCHING, speaks_on
 from bus.connection import Connection
 from bus.errors import BusError, Denied, NoModerator
 from bus.library import Msg, Subscription
@@ -43,8 +43,17 @@ _LOGGER = logging.getLogger(__name__)
 ANNOUNCE_S = 5.0
 _AFTER_RECONNECT_S = 2.0
 _SECOND_LOOK_S = 0.4
-Hear = Callable[[Post], Speak | None]
-"""What a process does about a post that it hears: speak up, or nothing. Never a model call."""
+_ENDS = ("stop", "closed")
+"""Kinds of posts on `control` after which turns are not wanted any more."""
+
+
+class Hear(NamedTuple):
+    """What a process does about posts."""
+
+    posts: tuple[tuple[str, str], ...]
+    """(channel, kind) of those that it hears: of others the server tells it nothing."""
+    react: Callable[[Post], Speak | None]
+    """Speaks up, or does nothing. Never a model call."""
 
 
 class _Job:
@@ -141,15 +150,14 @@ class Worker:
 
     async def __aenter__(self) -> Self:
         subscribe = self._connection.subscribe
-        self._subs.append(await subscribe(subjects.channel_all(CONTROL), self._on_control))
+        for kind in _ENDS:
+            self._subs.append(await subscribe(subjects.posts_all(CONTROL, kind), self._on_control))
         self._subs.append(await subscribe(subjects.CALL, self._on_call))
         if self._hear is not None:
-            for name in CHANNELS:
-                if name != CONTROL and may_read(self._account, name):
-                    # Copies of one queue share a group, so that one of them reacts.
-                    self._subs.append(
-                        await subscribe(subjects.channel_all(name), self._on_post, queue=self._spec.queue)
-                    )
+            # Copies of one queue share a group, so that one of them reacts.
+            for name, kind in self._hear.posts:
+                subject = subjects.posts_all(name, kind)
+                self._subs.append(await subscribe(subject, self._on_post, queue=self._spec.queue))
         if self.experts is not None:
             self._subs.append(await self.experts.follow(self._connection))
         self._connection.on_reconnect.append(self._on_reconnect)
@@ -423,12 +431,10 @@ class Worker:
     # -- hearing
     def _on_control(self, msg: Msg) -> None:
         """A stop decision: what runs for that session and was asked before it is cancelled."""
-        sid, _ = subjects.parse_channel(msg.subject)
+        sid, _, _ = subjects.parse_post(msg.subject)
         if sid not in self._of_session:
             return
         post = decode(msg.data, Post)
-        if post.kind not in ("stop", "closed"):
-            return
         for key in tuple(self._of_session.get(sid, ())):
             job = self._jobs[key]
             for turn, task in tuple(job.tasks.items()):
@@ -436,14 +442,14 @@ class Worker:
                     _cancel(task, "stopped")
 
     def _on_post(self, msg: Msg) -> None:
-        self._spawn(self._react(decode(msg.data, Post)))
-
-    async def _react(self, post: Post) -> None:
         assert self._hear is not None
-        speak = self._hear(post)
-        if speak is None:
-            return
-        subject = subjects.say(subjects.ANY, speaks_on(self._account), self._spec.queue, post.session)
+        post = decode(msg.data, Post)
+        speak = self._hear.react(post)
+        if speak is not None:
+            self._spawn(self._speak(post.session, speak))
+
+    async def _speak(self, session: str, speak: Speak) -> None:
+        subject = subjects.say(subjects.ANY, speaks_on(self._account), self._spec.queue, session)
         for wait in (0.1, 0.2, 0.4, 0.8):
             try:
                 answer = decode((await self._connection.request(subject, encode(speak), 2.0)).data, Answer)

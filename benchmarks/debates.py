@@ -114,7 +114,7 @@ class Bench:
         self._closed: dict[str, asyncio.Future[Post]] = {}
 
     async def _hear(self, msg: Msg) -> None:
-        sid, _ = subjects.parse_channel(msg.subject)
+        sid, _, _ = subjects.parse_post(msg.subject)
         waiting = self._closed.get(sid)
         if waiting is None or waiting.done():
             return

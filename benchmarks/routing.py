@@ -190,7 +190,7 @@ class Bench:
 
     async def _hear(self, msg: Msg) -> None:
         now = time.time_ns()
-        sid, _ = subjects.parse_channel(msg.subject)
+        sid, _, _ = subjects.parse_post(msg.subject)
         post = decode(msg.data, Post)
         waiting = self._heard.get((sid, post.kind))
         if waiting is not None and not waiting.done():

@@ -6,7 +6,8 @@
     │   ├── Denied             the broker does not let this user do that
     │   ├── Closed             the connection is closed for good
     │   ├── BadKeyFile         a credentials or key file that cannot be used
-    │   └── BadTable           a table of users that no server could serve
+    │   ├── BadTable           a table of users that no server could serve
+    │   └── UnknownSession     no moderator knows it, or it was refused
     ├── PeerFault            the other side answered, or should have
     │   ├── NoModerator        nobody serves this request
     │   ├── ArtifactRefused    a moderator does not store or have it, and why
@@ -82,6 +83,15 @@ class BadKeyFile(LocalFault):
 
 class BadTable(LocalFault, ValueError):
     """A table of users that contradicts itself or the table of channels."""
+
+
+class UnknownSession(LocalFault):
+    """No moderator knows this session, or it was refused (`why`)."""
+
+    def __init__(self, sid: str, why: str = "") -> None:
+        self.sid = sid
+        self.why = why
+        super().__init__(f"session {sid} was refused: {why}" if why else f"no session {sid}")
 
 
 class NoModerator(PeerFault):

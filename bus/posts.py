@@ -14,22 +14,10 @@ import msgspec
 from bus import subjects
 from bus.channels import CONTROL
 from bus.connection import Connection
-from bus.errors import BusError, LocalFault
+from bus.errors import BusError, LocalFault, UnknownSession
 from bus.library import Msg, Subscription
-from schemas.post import Live, Post, Posts, ReadPosts
+from schemas.post import CLOSED, Live, Post, Posts, ReadPosts
 from schemas.wire import Undecodable, decode, encode
-
-CLOSED = "closed"
-"""Kind of the last post of a session, on `control`."""
-
-
-class UnknownSession(BusError):
-    """No moderator knows this session, or it was refused (`why`). The caller's fault."""
-
-    def __init__(self, sid: str, why: str = "") -> None:
-        self.sid = sid
-        self.why = why
-        super().__init__(f"session {sid} was refused: {why}" if why else f"no session {sid}")
 
 
 class Reader:

@@ -11,7 +11,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.work.<queue>.<sid>.<n>` | moderators | WORK: turns |
 | `parley.timer.<sid>`, `parley.fired.<sid>` | moderators, the server | TIMER: a session's schedule, what it makes |
 | `parley.aside.<sid>` | moderators | ASIDE: what could not be handled |
-| `parley.ch.<sid>.<channel>` | moderators | live posts, core |
+| `parley.ch.<sid>.<channel>.<kind>` | moderators | live posts, core: who acts on one kind hears that alone |
 | `parley.live.<channel>.<author>.<sid>` | workers | seat states and text as it comes, core |
 | `parley.say.<lane>.<channel>.<author>.<sid>` | participants | replies and words from the floor, core request |
 | `parley.check.<lane>.<channel>.<author>.<sid>` | participants | is this turn open, core request |
@@ -219,25 +219,35 @@ def artifact_of(sid: str) -> str:
 
 
 # -- channels
+def post(sid: str, name: str, kind: str) -> str:
+    """A live post of one kind, as it is published."""
+    return _join("ch", escape(sid), escape(name), escape(kind))
+
+
 def channel(sid: str, name: str) -> str:
     """Live posts of one channel."""
-    return _join("ch", escape(sid), escape(name))
+    return _join("ch", escape(sid), escape(name), "*")
 
 
 def channels_of(sid: str) -> str:
     """Every channel of one session."""
-    return _join("ch", escape(sid), "*")
+    return _join("ch", escape(sid), "*", "*")
 
 
 def channel_all(name: str) -> str:
     """One channel of every session: what an account imports."""
-    return _join("ch", "*", escape(name))
+    return _join("ch", "*", escape(name), "*")
 
 
-def parse_channel(subject: str) -> tuple[str, str]:
-    """(session, channel)."""
-    sid, name = _parse(subject, "ch", 2)
-    return sid, name
+def posts_all(name: str, kind: str) -> str:
+    """Posts of one kind on one channel of every session."""
+    return _join("ch", "*", escape(name), escape(kind))
+
+
+def parse_post(subject: str) -> tuple[str, str, str]:
+    """(session, channel, kind)."""
+    sid, name, kind = _parse(subject, "ch", 3)
+    return sid, name, kind
 
 
 def live(name: str, author: str, sid: str) -> str:

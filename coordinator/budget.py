@@ -175,7 +175,10 @@ def nothing_left(budget: Budget, ledger: Ledger, reserved: Reservation) -> str:
         ("cost_usd", budget.cost_usd, bound.cost_usd, 1e-9),
     ):
         if limit is not None and limit - has < least:
-            return f"budget.{name}: limit {limit:g}, used or reserved {has:g}, nothing is left for another session"
+            return (
+                f"budget.{name}: limit {figure(limit)}, used or reserved {figure(has)}, "
+                "nothing is left for another session"
+            )
     return ""
 
 

@@ -1,7 +1,13 @@
-"""What a protocol's handlers want: imperative, minted from nothing, turned into log commands by the shared machine."""
+"""What a protocol's handlers want: imperative, minted from nothing, turned into log commands by the shared machine.
+
+Invite, CancelChild, Tell and Notify go into the log as they are wished for."""
 
 import msgspec
 
+from schemas.log import CancelChild as CancelChild
+from schemas.log import Invite as Invite
+from schemas.log import Notify as Notify
+from schemas.log import Tell as Tell
 from schemas.session import OpenSession
 from schemas.turn import Caps
 from schemas.wire import Json
@@ -68,19 +74,6 @@ class CloseWindow(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
 
-class Invite(msgspec.Struct, frozen=True, kw_only=True):
-    """Add a seat; one that is there already stays as it is."""
-
-    seat: str
-    role: str
-    queue: str
-    model: str = ""
-    family: str = ""
-    metered: bool = False
-    usd_per_million_input: float = 0.0
-    usd_per_million_output: float = 0.0
-
-
 class Withdraw(msgspec.Struct, frozen=True, kw_only=True):
     """Close a seat's open turns, as lost: their replies are refused, and no Missed follows. `control` hears of it as
     `withdrawn`."""
@@ -96,28 +89,6 @@ class StartChild(msgspec.Struct, frozen=True, kw_only=True):
 
     opening: OpenSession
     """`parent` and `budget` are completed by the machine; `inherits` has this session's documents go with it."""
-
-
-class CancelChild(msgspec.Struct, frozen=True, kw_only=True):
-    """End a session beneath this one; it still comes back as ChildEnded."""
-
-    session: str
-
-
-class Tell(msgspec.Struct, frozen=True, kw_only=True):
-    """Say something to another session, which takes it as Told, once; lost where that one is not open."""
-
-    session: str
-    kind: str
-    body: Json
-
-
-class Notify(msgspec.Struct, frozen=True, kw_only=True):
-    """Call people: a metric, and a webhook where one is set."""
-
-    severity: str
-    """info | warning | error"""
-    text: str
 
 
 class Finish(msgspec.Struct, frozen=True, kw_only=True):

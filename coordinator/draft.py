@@ -97,7 +97,7 @@ class Draft:
         open_turns = tuple(self.turns.values())
         return View(
             self.opened, self.session.settings, posts, len(posts), open_turns, self.at_ns, self.ledger, self.affords,
-            sid=self.session.sid, windows=dict(self.windows), children=tuple(self.children),
+            sid=self.session.sid, windows=dict(self.windows),
             child=child_id(self.session.sid, self.session.n),
         )  # fmt: skip
 
@@ -199,11 +199,9 @@ class Draft:
                     self.child = w
                 case CancelChild():
                     if w.session in self.children:
-                        self.commands.append(log.CancelChild(session=w.session))
-                case Tell():
-                    self.commands.append(log.Tell(session=w.session, kind=w.kind, body=w.body))
-                case Notify():
-                    self.commands.append(log.Notify(severity=w.severity, text=w.text))
+                        self.commands.append(w)
+                case Tell() | Notify():
+                    self.commands.append(w)
                 case Stop():
                     self.stop(w)
                 case Finish():
@@ -233,9 +231,8 @@ class Draft:
 
     def withdraw(self) -> None:
         """Turns asked in this step were never sent: they are forgotten, not lost."""
-        new = {self.name(i) for i in range(len(self.commands))}
         for turn in self.turns.values():
-            if turn.id not in new:
+            if not self.is_new(turn):
                 self.lose(turn)
         self.turns.clear()
         self.asks.clear()
@@ -252,7 +249,7 @@ class Draft:
         gone: list[str] = []
         for turn in [t for t in self.turns.values() if t.ask.seat == seat]:
             del self.turns[turn.id]
-            if not turn.id.startswith(f"{self.session.n}-"):
+            if not self.is_new(turn):
                 self.lose(turn)
                 gone.append(turn.id)
         if gone:
@@ -260,16 +257,13 @@ class Draft:
         self.asks = [a for a in self.asks if a.seat != seat]
 
     def invite(self, w: Invite) -> None:
-        if any(s.seat == w.seat for s in self.opened.seats):
+        seat = w.seat
+        if any(s.seat == seat.seat for s in self.opened.seats):
             return
         if len(self.opened.seats) >= MAX_SEATS:
-            raise BrokenTable(f"seat {w.seat} would be one more than {MAX_SEATS}")
-        seat = Seat(
-            seat=w.seat, role=w.role, queue=w.queue, model=w.model, family=w.family, metered=w.metered,
-            usd_per_million_input=w.usd_per_million_input, usd_per_million_output=w.usd_per_million_output,
-        )  # fmt: skip
+            raise BrokenTable(f"seat {seat.seat} would be one more than {MAX_SEATS}")
         self.opened = msgspec.structs.replace(self.opened, seats=(*self.opened.seats, seat), documents=self.dealt(seat))
-        self.commands.append(log.Invite(seat=seat))
+        self.commands.append(w)
 
     def dealt(self, new: Seat) -> tuple[Document, ...]:
         """A seat of the protocol's readers also holds what only such seats hold, or nobody yet."""
@@ -317,9 +311,9 @@ class Draft:
             else:
                 self.ask(a)
 
-    def miss(self, turn: OpenTurn, why: str, short: str = "") -> None:
+    def miss(self, turn: OpenTurn, why: str, short: str = "", late: bool = False) -> None:
         a = turn.ask
-        self.handle(Missed(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, why=why, short=short))
+        self.handle(Missed(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, why=why, short=short, late=late))
 
     def again(self, turn: OpenTurn, error: str) -> None:
         """A bad reply: a new turn with the error, as long as attempts, time and budget allow."""
@@ -378,6 +372,10 @@ class Draft:
     def name(self, index: int) -> str:
         """A turn's identity: the place of its command."""
         return f"{self.session.n}-{index}"
+
+    def is_new(self, turn: OpenTurn) -> bool:
+        """Asked in this very step: it was never sent."""
+        return turn.id.startswith(f"{self.session.n}-")
 
     def ask(self, a: log.Ask) -> None:
         turn = OpenTurn(id=self.name(len(self.commands)), ask=a)

@@ -3,6 +3,7 @@ the log position, so that carrying it out twice is carrying it out once."""
 
 import asyncio
 import contextlib
+from bisect import bisect_left
 from collections.abc import Coroutine
 from typing import Any
 
@@ -66,7 +67,7 @@ class Effects:
             if isinstance(command, log.Say):
                 post = session.posts[number]
                 number += 1
-                await self._connection.publish(subjects.channel(sid, post.channel), encode(post))
+                await self._connection.publish(subjects.post(sid, post.channel, post.kind), encode(post))
         effects: list[Coroutine[Any, Any, Any]] = [self._send(sid, sending, reissued) for sending in sendings]
         for i, command in enumerate(commands):
             match command:
@@ -133,11 +134,4 @@ def _ended(session: Session) -> SessionEnded:
 
 def _first_post(session: Session, n: int) -> int:
     """Number of the first post of transition `n`: posts lie in the order of transitions."""
-    low, high = 0, len(session.posts)
-    while low < high:
-        middle = (low + high) // 2
-        if session.posts[middle].transition < n:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return bisect_left(session.posts, n, key=lambda post: post.transition)

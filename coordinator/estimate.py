@@ -88,12 +88,12 @@ def check(protocol: Protocol, opened: log.Opened) -> None:
     if short:
         field, _, figures = short.partition(":")
         limit, _, wants = figures.partition(", used or reserved 0, the next turns may take ")
-        raise Inadmissible(field, f"{field}:{limit}, {least_words(protocol.name)} may take {wants}")
+        raise Inadmissible(field, f"{field}:{limit}, {least_words(protocol)} may take {wants}")
 
 
-def least_words(protocol: str) -> str:
+def least_words(protocol: Protocol) -> str:
     """What a session has at least, in words."""
-    return "the whole debate" if protocol == "competition" else "one round"
+    return "the whole debate" if protocol.fixed else "one round"
 
 
 def _reserved(planned: tuple[Planned, ...], seats: dict[str, Seat]) -> Reservation:

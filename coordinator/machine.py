@@ -157,7 +157,8 @@ def _on_turn_due(draft: Draft, id: str) -> None:
         return
     del draft.turns[id]
     draft.lose(turn)
-    draft.miss(turn, f"no reply within {draft.seconds(turn.ask.seat, turn.ask.queue, turn.ask.window_s):g} s")
+    seconds = draft.seconds(turn.ask.seat, turn.ask.queue, turn.ask.window_s)
+    draft.miss(turn, f"no reply within {seconds:g} s", late=True)
 
 
 def _on_redelivered(draft: Draft, event: log.Redelivered) -> None:

@@ -12,12 +12,10 @@ from collections.abc import Iterator
 import msgspec
 
 from schemas.expert import Known, expert_of, queue_of
-from schemas.presence import Announcement, ExpertHere
+from schemas.presence import ALIVE_S, Announcement, ExpertHere
 
-ALIVE_S = 15.0
 SETTLED_LEAST_S, SETTLED_MOST_S = 0.5, 2.0
 """Ages at which it may be taken as complete, where nobody new was heard for half the first; and at which it is."""
-"""Three announcements missed, and a worker counts as gone."""
 MOST_COPIES = 1_000
 """Copies of one queue that are told apart."""
 

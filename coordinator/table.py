@@ -72,6 +72,8 @@ class Missed(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     short: str = ""
     """Which limit of the budget another attempt would have passed, as Unaffordable says it; empty: none."""
+    late: bool = False
+    """Its deadline passed: there is no reply."""
 
 
 class Unaffordable(msgspec.Struct, frozen=True, kw_only=True):
@@ -234,8 +236,6 @@ class View:
     """The session's own id."""
     windows: Mapping[str, int] = field(default_factory=dict)
     """Open windows: name -> Unix time of their end, ns."""
-    children: tuple[str, ...] = ()
-    """Sessions beneath this one that have not ended."""
     child: str = ""
     """The id that the first session started in this step gets; of a second, another one."""
 
@@ -323,6 +323,8 @@ class Protocol:
     attempts: Callable[[Any], int]
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
+    fixed: bool = False
+    """Its course is fixed at the opening: at least it takes every turn once, where others take one round."""
     readers: tuple[str, ...] = ()
     """Roles whose seats all hold every document dealt to nobody, also those invited later; none: the seats of the first
     role take them in turn."""

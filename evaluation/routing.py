@@ -222,8 +222,14 @@ def text(reports: Sequence[Report]) -> str:
     return "\n".join(lines)
 
 
+def confused(r: Report) -> list[tuple[int, str, str]]:
+    """(how often, who should lead, who does), the most frequent first."""
+    rows = [(n, wanted, got) for wanted, row in r.confusion.items() for got, n in row.items()]
+    return sorted(rows, key=lambda x: (-x[0], x[1:]))
+
+
 def _confused(r: Report) -> list[str]:
-    rows = sorted(((n, w, g) for w, row in r.confusion.items() for g, n in row.items()), key=lambda x: (-x[0], x[1:]))
+    rows = confused(r)
     more = [f"    ... and {len(rows) - 20} further pairs"] if len(rows) > 20 else []
     head = ["  taken for another"] if rows else []
     return head + [f"    {wanted} -> {got}: {n}" for n, wanted, got in rows[:20]] + more

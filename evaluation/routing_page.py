@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from textwrap import fill
 
 from evaluation.first_look import table
-from evaluation.routing import Report, Share
+from evaluation.routing import Report, Share, confused
 
 _MOST = 12
 """Pairs of the confusion that are shown."""
@@ -26,15 +26,15 @@ claimed and challenged, as `parley route` says it. Support and depth are only kn
 - *calibration*: expected calibration error, over ten bins of confidence
 """
 _ABOUT = {
-    "golden, test half": "249 tasks over the shipped experts (`evaluation/golden/README.md`), written from their "
+    "golden, test half": "{tasks} tasks over the shipped experts (`evaluation/golden/README.md`), written from their "
     "specifications before any matcher; nothing is fitted on it.",
     "golden, dev half": "The half that the matcher is fitted on.",
     "clinc150": "Utterances to an assistant: 150 intents as experts, each made of 50 training utterances; the test "
     "ones, and 1,000 that belong to none.",
     "nlbse24_issues": "Issues of five repositories: each repository an expert, made of 50 titles; the other issues as "
     "tasks.",
-    "marge_experts": "The experts of another project of the source's author, of which only trigger words are known: 15 "
-    "tasks.",
+    "marge_experts": "The experts of another project of the source's author, of which only trigger words are known: "
+    "{tasks} tasks.",
 }
 
 
@@ -56,7 +56,7 @@ def text(reports: Sequence[Report], left_out: Sequence[str] = ()) -> str:
 
 
 def _set(name: str, of: Sequence[Report]) -> str:
-    about = _ABOUT.get(name, f"{of[0].accuracy.of:,} tasks.")
+    about = _ABOUT.get(name, "{tasks} tasks.").format(tasks=f"{of[0].accuracy.of:,}")
     rows = [
         [
             r.matcher, _share(r.accuracy), _share(r.abstention_precision), _share(r.abstention_recall),
@@ -98,7 +98,7 @@ def _grouped(what: str, of: Sequence[Report], groups: Callable[[Report], dict[st
 
 
 def _confusion(r: Report) -> list[str]:
-    rows = sorted(((n, w, g) for w, row in r.confusion.items() for g, n in row.items()), key=lambda x: (-x[0], x[1:]))
+    rows = confused(r)
     if not rows:
         return []
     shown = [[f"{wanted} → {got}", f"{n:,}"] for n, wanted, got in rows[:_MOST]]

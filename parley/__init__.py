@@ -1,6 +1,6 @@
 """Parley: several agents, each its own process, argue over a question on a NATS bus.
 
-async with parley.local() as p:
+async with parley.local(protocol="consensus") as p:
     result = await p.ask("Which of the two designs survives a power cut?", evidence="docs/")
 
 async with parley.connect("nats://bus:4222", "owner.json") as p:

@@ -14,9 +14,10 @@ from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.competition_seats import refuse_controls
 from parley import evidence as evidence_folder
+from parley import task_folder
 from parley.errors import BadInput, Unreachable
 from parley.opening import when_served
-from parley.rows import rows_of
+from parley.rows import CROWDS, DEFAULT, rows_of
 from parley.stack import OWNER, Lease, Stack
 from schemas.expert import expert_of
 from schemas.post import Live, Post
@@ -56,10 +57,12 @@ class Session:
 class Parley:
     """A connected front door. Made by `local` or `connect`."""
 
-    def __init__(self, client: "Client", lease: Lease | None = None) -> None:
+    def __init__(self, client: "Client", lease: Lease | None = None, protocol: str = DEFAULT) -> None:
         self.client = client
         self.lease = lease
         """The embedded stack, if this is one."""
+        self.protocol = protocol
+        """Of sessions that name none."""
 
     async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
         """Wait until every expert of one's own stack has been heard: a task that comes before that finds fewer. Those
@@ -78,7 +81,7 @@ class Parley:
         self,
         question: str,
         *,
-        protocol: str = "consensus",
+        protocol: str | None = None,
         evidence: Path | str | None = None,
         settings: Mapping[str, Any] | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
@@ -93,7 +96,8 @@ class Parley:
         Parameters
         ----------
         protocol
-            How they argue: `consensus`, `critic`, `maci` or `competition`.
+            How they argue: `madp`, `consensus`, `critic`, `maci` or `competition`. None: what `local` or `connect` was
+            told, else `madp`, the experts that a task calls for.
         evidence
             Folder of documents (parley.evidence).
         settings
@@ -124,18 +128,19 @@ class Parley:
         previous = await self.previous(continues) if continues else None
         sent = None
         if folder is not None:
-            from parley.task_folder import read
-
-            sent = read(Path(folder))
+            sent = task_folder.read(Path(folder))
             settings = {**(settings or {}), "folder": sent.id}
         opening = request(
-            question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
-            turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
+            question, protocol=protocol or self.protocol, evidence=evidence, settings=settings, budget=budget,
+            seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
-        await self.gathered(protocol)
-        from parley import task_folder
+        return await self._opened(opening, sent)
+
+    async def _opened(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
+        """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
         from parley.client import new_sid
 
+        await self.gathered(opening.protocol)
         sid = new_sid()
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
@@ -163,7 +168,7 @@ class Parley:
         self,
         question: str,
         *,
-        protocol: str = "consensus",
+        protocol: str | None = None,
         evidence: Path | str | None = None,
         settings: Mapping[str, Any] | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
@@ -184,7 +189,7 @@ class Parley:
 def request(
     question: str,
     *,
-    protocol: str = "consensus",
+    protocol: str = DEFAULT,
     evidence: Path | str | None = None,
     settings: Mapping[str, Any] | None = None,
     budget: Budget | Mapping[str, Any] | None = None,
@@ -259,13 +264,17 @@ def known_protocol(name: str) -> Protocol:
 
 
 @asynccontextmanager
-async def connect(url: str, creds: Path | str, *, patience_s: float = 30.0) -> AsyncIterator[Parley]:
+async def connect(
+    url: str, creds: Path | str, *, protocol: str = DEFAULT, patience_s: float = 30.0
+) -> AsyncIterator[Parley]:
     """A bus that runs elsewhere.
 
     Parameters
     ----------
     creds
         A client's or an owner's credentials file.
+    protocol
+        How sessions argue that name none.
     patience_s
         How long a moderator is waited for.
 
@@ -274,10 +283,11 @@ async def connect(url: str, creds: Path | str, *, patience_s: float = 30.0) -> A
     Unreachable
         Nobody listens there, or the server does not take the credentials.
     BadInput
-        The credentials file cannot be used.
+        No such protocol; the credentials file cannot be used.
     """
+    known_protocol(protocol)
     async with connected(url, Path(creds), patience_s) as client:
-        yield Parley(client)
+        yield Parley(client, protocol=protocol)
 
 
 @asynccontextmanager
@@ -288,33 +298,39 @@ async def local(
     state: Path | str | None = None,
     model: str = "",
     options: Mapping[str, Any] | None = None,
-    protocol: str = "consensus",
+    protocol: str = DEFAULT,
     patience_s: float = 30.0,
 ) -> AsyncIterator[Parley]:
-    """A stack of one's own on this machine: bus, moderator, a panel and its analyst, each a process; gone at the end.
+    """A stack of one's own on this machine: bus, moderator, and whom a protocol seats, each a process; gone at the end.
 
     Parameters
     ----------
     panel_size
-        Panelists, or debaters of `maci`; None: as many as the protocol seats where nothing else is said.
+        Panelists of `consensus`, or debaters of `maci`; None: as many as the protocol seats where nothing else is said.
     stack
-        Another stack than that panel's.
+        Another stack than that protocol's.
     state
         Folder that keeps the sessions; None: a temporary one.
     model, options
         In place of the extractive model, as agents.llm.make_model takes it.
     protocol
-        Whose seats are there: another has other queues.
+        Whose seats are there, since another has other queues, and how sessions argue that name none: `madp`, the
+        shipped experts, as the command line does.
 
     Raises
     ------
+    BadInput
+        No such protocol, or one that has no panel, with a `panel_size`.
     StackFailed
         It did not come up.
     """
+    known_protocol(protocol)
+    if panel_size is not None and protocol not in CROWDS:
+        raise BadInput("panel_size", f"got {panel_size} with {protocol}; it is for {' and '.join(sorted(CROWDS))}")
     rows = rows_of(protocol, panel_size, model=model, options=dict(options or {}))
     async with Lease(stack or Stack(agents=rows), Path(state) if state is not None else None) as lease:
         async with connected(lease.url, lease.credentials(OWNER), patience_s) as client:
-            yield Parley(client, lease)
+            yield Parley(client, lease, protocol)
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ import msgspec
 
 from bus.errors import BusError
 from coordinator.estimate import Estimate
-from coordinator.protocols import PROTOCOLS
+from coordinator.protocols import STANDING
 from parley import competition_story, estimating, panel, reaching, task_folder
 from parley.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request, whole_settings
 from parley.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
@@ -347,7 +347,7 @@ def _tell_seats(parley: Parley, sid: str, view: View, settings: Settings) -> Non
 
 async def open_sessions(client: "Client", but: str = "") -> list[str]:
     """Those among the newest that go on; standing ones, which nobody waits for, left out."""
-    standing = {name for name, protocol in PROTOCOLS.items() if protocol.standing}
+    standing = {protocol.name for protocol in STANDING.values()}
     rows = await client.sessions(200)
     return [r.session for r in rows if r.status == "open" and r.session != but and r.protocol not in standing]
 

@@ -85,12 +85,12 @@ def experts_check(paths: Given, json: Json = False) -> None:
       parley experts check agents/experts my-experts/gardener.yaml
     """
     with options.errors(json):
-        from parley import commands, enrolment
+        from parley import commands, expert_files
 
-        found = enrolment.check(paths)
+        found = expert_files.check(paths)
         if json:
             options.print_json(found)
         else:
-            commands.write_lines(enrolment.check_words(found), None)
+            commands.write_lines(expert_files.check_words(found), None)
         if not found["ok"]:
             raise typer.Exit(2)

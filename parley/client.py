@@ -14,9 +14,10 @@ from bus.accounts import OWNER as OWNER_KIND
 from bus.channels import CLIENT, CLIENTS, CONTROL, INBOX, OWNER, readable_by
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault
-from bus.posts import CLOSED, Reader
+from bus.posts import Reader
 from parley.errors import BadInput, Refusal, Unanswered, Unreachable
 from schemas.post import (
+    CLOSED,
     AskFate,
     EraseSession,
     Fate,
@@ -38,6 +39,7 @@ T = TypeVar("T")
 
 _REQUEST_S = 2.0
 _AGAIN_S = 0.02
+_LISTENING_S = 0.1
 _LATE_S = 10.0
 """So long after its asker gave up an opening may still be taken: clocks differ."""
 
@@ -199,6 +201,16 @@ class Client:
         """
         deadline = self._deadline() if patience_s is None else time.monotonic() + patience_s
         return await self._ask(deadline, subjects.own("workers", self._user, ""), encode(AskWorkers()), Workers)
+
+    async def everybody(self, patience_s: float) -> Workers:
+        """Who is alive, as a moderator says that has listened for as long as workers take to tell of themselves. If
+        none has within `patience_s`: as far as one has heard. Raises Unreachable."""
+        deadline = time.monotonic() + patience_s
+        found = await self.workers(patience_s)
+        while not found.heard and time.monotonic() < deadline:
+            await asyncio.sleep(_LISTENING_S)
+            found = await self.workers(patience_s)
+        return found
 
     async def erase(self, sid: str) -> None:
         """Remove a closed session's texts. Raises Refusal where it is open or unknown, or was erased before."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bus import accounts
-from bus.errors import BadKeyFile, BadTable, BusError
-from bus.posts import UnknownSession
+from bus.errors import BadKeyFile, BadTable, BusError, UnknownSession
 from parley import asking, keys, process, records
 from parley import panel as panel_file
 from parley.api import Parley

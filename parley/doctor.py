@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from parley.client import Client
 
 PROBE_S = 20.0
-_HEARD_S = 2.0
 _ASK_S = 3.0
 _PROBE_TOKENS = 16
 _PROBE = "Reply with the word ok."
@@ -192,12 +191,8 @@ class _Doctor:
         if not client.owner:
             self.moderators = Part(status="unknown", what="only an owner may ask who is there: --creds owner.json")
             return
-        deadline = time.monotonic() + _ASK_S
         try:
-            found = await client.workers(_ASK_S)
-            while found.listening_s < _HEARD_S and time.monotonic() < deadline:
-                await asyncio.sleep(0.1)
-                found = await client.workers(_ASK_S)
+            found = await client.everybody(_ASK_S)
         except (ParleyError, BusError):
             self.moderators = Part(status="missing", what=f"none answered within {_ASK_S:g} s")
             mend = "parley moderator --nats URL --creds DIR/moderator-1.json --token-key DIR/token.key"

@@ -23,7 +23,7 @@ from bus.accounts import Credentials, User
 from bus.connection import connect
 from bus.embedded import RELOADS
 from bus.errors import BadKeyFile, BadTable, BusError, Closed, NoAnswer, WrongCredentials
-from parley import bus_revoke, keys
+from parley import bus_revoke, expert_files, keys
 from parley.errors import BadInput, StackFailed, Unreachable
 from parley.stack import OWNER, default_state, read_running
 from parley.text import line
@@ -35,62 +35,8 @@ if TYPE_CHECKING:
 
 _TAKES_S = 15.0
 _ASK_S = 3.0
-_HEARD_S = 0.5
 _TRIES = 4
 _AGAIN_S = 0.2
-
-
-# ---------------------------------------------------------------- check
-
-
-def check(paths: Sequence[Path]) -> dict[str, Any]:
-    """What is right and wrong with these files and folders, as JSON values: experts, errors, warnings.
-
-    Warned of are experts to whom somebody defers and who are neither here nor among the shipped ones.
-    """
-    errors: list[str] = []
-    found: dict[str, tuple[ExpertSpec, Path]] = {}
-    for path in _files(paths, errors):
-        try:
-            spec = experts.read(path)
-        except ExpertError as error:
-            errors.append(str(error))
-            continue
-        if spec.id in found and found[spec.id][1].resolve() != path.resolve():
-            errors.append(f"{path}: id: got {spec.id!r}, which {found[spec.id][1]} has already")
-        found.setdefault(spec.id, (spec, path))
-    shipped = [spec for spec in experts.builtin() if spec.id not in found]
-    said = experts.warnings([*(spec for spec, _ in found.values()), *shipped])
-    return {
-        "ok": not errors,
-        "experts": [_row(spec) | {"file": str(path)} for spec, path in found.values()],
-        "errors": errors,
-        "warnings": [text for text in said if text.partition(":")[0] in found],
-    }
-
-
-def check_words(found: dict[str, Any]) -> Iterator[str]:
-    """A line for each."""
-    for row in found["experts"]:
-        yield f"{row['id']:24} {line(row['version']):10} {row['pin']}  {line(row['file'])}"
-    yield from (f"error    {line(text, 400)}" for text in found["errors"])
-    yield from (f"warning  {line(text, 400)}" for text in found["warnings"])
-    yield f"{len(found['experts'])} experts, {len(found['errors'])} errors, {len(found['warnings'])} warnings"
-
-
-def _files(paths: Iterable[Path], errors: list[str]) -> Iterator[Path]:
-    for path in paths:
-        if not path.is_dir():
-            yield path
-            continue
-        inside = sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml") and not p.name.startswith("."))
-        if not inside:
-            errors.append(f"{path}: has no specification (*.yaml)")
-        yield from inside
-
-
-def _row(spec: ExpertSpec) -> dict[str, Any]:
-    return {"id": spec.id, "name": spec.name, "version": spec.version, "pin": pin(spec)}
 
 
 # ---------------------------------------------------------------- enrol
@@ -142,7 +88,7 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None, *, repla
     except OSError as error:
         raise BadInput("dir", f"{error.filename or folder}: {error.strerror}") from error
     told = [
-        _row(spec)
+        expert_files.row(spec)
         | {"queue": name, "credentials": str(keys.file(folder, name)), "key": what[name]}
         | {"replaces": ends.get(spec.id, "")}
         for spec in specs
@@ -359,7 +305,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     state: str
-    """running | draining | enrolled (and not running)"""
+    """running | enrolled (and not running)"""
     pin: str
     name: str = ""
     version: str = ""
@@ -426,12 +372,7 @@ async def _workers(url: str, creds: Path) -> Workers:
     async with connected(url, creds, _ASK_S) as client:
         if not client.owner:
             raise BadInput("creds", "only an owner may ask who is there: --creds owner.json")
-        deadline = time.monotonic() + _ASK_S
-        found = await client.workers(_ASK_S)
-        while found.listening_s < _HEARD_S and time.monotonic() < deadline:
-            await asyncio.sleep(0.05)
-            found = await client.workers(_ASK_S)
-        return found
+        return await client.everybody(_ASK_S)
 
 
 def list_words(rows: Sequence[Listed]) -> Iterator[str]:

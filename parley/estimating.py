@@ -64,7 +64,7 @@ def refuse(found: Estimate) -> None:
         field = found.shortfall.partition(":")[0]
         name = field.partition(".")[2]
         limit, wants = getattr(found.budget, name), getattr(found.least, name)
-        least = f"{least_words(found.protocol)} may take {figure(wants)}"
+        least = f"{least_words(PROTOCOLS[found.protocol])} may take {figure(wants)}"
         raise BadInput(field, f"limit {figure(limit)}, {least}; nothing was started")
 
 
@@ -82,7 +82,7 @@ def document(found: Estimate) -> dict[str, Any]:
 def words(found: Estimate) -> Iterator[str]:
     """In lines."""
     yield "This session may come to, if every turn uses all that it may (usually it is far less):"
-    if found.protocol == "competition":
+    if PROTOCOLS[found.protocol].fixed:
         yield f"  each turn once:       {_amount(found.least)}"
         yield f"  with all repeats:     {_amount(found.most)}"
     elif found.work is not None:
@@ -94,7 +94,7 @@ def words(found: Estimate) -> Iterator[str]:
         yield f"  at most, {found.rounds} round{'s' if found.rounds > 1 else ''}:    {_amount(found.most)}"
     yield f"  budget:               {_budget(found.budget)}"
     if found.shortfall:
-        yield f"  The budget does not hold {least_words(found.protocol)}: {found.shortfall}"
+        yield f"  The budget does not hold {least_words(PROTOCOLS[found.protocol])}: {found.shortfall}"
     unpriced = [s.seat for s in found.seats if s.metered and not s.usd_per_million_input + s.usd_per_million_output]
     if unpriced:
         yield f"  Counted as free, since no price is known (or none is taken): {', '.join(map(line, unpriced))}"

@@ -18,7 +18,7 @@ from parley import (
     transcript_madp,
 )
 from parley.records import Record
-from parley.text import clean, line, plain
+from parley.text import clean, count, line, plain
 from parley.turns import Turns
 from schemas import log
 from schemas.result import Result
@@ -101,7 +101,7 @@ def words(record: Record) -> Iterator[str]:
     yield f"Used: {transcript.usage_words(result)}."
     for seat, used in result.usage.by_seat.items():
         tokens = used.input_tokens + used.output_tokens
-        turns, calls = transcript.count(used.turns, "turn"), transcript.count(used.calls, "call")
+        turns, calls = count(used.turns, "turn"), count(used.calls, "call")
         yield f"  {line(seat)}: {turns}, {calls}, {tokens:,} tokens, {used.cost_usd:.4f} USD"
 
 

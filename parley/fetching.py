@@ -3,21 +3,22 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from bus.accounts import OWNER as OWNER_KIND
 from bus.accounts import Credentials, load_credentials
 from bus.channels import readable_by
-from bus.connection import connect
-from bus.errors import BadKeyFile, BusError
-from bus.posts import CLOSED, Reader, UnknownSession
+from bus.errors import BadKeyFile, BusError, UnknownSession
 from parley import records
 from parley.api import CONNECT_S
-from parley.client import Client
 from parley.errors import BadInput, Refusal, Unreachable
 from parley.records import Record, Seen
 from parley.settings import Settings
 from parley.turns import Turns
-from schemas.post import Post
+from schemas.post import CLOSED, Post
+
+if TYPE_CHECKING:
+    from parley.client import Client
 
 _LOG_S = 0.3
 """The log is looked at when a post is heard, and at least so often."""
@@ -49,6 +50,9 @@ async def posts(settings: Settings, sid: str) -> Seen:
     Unreachable
         The bus, or a moderator, does not answer.
     """
+    from bus.connection import connect
+    from bus.posts import Reader
+
     credentials, url = _credentials(settings), str(settings.nats.url)
     channels = readable_by(credentials.account)
     if not channels:
@@ -71,7 +75,7 @@ async def posts(settings: Settings, sid: str) -> Seen:
     return Seen(sid=sid, opened=None, posts=tuple(found), turns=Turns(), record=None)
 
 
-async def every_post(client: Client, sid: str, heard: AsyncIterator[Post]) -> AsyncIterator[Post]:
+async def every_post(client: "Client", sid: str, heard: AsyncIterator[Post]) -> AsyncIterator[Post]:
     """Posts of every channel in the order in which they were said, from the log: for owners.
 
     Parameters

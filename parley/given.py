@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from coordinator.protocols import PROTOCOLS
+from coordinator.table import Protocol
 from parley import panel
 from parley.errors import BadInput
 from parley.settings import Settings
@@ -32,9 +34,9 @@ def with_protocol_settings(
     """
     from parley import options
 
-    if not any(value is not None for value in own.values()):
-        return options.settings(config, sets, **given)
     settings = options.settings(config, sets, **given)
+    if not any(value is not None for value in own.values()):
+        return settings
     own_options(settings, own)
     name = panel.protocol_of(settings)
     return options.settings(config, sets, **given, **{f"{name}__{key}": value for key, value in own.items()})
@@ -60,15 +62,18 @@ def own_options(settings: Settings, own: Mapping[str, Any]) -> None:
     BadInput
         Names the option, and the protocols that have it.
     """
-    from coordinator.protocols import PROTOCOLS
-
-    known = {name: msgspec.structs.fields(protocol.settings) for name, protocol in PROTOCOLS.items()}
-    having = {key: [name for name in sorted(known) if key in {f.name for f in known[name]}] for key in own}
     protocol = panel.protocol_of(settings)
+    if protocol not in PROTOCOLS:
+        return
     for key, value in own.items():
-        if value is not None and protocol in known and protocol not in having[key]:
+        if value is not None and key not in _settings_of(PROTOCOLS[protocol]):
+            having = [name for name in sorted(PROTOCOLS) if key in _settings_of(PROTOCOLS[name])]
             option = f"--{_OPTIONS.get(key, key).replace('_', '-')}"
-            raise BadInput(option, f"{option} is not for {protocol}, but for {' and '.join(having[key])}")
+            raise BadInput(option, f"{option} is not for {protocol}, but for {' and '.join(having)}")
+
+
+def _settings_of(protocol: Protocol) -> set[str]:
+    return {field.name for field in msgspec.structs.fields(protocol.settings)}
 
 
 def motion(question: str | None, topic: str | None, topics: Path | None) -> tuple[str, dict[str, str], Path | None]:

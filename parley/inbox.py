@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bus.posts import UnknownSession
-from coordinator.protocols import PROTOCOLS
+from bus.errors import UnknownSession
+from coordinator.protocols import STANDING
 from parley import asking, commands, transcript_madp
 from parley.errors import BadInput, Refusal
 from parley.madp_story import Story
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OVERRIDE = "expert"
 """In place of an item: who is to lead from now on."""
 _AT_ONCE = 16
-_NO_ITEMS = tuple(name for name, protocol in PROTOCOLS.items() if protocol.standing)
+_NO_ITEMS = tuple(protocol.name for protocol in STANDING.values())
 """Protocols whose sessions ask nobody."""
 
 

@@ -4,13 +4,12 @@ The terminal view, the page and explanations are made from it."""
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from schemas.madp import (
     Answered,
     Challenges,
     ClaimsPosted,
     Consensus,
+    Deliberated,
     HandedOver,
     Item,
     Reviewed,
@@ -20,20 +19,6 @@ from schemas.madp import (
     Work,
 )  # fmt: skip
 from schemas.post import Post, read
-
-
-class Deliberation(msgspec.Struct, frozen=True, kw_only=True):
-    """Post `deliberation`: a session beneath this one, as it begins, and once it ended."""
-
-    session: str
-    protocol: str
-    question: str = ""
-    status: str = ""
-    """Empty: it begins."""
-    reason: str = ""
-    why: str = ""
-    result: dict[str, Any] = {}
-
 
 KINDS: dict[str, type] = {
     "task": TaskPosted,
@@ -47,7 +32,7 @@ KINDS: dict[str, type] = {
     "item": Item,
     "answered": Answered,
     "warning": Warned,
-    "deliberation": Deliberation,
+    "deliberation": Deliberated,
 }
 """Kind of post -> what its body is."""
 
@@ -58,20 +43,17 @@ class Story:
     def __init__(self, posts: Iterable[Post] = ()) -> None:
         self.task: TaskPosted | None = None
         self.claims: ClaimsPosted | None = None
-        self.challenges: list[tuple[str, Challenges]] = []
-        """(who objects, what to)"""
+        self.challenges: list[Challenges] = []
         self.consensus: Consensus | None = None
         self.items: dict[str, Item] = {}
         self.open: dict[str, Item] = {}
         """Items that nobody has answered."""
-        self.closed = False
         for post in posts:
             self.take(post)
 
     def take(self, post: Post) -> Any:
         """Fold one post. Its body as its type; None for what is no post of a task."""
         if post.kind == "closed" and post.channel == "control":
-            self.closed = True
             self.open.clear()
         body = body_of(post)
         match body:
@@ -80,7 +62,7 @@ class Story:
             case ClaimsPosted():
                 self.claims = body
             case Challenges():
-                self.challenges.append((post.seat, body))
+                self.challenges.append(body)
             case Consensus():
                 self.consensus = body
             case Item():

@@ -5,7 +5,7 @@ from typing import Any
 
 from parley import transcript_madp
 from parley.madp_story import Story, body_of
-from schemas.madp import Consensus, HandedOver, Reviewed, Supported, Work
+from schemas.madp import HandedOver, Reviewed, Supported, Work
 from schemas.post import Post
 from schemas.result import Result
 
@@ -15,18 +15,17 @@ def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
     posts = tuple(posts)
     story = Story(posts)
     bodies = [(p, body_of(p)) for p in posts]
-    consensus = next((b for _, b in bodies if isinstance(b, Consensus)), None)
     work = [b for _, b in bodies if isinstance(b, Work)]
     outcome = result.outcome if result is not None else {}
     return {
-        "who": transcript_madp.who_words(consensus, story) if consensus is not None else "",
+        "who": transcript_madp.who_words(story.consensus, story) if story.consensus is not None else "",
         "task": story.task,
         "factors": transcript_madp.factor_words(story.task.factors) if story.task is not None else "",
         "claims": story.claims.claims if story.claims is not None else (),
         "claim_words": transcript_madp.claim_words,
         "passed": story.claims.passed if story.claims is not None else (),
         "silent": story.claims.silent if story.claims is not None else (),
-        "challenges": [c for _, by in story.challenges for c in by.challenges],
+        "challenges": [c for by in story.challenges for c in by.challenges],
         "consensus": story.consensus,
         "handoffs": [b for _, b in bodies if isinstance(b, HandedOver)],
         "reviews": [b for _, b in bodies if isinstance(b, Reviewed)],

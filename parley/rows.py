@@ -9,6 +9,9 @@ import msgspec
 
 from schemas.expert import queue_of
 
+DEFAULT = "madp"
+"""The protocol where none is named: whoever a task calls for."""
+
 
 class Crowd(msgspec.Struct, frozen=True):
     """The role of which a protocol seats as many as a setting says, or `size` where nothing is set."""

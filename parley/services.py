@@ -19,7 +19,7 @@ import msgspec
 
 from agents.config import environment, resolve
 from agents.llm import Model, make_model
-from agents.runtime import Worker
+from agents.runtime import Hear, Worker
 from agents.specs import AgentSpec, SpecError, load
 from agents.tools.allow import find
 from bus.accounts import Credentials
@@ -96,7 +96,7 @@ def moderator(
 
     def make(connection: Connection, metrics: Metrics) -> Moderator:
         return Moderator(
-            connection, token_key=token_key, metrics=metrics, protocols=PROTOCOLS, in_ack_wait_s=ack_wait_s,
+            connection, token_key=token_key, metrics=metrics, protocols=dict(PROTOCOLS), in_ack_wait_s=ack_wait_s,
             work_ack_wait_s=ack_wait_s, turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
             notify_url=notify_url, checkpoint=checkpoint,
         )  # fmt: skip
@@ -121,9 +121,9 @@ def agent(
     allowed = find(environment(), tools) if spec.expert is not None else None
     hear = None
     if spec.expert is not None:
-        from agents.hearing import make_hear  # the matcher: for experts alone
+        from agents.hearing import HEARD, make_hear  # the matcher: for experts alone
 
-        hear = make_hear(spec.expert, metered=model.metered)
+        hear = Hear(HEARD, make_hear(spec.expert, metered=model.metered))
 
     def make(connection: Connection, metrics: Metrics) -> Worker:
         return Worker(

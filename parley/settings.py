@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from agents import strict_yaml
 from parley.errors import BadInput
+from parley.rows import DEFAULT
 
 DEFAULT_FILE = "parley.yaml"
 PREFIX = "PARLEY__"
@@ -103,7 +104,7 @@ class Settings(BaseSettings):
 
     model_config = ConfigDict(extra="forbid")  # type: ignore[assignment]  # plain is enough: the sources are given
 
-    protocol: str = "madp"
+    protocol: str = DEFAULT
     """How a question is dealt with; one that names none goes to the experts that it calls for."""
     turn_timeout_s: float = Field(default=120.0, ge=0.25, le=86_400)
     seed: int | None = None

@@ -8,14 +8,13 @@ import msgspec
 
 from bus.channels import CLIENTS, may_read
 from bus.errors import BusError
-from bus.posts import CLOSED
 from parley.api import Parley, Session
 from parley.errors import ParleyError
 from parley.ordering import in_order
 from parley.turns import Turns
 from parley.view import View
 from schemas import log
-from schemas.post import Post
+from schemas.post import CLOSED, Post
 from schemas.result import Result
 from schemas.wire import SchemaError, decode
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from parley.client import Client
 
 _LOG_S = 0.4
-_HEARD_S = 2.0
-"""A moderator that has listened for less may not have heard everybody."""
 
 
 async def show(session: Session, view: View, client: "Client", *, everything: bool) -> Result:
@@ -67,6 +64,6 @@ async def watch_log(parley: Parley, sid: str, view: View) -> None:
                 view.entry(entry)
             read += len(entries)
             there = await parley.client.workers()
-            if there.listening_s > _HEARD_S:
+            if there.heard:
                 view.workers(frozenset(w.queue for w in there.workers))
             await asyncio.sleep(_LOG_S)

@@ -13,7 +13,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -24,8 +24,8 @@ from bus import subjects
 from bus.accounts import Credentials, load_credentials
 from bus.channels import CONTROL, speaks_on
 from bus.connection import Connection, connect
-from bus.errors import BadKeyFile, BusError
-from bus.posts import CLOSED, Reader, UnknownSession
+from bus.errors import BadKeyFile, BusError, UnknownSession
+from bus.posts import Reader
 from observability.metrics import Metrics
 from parley import asking, transcript
 from parley.errors import BadInput, Refusal, Unreachable
@@ -34,13 +34,13 @@ from parley.settings import Settings
 from parley.stack import Lease, Running, default_state, remembered
 from parley.terminal import Terminal
 from parley.turns import SEAT
-from schemas.post import Post
+from schemas.post import CLOSED, Post
 from schemas.result import Result
 from schemas.session import human_queue
-from schemas.turn import Answer, Sit
+from schemas.turn import Answer, Sit, Then
 from schemas.wire import SchemaError, decode, encode, figure
 
-THEN = ("agent", "miss", "wait")
+THEN = get_args(Then)
 """What may become of a turn whose time is over."""
 LOST = 3
 """Exit status: the time of a turn was over, and the agent has the seat again."""

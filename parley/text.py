@@ -100,6 +100,11 @@ def _parts(word: str, room: int) -> Iterator[str]:
     yield part
 
 
+def count(number: int, what: str) -> str:
+    """`1 turn`, `2,000 turns`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def plain(value: Any) -> str:
     """A JSON value in words: `a 1, b 2`."""
     if isinstance(value, Mapping):

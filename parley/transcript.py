@@ -15,7 +15,7 @@ from parley import (
     transcript_madp,
 )  # fmt: skip
 from parley.competition_story import Story
-from parley.text import clean, line
+from parley.text import clean, count, line
 from parley.transcript_competition import Piece
 from parley.turns import Flagged, Turns
 from schemas.post import Post
@@ -344,11 +344,6 @@ def usage_words(result: Result) -> str:
     if u.unaccounted_turns:
         parts.append(f"{count(u.unaccounted_turns, 'turn')} unaccounted (at most {u.unaccounted_tokens:,} tokens)")
     return " · ".join(parts)
-
-
-def count(number: int, what: str) -> str:
-    """`1 turn`, `2,000 turns`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _stop(body: Mapping[str, Any]) -> Iterator[Line]:

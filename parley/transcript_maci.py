@@ -7,7 +7,7 @@ import msgspec
 
 from parley import maci_story
 from parley.maci_story import KINDS, Story, top, why_refused
-from parley.text import line, plain
+from parley.text import count, line, plain
 from schemas.maci import (
     Belief,
     Blind,
@@ -101,13 +101,13 @@ def _passages(post: Post, body: Passages, width: int) -> Iterator[Line]:
     ends = list(dict.fromkeys(line(p.id) for p in (*body.passages[:1], *body.passages[-1:])))
     ids = f"{' to '.join(ends)}, " if ends else ""
     quality = "" if body.q is None else f"; Q {figure(body.q)}"
-    count = _count(len(body.passages), "passage")
+    many = count(len(body.passages), "passage")
     if body.queries:
-        yield "score", f"  {count} from the plan's queries ({ids}{documents or 'nothing new'}){quality}"
+        yield "score", f"  {many} from the plan's queries ({ids}{documents or 'nothing new'}){quality}"
         for query in body.queries:
             yield "quiet", f"      searched: {line(query, width)}"
     else:
-        yield "quiet", f"  {count} for the question ({ids}{documents or 'no document'}){quality}"
+        yield "quiet", f"  {many} for the question ({ids}{documents or 'no document'}){quality}"
 
 
 def _blind(post: Post, body: Blind, width: int) -> Iterator[Line]:
@@ -117,7 +117,7 @@ def _blind(post: Post, body: Blind, width: int) -> Iterator[Line]:
 
 
 def _merged(post: Post, body: Merged, width: int) -> Iterator[Line]:
-    yield "score", f"  {_count(len(body.groups), 'outcome')}: {', '.join(line(g.name, _NAME) for g in body.groups)}"
+    yield "score", f"  {count(len(body.groups), 'outcome')}: {', '.join(line(g.name, _NAME) for g in body.groups)}"
     for group in body.groups:
         others = [m for m in group.members if m != group.name]
         if others:
@@ -148,7 +148,7 @@ def score_words(score: Score) -> str:
 
 def _case(post: Post, body: Case, width: int) -> Iterator[Line]:
     told = f": {line(body.changed, width)}" if body.changed else ""
-    argued = _count(len(body.arguments), "argument")
+    argued = count(len(body.arguments), "argument")
     yield "seat", f"  {line(post.seat)}, {argued}, would hold {shares(body.belief)}{told}"
 
 
@@ -202,10 +202,6 @@ _SAY: dict[type, Callable[[Post, Any, int], Iterator[Line]]] = {
     Passages: _passages, Blind: _blind, Merged: _merged, Case: _case, Crit: _crit, Ruled: _ruled, Round: _signals,
     Plan: _plan,
 }  # fmt: skip
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 # ---------------------------------------------------------------- the end

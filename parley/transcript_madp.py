@@ -6,14 +6,15 @@ from typing import Any
 
 import msgspec
 
-from parley.madp_story import Deliberation, Story
-from parley.text import clean, line
+from parley.madp_story import Story
+from parley.text import clean, count, line
 from schemas.madp import (
     Answered,
     Challenges,
     Claim,
     ClaimsPosted,
     Consensus,
+    Deliberated,
     Factors,
     Finding,
     HandedOver,
@@ -85,7 +86,7 @@ def lines(post: Post, body: Any, story: Story, width: int, *, brief: bool = Fals
             yield "score", f"  {answered_words(msgspec.to_builtins(body))}"
         case Warned():
             yield "score", f"  warning: {line(body.text, _WIDE)}"
-        case Deliberation():
+        case Deliberated():
             yield from _deliberation(body)
 
 
@@ -110,9 +111,8 @@ def _task(body: TaskPosted, brief: bool) -> Iterator[Line]:
 
 def factor_words(f: Factors) -> str:
     """3.2's factors on one line."""
-    count = f"{f.candidate_count} candidate{'' if f.candidate_count == 1 else 's'}"
     return ", ".join((
-        count, f"confidence variance {f.confidence_variance:.4f}",
+        count(f.candidate_count, "candidate"), f"confidence variance {f.confidence_variance:.4f}",
         "domains overlap" if f.domain_overlap else "domains apart",
         "the action is clear" if f.action_clarity else "the action is vague",
         "the scope is clear" if f.scope_definition else "the scope is vague",
@@ -215,16 +215,16 @@ def calls_words(calls: Sequence[ToolCall]) -> str:
     failed = sum(not call.ok for call in calls)
     bad = f", {failed} failed" if failed else ""
     told = ", ".join(f"{n} {line(tool)}" for tool, n in by_tool.items())
-    return f"{len(calls)} call{'' if len(calls) == 1 else 's'} of tools{bad}: {told}"
+    return f"{count(len(calls), 'call')} of tools{bad}: {told}"
 
 
 def diff_words(diff: str) -> str:
-    """`diff of 2 files, 12 lines more, 3 less`."""
+    """`diff of 2 files, +12 −3 lines`."""
     rows = diff.split("\n")
     files = sum(row.startswith("+++ ") or row.startswith("Binary files ") for row in rows) or 1
     more = sum(row.startswith("+") and not row.startswith("+++ ") for row in rows)
     less = sum(row.startswith("-") and not row.startswith("--- ") for row in rows)
-    return f"diff of {files} file{'' if files == 1 else 's'}, +{more} −{less} lines"
+    return f"diff of {count(files, 'file')}, +{more} −{less} lines"
 
 
 def diff_lines(diff: str, indent: str = "  ", most: int = _DIFF_LINES) -> Iterator[Line]:
@@ -266,7 +266,7 @@ def finding_lines(findings: Sequence[Finding], indent: str = "  ") -> Iterator[L
         yield "quiet", f"{indent}{f.severity}{at}: {line(f.description, _WIDE)}{fix}"
 
 
-def _deliberation(body: Deliberation) -> Iterator[Line]:
+def _deliberation(body: Deliberated) -> Iterator[Line]:
     if not body.status:
         told = f"a {line(body.protocol)} session decides: {line(body.question, _WIDE)}"
         yield "seat", f"  {told}"
@@ -348,8 +348,7 @@ def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, dif
     verdicts = outcome.get("reviewed") or {}
     if verdicts:
         said = ", ".join(f"{line(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
-        n = outcome.get("revisions", 0)
-        yield "quiet", f"Reviews: {said}; {n} revision{'' if n == 1 else 's'}"
+        yield "quiet", f"Reviews: {said}; {count(outcome.get('revisions', 0), 'revision')}"
     for f in outcome.get("findings") or ():
         yield from finding_lines((msgspec.convert(f, Finding),), "  ")
     for item in outcome.get("items") or ():
@@ -370,7 +369,7 @@ def explained(story: Story) -> Iterator[str]:
         yield from (text for _, text in _task(story.task, False))
     if story.claims is not None:
         yield from (text for _, text in _claims(story.claims))
-    for _, challenges in story.challenges:
+    for challenges in story.challenges:
         yield from (text for _, text in _challenges(challenges))
     if story.consensus is not None:
         yield from (text for _, text in _consensus(story.consensus, story, False))

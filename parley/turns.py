@@ -150,7 +150,9 @@ class Turns:
             self._posts += len(says)
             self.ends.add(self._posts - 1)
         for index, command in enumerate(entry.commands):
-            if isinstance(command, log.Ask) and command.channel and not self._may_see(command.channel):
+            if isinstance(command, log.Invite):
+                self._seats[command.seat.seat] = command.seat
+            elif isinstance(command, log.Ask) and command.channel and not self._may_see(command.channel):
                 self._hidden.add(f"{entry.n}-{index}")
             elif isinstance(command, log.Ask):
                 for name in [n for n, turn in self._open.items() if _same(turn.ask, command)]:

@@ -86,7 +86,6 @@ class Scene:
         self._seats: dict[str, Seat] = {}
         self._queues: dict[str, str] = {}
         """Of each seat: who is asked now."""
-        self._own: dict[str, str] = {}
         self._alive: frozenset[str] | None = None
 
     def seat(self, name: str) -> SeatState:
@@ -156,9 +155,8 @@ class Scene:
         except SchemaError:
             return  # written by another version; the posts go on
         if isinstance(entry.event, log.Opened):
-            self._own = {s.seat: s.queue for s in entry.event.seats}
             self._seats = {s.seat: s for s in entry.event.seats}
-            self._queues = dict(self._own)
+            self._queues = {s.seat: s.queue for s in entry.event.seats}
         if isinstance(entry.event, log.Replied):
             ask = self._turns.get(entry.event.turn)
             seat, usage = ask.seat if ask else "", entry.event.usage
@@ -170,11 +168,12 @@ class Scene:
                 self.seat(seat).state = "failed" if entry.event.error else "answered"
         for index, command in enumerate(entry.commands):
             if isinstance(command, log.Invite):
-                self._own[command.seat.seat] = command.seat.queue
-            if isinstance(command, log.Ask):
+                self._seats[command.seat.seat] = command.seat
+            elif isinstance(command, log.Ask):
                 turn = f"{entry.n}-{index}"
                 self._turns[turn] = command
-                self._queues[command.seat] = command.queue or self._own.get(command.seat, command.seat)
+                own = self._seats.get(command.seat)
+                self._queues[command.seat] = command.queue or (own.queue if own else command.seat)
                 self.round = max(self.round, command.round)
                 seat_state = self.seat(command.seat)
                 if seat_state.turn != turn and entry.n > seat_state.asked:
@@ -296,40 +295,23 @@ class PlainView(QuietView):
             print(text, flush=True)
 
 
-class LiveView(QuietView):
+class LiveView(PlainView):
     """The same lines, coloured, and below them the seats as they are now."""
 
     wants_log = True
-    tells = True
 
     def __init__(self) -> None:
         from rich.console import Console
         from rich.live import Live as RichLive
 
+        super().__init__()
         self._scene = Scene()
-        self._teller = Teller(brief=True)
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._live = RichLive(
             console=self._console, transient=True, refresh_per_second=8, get_renderable=self._render,
             redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
         self._live.start()
-
-    def rules(self, story: Story) -> None:
-        """What a competition is played by."""
-        self._teller.story = story
-
-    def located(self, where: str) -> None:
-        """The options that name the bus, for commands that are shown."""
-        self._teller.where = where
-
-    def knows(self, turns: Turns) -> None:
-        """What becomes of the turns."""
-        self._teller.turns = turns
-
-    def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
-        """The session is open."""
-        self._print(transcript.opening(sid, protocol, question, continues))
 
     def post(self, post: Post) -> None:
         """Something was said."""
@@ -355,7 +337,7 @@ class LiveView(QuietView):
     def result(self, result: Result) -> None:
         """It is over."""
         self.close()
-        self._print([("", ""), *self._teller.end(result)])
+        super().result(result)
 
     def pause(self) -> None:
         """The terminal is wanted for a question."""
@@ -369,10 +351,10 @@ class LiveView(QuietView):
         """Leave the terminal as it was."""
         self._live.stop()
 
-    def _print(self, pieces: Iterable[Piece]) -> None:
+    def _print(self, lines: Iterable[Piece]) -> None:
         from rich.text import Text
 
-        for piece in pieces:
+        for piece in lines:
             if isinstance(piece, Block):
                 self._console.print(view_competition.framed(piece, self._console.width))
             else:

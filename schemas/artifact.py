@@ -12,6 +12,12 @@ ID_CHARS = 64
 """SHA-256, hex."""
 
 
+def check_id(id: str) -> None:
+    """Refuse what is no artifact's id."""
+    if len(id) != ID_CHARS or not set(id) <= set("0123456789abcdef"):
+        raise InvalidValue("artifact.id", id, f"wanted are {ID_CHARS} hex digits")
+
+
 class PutArtifact(msgspec.Struct, frozen=True, kw_only=True):
     """Store these bytes. Answered by schemas.turn.Answer; the id is their SHA-256, hex."""
 
@@ -32,8 +38,7 @@ class GetArtifact(msgspec.Struct, frozen=True, kw_only=True):
     id: str
 
     def __post_init__(self) -> None:
-        if len(self.id) != ID_CHARS or not set(self.id) <= set("0123456789abcdef"):
-            raise InvalidValue("artifact.id", self.id, f"wanted are {ID_CHARS} hex digits")
+        check_id(self.id)
 
 
 class GotArtifact(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,9 @@ import msgspec
 
 from schemas.consensus import at_most
 
+MOST_WHY = 600
+"""Characters of what failed."""
+
 
 class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a task's session tells the breaker, as `outcome`, once."""
@@ -16,7 +19,12 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         at_most("outcome.session", self.session, 64)
-        at_most("outcome.why", self.why, 600)
+        at_most("outcome.why", self.why, MOST_WHY)
+
+    @classmethod
+    def of(cls, session: str, failure: str) -> "TaskOutcome":
+        """Of a task's session; without a failure it went well, and a long one is cut."""
+        return cls(session=session, ok=not failure, why=failure[:MOST_WHY])
 
 
 class Mode(msgspec.Struct, frozen=True, kw_only=True):

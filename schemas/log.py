@@ -161,7 +161,7 @@ class Say(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="say"):
 
 
 class Invite(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="invite"):
-    """Add a seat."""
+    """Add a seat; one that is there already stays as it is."""
 
     seat: Seat
 
@@ -174,13 +174,13 @@ class StartChild(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="
 
 
 class CancelChild(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="cancel_child"):
-    """Submit the cancelling of a session beneath this one."""
+    """Submit the cancelling of a session beneath this one; it still comes back as ended."""
 
     session: str
 
 
 class Tell(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="tell"):
-    """Submit words to another session."""
+    """Submit words to another session, which takes them as told, once; lost where that one is not open."""
 
     session: str
     kind: str
@@ -188,9 +188,10 @@ class Tell(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="tell")
 
 
 class Notify(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="notify"):
-    """Call people."""
+    """Call people: a metric, and a webhook where one is set."""
 
     severity: str
+    """info | warning | error"""
     text: str
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from schemas.consensus import at_most, few
-from schemas.expert import ID, ExpertSpec, Relevance
+from schemas.expert import ID, ExpertSpec, Relevance, pin
 from schemas.madp_work import (
     Artifact,
     Assignment,
@@ -146,13 +146,31 @@ class Factors(msgspec.Struct, frozen=True, kw_only=True):
     scope_definition: bool
 
 
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """What of an expert's specification the coordination needs."""
+
+    expert: str
+    pin: str
+    """Of the specification that was matched: held against the one that the expert was announced with."""
+    claim: str
+    priority: int
+    general: bool = False
+
+    @classmethod
+    def of(cls, spec: ExpertSpec) -> "Profile":
+        """From the specification."""
+        return cls(
+            expert=spec.id, pin=pin(spec), claim=spec.deliberation.claim, priority=spec.priority, general=spec.general
+        )
+
+
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
     """Reply: candidates, the most confident first; none: it abstains."""
 
     candidates: tuple[Candidate, ...]
     factors: Factors
-    specs: tuple[ExpertSpec, ...] = ()
-    """Of candidates and reviewers."""
+    profiles: tuple[Profile, ...] = ()
+    """Of candidates, reviewers and the general-purpose expert."""
     reviewers: tuple[str, ...] = ()
     """Experts that review such work, the most fitting first (6.1)."""
     general: str = ""
@@ -165,7 +183,7 @@ class Matched(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         few("matched.candidates", self.candidates, MOST_CANDIDATES)
         few("matched.reviewers", self.reviewers, MOST_CANDIDATES)
-        few("matched.specs", self.specs, 3 * MOST_CANDIDATES)
+        few("matched.profiles", self.profiles, 3 * MOST_CANDIDATES)
 
 
 # ---------------------------------------------------------------- claims and challenges (the floor, or turns)
@@ -341,7 +359,7 @@ class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
     iteration: int
 
 
-ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked", "override"]
+ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked"]
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -374,6 +392,21 @@ class Warned(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-# Other posts on `public`: `consensus` (Consensus), `work` (Work, without `folder` bytes), `support` (Supported),
-# `challenges` (Challenges of one expert), `deliberation` (a child session: {"session", "protocol", "question"} and,
-# once it ended, {"session", "result"}).
+class Deliberated(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `deliberation` on `public`: a session beneath this one, as it begins, and once it ended."""
+
+    session: str
+    protocol: str
+    question: str = ""
+    """What it is to decide; empty once it ended."""
+    status: str = ""
+    """finished | failed | cancelled | refused | erased; empty: it begins."""
+    reason: str = ""
+    why: str = ""
+    """In words, where there is no result."""
+    result: dict[str, Any] = {}
+    """The outcome of its result frame."""
+
+
+# Other posts on `public`: `consensus` (Consensus), `work` (Work), `support` (Supported), `challenges` (Challenges of
+# one expert).

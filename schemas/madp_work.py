@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from schemas.artifact import check_id
 from schemas.consensus import at_most, few
 from schemas.wire import InvalidValue, not_empty
 
@@ -61,8 +62,7 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes."""
 
     def __post_init__(self) -> None:
-        if len(self.id) != 64 or not set(self.id) <= set("0123456789abcdef"):
-            raise InvalidValue("artifact.id", self.id, "wanted are 64 hex digits")
+        check_id(self.id)
         at_most("artifact.type", self.type, 100)
         at_most("artifact.path", self.path, 1_000)
 

@@ -7,6 +7,9 @@ import msgspec
 
 from schemas.wire import Json, SchemaError, decode
 
+CLOSED = "closed"
+"""Kind of the last post of a session, on `control`."""
+
 
 class Post(msgspec.Struct, frozen=True, kw_only=True):
     """Something said on a channel. Only moderators publish them."""

@@ -5,6 +5,9 @@ import msgspec
 from schemas.expert import ROLE, ExpertSpec, expert_of, pin
 from schemas.wire import InvalidValue, in_range, not_empty
 
+ALIVE_S = 15.0
+"""Three announcements missed, and a worker counts as gone."""
+
 
 class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     """A worker process says what it serves: at start, every 5 s, and when it drains. The queue is pinned by the
@@ -70,6 +73,10 @@ class AskWorkers(msgspec.Struct, frozen=True, kw_only=True):
     """An owner asks who is there."""
 
 
+HEARD_S = 2.0
+"""A moderator that has listened for less may not have heard everybody."""
+
+
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """Every living worker that a moderator has heard, copies of one queue apart."""
 
@@ -79,3 +86,8 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """What the living experts are, by id."""
     listening_s: float
     """For how long that moderator has listened; workers announce themselves when it starts, and every 5 s."""
+
+    @property
+    def heard(self) -> bool:
+        """Whether everybody who is alive has been heard by now."""
+        return self.listening_s >= HEARD_S

@@ -177,6 +177,9 @@ class Speak(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="speak
         _bounded("speak", self.body, (self.window, self.kind))
 
 
+Then = Literal["agent", "miss", "wait"]
+
+
 class Sit(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="sit"):
     """A person sits down on a seat, or leaves it. Its cause is (author, id): told twice, it is taken once.
 
@@ -189,7 +192,7 @@ class Sit(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="sit"):
     seat: str
     seconds: float = 300.0
     """For each turn, in place of the session's. 1 to 86,400."""
-    then: Literal["agent", "miss", "wait"] = "agent"
+    then: Then = "agent"
     """When they are over: the agent has the seat back, and the turn; the turn is missed; a turn has a day."""
     leave: bool = False
 

@@ -9,7 +9,7 @@ One Matcher is kept by whoever matches: it prepares the specifications once, and
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from agents.matching import words
 from schemas.expert import ExpertSpec
@@ -21,21 +21,10 @@ if TYPE_CHECKING:  # numpy: not for an expert's process, which reads but does no
     from agents.matching.topics import Vectors
     from agents.matching.vectors import SpecVectors
 
-__all__ = ["Matcher", "Registry", "match"]
+__all__ = ["Matcher", "match"]
 
 _AT_ONCE = 2
 """Threads that encode: a core each."""
-
-
-class Registry(Protocol):
-    """The experts that are there."""
-
-    @property
-    def version(self) -> int:
-        """Another one as soon as an expert came, went, or has another specification."""
-
-    def specs(self) -> tuple[ExpertSpec, ...]:
-        """Of all of them, in no order."""
 
 
 class Matcher:

@@ -6,7 +6,6 @@ decides only who is asked: the experts see the prompt as it is, fenced.
 """
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 
 from agents.llm.injection import is_instruction
@@ -58,11 +57,7 @@ def plain(prompt: str, experts: tuple[str, ...]) -> str:
         if told or (every and every.search(sentence) and _CHOICE.search(sentence)) or _heap(sentence):
             continue
         left.append(compound.sub(" ", sentence) if compound else sentence)
-    return " ".join(" ".join(left).split()) if len(left) < 2 else _joined(left)
-
-
-def _joined(sentences: Sequence[str]) -> str:
-    return "\n".join(s for s in (" ".join(s.split()) for s in sentences) if s)
+    return "\n".join(s for s in (" ".join(s.split()) for s in left) if s)
 
 
 @lru_cache(maxsize=64)

@@ -1,14 +1,18 @@
 """The helper's turn `match`: computed, whatever model its seat has, from the experts that it has heard of."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from agents.context import Shown
 from agents.encoders import EncoderError, make_encoder
 from agents.llm.base import Completion
-from agents.matching import Matcher, Registry, match
+from agents.matching import Matcher, match
 from schemas.critic import BY_ENCODER, BY_WORDS, WHY
 from schemas.madp import Match, Matched
 from schemas.turn import Usage
+
+if TYPE_CHECKING:  # the bus's client
+    from agents.registry import ExpertRegistry
 
 _CALL = Usage(calls=1)
 
@@ -24,7 +28,7 @@ class Matching:
         self._matcher: Matcher | None = None
         self._why = ""
 
-    async def matched(self, shown: Shown, registry: Registry) -> Completion:
+    async def matched(self, shown: Shown, registry: "ExpertRegistry") -> Completion:
         """Matched for a Match."""
         brief: Match = shown.brief
         specs = registry.specs()

@@ -10,7 +10,7 @@ from itertools import combinations
 
 from agents.matching.reading import read, roots, share
 from schemas.expert import ExpertSpec
-from schemas.madp import MOST_CANDIDATES, Candidate, Factors, Matched, Task
+from schemas.madp import MOST_CANDIDATES, Candidate, Factors, Matched, Profile, Task
 
 VAGUE_VERBS = ("improve", "fix", "update", "change", "make better", "optimize")  # 3.2
 PRIMARY, SECONDARY, FILE = 0.3, 0.15, 0.1  # 3.3
@@ -130,7 +130,7 @@ def assembled(
     return Matched(
         candidates=tuple(c for _, c in ranked),
         factors=factors,
-        specs=tuple(wanted.values()),
+        profiles=tuple(map(Profile.of, wanted.values())),
         reviewers=tuple(s.id for s in reviewers),
         general=general.id if general else "",
         security=any(s.category == SECURITY and c.relevance >= s.deliberation.confidence.low for s, c in ranked),

@@ -208,11 +208,9 @@ def _calls(calls: tuple[Call, ...], wanted: bool) -> None:
 
 
 STEPS: dict[str, tuple[Any, Any]] = {"work": (WorkStep, WorkReply), "support": (SupportStep, SupportReply)}
-"""Kind -> what a language model is asked for while it has tools, and without."""
-
-
-ASKED: dict[str, Any] = {"claim": ClaimReply, "challenge": ChallengesReply, "work": WorkReply, "support": SupportReply}
-"""Kind -> what whoever words his replies, a language model or a person, is asked for where that is not the reply."""
+"""Kind -> what whoever words his replies, a language model or a person, is asked for with tools, and without."""
+ASKED: dict[str, Any] = {"claim": ClaimReply, "challenge": ChallengesReply}
+"""The same of the other kinds, where it is not the reply."""
 
 
 def _task(task: Task) -> dict[str, Any]:

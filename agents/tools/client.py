@@ -39,6 +39,8 @@ MOST_ARGUMENTS = 200_000
 _DESCRIPTION, _SCHEMA = 600, 3_000
 _SEPARATORS = re.compile(r"[\s=:;,'\"|&<>()\[\]{}]+")
 _CLOSE_S = 12.0
+_SECRET = 6
+"""Characters from which on a variable's value is left out of what a server says."""
 
 
 class Refused(Exception):
@@ -124,7 +126,8 @@ class _Running:
             if self._ready.done():
                 _LOGGER.info("tool server %s ended: %s", self._name, type(error).__name__)
             else:
-                _LOGGER.warning("tool server %s did not start; it wrote: %s", self._name, _tail(said, self._server))
+                wrote = _tail(said, self._server, self._folder)
+                _LOGGER.warning("tool server %s did not start; it wrote: %s", self._name, wrote)
                 self._ready.set_exception(ServerFailed(self._name, "it did not start"))
                 self._ready.exception()  # looked at, whoever waits
         finally:
@@ -227,8 +230,9 @@ class Toolbox:
             ok, text = await self._made(call, left_s)
         except (Refused, Outside) as error:
             ok, text = False, f"The call was refused: {error}"
-        text, kept = self._safe(call.server, text)
-        arguments, _ = self._safe(call.server, call.arguments)
+        server = self._allowed.servers.get(call.server)
+        text, arguments = (_safe(t, server, self._folder) for t in (text, call.arguments))
+        kept = server.output_chars if server is not None else MOST_RECORDED
         record = ToolCall(
             server=call.server[:100], tool=call.tool[:200], arguments=arguments[:MOST_RECORDED], ok=ok,
             result=text[:MOST_RECORDED], seconds=round(time.perf_counter() - begun, 3),
@@ -244,7 +248,10 @@ class Toolbox:
             raise Refused(f"tool {call.tool[:100]!r} of {call.server} is not allowed, but {', '.join(server.tools)}")
         arguments = _arguments(call.arguments)
         self._hold(tool, arguments)
-        before = await asyncio.to_thread(self._folder.look) if server.read_only else None
+        try:
+            before = await asyncio.to_thread(self._folder.look) if server.read_only else None
+        except TooLarge as error:
+            raise Refused(f"{error}: delete files first") from None
         ok, text = await self._ask(call, server, arguments, left_s)
         try:
             removed = await asyncio.to_thread(self._folder.clean)
@@ -308,19 +315,6 @@ class Toolbox:
             except (Outside, OSError, ValueError) as error:
                 raise Refused(f"argument {name} looks like a path: {error}") from None
 
-    def _safe(self, name: str, text: str) -> tuple[str, int]:
-        """The text without what the operator gave the server as variables, and without this machine's paths; and how
-        much of it is shown."""
-        text = text.replace(str(self._folder.root), ".").replace(str(self._folder.home.parent), "(elsewhere)")
-        server = self._allowed.servers.get(name)
-        if server is None:
-            return text, MOST_RECORDED
-        for value in server.env.values():
-            value = filled(value, self._folder.root)
-            if len(value) >= 6:
-                text = text.replace(value, "(from the allow list)")
-        return text, server.output_chars
-
 
 def _arguments(text: str) -> dict[str, Any]:
     if len(text) > MOST_ARGUMENTS:
@@ -366,12 +360,19 @@ def _is_answer(error: Exception) -> bool:
     return isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
 
 
-def _tail(path: Path, server: Server) -> str:
+def _safe(text: str, server: Server | None, folder: TaskFolder) -> str:
+    """The text without this machine's paths, and without what the operator gave the server as variables."""
+    text = text.replace(str(folder.root), ".").replace(str(folder.home.parent), "(elsewhere)")
+    for value in server.env.values() if server is not None else ():
+        value = filled(value, folder.root)
+        if len(value) >= _SECRET:
+            text = text.replace(value, "(from the allow list)")
+    return text
+
+
+def _tail(path: Path, server: Server, folder: TaskFolder) -> str:
     """The end of what a server wrote to its standard error, for the operator's log."""
     text = ""
     with contextlib.suppress(OSError):
-        text = path.read_text(encoding="utf-8", errors="replace")[-500:]
-    for value in server.env.values():
-        if len(value) >= 6:
-            text = text.replace(value, "(from the allow list)")
-    return " ".join(text.split()) or "nothing"
+        text = path.read_text(encoding="utf-8", errors="replace")
+    return " ".join(_safe(text, server, folder)[-500:].split()) or "nothing"

@@ -11,8 +11,10 @@ from pathlib import Path
 REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj", ".bzr"})
 """Folders of version control: hooks and settings in them run programs, so no path leads into one."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u0080-\u009f\u2028\u2029\ud800-\udfff]")
-MOST_NAME, MOST_PATH = 255, 1_000
-"""Characters."""
+MOST_NAME = 255
+"""Bytes of one part of a path, in UTF-8."""
+MOST_PATH = 1_000
+"""Characters of a path in its folder."""
 
 
 class Outside(ValueError):

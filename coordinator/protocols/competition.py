@@ -489,5 +489,6 @@ COMPETITION = Protocol(
     outcome=outcome,
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    fixed=True,
     readers=(PRO, CON),
 )  # fmt: skip

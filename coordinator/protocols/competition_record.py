@@ -42,7 +42,7 @@ def say(s: State, channel: str, kind: str, body: object, seat_: str = "") -> Say
 
 def silence(s: State, e: Missed, v: View, says: Says = ()) -> tuple[State, Says]:
     """A turn that came to nothing is recorded, for whoever watches."""
-    why = (NONE_CAME if e.why.startswith("no reply within ") else OWN) if e.kind in UNHEARD else e.why
+    why = (NONE_CAME if e.late else OWN) if e.kind in UNHEARD else e.why
     told = Silence(seat=e.seat, asked=e.kind, stage=stage_of(s, v).title, why=why)
     s = replace(s, silent=(*s.silent, Silent(seat=e.seat, asked=e.kind, stage=s.stage)))
     return s, (*says, say(s, SCORES, "silent", told))

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import SayOn
 from coordinator.protocols.madp_check import check
 from coordinator.protocols.madp_claims import (
     on_challenge_heard,
@@ -76,24 +75,20 @@ def spent(s: State, v: View) -> State:
     return msgspec.structs.replace(s, tokens=tokens, counted=used)
 
 
-def wrapped(handler: Handler) -> Handler:
-    """The handler, with the tokens of each phase counted, and its posts ahead of what else it wishes for: the machine
-    posts by itself when a turn is withdrawn, and the numbers of ours are known beforehand."""
+def counted(handler: Handler) -> Handler:
+    """The handler, with the tokens of each phase counted."""
 
     @functools.wraps(handler)
-    def wrap(s: State, e: Any, v: View) -> Step:
-        after, wishes = handler(spent(s, v), e, v)
-        posts = tuple(w for w in wishes if isinstance(w, SayOn))
-        return after, (*posts, *(w for w in wishes if not isinstance(w, SayOn)))
+    def count(s: State, e: Any, v: View) -> Step:
+        return handler(spent(s, v), e, v)
 
-    return wrap
+    return count
 
 
 ASSIGNED = (Phase.WORKING, Phase.WAITING)
 """A lead is agreed: it works, or a human is asked first."""
 CLAIMED = (*ASSIGNED, Phase.DONE)
 """How claims end; DONE: nobody takes it."""
-STRAY = on_stray_child
 
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
 _TABLE: Table = {
@@ -126,21 +121,21 @@ _TABLE: Table = {
         Missed: to(on_not_worked, Phase.WAITING, Phase.DONE),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.WORKING),
-        ChildEnded: to(STRAY, Phase.WORKING),
+        ChildEnded: to(on_stray_child, Phase.WORKING),
     },
     Phase.SUPPORTING: {
         Answered: to(on_supported, Phase.WORKING),
         Missed: to(on_not_supported, Phase.WORKING, Phase.DONE),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.WORKING),
-        ChildEnded: to(STRAY, Phase.SUPPORTING),
+        ChildEnded: to(on_stray_child, Phase.SUPPORTING),
     },
     Phase.REVIEWING: {
         Answered: to(on_reviewed, Phase.REVIEWING, Phase.WORKING, Phase.DELIBERATING, Phase.WAITING, Phase.DONE),
         Missed: to(on_not_reviewed, Phase.REVIEWING, Phase.WORKING, Phase.DELIBERATING, Phase.WAITING, Phase.DONE),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.WORKING),
-        ChildEnded: to(STRAY, Phase.REVIEWING),
+        ChildEnded: to(on_stray_child, Phase.REVIEWING),
     },
     Phase.DELIBERATING: {
         ChildEnded: to(on_deliberated, Phase.DELIBERATING, Phase.WORKING, Phase.WAITING),
@@ -151,13 +146,13 @@ _TABLE: Table = {
         Decided: to(on_item_decided, Phase.WORKING, Phase.DONE),
         WindowClosed: to(on_item_over, Phase.WORKING, Phase.WAITING, Phase.DONE),
         Unaffordable: to(on_unaffordable, Phase.DONE),
-        ChildEnded: to(STRAY, Phase.WAITING),
+        ChildEnded: to(on_stray_child, Phase.WAITING),
     },
     Phase.DONE: {},
 }
 
 TABLE: Table = {
-    phase: {event: to(wrapped(cell.handler), *cell.targets) for event, cell in row.items()}
+    phase: {event: to(counted(cell.handler), *cell.targets) for event, cell in row.items()}
     for phase, row in _TABLE.items()
 }
 

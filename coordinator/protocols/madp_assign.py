@@ -19,6 +19,7 @@ from coordinator.protocols.madp_state import (
 )
 from coordinator.protocols.madp_turns import to_work
 from coordinator.table import Step, View
+from schemas.breaker import TaskOutcome
 from schemas.madp import Artifact, Assignment, Consensus, Exclusion, HandedOver, Outcome, TaskState
 from schemas.wire import raw
 
@@ -29,8 +30,7 @@ replace = msgspec.structs.replace
 
 def tell_breaker(v: View, failure: str) -> Wish:
     """9.2: whether the coordination of this task failed, and why."""
-    body = {"session": v.sid, "ok": not failure, "why": failure}
-    return Tell(session=BREAKER, kind="outcome", body=raw(body))
+    return Tell(session=BREAKER, kind="outcome", body=raw(TaskOutcome.of(v.sid, failure)))
 
 
 def assign(

@@ -30,7 +30,10 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
 
 
 def _matched(body: Matched) -> str:
-    for field, ids in (("candidates", [c.expert for c in body.candidates]), ("specs", [s.id for s in body.specs])):
+    for field, ids in (
+        ("candidates", [c.expert for c in body.candidates]),
+        ("profiles", [p.expert for p in body.profiles]),
+    ):
         twice = [x for x, n in Counter(ids).items() if n > 1]
         if twice:
             return f"{field}: {named(twice)} twice; each expert is named once"

@@ -12,7 +12,7 @@ from coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
 from coordinator.protocols import madp_consensus
 from coordinator.protocols.madp_assign import alone, assign, consensus, general, left_out
 from coordinator.protocols.madp_check import challenges_fault, claim_fault
-from coordinator.protocols.madp_consensus import Profile, Said, most_confident, needs_challenges
+from coordinator.protocols.madp_consensus import Said, most_confident, needs_challenges
 from coordinator.protocols.madp_depth import SUPPORT, assessed, claims_wanted, determine_depth, ranked, worded
 from coordinator.protocols.madp_items import end, warn
 from coordinator.protocols.madp_state import (
@@ -40,6 +40,7 @@ from schemas.madp import (
     Factors,
     Matched,
     Pass,
+    Profile,
     TaskPosted,
 )
 from schemas.wire import SchemaError, decode, encode
@@ -77,24 +78,16 @@ def degraded(v: View) -> bool:
     return bool(v.opened.known.get("degraded"))
 
 
-def profile(spec: ExpertSpec) -> Profile:
-    """What of a specification the coordination needs."""
-    return Profile(
-        name=spec.name, claim=spec.deliberation.claim, owns=spec.domain.owns[:3], priority=spec.priority,
-        general=spec.general,
-    )  # fmt: skip
-
-
 def on_matched(s: State, e: Answered, v: View) -> Step:
     """Candidates are those announced, with the specification that they were announced with; the depth is 4.1's."""
     m: Matched = e.body
     there = announced(v)
-    pinned = {spec.id: spec for spec in m.specs if spec.id in there and pin(spec) == there[spec.id].pin}
+    pinned = {p.expert: p for p in m.profiles if p.expert in there and p.pin == there[p.expert].pin}
     kept = ranked([c for c in m.candidates if c.expert in pinned and not pinned[c.expert].general])
     factors = assessed(m.factors, kept)
     s = replace(
         s, depth=determine_depth(factors, kept) if kept else "instant", factors=factors, candidates=kept,
-        profiles={x: profile(spec) for x, spec in pinned.items()}, security=m.security, matcher=m.matcher,
+        profiles=pinned, security=m.security, matcher=m.matcher,
         reviewers=tuple(x for x in m.reviewers if x in pinned), general=m.general if m.general in there else "",
     )  # fmt: skip
     says: Says = ()
@@ -200,7 +193,7 @@ def on_claim_heard(s: State, e: Heard, v: View) -> Step:
     if len(s.claims) >= MOST_CLAIMS:
         raise Illegal(f"{len(s.claims)} experts have claimed it; no more are heard")
     if expert not in candidates:
-        s = replace(s, profiles={**s.profiles, expert: profile(_uncalled(body, v))})
+        s = replace(s, profiles={**s.profiles, expert: Profile.of(_uncalled(body, v))})
     fault = claim_fault(body, expert, v)
     if fault:
         raise Illegal(fault)

@@ -15,24 +15,12 @@ What cannot be settled so is a conflict (9.3): it names the most confident as de
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import msgspec
-
 from coordinator.protocols.madp_depth import variance
-from schemas.madp import Assignment, Candidate, Challenge, Claim, Exclusion, Resolution
+from schemas.madp import Assignment, Candidate, Challenge, Claim, Exclusion, Profile, Resolution
 
 RANK = {"low": 0, "medium": 1, "high": 2}
 UNKNOWN_PRIORITY = 99
 _MILDEST: tuple[Resolution, ...] = ("collaborate", "lead", "support", "exclude")
-
-
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a specification the coordination needs."""
-
-    name: str
-    claim: str
-    owns: tuple[str, ...] = ()
-    priority: int = UNKNOWN_PRIORITY
-    general: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from coordinator.commands import CloseWindow, Finish, Notify, OpenWindow, Stop
-from coordinator.protocols.madp_state import INBOX, Phase, Says, State, read, say
+from coordinator.protocols.madp_state import INBOX, Phase, Says, State, say, verdicts
 from coordinator.table import Step, View
-from schemas.madp import ITEM, Answered, Item, ItemKind, Reviewed, Settings, Warned
+from schemas.madp import ITEM, Answered, Item, ItemKind, Settings, Warned
 from schemas.wire import raw
 
 MOST_QUESTION = 4_000
@@ -54,15 +54,14 @@ def warn(s: State, says: Says, text: str) -> tuple[State, Says]:
 
 def figures(s: State, v: View, says: Says) -> dict[str, Any]:
     """What every certificate holds; `says` are the posts of this transition, which the view has not yet."""
-    last = s.rounds[-1] if s.rounds else None
-    verdicts = {x: read(v, n, Reviewed).verdict for x, n in last.reviews.items() if n < len(v.posts)} if last else {}
     return {
         "depth": s.depth, "lead": s.lead, "rounds": len(s.rounds), "reviews": s.iteration, "revisions": s.revisions,
-        "verdicts": verdicts, "handoffs": s.handoffs, "overrides": s.overrides, "items": len(s.items),
+        "verdicts": verdicts(s.rounds[-1], v) if s.rounds else {}, "handoffs": s.handoffs, "overrides": s.overrides,
+        "items": len(s.items),
     }  # fmt: skip
 
 
 def end(s: State, v: View, says: Says, reason: str, **more: Any) -> Step:
     """The stop decision with its certificate, and the end."""
     stop = Stop(reason=reason, certificate=raw(figures(s, v, says) | more))
-    return replace(s, phase=Phase.DONE, ended=reason), (*says, stop, Finish())
+    return replace(s, phase=Phase.DONE), (*says, stop, Finish())

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from coordinator.protocols.madp_state import INBOX, Round, State, agent_state, read, task_of
+from coordinator.protocols.madp_state import INBOX, Round, State, agent_state, read, task_of, verdicts
 from coordinator.table import Session, View
-from schemas.madp import Assignment, Consensus, HandedOver, Reviewed, Supported, Work
+from schemas.madp import Answered, Assignment, Consensus, HandedOver, Supported, Work
 from schemas.wire import decode
 
 
@@ -17,7 +17,6 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     verdicts.
     """
     work = read(v, s.work, Work) if s.work is not None else None
-    last = s.rounds[-1] if s.rounds else None
     result = {
         "task": task_of(v),
         "depth": s.depth,
@@ -34,7 +33,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "supported": [_supported(n, v) for n in s.supported],
         "reviews": s.iteration,
         "revisions": s.revisions,
-        "reviewed": _verdicts(last, v),
+        "reviewed": verdicts(s.rounds[-1], v) if s.rounds else {},
         "findings": s.findings,
         "handoffs": [_handoff(p.n, v) for p in v.posts if p.kind == "handoff"],
         "overrides": s.overrides,
@@ -110,18 +109,15 @@ def _handoff(n: int, v: View) -> dict[str, Any]:
     return {"from_agent": told.from_agent, "to_agent": told.to_agent, "reason": told.reason, "post": n}
 
 
-def _verdicts(last: Round | None, v: View) -> dict[str, str]:
-    return {x: read(v, n, Reviewed).verdict for x, n in last.reviews.items()} if last else {}
-
-
 def _items(s: State, v: View) -> list[dict[str, Any]]:
     """Each with what was answered; without an author the default held."""
-    answers = [msgspec.json.decode(p.body) for p in v.posts if p.channel == INBOX and p.kind == "answered"]
-    given = {a["id"]: a for a in answers}
+    answers = [decode(p.body, Answered) for p in v.posts if p.channel == INBOX and p.kind == "answered"]
+    given = {a.id: a for a in answers}
     return [
         {
             "id": i.id, "kind": i.kind, "question": i.question, "choices": i.choices, "default": i.default,
-            "choice": given.get(i.id, {}).get("choice"), "author": given.get(i.id, {}).get("author"),
+            "choice": given[i.id].choice if i.id in given else None,
+            "author": given[i.id].author if i.id in given else None,
         }
         for i in s.items
     ]  # fmt: skip
@@ -132,5 +128,5 @@ def _round(n: int, r: Round, v: View) -> dict[str, Any]:
     work = read(v, r.post, Work) if r.post is not None else None
     return {
         "round": n, "lead": r.lead, "outcome": r.outcome, "post": r.post, "summary": work.summary if work else "",
-        "calls": len(work.calls) if work else 0, "verdicts": _verdicts(r, v), "no_verdict": list(r.silent),
+        "calls": len(work.calls) if work else 0, "verdicts": verdicts(r, v), "no_verdict": list(r.silent),
     }  # fmt: skip

@@ -4,13 +4,13 @@ Work, support and reviews live in posts, to which it refers by number. Of a spec
 needs: whole ones come with the helper's reply, which the log has.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum, auto
 from typing import Literal, TypeVar
 
 import msgspec
 
 from coordinator.commands import SayOn, Wish
-from coordinator.protocols.madp_consensus import Profile
 from coordinator.table import View
 from schemas.expert import Known
 from schemas.madp import (
@@ -23,6 +23,8 @@ from schemas.madp import (
     Factors,
     Finding,
     Item,
+    Profile,
+    Reviewed,
     Settings,
     Task,
     TaskState,
@@ -166,7 +168,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Used, by phase (8.1)."""
     counted: int = 0
     """Tokens that stand in `tokens`."""
-    ended: str = ""
 
     @property
     def round(self) -> int:
@@ -193,9 +194,9 @@ def room(v: View, expert: str) -> bool:
     return len(v.opened.seats) < MOST_SEATED or any(x.seat == expert for x in v.opened.seats)
 
 
-def named(experts: object) -> str:
+def named(experts: Iterable[str]) -> str:
     """Ids for an error, not more than a reader takes in."""
-    ids = sorted(experts)  # type: ignore[call-overload]
+    ids = sorted(experts)
     more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
     return (", ".join(ids[:MOST_NAMED]) or "none") + more
 
@@ -213,6 +214,11 @@ def number(v: View, says: Says) -> int:
 def read(v: View, post: int, as_type: type[T]) -> T:
     """The body of a post."""
     return decode(v.posts[post].body, as_type)
+
+
+def verdicts(r: Round, v: View) -> dict[str, str]:
+    """Reviewer -> what it found, of those whose posts the view has."""
+    return {x: read(v, n, Reviewed).verdict for x, n in r.reviews.items() if n < len(v.posts)}
 
 
 def confidence(s: State, expert: str) -> float:

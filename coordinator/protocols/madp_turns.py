@@ -18,6 +18,7 @@ from schemas.madp import (
     Work,
     WorkBrief,
 )
+from schemas.session import Seat
 from schemas.wire import raw
 
 MATCH, CLAIM, CHALLENGE, WORK, SUPPORT, REVIEW = "match", "claim", "challenge", "work", "support", "review"
@@ -31,10 +32,11 @@ replace = msgspec.structs.replace
 def invite(v: View, expert: str) -> Invite:
     """The seat of an announced expert, named by its id."""
     k = announced(v)[expert]
-    return Invite(
+    seat = Seat(
         seat=expert, role=ROLE, queue=queue_of(expert), model=k.model, family=k.family, metered=k.metered,
         usd_per_million_input=k.usd_per_million_input, usd_per_million_output=k.usd_per_million_output,
     )  # fmt: skip
+    return Invite(seat=seat)
 
 
 def ask_match(v: View, keyword: bool) -> AskSeat:

@@ -27,7 +27,7 @@ from coordinator.protocols.madp_state import (
 )
 from coordinator.protocols.madp_turns import ask_reviews, ask_support, reviewing, to_work, without_calls
 from coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
-from schemas.madp import Finding, Review, Reviewed, Settings, Support, Supported, Work
+from schemas.madp import Deliberated, Finding, Review, Reviewed, Settings, Support, Supported, Work
 from schemas.session import MAX_QUESTION, OpenSession
 from schemas.wire import decode
 
@@ -147,7 +147,7 @@ def block(s: State, v: View, says: Says, question: str) -> Step:
         question=asked, protocol=settings.deliberation, settings=settings.deliberation_settings, inherits=True,
         turn_timeout_s=v.opened.turn_timeout_s,
     )  # fmt: skip
-    told = {"session": v.child, "protocol": settings.deliberation, "question": question}
+    told = Deliberated(session=v.child, protocol=settings.deliberation, question=question)
     s = replace(s, phase=Phase.DELIBERATING, child=v.child)
     return s, (*says, say(s, "deliberation", told), StartChild(opening=opening))
 
@@ -162,10 +162,10 @@ def on_deliberated(s: State, e: ChildEnded, v: View) -> Step:
     if e.session != s.child:
         return s, ()
     result: dict[str, Any] = decode(e.result, dict[str, Any]) if e.result is not None else {}
-    told = {
-        "session": e.session, "protocol": e.protocol, "status": e.status, "reason": e.reason, "why": e.why,
-        "result": result.get("outcome", {}),
-    }  # fmt: skip
+    told = Deliberated(
+        session=e.session, protocol=e.protocol, status=e.status, reason=e.reason, why=e.why,
+        result=result.get("outcome", {}),
+    )  # fmt: skip
     s = replace(s, child="")
     says: Says = (say(s, "deliberation", told),)
     advice = advice_of(result.get("outcome", {})) if e.status == "finished" else ""

@@ -13,7 +13,6 @@ from functools import partial
 from bus import accounts, channels, subjects
 from bus.accounts import Credentials
 from bus.errors import BusError, Denied, StoreError
-from bus.posts import CLOSED
 from parley.attacks.scene import (
     ASK_S,
     LET_THROUGH,
@@ -26,6 +25,7 @@ from parley.attacks.scene import (
     Verdict,
     violation,
 )
+from schemas.post import CLOSED
 from schemas.session import CancelSession
 from schemas.wire import encode
 
@@ -75,7 +75,7 @@ def _turn_of(queue: str, sid: str) -> str:
 
 
 def _post_on(channel: str, sid: str) -> str:
-    return subjects.channel(sid, channel)
+    return subjects.post(sid, channel, "said")
 
 
 async def _astray(

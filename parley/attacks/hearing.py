@@ -43,11 +43,13 @@ def _hears(actor: Actor, subject: str, at: str, queue: str = "") -> Callable[[],
 
 def _of_channel(actor: Actor, channel: str) -> Iterator[Attack]:
     sid = actor.scene.sid
-    post = subjects.channel(sid, channel)
+    one, post = subjects.channel(sid, channel), subjects.post(sid, channel, "said")
     yield f"hears posts of {channel}", _hears(actor, subjects.channel_all(channel), post)
-    yield f"hears posts of {channel} of one session", _hears(actor, post, post)
-    yield f"hears posts of {channel} in a queue group", _hears(actor, post, post, "readers")
-    yield f"hears posts of {channel} by the tail of its name", _hears(actor, "*.*.*." + subjects.escape(channel), post)
+    yield f"hears posts of {channel} of one session", _hears(actor, one, post)
+    yield f"hears posts of {channel} in a queue group", _hears(actor, one, post, "readers")
+    yield f"hears posts of {channel} of one kind", _hears(actor, subjects.posts_all(channel, "said"), post)
+    by_name = f"*.*.*.{subjects.escape(channel)}.*"
+    yield f"hears posts of {channel} by the place of its name", _hears(actor, by_name, post)
     speakers = [c for c in actor.victims(accounts.AGENT) if channel in writes(c)]
     if speakers:
         live = subjects.live(channel, speakers[0].user, sid)
@@ -70,7 +72,7 @@ def _hears_live(actor: Actor, subject: str, at: str, speaker: Credentials) -> Ca
 def _of_core(actor: Actor) -> Iterator[Attack]:
     """What belongs to moderators."""
     sid = actor.scene.sid
-    public, log = subjects.channel(sid, "public"), subjects.log(sid, subjects.STEP)
+    public, log = subjects.post(sid, "public", "said"), subjects.log(sid, subjects.STEP)
     rows = {
         "hears everything": (">", log),
         "hears everything of Parley": (subjects.ALL, log),

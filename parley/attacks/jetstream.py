@@ -63,7 +63,7 @@ def _consumers(actor: Actor) -> Iterator[Attack]:
     named = {**base, "name": "{name}"}
     grouped = {**named, "deliver_group": "g"}
     settled = {**named, "ack_policy": "explicit"}
-    post = subjects.channel(scene.fresh(), "public")
+    post = subjects.post(scene.fresh(), "public", "said")
     reply = subjects.say("any", "public", "somebody", scene.fresh())
     turn = subjects.work("nobody", scene.fresh(), "1")
     fired = subjects.inbox("timer", "timer", scene.fresh())

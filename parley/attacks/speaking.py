@@ -73,7 +73,7 @@ def _elsewhere(actor: Actor) -> Iterator[Attack]:
 def _as_a_moderator(actor: Actor) -> Iterator[Attack]:
     sid = actor.scene.fresh()
     for channel in (c for c, row in channels.CHANNELS.items() if row.readers):
-        yield f"posts on {channel}", _at(actor, subjects.channel(sid, channel))
+        yield f"posts on {channel}", _at(actor, subjects.post(sid, channel, "said"))
     for kind in (subjects.OPENED, subjects.STEP, subjects.CLOSED, subjects.ERASED):
         yield f"writes the log ({kind})", _at(actor, subjects.log(sid, kind))
     yield "sets a timer", _at(actor, subjects.timer(sid))

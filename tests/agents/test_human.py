@@ -12,7 +12,7 @@ import pytest
 from agents.context import Other, Shown
 from agents.llm.human import Human, clock, readable
 from agents.roles import KINDS
-from agents.roles.madp import ASKED
+from agents.roles.madp import ASKED, STEPS
 from schemas.competition import Bid, Decision, Identity, QuestionBrief, Questions, SpeechBrief, Spoken
 from schemas.consensus import Position
 from schemas.session import Document
@@ -183,6 +183,7 @@ class Robot:
         return {"a number": "1", "a line": "x", "JSON": "x"}.get(what, what.split(" | ")[0])
 
 
+ASKED_OF_MADP = ASKED | {kind: plain for kind, (_, plain) in STEPS.items()}
 FORMS = sorted((p, k) for (p, k), kind in KINDS.items() if not kind.computed)
 
 
@@ -190,7 +191,8 @@ FORMS = sorted((p, k) for (p, k), kind in KINDS.items() if not kind.computed)
 async def test_every_kind_of_turn_has_a_form(protocol: str, kind: str) -> None:
     """The form names every field of the reply, and what is typed reaches it: it is sent, or the struct's own rules for
     these words (and never their form) are what is told."""
-    reply = ASKED.get(kind, KINDS[protocol, kind].reply) if protocol == "madp" else KINDS[protocol, kind].reply
+    reply = ASKED_OF_MADP.get(kind) if protocol == "madp" else None
+    reply = reply or KINDS[protocol, kind].reply
     script = Script(types=Robot())
     replying = asyncio.create_task(Human(script).reply(shown(reply, brief=None, protocol=protocol, kind=kind), silent))
     stuck = asyncio.create_task(script.waits.wait())

@@ -57,7 +57,7 @@ def test_the_baseline_ranks_by_score_then_priority_and_names_reviewers_and_the_g
     found = words.match(Task(prompt="database and css for the login"), (SQL, ANY, SAFE, AUDIT, WEB))
     assert [(c.expert, c.confidence) for c in found.candidates] == [("web", 0.3), ("data", 0.3)]
     assert found.general == "any" and found.reviewers == ("safe", "audit")
-    assert {s.id for s in found.specs} == {"web", "data", "any", "safe", "audit"}
+    assert {p.expert for p in found.profiles} == {"web", "data", "any", "safe", "audit"}
     assert found.factors.candidate_count == 2 and found.factors.scope_definition and not found.security
     none = words.match(Task(prompt="bake a cake"), (SQL, WEB))
     assert none.candidates == () and none.general == "" and not none.factors.scope_definition

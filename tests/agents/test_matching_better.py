@@ -190,8 +190,8 @@ def test_candidates_are_ranked_and_the_first_is_the_most_confident(matcher: Matc
     sure = [c.confidence for c in said.candidates]
     assert sure == sorted(sure, reverse=True) and all(c.relevance >= c.confidence for c in said.candidates)
     assert all(c.relevance >= CANDIDATE for c in said.candidates[1:]) and said.candidates[0].why
-    assert {c.expert for c in said.candidates} <= {s.id for s in said.specs}
-    assert set(said.reviewers) <= {s.id for s in said.specs}
+    assert {c.expert for c in said.candidates} <= {p.expert for p in said.profiles}
+    assert set(said.reviewers) <= {p.expert for p in said.profiles}
 
 
 def test_many_at_once_are_as_one_by_one(matcher: Matcher) -> None:

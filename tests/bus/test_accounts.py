@@ -28,8 +28,8 @@ PUBLISH_ATTACKS = {
     "live text on control": ("panel_1", subjects.live("control", "panel_1", SID)),
     "announce itself as an analyst": ("panel_1", subjects.here("analyst", "panel_1")),
     "announce a colleague's queue": ("panel_1", subjects.here("panelist", "panel_2")),
-    "post on a channel": ("panel_1", subjects.channel(SID, "public")),
-    "post a stop on control": ("panel_1", subjects.channel(SID, "control")),
+    "post on a channel": ("panel_1", subjects.post(SID, "public", "said")),
+    "post a stop on control": ("panel_1", subjects.post(SID, "control", "stop")),
     "write the log": ("panel_1", subjects.log(SID, subjects.STEP)),
     "make a turn": ("panel_1", subjects.work("panel_2", SID, "1")),
     "set a timer": ("panel_1", subjects.timer(SID)),
@@ -76,7 +76,7 @@ SUBSCRIBE_ATTACKS = {
     "its own turns as they are stored": ("panel_1", subjects.work_of("panel_1")),
     "submissions": ("client", subjects.IN_ALL),
     "replies": ("panel_1", subjects.say_lane("any")),
-    "every channel": ("panel_1", subjects.channel("*", "*").replace("=2A", "*")),
+    "every channel": ("panel_1", subjects.channel_all("*").replace("=2A", "*")),
     "a foreign channel": ("panel_1", subjects.channel_all("judge_notes")),
     "a foreign channel's live text": ("panel_1", subjects.live_all("judge_notes")),
     "announcements": ("panel_1", subjects.HERE_ALL),
@@ -155,10 +155,14 @@ async def test_subscribe_refused(dial: Dial, user: str, subject: str) -> None:
 async def test_refused_publish_reaches_nobody(dial: Dial) -> None:
     moderator, panelist = await dial("moderator"), await dial("panel_1")
     heard = await listen(moderator, subjects.ALL)
-    for subject in (subjects.channel(SID, "public"), subjects.log(SID, "step"), subjects.work("panel_2", SID, "7")):
+    for subject in (
+        subjects.post(SID, "public", "said"),
+        subjects.log(SID, "step"),
+        subjects.work("panel_2", SID, "7"),
+    ):
         with pytest.raises(Denied):
             await panelist.publish(subject, b"forged", confirm=True)
-    await moderator.publish(subjects.channel(SID, "public"), b"true", confirm=True)
+    await moderator.publish(subjects.post(SID, "public", "said"), b"true", confirm=True)
     assert [m.data for m in heard] == [b"true"]
 
 
@@ -225,7 +229,7 @@ async def test_answer_wanted_on_a_channel_reaches_no_other_ear(dial: Dial) -> No
     heard = [
         await listen(ear, s) for ear in ears for s in (subjects.channel_all("public"), subjects.live_all("public"))
     ]
-    for target in (subjects.channel(SID, "public"), subjects.live("public", "panel_2", SID)):
+    for target in (subjects.post(SID, "public", "said"), subjects.live("public", "panel_2", SID)):
         await attacker.publish(subjects.read("public", SID), b"{}", reply=target, confirm=True)
     for one in (attacker, *ears):
         await one.request(subjects.read("public", SID), b"{}", 5.0)
@@ -303,9 +307,9 @@ async def test_posts_history_and_documents_are_read(dial: Dial, eventually: Even
     every = await listen(reader, subjects.channel_all("control"))
     await moderate(moderator, subjects.READ_ALL, b"posts")
     await moderate(moderator, subjects.DOC_ALL, b"documents")
-    await moderator.publish(subjects.channel(SID, "public"), b"p")
-    await moderator.publish(subjects.channel("other", "public"), b"not mine")
-    await moderator.publish(subjects.channel(SID, "control"), b"c")
+    await moderator.publish(subjects.post(SID, "public", "said"), b"p")
+    await moderator.publish(subjects.post("other", "public", "said"), b"not mine")
+    await moderator.publish(subjects.post(SID, "control", "stop"), b"c")
     await eventually(lambda: one and every)
     assert [m.data for m in one] == [b"p"]
     assert [m.data for m in every] == [b"c"]
@@ -313,11 +317,22 @@ async def test_posts_history_and_documents_are_read(dial: Dial, eventually: Even
     assert (await reader.request(subjects.doc("control", SID), b"", 5.0)).data == b"documents"
 
 
+async def test_posts_of_one_kind_are_heard_alone(dial: Dial, eventually: Eventually) -> None:
+    """Who acts on one kind is not woken for the others."""
+    moderator, reader = await dial("moderator"), await dial("panel_1")
+    heard = await listen(reader, subjects.posts_all("public", "task"))
+    for kind in ("said", "ta.sk", "task"):
+        await moderator.publish(subjects.post(SID, "public", kind), kind.encode())
+    await eventually(lambda: bool(heard))
+    assert [m.data for m in heard] == [b"task"]
+    assert subjects.parse_post(heard[0].subject) == (SID, "public", "task")
+
+
 async def test_copies_share_a_post_through_a_queue_group(dial: Dial, eventually: Eventually) -> None:
     moderator, one, two = await dial("moderator"), await dial("panel_1"), await dial("panel_1")
     heard = [await listen(c, subjects.channel_all("public"), queue="panel_1") for c in (one, two)]
     for n in range(20):
-        await moderator.publish(subjects.channel(SID, "public"), str(n).encode())
+        await moderator.publish(subjects.post(SID, "public", "said"), str(n).encode())
     await eventually(lambda: sum(map(len, heard)) == 20)
     assert sorted(int(m.data) for h in heard for m in h) == list(range(20))
 

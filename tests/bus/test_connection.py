@@ -190,7 +190,7 @@ async def test_a_refusal_is_no_timeout(dial: Dial) -> None:
 
 async def test_where_no_stream_listens(dial: Dial) -> None:
     with pytest.raises(NoStream):
-        await (await dial("moderator")).store(subjects.channel("s", "nobody"), b"")
+        await (await dial("moderator")).store(subjects.post("s", "nobody", "said"), b"")
 
 
 async def test_api_errors_carry_their_code(dial: Dial) -> None:

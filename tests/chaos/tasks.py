@@ -24,6 +24,7 @@ from schemas.madp import (
     Finding,
     HandoffRequest,
     Matched,
+    Profile,
     Review,
     ReviewBrief,
     Support,
@@ -139,8 +140,8 @@ async def matched(shown: Shown) -> Matched:
         scope_definition=True,
     )  # fmt: skip
     reviewers = tuple(x for x in (AUDITOR, QA) if x in there)
-    specs = tuple(there[x] for x in (*(c.expert for c in named), *reviewers))
-    return Matched(candidates=named, factors=factors, specs=specs, reviewers=reviewers, matcher="words")
+    profiles = tuple(Profile.of(there[x]) for x in (*(c.expert for c in named), *reviewers))
+    return Matched(candidates=named, factors=factors, profiles=profiles, reviewers=reviewers, matcher="words")
 
 
 def seen(shown: Shown) -> list[Any]:

@@ -27,7 +27,7 @@ async def test_a_stop_does_not_cancel_a_submission(tmp_path: Path) -> None:
                 post = Post(
                     session="s1", channel="control", k=0, n=0, transition=5, at_ns=1, kind="stop", round=0, body=raw({})
                 )
-                await moderator.publish(subjects.channel("s1", "control"), encode(post))
+                await moderator.publish(subjects.post("s1", "control", post.kind), encode(post))
             else:
                 await moderator.publish(msg.reply, encode(Answer(verdict="accepted", n=5)))
 

@@ -22,6 +22,7 @@ from schemas.madp import (
     HandoffRequest,
     Matched,
     Pass,
+    Profile,
     Resolution,
     Review,
     Support,
@@ -73,7 +74,7 @@ def matched(
             candidate_count=len(candidates), confidence_variance=0.0, domain_overlap=overlap, action_clarity=clear,
             scope_definition=True,
         ),
-        specs=tuple(spec(x) for x in ids) if specs is None else tuple(specs),
+        profiles=tuple(map(Profile.of, map(spec, ids) if specs is None else specs)),
         reviewers=tuple(reviewers), general=general, security=security, matcher="words",
     )  # fmt: skip
 

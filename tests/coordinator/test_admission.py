@@ -131,6 +131,8 @@ def test_settings_refused(given: dict[str, Any], field: str, text: str) -> None:
 
 def test_registry() -> None:
     assert PROTOCOLS["consensus"] is CONSENSUS
+    assert {name: protocol.name for name, protocol in PROTOCOLS.items()} == {name: name for name in PROTOCOLS}
+    assert PROTOCOLS.get("waltz") is None and "waltz" not in PROTOCOLS
     assert register(CONSENSUS) is CONSENSUS
     with pytest.raises(ValueError, match="two protocols are named consensus"):
         register(dataclasses.replace(CONSENSUS, version=2))

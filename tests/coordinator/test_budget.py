@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from coordinator.budget import Ledger, Reservation, booked, pays_for_tries, reservation, shortfall, total
+from coordinator.budget import Ledger, Reservation, booked, nothing_left, pays_for_tries, reservation, shortfall, total
 from coordinator.machine import Illegal, Inadmissible
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
@@ -206,3 +206,9 @@ def test_the_final_turn_is_held_back_for() -> None:
         play.reply(seat, says("x"), usage=Usage(input_tokens=500, calls=1))
     assert play.stop["reason"] == "budget"
     assert play.turn("analyst").ask.kind == "synthesize"
+
+
+def test_what_leaves_nothing_for_another_session_is_said_in_whole_figures() -> None:
+    told = nothing_left(Budget(tokens=12_345_678), Ledger(), Reservation(tokens=12_345_678))
+    assert told.startswith("budget.tokens: limit 12345678, used or reserved 12345678, nothing is left")
+    assert nothing_left(Budget(tokens=12_345_678), Ledger(), Reservation(tokens=12_345_677)) == ""

@@ -24,12 +24,13 @@ from coordinator.machine import BrokenTable, Illegal, View, digest
 from coordinator.replay import replay
 from schemas import log
 from schemas.result import Result, ResultUsage, Stop
-from schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, SessionEnded
+from schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded
 from schemas.turn import Usage
 from schemas.wire import raw
 from tests.coordinator.floor_play import ANSWERS, FLOOR, SECOND, STANDING, START_NS, Play, asks, ends
 
-INVITE = Invite(seat="two", role="panelist", queue="two_q", model="m", metered=True, usd_per_million_output=2.0)
+TWO = Seat(seat="two", role="panelist", queue="two_q", model="m", metered=True, usd_per_million_output=2.0)
+INVITE = Invite(seat=TWO)
 
 
 @pytest.fixture(autouse=True)
@@ -143,7 +144,7 @@ def test_an_invited_reader_holds_what_only_readers_hold() -> None:
     def held(*readers: str) -> list[tuple[str, ...]]:
         documents = tuple(Document(id=n, name=n, text=n, holders=h) for n, h in (("a", ("one",)), ("b", ())))
         play = Play(protocol=dataclasses.replace(FLOOR, readers=readers), documents=documents)
-        when("invite", msgspec.structs.replace(INVITE, role="answerer"))
+        when("invite", Invite(seat=msgspec.structs.replace(TWO, role="answerer")))
         play.says("invite")
         return [d.holders for d in play.session.opened.documents]
 
@@ -155,7 +156,7 @@ def test_an_invited_reader_holds_what_only_readers_hold() -> None:
 def test_there_are_not_more_seats_than_a_session_may_have() -> None:
     play = Play()
     ANSWERS["all"] = lambda view: tuple(
-        msgspec.structs.replace(INVITE, seat=f"s{i}", queue=f"s{i}") for i in range(MAX_SEATS)
+        Invite(seat=msgspec.structs.replace(TWO, seat=f"s{i}", queue=f"s{i}")) for i in range(MAX_SEATS)
     )
     with pytest.raises(BrokenTable, match="one more than 64"):
         play.says("all")

@@ -116,7 +116,7 @@ def test_reviewers_and_general_must_be_announced_too() -> None:
 def test_a_match_that_names_an_expert_twice_is_asked_again() -> None:
     p = Play()
     p.reply("helper", matched(TWO, specs=[spec(SRE), spec(SRE)]))
-    assert p.turn("helper").ask.attempt == 2 and "specs: sre twice" in p.turn("helper").ask.error
+    assert p.turn("helper").ask.attempt == 2 and "profiles: sre twice" in p.turn("helper").ask.error
 
 
 def test_the_general_purpose_expert_is_no_candidate_beside_others() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from coordinator.protocols.madp_consensus import (
-    Profile,
     Resolved,
     Said,
     circles,
@@ -17,10 +16,10 @@ from coordinator.protocols.madp_consensus import (
     resolve,
     tied,
 )
-from schemas.madp import Candidate, Challenge, Claim
+from schemas.madp import Candidate, Challenge, Claim, Profile
 from tests.coordinator.madp_play import claim, objection
 
-PROFILES = {x: Profile(name=x, claim=f"{x} claims.", priority=i) for i, x in enumerate("abcdef", 1)}
+PROFILES = {x: Profile(expert=x, pin="", claim=f"{x} claims.", priority=i) for i, x in enumerate("abcdef", 1)}
 """a has priority 1, b 2, ..."""
 ALL = frozenset("abcdef")
 

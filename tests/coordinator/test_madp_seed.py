@@ -6,7 +6,9 @@ import pytest
 
 from coordinator.protocols.madp_state import AgentState, agent_state
 from schemas import log
+from schemas.breaker import TaskOutcome
 from schemas.madp import Finding, Message, Review
+from schemas.wire import decode
 from tests.coordinator.madp_play import (
     APPROVED,
     ARCH,
@@ -415,6 +417,17 @@ def test_the_matcher_fails() -> None:
     p = Play(experts=(SRE,))
     p.fail("helper")
     assert p.stop["reason"] == "nobody" and not p.told()[0]["ok"]
+
+
+@pytest.mark.parametrize("experts", [EXPERTS, (SRE,)])
+def test_a_failure_that_is_long_to_say_is_one_that_the_breaker_takes(experts: tuple[str, ...]) -> None:
+    """coordination_failures > 3 IN last_10_tasks"""
+    p = Play(experts=experts)
+    for _ in range(p.session.settings.attempts):
+        p.reply("helper", None, error="unreachable " * 300)
+    (tell,) = p.commands(log.Tell)
+    told = decode(tell.body, TaskOutcome)
+    assert not told.ok and told.why.startswith("the task could not be matched: unreachable")
 
 
 def review(p: Play, *verdicts: Review) -> Play:

@@ -16,6 +16,7 @@ from coordinator.commands import Invite
 from schemas.artifact import MAX_ARTIFACT, MAX_ARTIFACTS, PutArtifact
 from schemas.expert import pin, queue_of
 from schemas.post import EraseSession
+from schemas.session import Seat
 from schemas.turn import Answer, Work
 from schemas.wire import InvalidValue, decode, encode
 from tests.coordinator.floor_play import ANSWERS, asks, ends
@@ -47,7 +48,7 @@ def id_of(data: bytes) -> str:
 
 async def asked(bus: Engine) -> tuple[Connection, dict[str, Any]]:
     """An expert's connection, and the open turn that it was asked: its id and its token."""
-    ANSWERS["invite"] = lambda view: (Invite(seat="sre", role="expert", queue="expert_sre"), asks("sre"))
+    ANSWERS["invite"] = lambda view: (Invite(seat=Seat(seat="sre", role="expert", queue="expert_sre")), asks("sre"))
     await opened(bus)
     await say(bus, "invite")
     moderator = await bus.connect("moderator")

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from agents.runtime import Hear
+from bus.channels import PUBLIC
 from coordinator.commands import SayOn
 from coordinator.machine import Heard, Protocol, Step, View, to
 from coordinator.protocols import PROTOCOLS
@@ -38,6 +40,9 @@ def claims(post: Post) -> Speak | None:
     return None
 
 
+CLAIMS = Hear(((PUBLIC, "position"),), claims)
+
+
 async def spoken(engine: Engine, sid: str) -> list[Spoke]:
     return [e.event for e in await engine.entries(sid) if isinstance(e.event, Spoke)]
 
@@ -46,9 +51,9 @@ async def test_a_process_that_hears_a_post_speaks_up(bare: Engine) -> None:
     """Copies of a queue share a group, so one of them reacts; its cause is (author, window), so it is taken once."""
     await bare.moderator(protocols=open_floor())
     slow = {"latency_s": 0.5}
-    await bare.worker("panelist_1", slow, hear=claims)
-    await bare.worker("panelist_1", slow, hear=claims)
-    await bare.worker("panelist_2", slow, hear=claims)
+    await bare.worker("panelist_1", slow, hear=CLAIMS)
+    await bare.worker("panelist_1", slow, hear=CLAIMS)
+    await bare.worker("panelist_2", slow, hear=CLAIMS)
     await bare.worker("panelist_3", slow)
     await bare.worker("analyst")
     await bare.open("s1")

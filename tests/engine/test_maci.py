@@ -223,7 +223,7 @@ async def test_a_debaters_credentials_open_no_way_to_the_scores(bench: Engine) -
         with pytest.raises(BusError):
             await debater.request(subject, data, 1.0)
     with pytest.raises(Denied):
-        await debater.publish(subjects.channel("s1", "scores"), b"{}", confirm=True)
+        await debater.publish(subjects.post("s1", "scores", "score"), b"{}", confirm=True)
     # The same questions are answered to those who may ask them.
     assert (await debater.request(subjects.read("public", "s1"), encode(ReadPosts()), 5.0)).data
     assert (await judge.request(subjects.read("scores", "s1"), encode(ReadPosts()), 5.0)).data

@@ -14,7 +14,7 @@ from agents.specs import AgentSpec
 from agents.tools.folder import archive, unpacked
 from bus import artifacts
 from schemas.expert import ROLE, pin, queue_of
-from schemas.madp import Candidate, Factors, Matched
+from schemas.madp import Candidate, Factors, Matched, Profile
 from schemas.madp_work import Artifact, Work
 from schemas.post import Post
 from schemas.turn import Usage
@@ -42,7 +42,9 @@ class Matcher:
             candidate_count=1, confidence_variance=0.0, domain_overlap=False, action_clarity=True, scope_definition=True
         )
         named = (Candidate(expert=SPEC.id, relevance=0.95, confidence=0.95),)
-        return Completion(body=Matched(candidates=named, factors=factors, specs=(SPEC,)), usage=Usage(calls=1))
+        return Completion(
+            body=Matched(candidates=named, factors=factors, profiles=(Profile.of(SPEC),)), usage=Usage(calls=1)
+        )
 
 
 @pytest.fixture

@@ -3,11 +3,10 @@
 import asyncio
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from agents.experts import builtin
-from evaluation import route, routing, routing_data
+from evaluation import route, routing, routing_data, routing_page
 from evaluation.loaders import DATA, BadData, NoData
 from evaluation.routing import Case, Routed, reliability, report, wilson
 from evaluation.statistics import Interval
@@ -89,14 +88,6 @@ def test_the_public_sets_are_read_where_they_are() -> None:
         assert len(ids) == experts and all(c.right <= ids for c in found.cases)
 
 
-def test_a_set_that_is_not_there_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert route.sets(["clinc150"], tmp_path) == []
-    assert "left out: clinc150 is not in" in capsys.readouterr().err
-
-
-def test_it_prints_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:
-    if not (DATA / "marge_experts").is_dir():
-        pytest.skip(f"no folder {DATA / 'marge_experts'}")
-    assert route.main(["marge_experts", "--matcher", "words", "--json"]) == 0
-    (found,) = msgspec.json.decode(capsys.readouterr().out, type=list[routing.Report])
-    assert found.matcher == "words" and found.accuracy.of == 15
+def test_the_page_says_how_many_tasks_a_set_has() -> None:
+    found = report("golden, test half", "m", (A, B), (Routed(lead="b"), Routed(lead="a")))
+    assert "\n2 tasks over the shipped experts" in routing_page.text([found])

@@ -129,6 +129,13 @@ def test_a_service_imports_nothing_that_is_slow_and_not_needed(service: str) -> 
     assert not [m for m in modules if m.startswith("tests")]
 
 
+def test_whoever_only_shows_turns_to_a_model_does_not_import_the_bus() -> None:
+    code = "import json, sys, agents.llm.openai, agents.context; print(json.dumps(sorted(sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    modules = set(json.loads(out.stdout))
+    assert "agents.context" in modules and not {"nats", "bus"} & modules
+
+
 def test_help_imports_next_to_nothing() -> None:
     code = "import json, sys, parley.cli; print(json.dumps(sorted(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)

@@ -92,7 +92,7 @@ async def test_text_is_live_before_its_reply_is_taken_and_never_in_the_blind_rou
     with aimock(tmp_path, fixtures(chunk_ms=20)) as server:
         stack = Stack(agents=rows_of("consensus"), env=variables(server.url))
         async with Lease(stack) as lease, connected(lease.url, lease.credentials(OWNER), 30.0) as client:
-            sid = await client.open(request(QUESTION))
+            sid = await client.open(request(QUESTION, protocol="consensus"))
             await asking.follow(Parley(client, lease), sid, heard, can_leave=False)
             entries = [decode(e.encode(), log.Entry) for e in await client.log(sid)]
     asked = {f"{e.n}-{i}": c for e in entries for i, c in enumerate(e.commands) if isinstance(c, log.Ask)}

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from agents.artifacts import FolderArtifacts
 from agents.madp import Expert
 from agents.tools.folder import archive, unpacked
 from schemas.madp_work import ReviewBrief, Task
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import model, silent
 from tests.parley.support import Front
+from tests.support.artifacts import FolderArtifacts
 from tests.tools.support import EXAMPLE, SPEC, asked, files_list, work
 
 pytestmark = [pytest.mark.slow]

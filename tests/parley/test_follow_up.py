@@ -74,7 +74,7 @@ def test_everybody_who_reads_holds_it() -> None:
 async def test_the_library_goes_on_from_a_session(tmp_path: Path) -> None:
     for name, text in TEXTS.items():
         (tmp_path / name).write_text(text)
-    async with parley.local() as p:
+    async with parley.local(protocol="consensus") as p:
         first = await p.ask(QUESTION, evidence=tmp_path)
         session = await p.start("Which city is it?", evidence=tmp_path, continues=first.session)
         await session.result()

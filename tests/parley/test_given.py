@@ -10,6 +10,7 @@ import pytest
 
 from coordinator import estimate
 from coordinator.machine import Inadmissible
+from coordinator.protocols import PROTOCOLS
 from parley import outcomes, records
 from parley.errors import BadInput
 from parley.given import own_options
@@ -135,4 +136,4 @@ def test_a_budget_that_does_not_hold_a_competition_is_refused_in_the_same_words_
     poor = msgspec.structs.replace(opened, budget=Budget(calls=1))
     with pytest.raises(Inadmissible, match=r"limit 1, the whole debate may take \d+"):
         estimate.check(competition_play.COMPETITION, poor)
-    assert estimate.least_words("maci") == "one round"
+    assert estimate.least_words(PROTOCOLS["maci"]) == "one round"

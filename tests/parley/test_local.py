@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -18,7 +19,8 @@ from bus import subjects
 from bus.accounts import load_credentials
 from bus.channels import CONTROL, PUBLIC
 from bus.connection import Connection, connect
-from bus.posts import Reader, UnknownSession
+from bus.errors import UnknownSession
+from bus.posts import Reader
 from parley.rows import panel
 from parley.stack import OWNER, Lease, Stack, read_running
 from schemas.post import Live, Post
@@ -41,15 +43,15 @@ def lease(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lease]:
 
 @pytest.fixture
 async def front(lease: Lease) -> AsyncIterator[parley.Parley]:
-    async with parley.connect(lease.url, lease.credentials(OWNER)) as found:
+    async with parley.connect(lease.url, lease.credentials(OWNER), protocol="consensus") as found:
         yield found
 
 
 async def test_ask_on_a_stack_of_ones_own(tmp_path: Path) -> None:
     for name, text in TEXTS.items():
         (tmp_path / name).write_text(text)
-    async with parley.local() as p:
-        result = await p.ask(QUESTION, protocol="consensus", evidence=tmp_path, settings={"threshold": 60})
+    async with parley.local(protocol="consensus") as p:
+        result = await p.ask(QUESTION, evidence=tmp_path, settings={"threshold": 60})
         assert p.lease is not None
         folder, pids = p.lease.state, p.lease.pids()
     assert (result.outcome["answer"], result.stop.reason) == ("Vilnius", "threshold")
@@ -66,6 +68,26 @@ async def test_a_stack_that_is_slow_to_start_is_waited_for(tmp_path: Path) -> No
         assert not asking.done()
         (tmp_path / "now").touch()
         assert (await asking).status == "finished"
+
+
+async def test_a_task_that_names_no_protocol_goes_to_the_experts_it_calls_for() -> None:
+    async with parley.local() as p:
+        result = await p.ask("add JWT authentication to the API")
+    assert (result.protocol, result.status, result.stop.reason) == ("madp", "finished", "planned")
+    assert result.outcome["consensus"]["outcome"]["lead"]["agent_id"] == "security-architect"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"panel_size": 5}, "panel_size: got 5 with madp; it is for consensus and maci"),
+        ({"protocol": "cosensus"}, "protocol: 'cosensus' is no protocol; did you mean consensus?"),
+    ],
+)
+async def test_a_stack_that_cannot_be_is_refused_before_it_starts(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(parley.BadInput, match=re.escape(why)):
+        async with parley.local(**given):
+            pass
 
 
 async def _refused(p: parley.Parley) -> bool:
@@ -125,7 +147,7 @@ async def test_bad_input_names_its_field(front: parley.Parley, given: dict[str, 
 
 
 async def test_no_moderator_is_said_with_the_address(lease: Lease) -> None:
-    async with parley.connect(lease.url, lease.credentials(OWNER), patience_s=0.5) as p:
+    async with parley.connect(lease.url, lease.credentials(OWNER), protocol="consensus", patience_s=0.5) as p:
         pid = lease.kill("moderator-1", signal.SIGSTOP)
         try:
             with pytest.raises(parley.Unreachable, match=rf"no moderator .* within 0\.5 s at {lease.url}"):
@@ -145,7 +167,7 @@ async def test_the_reader_drops_doubles(front: parley.Parley, lease: Lease) -> N
     seen = [await anext(following) for _ in range(len(wanted))]
     credentials = load_credentials(lease.credentials("moderator-1"))
     async with await connect(lease.url, credentials, name="echo") as moderator:
-        subject = subjects.channel(session.sid, PUBLIC)
+        subject = subjects.post(session.sid, PUBLIC, "said")
         for post in (wanted[0], wanted[-1]):
             await moderator.publish(subject, encode(post), confirm=True)
         await moderator.publish(subject, encode(_next(wanted[-1])), confirm=True)
@@ -224,7 +246,7 @@ async def test_sessions_and_logs_are_the_owners(front: parley.Parley, lease: Lea
     assert (await front.client.sessions(1))[0].session == session.sid
     entries = await front.client.log(session.sid)
     assert await front.client.log(session.sid, 3) == entries[3:]
-    async with parley.connect(lease.url, lease.credentials("client"), patience_s=5) as p:
+    async with parley.connect(lease.url, lease.credentials("client"), protocol="consensus", patience_s=5) as p:
         assert (await p.ask("theirs")).status == "finished"
         with pytest.raises(
             parley.BadInput, match="logs are read by owners; the credentials of 'client' are a client's"

@@ -200,6 +200,17 @@ def test_who_is_asked_has_a_worker_also_where_it_was_invited_later() -> None:
     assert scene.shown(SRE) == "no worker"
 
 
+def test_of_an_experts_turn_no_more_is_counted_than_was_booked() -> None:
+    play = Play({"max_input_tokens": 900, "max_output_tokens": 100}, metered=True).working()
+    play.reply(SRE, done(), usage=Usage(input_tokens=10**9, output_tokens=10, calls=1))
+    scene = Scene()
+    for entry in of(play).entries:
+        scene.entry(entry)
+    used = play.session.ledger.used()
+    assert (scene.tokens, scene.calls) == (used.tokens, used.calls) and used.tokens < 20_000
+    assert {f.seat: f.flags for f in Turns(play.entries).flagged} == {"helper": (), SRE: ("overstated",)}
+
+
 def test_the_page_has_the_coordination_the_reviews_and_the_diff(session: Play) -> None:
     found = Reader("\n".join(page.html(of(session))))
     for wanted in (
@@ -210,6 +221,15 @@ def test_the_page_has_the_coordination_the_reviews_and_the_diff(session: Play) -
         assert wanted in found.words, wanted
     assert found.tags.count("table") == found.tags.count("caption")
     assert "converged confidence" not in found.words
+
+
+def test_the_page_names_who_leads_in_the_end() -> None:
+    play = Play().match({SRE: 0.6, IMPL: 0.6}).claims(SRE).claims(IMPL)
+    play.challenges(SRE, objection(SRE, IMPL, "exclude")).challenges(IMPL, objection(IMPL, SRE, "exclude"))
+    play.decide("1", SRE)
+    assert [c["outcome"]["lead"]["agent_id"] for c in play.bodies("consensus")] == [IMPL, SRE]
+    words = Reader("\n".join(page.html(of(play)))).words
+    assert f"Coordination {SRE} leads (high 0.60; a human chose it)" in words, words
 
 
 # ---------------------------------------------------------------- trace

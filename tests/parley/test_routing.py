@@ -14,6 +14,7 @@ import pytest
 
 from agents.experts import builtin
 from agents.hearing import own_score
+from evaluation.loaders import DATA
 from evaluation.routing import Report
 from parley import routing_commands, routing_eval
 from parley.errors import BadInput
@@ -279,6 +280,16 @@ def test_eval_says_how_often_the_lead_is_right_of_each_matcher(tmp_path: Path) -
     assert last["depth_agreement"]["of"] == 1 and reports[0]["depth_agreement"]["of"] == 0
     shown = routing_eval.tables([decode(json.dumps(r).encode(), Report) for r in reports])
     assert "golden.jsonl: better, after claims" in shown and "sre -> frontend-engineer: 1" in shown
+
+
+@pytest.mark.slow
+def test_eval_measures_a_public_set_that_is_there() -> None:
+    if not (DATA / "marge_experts").is_dir():
+        pytest.skip(f"no folder {DATA / 'marge_experts'}")
+    code, out, err = command("eval", "routing", "--set", "marge_experts", "--json")
+    assert code == 0, err
+    reports = json.loads(out)["reports"]
+    assert reports[0]["matcher"] == "words" and {r["accuracy"]["of"] for r in reports} == {15}
 
 
 def test_eval_names_what_is_not_as_it_should_be(tmp_path: Path) -> None:

@@ -205,6 +205,7 @@ async def test_what_both_fences_let_through_is_heard(tmp_path: Path) -> None:
             "hears posts of team_pro": SUCCEEDED,
             "hears posts of team_pro of one session": SUCCEEDED,
             "hears posts of team_pro in a queue group": SUCCEEDED,
+            "hears posts of team_pro of one kind": SUCCEEDED,
         }
 
 

@@ -10,9 +10,9 @@ import pytest
 from bus import streams, subjects
 from bus.connection import Connection
 from bus.errors import BusError
-from bus.posts import CLOSED, Reader
+from bus.posts import Reader
 from coordinator import moderator as module
-from schemas.post import Live
+from schemas.post import CLOSED, Live
 from schemas.presence import Announcement
 from schemas.result import Result
 from schemas.session import CancelSession

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.hearing import make_hear
+from agents.hearing import HEARD, make_hear
 from agents.llm import make_model
 from agents.llm.base import Completion, Emit, Model, ModelUnavailable
-from agents.runtime import Worker
+from agents.runtime import Hear, Worker
 from agents.specs import of_expert
 from bus import subjects
 from bus.connection import Connection
@@ -106,7 +106,7 @@ class Crew(Engine):
     async def expert(self, id: str, model: Any = None, *, hears: bool = True, **more: Any) -> Worker:
         """One more process of an expert; its model is an Actor that does as it should where none is given."""
         spec, model = self.specs[id], model or Actor()
-        hear = make_hear(spec, metered=model.metered) if hears else None
+        hear = Hear(HEARD, make_hear(spec, metered=model.metered)) if hears else None
         return await self.worker(queue_of(id), model=model, spec=of_expert(spec), hear=hear, **more)
 
     async def experts(self, *but: str, hears: bool = True) -> dict[str, Actor]:

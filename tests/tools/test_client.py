@@ -198,6 +198,18 @@ async def test_a_folder_that_grows_too_large_is_said() -> None:
             assert not called.record.ok and "4,000,000 bytes" in called.text
 
 
+async def test_what_may_only_read_is_not_called_in_a_folder_that_is_too_large_and_the_turn_goes_on() -> None:
+    with TaskFolder() as folder:
+        async with Toolbox(hostile_list(read_only=True), folder) as box:
+            for i in range(32):
+                (folder.root / f"f{i}").write_bytes(b"x" * 150_000)
+            called = await made(box, "say", {"content": "here"})
+            assert not called.record.ok and "refused" in called.text and "4,000,000 bytes" in called.text
+            for i in range(32):
+                (folder.root / f"f{i}").unlink()
+            assert (await made(box, "say", {"content": "here"})).record.ok
+
+
 async def test_another_folder_in_its_place_ends_the_work() -> None:
     with TaskFolder(packed(a="x")) as folder:
         async with Toolbox(hostile_list(), folder) as box:
@@ -218,6 +230,18 @@ async def test_a_server_that_cannot_be_used_is_the_operators_fault(allowed: Allo
         with pytest.raises(ModelMisconfigured, match=why):
             async with Toolbox(allowed, folder):
                 pass
+
+
+async def test_what_a_server_wrote_before_it_ended_is_logged_without_the_operators_variables(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    code = "import os, sys; sys.stderr.write(os.environ['HOSTILE_TOKEN'] + 'x' * 490); raise SystemExit(1)"
+    allowed = hostile_list(command=["{python}", "-c", code], env={"HOSTILE_TOKEN": "topsecret-topsecret-topsecret"})
+    with TaskFolder() as folder, pytest.raises(ModelMisconfigured):
+        async with Toolbox(allowed, folder):
+            pass
+    (told,) = [r.getMessage() for r in caplog.records if "it wrote" in r.getMessage()]
+    assert "xxxx" in told and "secret" not in told
 
 
 async def test_a_turn_that_is_cancelled_ends_its_servers() -> None:

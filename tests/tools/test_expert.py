@@ -13,7 +13,6 @@ import msgspec
 import psutil
 import pytest
 
-from agents.artifacts import FolderArtifacts
 from agents.context import Shown
 from agents.llm import make_model
 from agents.llm.base import ModelError, ModelRefused, ModelUnavailable
@@ -27,6 +26,7 @@ from schemas.madp_work import Artifact, Finding, Message, ReviewBrief, Supported
 from schemas.turn import MAX_BODY, Reply
 from schemas.wire import InvalidValue, encode, raw
 from tests.llm.support import silent
+from tests.support.artifacts import FolderArtifacts
 from tests.support.engine import until
 from tests.tools.support import DONE, ROOT, SPEC, Scripted, asked, files_list, hostile_list, packed, support, use, work
 
@@ -256,7 +256,7 @@ def test_a_step_is_calls_or_an_end() -> None:
 _WORKER = """
 import asyncio, json, sys
 from pathlib import Path
-from agents.artifacts import FolderArtifacts
+from tests.support.artifacts import FolderArtifacts
 from agents.madp import Expert, fitting
 from tests.llm.support import silent
 from tests.support.engine import until
