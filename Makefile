@@ -31,13 +31,15 @@ demo: $(STAMP)
 
 test: lint unit serial
 
-# What does not depend on when things happen runs on three processes; kills, freezes and load run alone, after it.
+# What does not depend on when things happen runs on three processes. Kills, freezes and load come after it: most of
+# their time is waiting, so two run at once, and only what compares speeds runs alone.
 unit: $(STAMP)
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not serial"
 	PARLEY_PLAIN_CLIENT=1 $(BIN)/python -m pytest -q tests/bus/test_connection.py tests/bus/test_work.py tests/engine/test_session.py
 
 serial: $(STAMP)
-	$(BIN)/python -m pytest -q -m serial
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "serial and not alone"
+	$(BIN)/python -m pytest -q -m alone
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

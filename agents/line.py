@@ -4,12 +4,11 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from nats.aio.msg import Msg
-
 from bus import subjects
 from bus.channels import PUBLIC
 from bus.connection import Connection
 from bus.errors import BusError, Denied, NoModerator
+from bus.library import Msg
 from observability import tracing
 from observability.metrics import Metrics
 from schemas.turn import Answer, Check, Checked, Documents, FetchDocuments, Reply, Turn, Work

@@ -11,12 +11,10 @@ import logging
 import time
 from collections.abc import Callable
 
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
-
 from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError
+from bus.library import Msg, Subscription
 from schemas.expert import ROLE, ExpertSpec
 from schemas.presence import ALIVE_S, Announcement, is_own_expert
 from schemas.wire import SchemaError, decode

@@ -15,8 +15,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple, Self
 
 import msgspec
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 
 from agents.artifacts import TurnArtifacts
 from agents.context import show
@@ -32,6 +30,7 @@ from bus import subjects
 from bus.channels import ACCOUNT_OF_ROLE, CONTROL, MATCHING, speaks_on
 from bus.connection import Connection
 from bus.errors import BusError, Denied, NoModerator
+from bus.library import Msg, Subscription
 from bus.work import Delivery, Pull
 from observability import logs, tracing
 from observability.metrics import Metrics

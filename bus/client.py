@@ -14,9 +14,8 @@ import os
 import re
 from collections.abc import Callable, Mapping
 
-from nats.aio import client as library
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
+from bus.library import Msg, Subscription
+from bus.library import client as library
 
 _LOGGER = logging.getLogger(__name__)
 _SMALL = 65_536

@@ -21,9 +21,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 import msgspec
-import nats.errors
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 
 from bus.accounts import Credentials
 from bus.client import Client, size_of
@@ -43,6 +40,8 @@ from bus.errors import (
     WrongCredentials,
     shown_address,
 )
+from bus.library import Msg, Subscription
+from bus.library import errors as library
 
 HEADROOM = 16 * 1024
 """Bytes that are left free under the server's max_payload."""
@@ -148,7 +147,7 @@ class Connection:
             self.connected_at_ns = time.time_ns()
             self._inbox = self.nc.new_inbox()
             await self.nc.hear(f"{self._inbox}.*", "", self._answered)
-        except nats.errors.Error as error:
+        except library.Error as error:
             if not self._opening:
                 await self.close()  # before that, what the client raises itself is about the address: nothing is open
             raise Unreachable(self.url, str(error).removeprefix("nats: ")) from None
@@ -165,7 +164,7 @@ class Connection:
             if self.nc.is_connected:
                 try:
                     await self.nc.flush(1)
-                except nats.errors.Error as error:
+                except library.Error as error:
                     _log.info("bus: closed without a last flush: %s", error)
             self._fail_all(lambda subject: Closed())
             await self._end()
@@ -357,7 +356,7 @@ class Connection:
                 await found.unsubscribe()
                 pending.future.result()
             return found
-        except nats.errors.Error as error:
+        except library.Error as error:
             raise self._mapped(error, subject) from None
         finally:
             self._forget(token)
@@ -370,7 +369,7 @@ class Connection:
             raise PayloadTooLarge(size, self.max_size)
         try:
             await self.nc.publish(subject, payload, reply, dict(headers) if headers else None)
-        except (nats.errors.Error, OSError) as error:
+        except (library.Error, OSError) as error:
             raise self._mapped(error, subject) from None
 
     async def _flush(self, subject: str, timeout_s: int = 5) -> None:
@@ -379,17 +378,17 @@ class Connection:
         try:
             await self.nc.flush(timeout_s)  # the client's PING overtakes what it still buffers; that is out by now,
             await self.nc.flush(timeout_s)  # so the second PONG comes after the server has judged it
-        except nats.errors.Error as error:
+        except library.Error as error:
             raise self._mapped(error, subject) from None
 
     def _mapped(self, error: Exception, subject: str) -> BusError:
-        if isinstance(error, nats.errors.OutboundBufferLimitError):
+        if isinstance(error, library.OutboundBufferLimitError):
             return Disconnected(subject, "not connected, and the buffer for it is full")
-        if isinstance(error, nats.errors.MaxPayloadError):
+        if isinstance(error, library.MaxPayloadError):
             return PayloadTooLarge(self.nc.max_payload + 1, self.nc.max_payload)
-        if isinstance(error, (nats.errors.ConnectionClosedError, nats.errors.ConnectionDrainingError)):
+        if isinstance(error, (library.ConnectionClosedError, library.ConnectionDrainingError)):
             return Closed()
-        if isinstance(error, (OSError, nats.errors.TimeoutError, nats.errors.StaleConnectionError)):
+        if isinstance(error, (OSError, library.TimeoutError, library.StaleConnectionError)):
             return Disconnected(subject)
         return BusError(f"{subject}: {error}")
 

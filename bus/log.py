@@ -10,11 +10,11 @@ import itertools
 import json
 
 import msgspec
-from nats.aio.msg import Msg
 
 from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError
+from bus.library import Msg
 from schemas.post import SessionRow
 from schemas.wire import decode, encode
 

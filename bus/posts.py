@@ -10,13 +10,12 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 import msgspec
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 
 from bus import subjects
 from bus.channels import CONTROL
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault, UnknownSession
+from bus.library import Msg, Subscription
 from schemas.post import CLOSED, Live, Post, Posts, ReadPosts
 from schemas.wire import Undecodable, decode, encode
 

@@ -12,11 +12,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
-
 from bus.connection import Connection
 from bus.errors import BusError
+from bus.library import Msg, Subscription
 
 _LOGGER = logging.getLogger(__name__)
 _EXPIRES_S = 2.0

@@ -1,10 +1,10 @@
 """The moderator's front desk: what readers, clients and owners may ask, answered from the log and from presence."""
 
 import msgspec
-from nats.aio.msg import Msg
 
 from bus import subjects
 from bus.channels import PUBLIC
+from bus.library import Msg
 from bus.log import Asides
 from coordinator.presence import Presence
 from coordinator.sessions import Sessions

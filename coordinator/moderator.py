@@ -15,8 +15,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Self
 
 import msgspec
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 
 from bus import streams, subjects
 from bus.accounts import asker
@@ -24,6 +22,7 @@ from bus.artifacts import Artifacts
 from bus.channels import may_submit
 from bus.connection import Connection
 from bus.errors import BusError, PayloadTooLarge
+from bus.library import Msg, Subscription
 from bus.log import Asides
 from coordinator import briefing
 from coordinator.budget import pays_for_tries

@@ -5,7 +5,6 @@ import logging
 from collections import OrderedDict
 from urllib.parse import urlsplit
 
-import aiohttp
 import msgspec
 
 from observability.metrics import Metrics
@@ -79,6 +78,8 @@ class Notifier:
             task.cancel()
 
     async def _send(self, told: Notification) -> None:
+        import aiohttp  # few moderators have somebody to call
+
         why = ""
         headers = {"Content-Type": "application/json"}
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_S)) as http:

@@ -1,9 +1,8 @@
 """What is asked about artifacts: may this author store one here, and is it there."""
 
-from nats.aio.msg import Msg
-
 from bus.artifacts import Artifacts
 from bus.channels import CLIENT, PUBLIC
+from bus.library import Msg
 from coordinator import briefing
 from coordinator.sessions import Sessions
 from schemas.artifact import GetArtifact, GotArtifact, PutArtifact

@@ -76,10 +76,11 @@ def _play(
 
 
 def rows(*plays: Play) -> tuple[AgentRow, ...]:
-    """Every queue that one of them needs; experts' models count tokens, so that they are asked for their words."""
+    """Every queue that one of them needs; experts' models count tokens, so that they are asked for their words. The
+    helper, asked once a task, takes long enough to be killed amid it."""
     queues = dict.fromkeys(q for p in plays for q in p.queues)
-    metered = {"metered": True}
-    return tuple(AgentRow(queue=q, room=16, options=metered if q.startswith("expert") else {}) for q in queues)
+    options: dict[str, dict[str, Any]] = {"expert": {"metered": True}, "helper": {"latency_s": 0.3}}
+    return tuple(AgentRow(queue=q, room=16, options=options.get(q.partition("_")[0], {})) for q in queues)
 
 
 # ---------------------------------------------------------------- what they say

@@ -49,6 +49,7 @@ async def test_six_competitions_while_anything_is_killed(tmp_path: Path) -> None
     assert said[plays[0].name, 0] != said[plays[0].name, 1], "sessions of different seeds differ"
 
 
+@pytest.mark.alone
 async def test_twenty_at_once(tmp_path: Path) -> None:
     """Every fourth one whole."""
     plays = await made()

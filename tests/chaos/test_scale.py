@@ -11,7 +11,7 @@ from schemas.wire import decode
 from tests.chaos.harness import SEEDS, Rig, make_stack
 from tests.chaos.verify import Text, transcript
 
-pytestmark = [pytest.mark.serial, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.serial, pytest.mark.alone, pytest.mark.timeout(90)]
 SESSIONS = 50
 PANEL = 4
 SEATS = (

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -44,6 +45,10 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def roots(tree: ast.Module) -> set[str]:
+    return {name.partition(".")[0] for name in imported(tree)}
+
+
 def test_every_module_of_the_coordinator_is_held_to_be_pure_or_named_as_not() -> None:
     (pure,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == "pure"]
     held = {m.removeprefix("coordinator.") for m in pure["source_modules"]}
@@ -66,6 +71,12 @@ def test_no_protocol_imports_another() -> None:
     assert {f"{package}{protocol}" for protocol in seen} == set(contract["modules"])
 
 
+@cache
+def distributions() -> dict[str, set[str]]:
+    """Top-level name -> what is installed that brings it."""
+    return {name: {d.lower().replace("_", "-") for d in found} for name, found in packages_distributions().items()}
+
+
 @pytest.mark.parametrize("folders", [PACKAGES, (*PACKAGES, "benchmarks", "deploy", "tests")], ids=["use", "work"])
 def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     project = CONFIG["project"]
@@ -76,8 +87,7 @@ def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     declared |= {"nkeys", "referencing", "pydantic-core"}
     used = {n.partition(".")[0] for _, tree in sources(*folders) for n in imported(tree)}
     foreign = used - sys.stdlib_module_names - {*PACKAGES, "benchmarks", "deploy", "tests"}
-    known = packages_distributions()
-    bringers = {n: {d.lower().replace("_", "-") for d in known.get(n, [n])} for n in foreign}
+    bringers = {n: distributions().get(n, {n.lower().replace("_", "-")}) for n in foreign}
     assert {n: b for n, b in bringers.items() if not b & declared} == {}
 
 
@@ -88,6 +98,11 @@ def test_only_the_set_up_knows_the_telemetry_sdk() -> None:
         if any(n.startswith(("opentelemetry.sdk", "opentelemetry.exporter")) for n in imported(tree))
     }
     assert users == {"observability/setup.py"}
+
+
+def test_one_module_loads_the_library_of_the_bus() -> None:
+    users = {path for path, tree in sources("bus", "coordinator", "agents") if "nats" in roots(tree)}
+    assert users == {"bus/library.py"}
 
 
 def test_subjects_are_spelt_in_one_module() -> None:
@@ -110,7 +125,7 @@ def test_a_service_imports_nothing_that_is_slow_and_not_needed(service: str) -> 
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
     modules = set(json.loads(out.stdout))
     assert service in modules
-    assert not {"scipy.stats", "opentelemetry.sdk", "requests", "typer", "rich.live"} & modules
+    assert not {"scipy.stats", "opentelemetry.sdk", "requests", "typer", "rich.live", "aiohttp"} & modules
     assert not [m for m in modules if m.startswith("tests")]
 
 

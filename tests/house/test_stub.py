@@ -91,6 +91,17 @@ def test_unrelated(): assert LIMIT > 0
 def test_skipped(): pytest.skip("no double without double") if double(1) is None else None
 """
 
+ENDLESS = """
+import os, threading
+from subject import double
+
+def test_endless(): threading.Event().wait(60)
+def test_dies(): os._exit(3)
+def test_waits(): double(1) or threading.Event().wait(60)
+"""
+APART = ("test_endless", "test_dies", "test_waits")
+"""Not for a run of pytest's own."""
+
 STRONG = {
     "double": ("test_function", "test_table", "test_child", "test_parameters"),
     "TABLE": ("test_dict",),
@@ -112,7 +123,10 @@ ABSENT = [("gone", "test_function"), ("double", "test_gone"), ("Counter.gone", "
 
 def table(rows: list[tuple[str, str]]) -> str:
     head = "text\n\n| clause | more | symbol | test |\n|---|---|---|---|\n"
-    return head + "".join(f"| says \\| so | x | `subject.py:{s}` | `test_it.py::{t}` |\n" for s, t in rows)
+    return head + "".join(
+        f"| says \\| so | x | `subject.py:{s}` | `{'endless' if t in APART else 'test_it'}.py::{t}` |\n"
+        for s, t in rows
+    )
 
 
 def write(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
@@ -122,12 +136,13 @@ def write(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
         "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
     )
     (tmp_path / "map.md").write_text(table(rows))
+    (tmp_path / "endless.py").write_text(ENDLESS)
 
 
-def run(tmp_path: Path, rows: list[tuple[str, str]]) -> tuple[int, str]:
+def run(tmp_path: Path, rows: list[tuple[str, str]], *more: str) -> tuple[int, str]:
     write(tmp_path, rows)
     done = subprocess.run(
-        [sys.executable, "-m", "tests.house.specmap", "--map", tmp_path / "map.md", "--root", tmp_path],
+        [sys.executable, "-m", "tests.house.specmap", "--map", tmp_path / "map.md", "--root", tmp_path, *more],
         cwd=ROOT, capture_output=True, text=True, timeout=50,
     )  # fmt: skip
     assert not done.stderr, done.stderr
@@ -163,6 +178,17 @@ def test_a_test_that_fails_with_everything_in_place_does_not_count(tmp_path: Pat
     assert code == 1
     assert "row 1 (says \\| so | x): nothing stubbed out, and its tests do not pass" in out
     assert "row 2" not in out
+
+
+def test_where_tests_are_known_to_pass_only_what_ran_out_of_time_or_died_is_seen_to_pass(tmp_path: Path) -> None:
+    rows = [("double", "test_broken"), ("double", "test_endless"), ("double", "test_dies"), ("double", "test_weak")]
+    code, out = run(tmp_path, [*rows, ("double", "test_waits")], "--passed", "--limit-s", "1")
+    assert code == 1
+    assert "row 1 (" not in out, "it is the test command that says so"
+    for number in (2, 3):
+        assert f"row {number} (says \\| so | x): nothing stubbed out, and its tests do not pass" in out
+    assert "row 4 (says \\| so | x): subject:double stubbed out, and its tests still pass" in out
+    assert "row 5 (" not in out, "with its symbol it ends in time"
 
 
 def test_what_the_code_does_not_have_is_named(tmp_path: Path) -> None:

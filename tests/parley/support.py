@@ -6,7 +6,6 @@ import os
 import re
 import secrets
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+
+from tests.support.forks import command
 
 ROOT = Path(__file__).parents[2]
 MARK = "PARLEY_TEST_MARK"
@@ -36,6 +37,7 @@ class Front:
         self.folder = folder
         self.journal = folder / "journal"
         self.mark = secrets.token_hex(8)
+        self._commands: list[subprocess.Popen[str]] = []
         self.evidence = folder / "evidence"
         self.evidence.mkdir(exist_ok=True)
         for name, text in TEXTS.items():
@@ -52,12 +54,13 @@ class Front:
 
     def start(self, *arguments: str, env: Mapping[str, str] | None = None, **given: Any) -> subprocess.Popen[str]:
         """A command in a process group of its own."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "parley", *arguments], cwd=self.folder,
-            env={**self.environment_for(*arguments), **(env or {})},
+        child = command(
+            arguments, cwd=self.folder, env={**self.environment_for(*arguments), **(env or {})},
             stdin=given.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True, **given,
+            **given,
         )  # fmt: skip
+        self._commands.append(child)
+        return child
 
     def _named(self, arguments: Sequence[str]) -> bool:
         """Whether a protocol is named already, or is not to be."""
@@ -84,8 +87,8 @@ class Front:
         return json.loads(out)
 
     def left(self) -> list[str]:
-        """Processes that carry the mark."""
-        found = []
+        """The commands that have not ended, and all processes that carry the mark."""
+        found = [f"{child.pid} {child.args!r}" for child in self._commands if child.poll() is None]
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE:

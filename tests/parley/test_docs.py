@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from schemas.stops import STOPS
+from tests.support.forks import run
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,9 +20,9 @@ def test_the_table_of_stops_equals_the_code() -> None:
 
 
 def help_of(*command: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "parley", *command, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    code, out, err = run(*command, "--help")
+    assert code == 0, err
+    return out
 
 
 def test_every_command_is_documented_and_gives_an_example() -> None:

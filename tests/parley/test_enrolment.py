@@ -212,7 +212,7 @@ def test_nothing_is_half_done(tmp_path: Path) -> None:
 
 
 async def _closed(writer: asyncio.StreamWriter) -> None:
-    writer.close()
+    writer.transport.abort()  # what the other side does not take any more would keep it open
     with contextlib.suppress(OSError):
         await writer.wait_closed()
 
@@ -225,6 +225,7 @@ class Cutting:
         self.port, self.cuts, self.url = port, cuts, ""
         self._listening, self._over = threading.Event(), threading.Event()
         self._meetings: set[asyncio.Task[Any]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
 
     def __enter__(self) -> "Cutting":
@@ -237,18 +238,24 @@ class Cutting:
         self._thread.join()
 
     async def _serve(self) -> None:
-        async with await asyncio.start_server(self._meet, "127.0.0.1") as server:
+        async with await asyncio.start_server(self._met, "127.0.0.1") as server:
             self.url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             self._listening.set()
             await asyncio.to_thread(self._over.wait)
-        for meeting in self._meetings:
-            meeting.cancel()
+        while left := asyncio.all_tasks() - {asyncio.current_task()}:  # whoever is being let in just now, too
+            for meeting in self._meetings:
+                meeting.cancel()
+            await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.gather(*self._meetings, return_exceptions=True)
+        for writer in self._writers:
+            await _closed(writer)
+
+    def _met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Kept before the meeting begins: one that is cancelled before that closes nothing."""
+        self._writers.append(writer)
+        self._meetings.add(asyncio.create_task(self._meet(reader, writer)))
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        meeting = asyncio.current_task()
-        assert meeting is not None
-        self._meetings.add(meeting)
         async with contextlib.AsyncExitStack() as closing:
             closing.push_async_callback(_closed, writer)
             their_reader, theirs = await asyncio.open_connection("127.0.0.1", self.port)

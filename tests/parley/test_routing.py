@@ -23,6 +23,7 @@ from parley.routing_many import HelperLost, route_many
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from schemas.madp import Task
 from schemas.wire import InvalidValue, decode
+from tests.support.forks import run as command
 
 ROOT = Path(__file__).parents[2]
 KEYS = [
@@ -45,15 +46,6 @@ GARDEN = (HEDGES, PIPES, ANYBODY)
 
 def routed(prompt: str, specs: tuple[ExpertSpec, ...] = GARDEN, **given: Any) -> Route:
     return asyncio.run(Router(specs, **given).route_all((Task(prompt=prompt),)))[0]
-
-
-def command(*arguments: str, said: str | bytes = "") -> tuple[int, str, str]:
-    """(exit status, stdout, stderr) of the command as a process."""
-    data = said if isinstance(said, bytes) else said.encode()
-    done = subprocess.run(
-        [sys.executable, "-m", "parley", *arguments], cwd=ROOT, input=data, capture_output=True, timeout=50
-    )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 # ---------------------------------------------------------------- one task

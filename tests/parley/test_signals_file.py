@@ -3,8 +3,6 @@
 import copy
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 from parley.errors import BadInput
 from parley.signals_file import read
 from tests.coordinator import maci_naive as naive
+from tests.support.forks import run
 
 ROOT = Path(__file__).parents[2]
 BY_ROUND = {
@@ -58,11 +57,7 @@ def changed(*path: Any, to: Any) -> dict[str, Any]:
 
 def signals(*arguments: str, said: str | bytes = "") -> tuple[int, str, str]:
     """(exit status, stdout, stderr) of the command as a process."""
-    data = said if isinstance(said, bytes) else said.encode()
-    done = subprocess.run(
-        [sys.executable, "-m", "parley", "signals", *arguments], cwd=ROOT, input=data, capture_output=True, timeout=30
-    )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    return run("signals", *arguments, said=said)
 
 
 def computed(debate: dict[str, Any], folder: Path) -> Any:

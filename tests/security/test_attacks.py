@@ -3,7 +3,6 @@ permission is loosened."""
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from parley import bus_check
 from parley.attacks.scene import LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row
 from parley.errors import BadInput, Unreachable
 from tests.security.support import QUEUES, Target, allowed, naive
+from tests.support.forks import run
 
 HEADERS = (
     "wipes a subject by a rollup header",
@@ -32,10 +32,7 @@ KNOWN_KEY = b"\0" * 32
 
 async def command(*words: str) -> tuple[int, str, str]:
     """The command line in a process of its own: exit status, standard output, standard error."""
-    pipe = asyncio.subprocess.PIPE
-    child = await asyncio.create_subprocess_exec(sys.executable, "-m", "parley", *words, stdout=pipe, stderr=pipe)
-    out, err = await child.communicate()
-    return child.returncode or 0, out.decode(), err.decode()
+    return await asyncio.to_thread(run, *words)
 
 
 async def test_every_attack_is_refused(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ async def blast(connection: Connection, count: int, subject: str, payload: bytes
             await connection.nc.flush(30)
 
 
+@pytest.mark.alone
 async def test_other_sessions_complete_while_an_agent_and_a_client_flood(tmp_path: Path) -> None:
     async with engine(tmp_path, queues=QUEUES) as bare:
         await bare.moderator()
