@@ -36,8 +36,6 @@ most often on the half to develop on."""
 _SIGNS = (0, 1, 1, -1, 1, 1, -1, 1, 0, 1, 0)
 """Of a constant and features.SCOPE: the more of a task a specification speaks to, the more it is somebody's."""
 FOLDS, SEED = 10, 7
-ENOUGH = 0.98
-"""Where words alone are right so often, the reader is not asked."""
 
 
 class Rows(NamedTuple):
@@ -105,10 +103,10 @@ class Found(NamedTuple):
     """One set of weights, and how good it is on prompts that it was not fitted on."""
 
     fitted: better.Fitted
-    right: float
-    """The share that is right."""
-    enough: float
-    """The least confidence from which on ENOUGH of the leads are right; above 1: none."""
+    right: Floats
+    """(prompts,): 1 where it is right."""
+    confidence: Floats
+    """(prompts,): of the lead; 0 where it abstains."""
 
 
 def fit(rows: Rows, columns: Sequence[int]) -> Found:
@@ -130,7 +128,8 @@ def fit(rows: Rows, columns: Sequence[int]) -> Found:
     for k in range(FOLDS):
         mine = rows.speaks & (fold != k)
         chance[fold == k] = 1 / (1 + np.exp(-(scope[fold == k] @ fit_sure(scope[mine], anybody[mine], _SIGNS))))
-    abstain, right = _threshold(np.where(rows.speaks, chance, 0.0), hit, 1 - anybody)
+    chance = np.where(rows.speaks, chance, 0.0)
+    abstain = _threshold(chance, hit, 1 - anybody)
     found = better.Fitted(
         score=_rounded(fit_score(rows, inside, columns)),
         lead=_rounded(fit_sure(told[each], rows.lead[each])),
@@ -140,22 +139,28 @@ def fit(rows: Rows, columns: Sequence[int]) -> Found:
         takes_part=TAKES_PART,
     )
     sure = 1 / (1 + np.exp(-(told @ np.array(found.lead))))
-    led = rows.speaks & (chance >= abstain)
-    return Found(found, right, _enough(np.where(first, sure, 0).sum(axis=1)[led], hit[led]))
+    led = chance >= abstain
+    right = np.where(led, hit, 1 - anybody)
+    return Found(found, right, np.where(led, np.where(first, sure, 0).sum(axis=1), 0.0))
 
 
-def _enough(confidence: Floats, hit: Floats) -> float:
-    tries = np.round(np.arange(0.5, 1.0, 0.01), 2)
-    good = [t for t in tries if (confidence >= t).any() and hit[confidence >= t].mean() >= ENOUGH]
-    return float(good[0]) if good else 1.01
+def enough(by_words: Found, read: Found) -> float:
+    """The least confidence by words alone from which on they are right as often as the reader is."""
+    found = 1.01
+    for t in np.round(np.arange(0.99, 0.5, -0.01), 2):
+        sure = by_words.confidence >= t
+        if sure.any() and by_words.right[sure].mean() < read.right[sure].mean():
+            break
+        found = float(t)
+    return found
 
 
-def _threshold(chance: Floats, hit: Floats, nobody: Floats) -> tuple[float, float]:
-    """(the chance below which nobody leads, the share that is right then): the middle of the best ones."""
+def _threshold(chance: Floats, hit: Floats, nobody: Floats) -> float:
+    """The chance below which nobody leads: the middle of those with which most are right."""
     tries = np.round(np.arange(0.1, 0.9, 0.01), 2)
     shares = np.array([np.where(chance >= t, hit, nobody).mean() for t in tries])
     best = tries[shares >= shares.max() - 1e-9]
-    return float(best[len(best) // 2]), float(shares.max())
+    return float(best[len(best) // 2])
 
 
 def _rounded(w: Floats) -> tuple[float, ...]:
@@ -197,10 +202,11 @@ async def fit_all(folder: Path, to: Path) -> dict[str, float]:
         columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_READER)]
         sets[name] = fit(await rows_of(cases, prepared, mine), columns)
     found = better.Weights(
-        reader=reader.name, read=sets["read"].fitted, words=sets["words"].fitted, enough=sets["words"].enough
-    )
+        reader=reader.name, read=sets["read"].fitted, words=sets["words"].fitted,
+        enough=enough(sets["words"], sets["read"]),
+    )  # fmt: skip
     (to / better.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    return {name: one.right for name, one in sets.items()}
+    return {name: float(one.right.mean()) for name, one in sets.items()}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -16,7 +16,7 @@ from schemas.expert import ExpertSpec
 from schemas.madp import Matched, Task
 
 if TYPE_CHECKING:  # numpy: not for an expert's process, which reads but does not match
-    from agents.encoders import Encoder, Spent
+    from agents.encoders import Encoder, Spent, Vectors
     from agents.matching.features import Prepared
     from agents.matching.vectors import SpecVectors
 
@@ -61,17 +61,16 @@ class Matcher:
 
         prepared = await self._ready(tuple(specs), self._reader, spent)
         heard = [prepared.hear(task) for task in tasks]
-        found = [decide(prepared, h, None, specs) for h in heard]
-        if self._reader is None:
-            return found
-        unsure = [i for i, by_words in enumerate(found) if heard[i].parts and not is_enough(prepared, by_words)]
-        texts = [heard[i].parts[0] for i in unsure]
-        size = -(-len(texts) // _AT_ONCE) or 1
-        read = self._reader.encode
-        rows = await asyncio.gather(*(read(texts[i : i + size], spent) for i in range(0, len(texts), size)))
-        for i, row in zip(unsure, (row for some in rows for row in some), strict=True):
-            found[i] = decide(prepared, heard[i], row, specs)
-        return found
+        rows: list[Vectors | None] = [None] * len(heard)
+        if self._reader is not None:
+            unsure = [i for i, h in enumerate(heard) if h.parts and not is_enough(prepared, h)]
+            texts = [heard[i].parts[0] for i in unsure]
+            size = -(-len(texts) // _AT_ONCE) or 1
+            read = self._reader.encode
+            parts = await asyncio.gather(*(read(texts[i : i + size], spent) for i in range(0, len(texts), size)))
+            for i, row in zip(unsure, (row for some in parts for row in some), strict=True):
+                rows[i] = row
+        return [decide(prepared, h, row, specs) for h, row in zip(heard, rows, strict=True)]
 
     async def by_words(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:
         """As `match`, without the encoder."""

@@ -36,6 +36,8 @@ CANDIDATE = 0.4
 """Relevance from which on an expert is a candidate. Few experts have a part in a task, so the chance of it is small
 where it matters; relevance is that chance on a scale on which it can be held against the thresholds of 2.1: from 0.5 on
 an expert claims."""
+_FOREIGN = 0.1
+"""Chance of no subject above which words alone are never enough: fitted on software, they know nothing of the rest."""
 _FAR = 6.0
 """At this much a logarithm of a chance and a lead are cut."""
 _VAGUE = frozenset(root(v) for v in words.VAGUE_VERBS if " " not in v)
@@ -99,10 +101,13 @@ def is_inside(fitted: Fitted, scope: Floats) -> bool:
     return bool(1 / (1 + np.exp(-(w[0] + scope @ w[1:]))) >= fitted.abstain)
 
 
-def is_enough(prepared: Prepared, by_words: Matched) -> bool:
+def is_enough(prepared: Prepared, heard: Heard) -> bool:
     """Whether words alone are so sure of who leads that the reader need not be asked."""
-    found = by_words.candidates
-    return not prepared.elsewhere and bool(found) and found[0].confidence >= weights().enough
+    if not prepared.specs or not heard.reading.words or heard.chances[NONE] > _FOREIGN:
+        return False
+    features, scope = prepared.features(heard, None)
+    lead, _ = judged(weights().words, features, scope)
+    return is_inside(weights().words, scope) and float(lead.max()) >= weights().enough
 
 
 def decide(prepared: Prepared, heard: Heard, read_as: Vectors | None, specs: Sequence[ExpertSpec]) -> Matched:
@@ -124,13 +129,20 @@ def decide(prepared: Prepared, heard: Heard, read_as: Vectors | None, specs: Seq
         first = int(lead.argmax())
         low = prepared.specs[first].deliberation.confidence.low
         if lead[first] >= low if prepared.elsewhere else is_inside(fitted, scope):
-            ranked = [
-                (spec, _candidate(spec, float(part[i]), float(lead[i]), heard))
-                for i, spec in enumerate(prepared.specs)
-                if i == first or part[i] >= CANDIDATE
-            ]
-    ranked = words.by_rank(ranked)
+            ranked = words.by_rank(
+                [
+                    (
+                        spec,
+                        Candidate(
+                            expert=spec.id, relevance=round(float(part[i]), 4), confidence=round(float(lead[i]), 4)
+                        ),
+                    )
+                    for i, spec in enumerate(prepared.specs)
+                    if i == first or part[i] >= CANDIDATE
+                ]
+            )
     said = heard.reading.wanted
+    ranked = [(spec, msgspec.structs.replace(c, why=_why(spec, heard))) for spec, c in ranked]
     factors = Factors(
         candidate_count=len(ranked),
         confidence_variance=words.variance([c.confidence for _, c in ranked]),
@@ -141,12 +153,11 @@ def decide(prepared: Prepared, heard: Heard, read_as: Vectors | None, specs: Seq
     return words.assembled(heard.task, specs, ranked, factors, "better" if prepared.encoded else "better, by words")
 
 
-def _candidate(spec: ExpertSpec, relevance: float, confidence: float, heard: Heard) -> Candidate:
+def _why(spec: ExpertSpec, heard: Heard) -> str:
     said = heard.reading.wanted
+    among = set(said)
     found = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if stands_in(roots(t), said)]
-    near = [p for p in (*spec.domain.owns, *spec.triggers.examples) if len(set(roots(p)) & set(said)) > 1]
+    near = [p for p in (*spec.domain.owns, *spec.triggers.examples) if len(among.intersection(roots(p))) > 1]
     count = words.files(spec, heard.task)
     why = ", ".join([*found, *([f"{count} files"] if count else []), *near[:2]])
-    return Candidate(
-        expert=spec.id, relevance=round(relevance, 4), confidence=round(confidence, 4), why=why[:200] or "its meaning"
-    )
+    return why[:200] or "its meaning"

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from agents.encoders.base import Vectors
 from agents.matching import reader, subjects
@@ -26,13 +25,13 @@ from schemas.expert import ExpertSpec
 from schemas.madp import Task
 
 NAMES = (
-    "example", "examples", "middle", "owns", "claim", "triggers", "subject", "subject by words", "primary", "secondary",
-    "files", "words", "unwanted", "a part", "a part by words",
+    "example", "examples", "owns", "subject", "subject by words", "primary", "secondary", "files", "words", "unwanted",
+    "a part", "a part by words",
 )  # fmt: skip
 """Of the features of one expert, in their order."""
-BY_READER = (0, 1, 2, 3, 4, 5, 6, 13)
+BY_READER = (0, 1, 2, 3, 10)
 """Those by the reader: 0 without one."""
-PARTS = (13, 14)
+PARTS = (10, 11)
 """Those by what an expert may have a part in: what it leads as little as it may, it may support."""
 SCOPE = (
     "nearest", "own nearest", "none by words", "words", "triggered", "none", "sure", "short", "files", "unspecific",
@@ -46,8 +45,6 @@ _MOST_PARTS = 6
 _CLAUSE = re.compile(r"[,;:.!?]+\s+|\n+|\s(?:and|but|then)\s", re.I)
 _CLAUSE_WORDS = 2
 """Words of meaning from which on it is one."""
-_SHORTLIST = 24
-"""Of more experts than twice this, so many by each of three measures are compared sentence by sentence."""
 _ELSEWHERE = 0.5
 """Of what an expert speaks of: from which share of no subject on it is for something else than software."""
 _SHORT = 3
@@ -150,8 +147,7 @@ class Prepared:
 
     def _index_vectors(self, vectors: Mapping[str, Encoded]) -> Floats:
         rows = [vectors[s.id] for s in self.specs]
-        self._parts = {part: _Rows([row.parts[part] for row in rows]) for part in rows[0].parts}
-        self._middles = np.stack([row.middle for row in rows])
+        self._parts = {part: _Rows([row.parts[part] for row in rows]) for part in ("examples", "owns")}
         return np.stack([row.subjects for row in rows])
 
     # -- comparing
@@ -184,53 +180,42 @@ class Prepared:
         n = len(self.specs)
         found = np.zeros((n, len(NAMES)))
         wanted = heard.reading.wanted
-        found[:, 7] = _log(self._by_words @ heard.chances)
+        found[:, 4] = _log(self._by_words @ heard.chances)
         for word in set(wanted):
             for i, column, key in self._triggers.get(word, ()):
                 if stands_in(key, wanted):
-                    found[i, 8 + column] += 1
+                    found[i, 5 + column] += 1
         for name in heard.task.files_mentioned:  # whoever has the most telling pattern has the file, others a share
             fits = np.array([fit(s, name) for s in self.specs])
-            found[:, 10] += fits / max(1, fits.max())
-        found[:, 8:11] = np.minimum(found[:, 8:11], 2)
+            found[:, 7] += fits / max(1, fits.max())
+        found[:, 5:8] = np.minimum(found[:, 5:8], 2)
         known = [self._words[w] for w in set(wanted) if w in self._words]
-        found[:, 11] = sum(known) / max(1, len(set(wanted))) if known else 0
+        found[:, 8] = sum(known) / max(1, len(set(wanted))) if known else 0
         if heard.unwanted:
-            found[:, 12] = self._by_words @ subjects.by_words(heard.unwanted)
+            found[:, 9] = self._by_words @ subjects.by_words(heard.unwanted)
             for word in set(heard.reading.unwanted):
                 for i, _, key in self._triggers.get(word, ()):
-                    found[i, 12] += 0.5 * stands_in(key, heard.reading.unwanted)
+                    found[i, 9] += 0.5 * stands_in(key, heard.reading.unwanted)
         sure = none = 0.0
         if read_as is not None and self.encoded:
             sure, none = self._compare(found, read_as)
         by_part = [self._by_words @ subjects.by_words(part) for part in heard.parts[1:]]
-        found[:, 14] = np.max([self._by_words @ heard.chances, *by_part], axis=0) if n else 0.0
+        found[:, 11] = np.max([self._by_words @ heard.chances, *by_part], axis=0) if n else 0.0
         scope = np.array([
-            found[:, 1].max(initial=0), found[:, 3].max(initial=0), heard.chances[NONE] * (1 - self._none_theirs),
-            found[:, 11].max(initial=0), min(2.0, found[:, 8:10].sum(axis=1).max(initial=0)), none, sure,
-            float(len(set(wanted)) <= 2), min(2.0, found[:, 10].max(initial=0)), float(unspecific(heard.reading)),
+            found[:, 1].max(initial=0), found[:, 2].max(initial=0), heard.chances[NONE] * (1 - self._none_theirs),
+            found[:, 8].max(initial=0), min(2.0, found[:, 5:7].sum(axis=1).max(initial=0)), none, sure,
+            float(len(set(wanted)) <= 2), min(2.0, found[:, 7].max(initial=0)), float(unspecific(heard.reading)),
         ])  # fmt: skip
         return found, scope
 
     def _compare(self, found: Floats, read_as: Vectors) -> tuple[float, float]:
         """Fill in the features by the reader: (the likeliest subject's chance, that of none of theirs)."""
         vector, chances = reader.vectors(read_as), reader.chances(read_as)
-        found[:, 2] = self._middles @ vector
-        near = self._shortlist(found, found[:, 2])
-        found[near, 0], found[near, 1] = self._parts["examples"].nearest(vector, near)
-        found[near, 3] = self._parts["owns"].nearest(vector, near)[0]
-        found[near, 4] = self._parts["claim"].nearest(vector, near)[0]
-        found[near, 5] = self._parts["triggers"].nearest(vector, near)[1]
-        found[:, 6] = _log(self._by_reader @ chances)
-        found[:, 13] = self._by_reader @ reader.parts(read_as)
+        found[:, 0], found[:, 1] = self._parts["examples"].nearest(vector)
+        found[:, 2] = self._parts["owns"].nearest(vector)[0]
+        found[:, 3] = _log(self._by_reader @ chances)
+        found[:, 10] = self._by_reader @ reader.parts(read_as)
         return float(chances.max()), float(chances[NONE]) * (1 - self._none_theirs)
-
-    def _shortlist(self, found: Floats, middle: Floats) -> NDArray[np.intp]:
-        """Places of the experts that are compared in full: all, or of very many those that something speaks for."""
-        if len(self.specs) <= 2 * _SHORTLIST:
-            return np.arange(len(self.specs))
-        by = (middle, found[:, 7], found[:, 11] + found[:, 8:11].sum(axis=1))
-        return np.unique(np.concatenate([np.argpartition(-column, _SHORTLIST)[:_SHORTLIST] for column in by]))
 
 
 def _whose(spoken_of: Floats) -> Floats:
@@ -245,17 +230,20 @@ def _log(shares: Floats) -> Floats:
 
 
 class _Rows:
-    """Sentences of one part of all specifications."""
+    """Sentences of one part of all specifications, in one table: of each a row, those of one expert together."""
 
     def __init__(self, rows: Sequence[Vectors]) -> None:
-        self._rows = tuple(rows)
+        self._rows = np.concatenate(rows)
+        counts = np.array([len(r) for r in rows])
+        self._width = int(counts.max())
+        self._there = np.arange(self._width) < counts[:, None]
+        self._most = np.minimum(counts, _NEAREST)
 
-    def nearest(self, vector: Vectors, which: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Of some specifications: (the greatest cosine, the mean of the greatest three)."""
-        found = np.zeros((2, len(which)))
-        for k, i in enumerate(which):
-            cosines = self._rows[i] @ vector
-            found[0, k] = cosines.max()
-            most = np.partition(cosines, -_NEAREST)[-_NEAREST:] if len(cosines) > _NEAREST else cosines
-            found[1, k] = most.sum() / len(most)
-        return found[0], found[1]
+    def nearest(self, vector: Vectors) -> tuple[Floats, Floats]:
+        """Of each specification: (the greatest cosine, the mean of the greatest three)."""
+        cosines = np.full(self._there.shape, -np.inf)
+        cosines[self._there] = self._rows @ vector
+        if self._width > _NEAREST:
+            cosines = np.partition(cosines, -_NEAREST, axis=1)[:, -_NEAREST:]
+        few = np.where(np.isfinite(cosines), cosines, 0.0)
+        return cosines.max(axis=1), few.sum(axis=1) / self._most

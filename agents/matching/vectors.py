@@ -61,18 +61,14 @@ class Encoded:
 
     parts: Mapping[str, Vectors]
     """Of each part (`sentences`): (sentences, dimension)."""
-    middle: Vectors
-    """The mean of its examples, at length 1: (dimension,)."""
     subjects: Floats
     """What it speaks of, by the reader: (subjects,), sums to 1."""
 
     @classmethod
     def of(cls, read_as: Mapping[str, Vectors]) -> "Encoded":
         """From what the reader makes of each part's sentences: (sentences, reader.WIDTH)."""
-        middle = reader.vectors(read_as["examples"]).mean(axis=0)
         return cls(
             parts={part: reader.vectors(rows) for part, rows in read_as.items()},
-            middle=np.asarray(middle / max(float(np.linalg.norm(middle)), 1e-9)),
             subjects=spoken({part: reader.chances(rows) for part, rows in read_as.items()}),
         )
 
