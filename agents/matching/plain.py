@@ -33,6 +33,7 @@ _ASKS_FOR_OURS = re.compile(
     r"|^\s*(?:system|assistant|developer|admin(?:istrator)?)\s*:",
     re.I,
 )
+_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.I)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _HEAP = 7
 """Words in a row, none of them one that holds a sentence together, from which on they are a list."""
@@ -49,20 +50,25 @@ def plain(prompt: str, experts: tuple[str, ...]) -> str:
     """
     text = prompt if len(prompt) <= LONGEST else f"{prompt[: LONGEST // 2]}\n{prompt[-LONGEST // 2 :]}"
     text = _TAG.sub(" ", _MESSAGE.sub(" ", text))
-    compound = _names(tuple(e for e in experts if "-" in e))
-    every = _names(experts)
+    names = _names(experts)
     left = []
     for sentence in _SENTENCE.split(text):
         told = is_instruction(sentence) or _ASKS_FOR_OURS.search(sentence)
-        if told or (every and every.search(sentence) and _CHOICE.search(sentence)) or _heap(sentence):
+        if told or (_CHOICE.search(sentence) and _named(sentence, names)) or _heap(sentence):
             continue
-        left.append(compound.sub(" ", sentence) if compound else sentence)
+        left.append(_ID.sub(lambda m: " " if "-" in m.group() and m.group().lower() in names else m.group(), sentence))
     return "\n".join(s for s in (" ".join(s.split()) for s in left) if s)
 
 
 @lru_cache(maxsize=64)
-def _names(experts: tuple[str, ...]) -> re.Pattern[str] | None:
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, experts))})\b", re.I) if experts else None
+def _names(experts: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(experts)
+
+
+def _named(sentence: str, names: frozenset[str]) -> bool:
+    """Whether it names an expert, alone or at the beginning or the end of a longer word with hyphens."""
+    found = {m.lower() for m in _ID.findall(sentence)}
+    return not names.isdisjoint(found | {part for one in found for part in one.split("-")})
 
 
 def _heap(sentence: str) -> bool:
