@@ -52,6 +52,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Who leads, whatever intake finds: a human's override (9.3), counted."""
     folder: str = ""
     """The artifact that the task's folder begins as; empty: it begins empty."""
+    ask_below: float = 0.8
+    """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
+    0: never."""
     wording: Literal["never", "extended", "standard"] = "extended"
     """From which depth on claims and challenges of experts with a language model are worded by it; else as their
     specifications declare them."""
@@ -91,6 +94,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         few("madp.prior_conversation", self.prior_conversation, 200)
         if self.expert and not ID.fullmatch(self.expert):
             raise InvalidValue("madp.expert", self.expert, "it is no expert's id")
+        in_range("madp.ask_below", self.ask_below, 0, 1)
         in_range("madp.claim_window_s", self.claim_window_s, 0.25, 600)
         in_range("madp.coordination_s", self.coordination_s, 0.25, 3_600)
         in_range("madp.tie_variance", self.tie_variance, 0, 0.25)
@@ -109,6 +113,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 # ---------------------------------------------------------------- match (helper)
 
 
+ASKED = ", asked "
+"""In the name of a matcher: the language model of this name was asked, and who leads is its answer."""
+NOT_ASKED, NOT_ANSWERED = "no model asked: ", "the model that was asked: "
+"""Beginnings of a match's flags: the match is the computed one, though it was unsure, and why."""
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """When the helper's language model, if it has one, is asked who should lead."""
+
+    below: float
+    """Where the confidence of the best candidate is below this, or there is none."""
+    within_s: float
+    """How long its answer may take."""
+    refused: str = ""
+    """Why it is not asked all the same; at most 160 characters."""
+
+    def __post_init__(self) -> None:
+        in_range("asking.below", self.below, 0, 1)
+        at_most("asking.refused", self.refused, 160)
+
+
 class Match(msgspec.Struct, frozen=True, kw_only=True):
     """Brief: which of the announced experts does this task call for?"""
 
@@ -117,6 +142,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     """How many were announced when the session was opened."""
     keyword: bool = False
     """9.2's degraded mode: the word-in-prompt score of 3.3 alone."""
+    asking: Asking | msgspec.UnsetType = msgspec.UNSET
+    """Absent: no language model is asked."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,7 +205,7 @@ class Matched(msgspec.Struct, frozen=True, kw_only=True):
     security: bool = False
     """The task is security-critical (9.3)."""
     matcher: str = ""
-    """Which matcher it was: `words`, `better` or `keyword`, with the encoder."""
+    """Which matcher it was: `words`, `better` or `keyword`, with the encoder; and the language model that was asked."""
 
     def __post_init__(self) -> None:
         few("matched.candidates", self.candidates, MOST_CANDIDATES)

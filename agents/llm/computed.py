@@ -1,4 +1,5 @@
-"""Turns whose reply is computed, whatever model their seat has: what decides over participants is asked of no model."""
+"""Turns whose reply is computed, whatever model their seat has: what decides over participants is asked of no model,
+but for who should lead a task, where what is computed of that is unsure (agents/matching/asking.py)."""
 
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ class Computing:
         if self._computing is None:
             from agents.llm.extractive import Extractive  # numpy: for the helper alone
 
-            self._computing = Extractive()
+            self._computing = Extractive(asks=self._model if self.steps else None)
         return await self._computing.reply(shown, emit)
 
     async def aclose(self) -> None:

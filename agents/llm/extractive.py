@@ -22,7 +22,7 @@ from agents.llm import (
     extractive_madp,
     extractive_panel,
 )
-from agents.llm.base import Completion, Emit, ModelMisconfigured, ModelRefused
+from agents.llm.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused
 from agents.llm.extractive_compare import Comparer
 from agents.retrieval.corpus import Corpus
 from schemas.consensus import Analysis
@@ -46,6 +46,8 @@ class Extractive:
     ----------
     comparer
         Compares objections for the helper; None: with the embedded encoder, if it can be had, else by words.
+    asks
+        A language model beside it, for what it is unsure of and may ask (agents/matching/asking.py).
     """
 
     name = "extractive"
@@ -54,7 +56,8 @@ class Extractive:
     """It computes what is asked of no model by its own options."""
     usd_per_million_output = 0.0
 
-    def __init__(self, comparer: Comparer | None = None) -> None:
+    def __init__(self, comparer: Comparer | None = None, asks: Model | None = None) -> None:
+        self._asks = asks
         self._corpus = Corpus()
         self._comparer = comparer or Comparer()
         self._matching: Matching | None = None
@@ -74,7 +77,7 @@ class Extractive:
         ModelRefused
             A kind of turn that it has no method for.
         """
-        helped = await self._helped(shown)
+        helped = await self._helped(shown, emit)
         if helped is not None:
             emit(_spoken(helped.body))
             return helped
@@ -93,7 +96,7 @@ class Extractive:
         emit(_spoken(body))
         return Completion(body=body, usage=Usage(calls=1), flags=flags)
 
-    async def _helped(self, shown: Shown) -> Completion | None:
+    async def _helped(self, shown: Shown, emit: Emit) -> Completion | None:
         """A turn of the helper's; None: it is none."""
         match shown.protocol, shown.kind:
             case "critic", "compare":
@@ -110,8 +113,8 @@ class Extractive:
                 if self._matching is None:
                     from agents.matching.turn import Matching  # the matcher: for the helper alone
 
-                    self._matching = Matching()
-                return await self._matching.matched(shown, shown.experts)
+                    self._matching = Matching(self._asks)
+                return await self._matching.matched(shown, shown.experts, emit)
         return None
 
     def _as_expert(self, shown: Shown) -> tuple[Any, bool]:

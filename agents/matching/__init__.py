@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from agents.matching import words
 from schemas.expert import ExpertSpec
-from schemas.madp import Matched, Task
+from schemas.madp import Candidate, Matched, Task
 
 if TYPE_CHECKING:  # numpy: not for an expert's process, which reads but does not match
     from agents.encoders import Encoder, Spent, Vectors
@@ -78,6 +78,21 @@ class Matcher:
 
         prepared = await self._ready(tuple(specs), None, None)
         return decide(prepared, prepared.hear(task), None, specs)
+
+    async def everybody(
+        self, task: Task, specs: Sequence[ExpertSpec], *, by_words: bool = False
+    ) -> list[tuple[ExpertSpec, Candidate]]:
+        """All experts but general-purpose ones, the most confident first, whether they are candidates or not.
+
+        None: nothing is left of the prompt that anybody could be found by. Raises EncoderError, unless `by_words`.
+        """
+        from agents.matching.better import everybody
+
+        reader = None if by_words else self._reader
+        prepared = await self._ready(tuple(specs), reader, None)
+        heard = prepared.hear(task)
+        row = (await reader.encode([heard.parts[0]], None))[0] if reader is not None and heard.parts else None
+        return everybody(prepared, heard, row)
 
     async def _ready(
         self, specs: tuple[ExpertSpec, ...], reader: "Encoder | None", spent: "Spent | None"

@@ -153,6 +153,18 @@ def decide(prepared: Prepared, heard: Heard, read_as: Vectors | None, specs: Seq
     return words.assembled(heard.task, specs, ranked, factors, "better" if prepared.encoded else "better, by words")
 
 
+def everybody(prepared: Prepared, heard: Heard, read_as: Vectors | None) -> list[tuple[ExpertSpec, Candidate]]:
+    """Every expert, the most confident first, however unsure; none: nothing is left of the prompt."""
+    if not prepared.specs or not (heard.reading.words or heard.task.files_mentioned):
+        return []
+    lead, part = judged(weights().words if read_as is None else weights().read, *prepared.features(heard, read_as))
+    found = [
+        (spec, Candidate(expert=spec.id, relevance=round(float(part[i]), 4), confidence=round(float(lead[i]), 4)))
+        for i, spec in enumerate(prepared.specs)
+    ]
+    return sorted(found, key=lambda c: (-c[1].confidence, -c[1].relevance, c[0].priority, c[0].id))
+
+
 def _why(spec: ExpertSpec, heard: Heard) -> str:
     said = heard.reading.wanted
     among = set(said)

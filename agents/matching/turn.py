@@ -1,14 +1,17 @@
-"""The helper's turn `match`: computed, whatever model its seat has, from the experts that it has heard of."""
+"""The helper's turn `match`: computed, whatever model its seat has, from the experts that it has heard of; where that
+is unsure and the seat has a language model, this is asked (agents/matching/asking.py)."""
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from agents.context import Shown
 from agents.encoders import EncoderError
-from agents.llm.base import Completion
+from agents.llm.base import Completion, Emit, Model
 from agents.matching import Matcher, match
 from schemas.critic import BY_ENCODER, BY_WORDS, WHY
-from schemas.madp import Match, Matched
+from schemas.expert import ExpertSpec
+from schemas.madp import Asking, Candidate, Match, Matched, Task
 from schemas.turn import Usage
 
 if TYPE_CHECKING:  # the bus's client
@@ -22,18 +25,41 @@ class Matching:
 
     Always the shipped reader, whatever else the helper compares with: the weights are fitted to it, and it costs
     nothing. Where it cannot be had, words alone decide, and the reply's flags say so.
+
+    Parameters
+    ----------
+    asks
+        The seat's language model; None: it has none.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, asks: Model | None = None) -> None:
+        self._asks = asks
         self._matcher: Matcher | None = None
         self._why = ""
 
-    async def matched(self, shown: Shown, registry: "ExpertRegistry") -> Completion:
+    async def matched(self, shown: Shown, registry: "ExpertRegistry", emit: Emit) -> Completion:
         """Matched for a Match."""
         brief: Match = shown.brief
         specs = registry.specs()
         if brief.keyword:
             return Completion(body=match(brief.task, specs, keyword=True), usage=_CALL)
+        found = await self._computed(brief, specs)
+        if self._asks is None or not isinstance(brief.asking, Asking):
+            return found
+        from agents.matching.asking import asked, is_unsure
+
+        if not is_unsure(found.body, brief.asking):
+            return found
+        everybody = await self._everybody(brief.task, specs)
+        return await asked(self._asks, shown, emit, found, everybody) if everybody else found
+
+    async def _everybody(self, task: Task, specs: tuple[ExpertSpec, ...]) -> list[tuple[ExpertSpec, Candidate]]:
+        assert self._matcher is not None, "it has just matched"
+        with contextlib.suppress(EncoderError):
+            return await self._matcher.everybody(task, specs, by_words=bool(self._why))
+        return await self._matcher.everybody(task, specs, by_words=True)
+
+    async def _computed(self, brief: Match, specs: tuple[ExpertSpec, ...]) -> Completion:
         if self._matcher is None:
             self._matcher = await asyncio.to_thread(self._made)
         if not self._why:

@@ -20,7 +20,8 @@ class Kind:
     temperature: float | None = None
     """What a language model is asked with where its options name none; None: the server's own."""
     computed: bool = False
-    """No language model is asked: whatever model the seat has, it is computed beside it (agents/llm/computed.py)."""
+    """Whatever model the seat has, it is computed beside it (agents/llm/computed.py). Where that may ask the model, it
+    says what it is asked."""
     telling: Callable[[Any], dict[str, Any]] | None = None
     """The brief as a prompt shows it, a line for each of these names; None: all of it, indented."""
     orders: Callable[[Any], dict[str, str]] = _none

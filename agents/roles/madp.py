@@ -218,6 +218,11 @@ def _task(task: Task) -> dict[str, Any]:
     return {"files that the task mentions": task.files_mentioned} if task.files_mentioned else {}
 
 
+def _match(brief: Any) -> dict[str, Any]:
+    """As a language model is asked (agents.matching.asking.WhoLeads)."""
+    return {**_task(brief.task), "experts": msgspec.to_builtins(brief.experts)}
+
+
 def _claim(brief: ClaimBrief) -> dict[str, Any]:
     return {
         **_task(brief.task),
@@ -270,7 +275,7 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
 
 
 KINDS = {
-    "match": Kind(brief=Match, reply=Matched, computed=True),
+    "match": Kind(brief=Match, reply=Matched, computed=True, telling=_match),
     "claim": Kind(brief=ClaimBrief, reply=Claim, posts=POSTS, telling=_claim),
     "challenge": Kind(brief=ChallengeBrief, reply=Challenges, posts=POSTS, telling=_challenge),
     "work": Kind(brief=WorkBrief, reply=Work, posts=POSTS, telling=_work),

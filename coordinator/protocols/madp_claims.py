@@ -23,6 +23,7 @@ from coordinator.protocols.madp_state import (
     Says,
     State,
     announced,
+    degraded,
     named,
     room,
     say,
@@ -70,12 +71,7 @@ def start(v: View) -> Step:
     if size > MOST_TASK:
         raise Inadmissible("madp.code_snippets", f"the task has {size:,} bytes, allowed are at most {MOST_TASK:,}")
     window = OpenWindow(name=COORDINATION, seconds=v.settings.coordination_s)
-    return State(phase=Phase.INTAKE), (window, ask_match(v, degraded(v)))
-
-
-def degraded(v: View) -> bool:
-    """9.2: whether coordination is skipped."""
-    return bool(v.opened.known.get("degraded"))
+    return State(phase=Phase.INTAKE), (window, ask_match(v))
 
 
 def on_matched(s: State, e: Answered, v: View) -> Step:

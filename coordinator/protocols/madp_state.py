@@ -189,6 +189,11 @@ def announced(v: View) -> dict[str, Known]:
     return {k.id: k for k in v.opened.experts}
 
 
+def degraded(v: View) -> bool:
+    """9.2: whether coordination is skipped."""
+    return bool(v.opened.known.get("degraded"))
+
+
 def room(v: View, expert: str) -> bool:
     """Whether an expert has a seat, or may get one."""
     return len(v.opened.seats) < MOST_SEATED or any(x.seat == expert for x in v.opened.seats)

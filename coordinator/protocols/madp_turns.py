@@ -2,12 +2,14 @@
 
 import msgspec
 
+from coordinator.budget import Reservation, reservation, shortfall
 from coordinator.commands import AskSeat, Invite, Wish
 from coordinator.protocols.madp_depth import REVIEWERS
-from coordinator.protocols.madp_state import HELPER, Phase, Says, State, announced, caps, read, task_of
+from coordinator.protocols.madp_state import HELPER, Phase, Says, State, announced, caps, degraded, read, task_of
 from coordinator.table import Plan, Planned, Step, View
 from schemas.expert import ROLE, queue_of
 from schemas.madp import (
+    Asking,
     ChallengeBrief,
     Claim,
     ClaimBrief,
@@ -19,6 +21,7 @@ from schemas.madp import (
     WorkBrief,
 )
 from schemas.session import Seat
+from schemas.turn import Caps
 from schemas.wire import raw
 
 MATCH, CLAIM, CHALLENGE, WORK, SUPPORT, REVIEW = "match", "claim", "challenge", "work", "support", "review"
@@ -26,6 +29,8 @@ MOST_TOLD = 2_000_000
 """Bytes of earlier support that a lead is shown again."""
 MOST_OTHERS = 24
 """Further experts that a lead is told of."""
+ASKING = 0.5
+"""Of 9.1's time budget: how much of it the helper's language model may take."""
 replace = msgspec.structs.replace
 
 
@@ -39,14 +44,29 @@ def invite(v: View, expert: str) -> Invite:
     return Invite(seat=seat)
 
 
-def ask_match(v: View, keyword: bool) -> AskSeat:
+def ask_match(v: View) -> AskSeat:
     """The helper: which experts does it call for?"""
-    brief = Match(task=task_of(v), experts=len(v.opened.experts), keyword=keyword)
-    return AskSeat(seat=_helper(v), kind=MATCH, round=0, brief=raw(brief), caps=caps(v))
+    asking, allowed = _asking(v)
+    brief = Match(task=task_of(v), experts=len(v.opened.experts), keyword=degraded(v), asking=asking)
+    return AskSeat(seat=_helper(v).seat, kind=MATCH, round=0, brief=raw(brief), caps=allowed)
 
 
-def _helper(v: View) -> str:
-    return v.seats(HELPER)[0].seat
+def _asking(v: View) -> tuple[Asking | msgspec.UnsetType, Caps]:
+    """(when the helper's language model is asked, caps of the match). Where it may not be asked, it reserves no token:
+    so a budget that does not hold its question still holds the match."""
+    settings, helper, full = v.settings, _helper(v), caps(v)
+    if not helper.metered:
+        return msgspec.UNSET, full
+    unasked = replace(full, input_tokens=0, output_tokens=0)
+    if not settings.ask_below or settings.expert or degraded(v):
+        return msgspec.UNSET, unasked
+    asking = Asking(below=settings.ask_below, within_s=settings.coordination_s * ASKING)
+    short = shortfall(v.opened.budget, v.ledger, Reservation(), reservation(helper, full))
+    return (replace(asking, refused=short[:160]), unasked) if short else (asking, full)
+
+
+def _helper(v: View) -> Seat:
+    return v.seats(HELPER)[0]
 
 
 def ask_claim(s: State, v: View, declared: Claim) -> tuple[Wish, ...]:
@@ -139,6 +159,7 @@ def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tu
 
 def plan(v: View) -> Plan:
     """What is known before who leads is: the match. The rest depends on whom the task calls for."""
-    match = Planned(_helper(v), MATCH, caps(v))
-    most = Planned(_helper(v), MATCH, caps(v), v.settings.attempts)
+    helper, (_, allowed) = _helper(v).seat, _asking(v)
+    match = Planned(helper, MATCH, allowed)
+    most = Planned(helper, MATCH, allowed, v.settings.attempts)
     return Plan(rounds=v.settings.max_reviews + 1, least=(match,), most=(most,))
