@@ -15,6 +15,7 @@ from evaluation.routing import Case
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 
 GOLDEN = Path(__file__).parent / "golden"
+TEST_HALF = "golden, test half"
 CLINC, NLBSE, MARGE = "clinc150", "nlbse24_issues", "marge_experts"
 MOST = 50
 """Training texts that become examples of one expert."""
@@ -59,6 +60,38 @@ def golden_file(file: Path, specs: Sequence[ExpertSpec]) -> RoutingSet:
     if not cases:
         raise BadData(f"{file}: there is no prompt in it")
     return RoutingSet(name=file.name, specs=tuple(specs), cases=cases)
+
+
+class Second(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of second_reader.jsonl."""
+
+    n: int
+    """Number of the line of test.jsonl, from 0."""
+    lead: str | None
+    """Who should lead, as the second reader says; None: nobody."""
+
+
+def second_reader(of: RoutingSet, folder: Path = GOLDEN) -> list[str | None]:
+    """The second reader's lead of each prompt of the half to test on (golden/README.md).
+
+    Raises
+    ------
+    NoData, BadData
+        No such file; it does not name one lead for each prompt, or one that is not there.
+    """
+    file = folder / "second_reader.jsonl"
+    try:
+        read = msgspec.json.Decoder(Second).decode_lines(file.read_bytes())
+    except OSError as error:
+        raise NoData(f"{file}: {error.strerror or error}") from error
+    except msgspec.MsgspecError as error:
+        raise BadData(f"{file.name}: {error}") from None
+    unknown = {x.lead for x in read} - {s.id for s in of.specs} - {None}
+    if [x.n for x in read] != list(range(len(of.cases))) or unknown:
+        raise BadData(
+            f"{file.name}: wanted are {len(of.cases)} lines in order; unknown experts {sorted(map(str, unknown))}"
+        )
+    return [x.lead for x in read]
 
 
 def _cases(file: Path, specs: Sequence[ExpertSpec], half: str) -> Iterator[Case]:

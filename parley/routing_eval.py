@@ -9,19 +9,22 @@ from agents.encoders import EncoderError
 from evaluation import routing as figures
 from evaluation import routing_data, routing_page
 from evaluation.loaders import DATA, BadData, NoData
-from evaluation.route import MATCHERS, measured
+from evaluation.route import MATCHERS, asked, measured
 from evaluation.routing import Report, Routed
 from evaluation.routing_data import RoutingSet
 from parley import routing
 from parley.errors import BadInput
 from parley.routing import Route, Router, specs_of
-from schemas.madp import Task
+from schemas.madp import Settings, Task
 
 tables = figures.text
 GOLDEN = "golden"
 SETS = (GOLDEN, *routing_data.PUBLIC)
 AGREED = "better, after claims"
 """What a task comes to, of the better matcher: as `parley route` says it."""
+BELOW = Settings().ask_below
+SECOND = f"better, asked below {BELOW:g} (second reader)"
+"""The better matcher, with the second reader's recorded answer where it would ask a language model."""
 
 
 def evaluate(
@@ -92,7 +95,14 @@ def write_page(reports: Sequence[Report], to: Path) -> None:
 
 async def _reports(of: RoutingSet) -> list[Report]:
     try:
-        return [*await measured(of, MATCHERS), figures.report(of.name, AGREED, of.cases, await agreed(of))]
+        found = await measured(of, MATCHERS)
+        if of.name == routing_data.TEST_HALF:
+            found.append(
+                figures.report(of.name, SECOND, of.cases, await asked(of, routing_data.second_reader(of), BELOW))
+            )
+        return [*found, figures.report(of.name, AGREED, of.cases, await agreed(of))]
+    except (BadData, NoData) as error:
+        raise BadInput("--half", str(error)) from error
     except EncoderError as error:
         raise BadInput("encoder", str(error)) from error
 

@@ -85,9 +85,9 @@ def reply_of(ids: tuple[str, ...]) -> Any:
     )
 
 
-def is_unsure(found: Matched, asking: Asking) -> bool:
-    """Whether nobody was found, or nobody surely enough."""
-    return not found.candidates or found.candidates[0].confidence < asking.below
+def is_unsure(found: Matched, below: float) -> bool:
+    """Whether nobody was found, or nobody this surely."""
+    return not found.candidates or found.candidates[0].confidence < below
 
 
 async def asked(model: Model, shown: Shown, emit: Emit, computed: Completion, everybody: Known) -> Completion:

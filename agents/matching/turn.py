@@ -48,7 +48,7 @@ class Matching:
             return found
         from agents.matching.asking import asked, is_unsure
 
-        if not is_unsure(found.body, brief.asking):
+        if not is_unsure(found.body, brief.asking.below):
             return found
         everybody = await self._everybody(brief.task, specs)
         return await asked(self._asks, shown, emit, found, everybody) if everybody else found
