@@ -44,7 +44,7 @@ class Speller:
 
     def __init__(self, own: Iterable[str]) -> None:
         every = tuple(dict.fromkeys(own))
-        mine = [w for w in every if w.isascii() and w.isalpha() and len(w) > 3]
+        mine = [w for w in every if w.isascii() and w.isalpha() and 3 < len(w) <= _LONGEST + 2]
         self._known = set(every) | set(common())
         self._words = [*mine, *(w for w in common()[:COMMON] if len(w) > 3)]
         self._own = len(mine)

@@ -30,6 +30,25 @@ def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
     assert document["most"] is None and document["work"]["calls"] == 3 and document["least"]["turns"] == 1
 
 
+def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() -> None:
+    workers = [
+        msgspec.structs.replace(w, metered=True, usd_per_million_input=1.0, usd_per_million_output=10.0)
+        if w.queue == "helper"
+        else w
+        for w in panel.announced(rows_of("madp"))
+    ]
+
+    def least(budget: dict[str, float] | None = None, **settings: object) -> tuple[int, float, str]:
+        opening = request("q", protocol="madp", settings=settings, **({"budget": budget} if budget else {}))
+        found = estimating.of(opening, workers)
+        return found.least.tokens, found.least.cost_usd, found.shortfall
+
+    assert least() == (2 * 28_000, 2 * (24_000 + 40_000) / 1e6, "")
+    assert least({"tokens": 56_000})[0] == 56_000
+    assert least({"tokens": 55_999}) == least({"cost_usd": 0.1}) == (0, 0.0, "")  # then it is not asked
+    assert least(ask_below=0)[0] == least(expert="sre")[0] == 0
+
+
 def test_other_protocols_have_a_most() -> None:
     found = estimating.of(request("q", protocol="consensus"), panel.announced(rows_of("consensus")))
     assert found.work is None and estimating.document(found)["most"]["turns"] > 0
