@@ -9,6 +9,7 @@ import msgspec
 from parley.madp_story import Story
 from parley.text import clean, count, line
 from schemas.madp import (
+    ASKED,
     Answered,
     Challenges,
     Claim,
@@ -156,11 +157,17 @@ def who_words(found: Consensus, story: Story) -> str:
         [*([relevance] if relevance else []), *([f"{confidence:.2f}"] if confidence is not None else [])]
     )
     why = HOW.get(found.how) or line(story.words(lead.agent_id) or lead.responsibility or found.rationale, _CLAIM)
-    told = "; ".join(part for part in (figures, why.rstrip(".")) if part)
+    told = "; ".join(part for part in (figures, why.rstrip("."), _who_was_asked(story)) if part)
     names = [line(a.agent_id) for a in found.outcome.support]
     support = f", {' and '.join(names)} support{'s' if len(names) == 1 else ''}" if names else ""
     depth = f"; {story.task.depth}" if story.task is not None else ""
     return f"{line(lead.agent_id)} leads ({told}){support}{depth}"
+
+
+def _who_was_asked(story: Story) -> str:
+    """The language model that said who leads, where the matcher was unsure."""
+    _, _, model = (story.task.matcher if story.task is not None else "").partition(ASKED)
+    return f"{line(model)} was asked" if model else ""
 
 
 def _consensus(body: Consensus, story: Story, brief: bool) -> Iterator[Line]:
@@ -330,7 +337,7 @@ def lead_words(outcome: Mapping[str, Any], story: Story | None = None) -> str:
 def of_outcome(outcome: Mapping[str, Any]) -> Story:
     """As much of a task as its outcome tells: enough for the one line."""
     story = Story()
-    kept = {k: outcome.get(k) for k in ("task", "depth", "candidates", "factors")}
+    kept = {k: outcome.get(k) for k in ("task", "depth", "candidates", "factors", "matcher")}
     try:
         story.task = msgspec.convert({**kept, "claims": "none"}, TaskPosted)
     except (msgspec.ValidationError, SchemaError):

@@ -6,6 +6,7 @@ from parley import estimating, panel
 from parley.api import request
 from parley.rows import rows_of
 from schemas.expert import QUEUE
+from schemas.session import Budget
 
 
 def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
@@ -38,14 +39,14 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
         for w in panel.announced(rows_of("madp"))
     ]
 
-    def least(budget: dict[str, float] | None = None, **settings: object) -> tuple[int, float, str]:
-        opening = request("q", protocol="madp", settings=settings, **({"budget": budget} if budget else {}))
+    def least(budget: Budget | None = None, **settings: object) -> tuple[int, float, str]:
+        opening = request("q", protocol="madp", settings=settings, budget=budget)
         found = estimating.of(opening, workers)
         return found.least.tokens, found.least.cost_usd, found.shortfall
 
     assert least() == (2 * 28_000, 2 * (24_000 + 40_000) / 1e6, "")
-    assert least({"tokens": 56_000})[0] == 56_000
-    assert least({"tokens": 55_999}) == least({"cost_usd": 0.1}) == (0, 0.0, "")  # then it is not asked
+    assert least(Budget(tokens=56_000))[0] == 56_000
+    assert least(Budget(tokens=55_999)) == least(Budget(cost_usd=0.1)) == (0, 0.0, "")  # then it is not asked
     assert least(ask_below=0)[0] == least(expert="sre")[0] == 0
 
 

@@ -1,0 +1,81 @@
+"""A helper with a language model on the real bus: what it says of who leads is matched, booked, shown and replayed."""
+
+from pathlib import Path
+from typing import Any
+
+from agents import experts
+from coordinator.protocols import PROTOCOLS
+from coordinator.replay import replay
+from observability.traces import trace
+from parley.madp_story import Story
+from parley.transcript_madp import explained, lead_words
+from schemas import log
+from schemas.madp import NOT_ANSWERED, NOT_ASKED
+from schemas.post import Post
+from tests.llm.server import Step, fails, model_server, says
+from tests.llm.support import model
+from tests.support.madp import Crew, lead_of
+
+UNSURE = "Something with the numbers is off since the weekend"
+ANSWER = {"lead": "data-scientist", "support": [], "confidence": 0.7, "why": "Figures are a data scientist's."}
+SHIPPED = {s.id: s for s in experts.builtin()}
+
+
+async def task(folder: Path, *steps: Step, **request: Any) -> tuple[Any, list[log.Entry], tuple[Post, ...], int]:
+    """(the result, the log, the public posts, requests at the model) of a task that the matcher is unsure of."""
+    async with Crew(folder, SHIPPED.values()) as crew, model_server(*steps) as server, model(server.url) as asked:
+        moderator = await crew.moderator()
+        await crew.worker("helper", model=asked)
+        await crew.experts()
+        await crew.know(moderator)
+        settings = request.pop("settings", {})
+        await crew.task("s1", UNSURE, request=request, coordination_s=60, **settings)
+        result = await crew.result("s1")
+        entries = await crew.entries("s1")
+        posts = await crew.posts("s1", "public")
+        assert replay(PROTOCOLS.get, "s1", await crew.log("s1")).session.closed
+        return result, entries, posts, len(server.requests)
+
+
+def flags(entries: list[log.Entry]) -> tuple[str, ...]:
+    """Of the match."""
+    return next(e.event.flags for e in entries if isinstance(e.event, log.Replied))
+
+
+async def test_the_model_overrules_the_matcher_and_its_tokens_are_those_of_intake(tmp_path: Path) -> None:
+    result, entries, posts, requests = await task(tmp_path, says(ANSWER, usage=(3_000, 40)), budget={"tokens": 100_000})
+    outcome = result["outcome"]
+    assert (lead_of(result), requests) == ("data-scientist", 1)
+    assert outcome["matcher"] == "better, asked m" and outcome["tokens"]["intake"] == 3_040
+    assert outcome["consensus"]["token_cost"] == 3_040
+    assert result["usage"]["by_seat"]["helper"]["input_tokens"] == 3_000
+    told = trace("s1", entries)
+    assert told.phases.intake.matcher == "better, asked m" and told.token_usage.intake == 3_040
+    claim = SHIPPED["data-scientist"].deliberation.claim[:40]
+    assert lead_words(outcome).startswith("data-scientist leads (0.70; ") and "; m was asked)" in lead_words(outcome)
+    line = lead_words(outcome, Story(posts))
+    assert line.startswith(f"data-scientist leads (high 0.70; {claim}") and "; m was asked)" in line
+    shown = "\n".join(explained(Story(posts)))
+    assert "by the matcher better, asked m" in shown and "(Figures are a data scientist's.)" in shown
+
+
+async def test_without_the_budget_for_it_the_computed_match_stands(tmp_path: Path) -> None:
+    result, entries, _, requests = await task(tmp_path, says(ANSWER), budget={"tokens": 50_000})
+    assert (lead_of(result), requests) == ("sre", 0) and result["outcome"]["matcher"] == "better"
+    (flag,) = (f for f in flags(entries) if f.startswith(NOT_ASKED))
+    assert flag.startswith(f"{NOT_ASKED}budget.tokens: limit 50000") and result["usage"]["input_tokens"] == 0
+
+
+async def test_a_model_that_fails_costs_the_task_nothing_but_its_answer(tmp_path: Path) -> None:
+    result, entries, _, requests = await task(tmp_path, says({**ANSWER, "lead": "wizard"}, usage=(3_000, 40)))
+    assert (lead_of(result), requests) == ("sre", 2) and result["stop"]["reason"] == "approved"
+    assert any(f.startswith(NOT_ANSWERED) for f in flags(entries))
+    assert result["outcome"]["tokens"]["intake"] == 6_080
+
+
+async def test_a_human_who_names_the_lead_and_a_task_that_wants_no_model_ask_none(tmp_path: Path) -> None:
+    for name, settings in (("a", {"expert": "sre"}), ("b", {"ask_below": 0})):
+        folder = tmp_path / name
+        folder.mkdir()
+        result, _, _, requests = await task(folder, fails(500), settings=settings)
+        assert (lead_of(result), requests) == ("sre", 0) and result["outcome"]["matcher"] == "better"
