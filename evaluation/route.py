@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agents.matching import Matcher, match
-from agents.matching.reader import make_reader
+from agents.matching.reader import make_readers
 from evaluation import routing
 from evaluation.routing import Report, Routed
 from evaluation.routing_data import RoutingSet
@@ -27,7 +27,7 @@ async def matched(name: str, of: RoutingSet) -> list[Matched]:
     tasks = [Task(prompt=case.prompt, files_mentioned=case.files) for case in of.cases]
     if name == "words":
         return [match(task, of.specs) for task in tasks]
-    return await Matcher(make_reader() if name == "better" else None).match_all(tasks, of.specs)
+    return await Matcher(make_readers() if name == "better" else None).match_all(tasks, of.specs)
 
 
 async def measured(of: RoutingSet, matchers: Sequence[str] = MATCHERS) -> list[Report]:
