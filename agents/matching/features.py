@@ -190,6 +190,8 @@ class Prepared:
             fits = np.array([fit(s, name) for s in self.specs])
             found[:, 7] += fits / max(1, fits.max())
         found[:, 5:8] = np.minimum(found[:, 5:8], 2)
+        by_files = found[:, 7].max(initial=0)
+        found[:, 7] *= 1 - heard.chances.max()  # what a file is counts the more, the less the words say
         known = [self._words[w] for w in set(wanted) if w in self._words]
         found[:, 8] = sum(known) / max(1, len(set(wanted))) if known else 0
         if heard.unwanted:
@@ -205,7 +207,7 @@ class Prepared:
         scope = np.array([
             found[:, 1].max(initial=0), found[:, 2].max(initial=0), heard.chances[NONE] * (1 - self._none_theirs),
             found[:, 8].max(initial=0), min(2.0, found[:, 5:7].sum(axis=1).max(initial=0)), none, sure,
-            float(len(set(wanted)) <= 2), min(2.0, found[:, 7].max(initial=0)), float(unspecific(heard.reading)),
+            float(len(set(wanted)) <= 2), by_files, float(unspecific(heard.reading)),
         ])  # fmt: skip
         return found, scope
 
