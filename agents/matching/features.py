@@ -52,6 +52,8 @@ _APART = 0.7
 shipped ones it is 0.98, of five repositories of software 0.34."""
 _SOME = 0.4
 """Of the experts: subjects that do not tell them apart are wrong about some of them, too."""
+_BESIDE = 0.2
+"""How much what a file is counts beside a task that says something."""
 _SHORT = 3
 """Words of meaning up to which a task says hardly anything."""
 _VAGUE_WORDS = word_set("improve optimize optimise better faster quicker nicer quality reliable wrong slow clean mess")
@@ -191,7 +193,8 @@ class Prepared:
             found[:, 7] += fits / max(1, fits.max())
         found[:, 5:8] = np.minimum(found[:, 5:8], 2)
         by_files = found[:, 7].max(initial=0)
-        found[:, 7] *= 1 - heard.chances.max()  # what a file is counts the more, the less the words say
+        if len(set(wanted)) > _SHORT:
+            found[:, 7] *= _BESIDE
         known = [self._words[w] for w in set(wanted) if w in self._words]
         found[:, 8] = sum(known) / max(1, len(set(wanted))) if known else 0
         if heard.unwanted:

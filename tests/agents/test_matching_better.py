@@ -221,6 +221,11 @@ def test_files_decide_where_the_words_say_nothing(matcher: Matcher) -> None:
     assert first(found(matcher, "look at this", files_mentioned=("tests/test_cart.py",))) == "qa-engineer"
 
 
+def test_files_do_not_outweigh_what_a_task_says(matcher: Matcher) -> None:
+    said = found(matcher, "rotate the leaked signing key of our API", files_mentioned=("keys.py",))
+    assert first(said) == "security-architect"
+
+
 def test_what_was_said_before_counts_where_the_prompt_says_hardly_anything(matcher: Matcher) -> None:
     before = (Message(role="user", text="our Kubernetes pods do not start since the roll-out of the new image"),)
     assert first(found(matcher, "do it", prior_conversation=before)) == "build-release-engineer"
