@@ -21,7 +21,7 @@ from agents.encoders import Encoder
 from agents.experts import builtin
 from agents.matching import better, features, vectors
 from agents.matching.features import Prepared
-from agents.matching.reader import make_reader
+from agents.matching.reader import make_readers
 from agents.matching.subjects import Floats
 from evaluation.fit_subjects import training
 from evaluation.routing import Case
@@ -185,7 +185,7 @@ async def rows_of(cases: Sequence[Case], prepared: Prepared, reader: Encoder | N
 
 async def fit_all(folder: Path, to: Path) -> dict[str, float]:
     """Write both files; the share of the prompts that are right, by set, on prompts not fitted on."""
-    reader = make_reader()
+    reader, plain = make_readers()
     specs = builtin()
     own = list(dict.fromkeys(t for s in specs for part in vectors.sentences(s).values() for t in part))
     np.savez_compressed(
@@ -195,15 +195,20 @@ async def fit_all(folder: Path, to: Path) -> dict[str, float]:
     vectors.shipped.cache_clear()
     cases = (*golden("dev", specs, folder).cases, *training(folder)[2])
     sets: dict[str, Found] = {}
-    for name in ("read", "words"):
-        mine = reader if name == "read" else None
-        prepared = Prepared(specs, await vectors.SpecVectors(reader).of(specs) if mine else None)
+    for name in ("read", "words", "read, alike", "words, alike"):
+        mine, alike = name.startswith("read"), name.endswith("alike")
+        prepared = Prepared(specs)
+        used = plain if alike else reader
+        if mine:
+            prepared.index(await vectors.SpecVectors(used).of(prepared.specs))
         every = range(len(features.NAMES))
         columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_READER)]
-        sets[name] = fit(await rows_of(cases, prepared, mine), columns)
+        columns = [c for c in columns if not alike or c not in features.BY_SUBJECT]
+        sets[name] = fit(await rows_of(cases, prepared, used if mine else None), columns)
     found = better.Weights(
-        reader=reader.name, read=sets["read"].fitted, words=sets["words"].fitted,
-        enough=enough(sets["words"], sets["read"]),
+        reader=reader.name, enough=enough(sets["words"], sets["read"]),
+        apart=better.Sets(read=sets["read"].fitted, words=sets["words"].fitted),
+        alike=better.Sets(read=sets["read, alike"].fitted, words=sets["words, alike"].fitted),
     )  # fmt: skip
     (to / better.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     return {name: float(one.right.mean()) for name, one in sets.items()}

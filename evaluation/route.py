@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agents.matching import Matcher, match
 from agents.matching.asking import is_unsure
-from agents.matching.reader import make_reader
+from agents.matching.reader import make_readers
 from evaluation import routing
 from evaluation.routing import Report, Routed
 from evaluation.routing_data import RoutingSet
@@ -28,13 +28,13 @@ async def matched(name: str, of: RoutingSet) -> list[Matched]:
     tasks = [Task(prompt=case.prompt, files_mentioned=case.files) for case in of.cases]
     if name == "words":
         return [match(task, of.specs) for task in tasks]
-    return await Matcher(make_reader() if name == "better" else None).match_all(tasks, of.specs)
+    return await Matcher(make_readers() if name == "better" else None).match_all(tasks, of.specs)
 
 
 async def asked(of: RoutingSet, answers: Sequence[str | None], below: float) -> list[Routed]:
     """What the better matcher makes of a set's prompts, and where it would ask (agents/matching/asking.py), the answer
     that is on record for the prompt: how sure that one is, is not."""
-    matcher = Matcher(make_reader())
+    matcher = Matcher(make_readers())
     tasks = [Task(prompt=case.prompt, files_mentioned=case.files) for case in of.cases]
     result = []
     for task, found, answer in zip(tasks, await matcher.match_all(tasks, of.specs), answers, strict=True):

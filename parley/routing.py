@@ -19,7 +19,7 @@ from agents.encoders import EncoderError
 from agents.experts import ExpertError, builtin, read_all
 from agents.hearing import make_hear
 from agents.matching import Matcher, match
-from agents.matching.reader import make_reader
+from agents.matching.reader import make_readers
 from coordinator.admission import admit
 from coordinator.machine import begin, step
 from coordinator.protocols.competition_seats import refuse_controls
@@ -231,7 +231,7 @@ class Router:
 
 def _reader() -> Any:
     try:
-        return make_reader()
+        return make_readers()
     except EncoderError as error:
         raise _no_encoder(error) from error
 

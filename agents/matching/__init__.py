@@ -18,6 +18,7 @@ from schemas.madp import Candidate, Matched, Task
 if TYPE_CHECKING:  # numpy: not for an expert's process, which reads but does not match
     from agents.encoders import Encoder, Spent, Vectors
     from agents.matching.features import Prepared
+    from agents.matching.reader import Readers
     from agents.matching.vectors import SpecVectors
 
 __all__ = ["Matcher", "match"]
@@ -31,15 +32,15 @@ class Matcher:
 
     Parameters
     ----------
-    reader
-        As reader.make_reader makes it: weights are fitted to it, so another one is not used. None: words alone decide.
+    readers
+        As reader.make_readers makes them: weights are fitted to them, so others are not used. None: words alone decide.
     """
 
-    def __init__(self, reader: "Encoder | None" = None) -> None:
+    def __init__(self, readers: "Readers | None" = None) -> None:
         from agents.matching.better import weights
 
-        self._reader = reader if reader is not None and reader.name == weights().reader else None
-        self._vectors: SpecVectors | None = None
+        self._readers = readers if readers is not None and readers.apart.name == weights().reader else None
+        self._vectors: dict[bool, SpecVectors] = {}
         self._prepared: dict[bool, tuple[tuple[ExpertSpec, ...], Prepared]] = {}
         self._preparing = asyncio.Lock()
 
@@ -59,14 +60,14 @@ class Matcher:
         """The same for many tasks, in their order."""
         from agents.matching.better import decide, is_enough
 
-        prepared = await self._ready(tuple(specs), self._reader, spent)
+        prepared = await self._ready(tuple(specs), self._readers, spent)
         heard = [prepared.hear(task) for task in tasks]
         rows: list[Vectors | None] = [None] * len(heard)
-        if self._reader is not None:
+        if self._readers is not None:
             unsure = [i for i, h in enumerate(heard) if h.parts and not is_enough(prepared, h)]
             texts = [heard[i].parts[0] for i in unsure]
             size = -(-len(texts) // _AT_ONCE) or 1
-            read = self._reader.encode
+            read = _of(self._readers, prepared).encode
             parts = await asyncio.gather(*(read(texts[i : i + size], spent) for i in range(0, len(texts), size)))
             for i, row in zip(unsure, (row for some in parts for row in some), strict=True):
                 rows[i] = row
@@ -88,34 +89,39 @@ class Matcher:
         """
         from agents.matching.better import everybody
 
-        reader = None if by_words else self._reader
-        prepared = await self._ready(tuple(specs), reader, None)
+        readers = None if by_words else self._readers
+        prepared = await self._ready(tuple(specs), readers, None)
         heard = prepared.hear(task)
-        row = (await reader.encode([heard.parts[0]], None))[0] if reader is not None and heard.parts else None
+        row = None
+        if readers is not None and heard.parts:
+            row = (await _of(readers, prepared).encode([heard.parts[0]]))[0]
         return everybody(prepared, heard, row)
 
     async def _ready(
-        self, specs: tuple[ExpertSpec, ...], reader: "Encoder | None", spent: "Spent | None"
+        self, specs: tuple[ExpertSpec, ...], readers: "Readers | None", spent: "Spent | None"
     ) -> "Prepared":
         """The specifications, prepared; again only where one of them is another object than before."""
         from agents.matching.features import Prepared
         from agents.matching.vectors import SpecVectors
 
         async with self._preparing:
-            kept = self._prepared.get(reader is not None)
+            kept = self._prepared.get(readers is not None)
             if (
                 kept is not None
                 and len(kept[0]) == len(specs)
                 and all(a is b for a, b in zip(kept[0], specs, strict=True))
             ):
                 return kept[1]
-            vectors = None
-            if reader is not None:
-                self._vectors = self._vectors or SpecVectors(reader)
-                vectors = await self._vectors.of([s for s in specs if not s.general], spent)
-            prepared = await asyncio.to_thread(Prepared, specs, vectors)
-            self._prepared[reader is not None] = specs, prepared
+            prepared = await asyncio.to_thread(Prepared, specs)
+            if readers is not None:
+                kept_by = self._vectors.setdefault(prepared.apart, SpecVectors(_of(readers, prepared)))
+                prepared.index(await kept_by.of(prepared.specs, spent))
+            self._prepared[readers is not None] = specs, prepared
             return prepared
+
+
+def _of(readers: "Readers", prepared: "Prepared") -> "Encoder":
+    return readers.apart if prepared.apart else readers.alike
 
 
 def match(task: Task, specs: Sequence[ExpertSpec], *, keyword: bool = False) -> Matched:

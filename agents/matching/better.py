@@ -7,13 +7,14 @@
     relevance                 the same with other weights, for whoever is not the likeliest lead: that it has a part
     abstention                by a logistic of how much of the task anybody's specification speaks to, however many they
                               are and however like each other; where experts are for something else than software,
-                              which that was not fitted for, by 2.1's `low` ("observe only"); and where nothing is left
-                              of the prompt
+                              which that was not fitted for, by 2.1's `low` ("observe only"), and where subjects do not
+                              tell them apart, by both; and where nothing is left of the prompt
 
 Words alone decide first: where they are sure enough, the reader is not asked, which takes most of a match's time.
 
-Weights stand in weights.json, fitted on the golden set's half to develop on by `python -m evaluation.fit_routing`: one
-set for the reader, one for words alone. They are of features, not of experts, so they hold for any experts.
+Weights stand in weights.json, fitted on the golden set's half to develop on by `python -m evaluation.fit_routing`: for
+the reader and for words alone, and each with subjects and without. They are of features, not of experts, so they hold
+for any experts.
 """
 
 from collections.abc import Sequence
@@ -60,13 +61,22 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """From which chance of having a part on an expert is a candidate beside the first: it is told as CANDIDATE."""
 
 
+class Sets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """With the reader and without it."""
+
+    read: Fitted
+    words: Fitted
+
+
 class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """weights.json."""
 
     reader: str
-    """Which one the first set is for."""
-    read: Fitted
-    words: Fitted
+    """Which one the sets `read` are for."""
+    apart: Sets
+    """Where subjects tell the experts apart (features.Prepared.apart)."""
+    alike: Sets
+    """Where they do not: experts of something else, or several of everything. Subjects count nothing then."""
     enough: float
     """Confidence by words alone from which on the reader is not asked."""
 
@@ -103,11 +113,12 @@ def is_inside(fitted: Fitted, scope: Floats) -> bool:
 
 def is_enough(prepared: Prepared, heard: Heard) -> bool:
     """Whether words alone are so sure of who leads that the reader need not be asked."""
-    if not prepared.specs or not heard.reading.words or heard.chances[NONE] > _FOREIGN:
+    if not prepared.apart or not heard.reading.words or heard.chances[NONE] > _FOREIGN:
         return False
+    fitted = weights().apart.words
     features, scope = prepared.features(heard, None)
-    lead, _ = judged(weights().words, features, scope)
-    return is_inside(weights().words, scope) and float(lead.max()) >= weights().enough
+    lead, _ = judged(fitted, features, scope)
+    return is_inside(fitted, scope) and float(lead.max()) >= weights().enough
 
 
 def decide(prepared: Prepared, heard: Heard, read_as: Vectors | None, specs: Sequence[ExpertSpec]) -> Matched:
@@ -120,15 +131,16 @@ def decide(prepared: Prepared, heard: Heard, read_as: Vectors | None, specs: Seq
     specs
         All that are there, the general-purpose ones too.
     """
-    fitted = weights().words if read_as is None else weights().read
+    fitted = _fitted(prepared, read_as)
     ranked: list[tuple[ExpertSpec, Candidate]] = []
     speaks = bool(heard.reading.words) or bool(heard.task.files_mentioned)
     if prepared.specs and speaks:
         features, scope = prepared.features(heard, read_as)
         lead, part = judged(fitted, features, scope)
         first = int(lead.argmax())
-        low = prepared.specs[first].deliberation.confidence.low
-        if lead[first] >= low if prepared.elsewhere else is_inside(fitted, scope):
+        watches = lead[first] >= prepared.specs[first].deliberation.confidence.low
+        inside = not prepared.elsewhere and is_inside(fitted, scope)
+        if inside or (watches and (prepared.elsewhere or not prepared.apart)):
             ranked = words.by_rank(
                 [
                     (
@@ -153,11 +165,16 @@ def decide(prepared: Prepared, heard: Heard, read_as: Vectors | None, specs: Seq
     return words.assembled(heard.task, specs, ranked, factors, "better" if prepared.encoded else "better, by words")
 
 
+def _fitted(prepared: Prepared, read_as: Vectors | None) -> Fitted:
+    sets = weights().apart if prepared.apart else weights().alike
+    return sets.words if read_as is None else sets.read
+
+
 def everybody(prepared: Prepared, heard: Heard, read_as: Vectors | None) -> list[tuple[ExpertSpec, Candidate]]:
     """Every expert, the most confident first, however unsure; none: nothing is left of the prompt."""
     if not prepared.specs or not (heard.reading.words or heard.task.files_mentioned):
         return []
-    lead, part = judged(weights().words if read_as is None else weights().read, *prepared.features(heard, read_as))
+    lead, part = judged(_fitted(prepared, read_as), *prepared.features(heard, read_as))
     found = [
         (spec, Candidate(expert=spec.id, relevance=round(float(part[i]), 4), confidence=round(float(lead[i]), 4)))
         for i, spec in enumerate(prepared.specs)

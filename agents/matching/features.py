@@ -29,6 +29,8 @@ NAMES = (
     "a part", "a part by words",
 )  # fmt: skip
 """Of the features of one expert, in their order."""
+BY_SUBJECT = (3, 4)
+"""Those that tell experts apart by what subjects they speak of."""
 BY_READER = (0, 1, 2, 3, 10)
 """Those by the reader: 0 without one."""
 PARTS = (10, 11)
@@ -37,16 +39,21 @@ SCOPE = (
     "nearest", "own nearest", "none by words", "words", "triggered", "none", "sure", "short", "files", "unspecific",
 )  # fmt: skip
 """Of the features of a task as a whole: how much of it anybody's specification speaks to."""
-_LEAST_SHARE = 1e-3
-"""Of a subject's chance that is an expert's: below, it is nothing."""
+_LEAST = 0.03
+"""Of an expert's specification that speaks of a task's subject: less is taken as so much."""
 _NEAREST = 3
 _MOST_PARTS = 6
 """Clauses that are compared, beside the whole: the last ones."""
 _CLAUSE = re.compile(r"[,;:.!?]+\s+|\n+|\s(?:and|but|then)\s", re.I)
 _CLAUSE_WORDS = 2
 """Words of meaning from which on it is one."""
-_ELSEWHERE = 0.5
-"""Of what an expert speaks of: from which share of no subject on it is for something else than software."""
+_APART = 0.7
+"""Of what an expert speaks of, by words, its first subject: the mean from which on subjects tell experts apart. Of the
+shipped ones it is 0.98, of five repositories of software 0.34."""
+_SOME = 0.4
+"""Of the experts: subjects that do not tell them apart are wrong about some of them, too."""
+_BESIDE = 0.2
+"""How much what a file is counts beside a task that says something."""
 _SHORT = 3
 """Words of meaning up to which a task says hardly anything."""
 _VAGUE_WORDS = word_set("improve optimize optimise better faster quicker nicer quality reliable wrong slow clean mess")
@@ -79,34 +86,27 @@ class Heard:
 
 
 class Prepared:
-    """Specifications, prepared for words. General-purpose ones are left out: nothing of theirs is matched.
+    """Specifications, prepared for words; `index` prepares them for vectors too. General-purpose ones are left out:
+    nothing of theirs is matched."""
 
-    Parameters
-    ----------
-    specs
-        Of the experts that are there.
-    vectors
-        What the encoder makes of each specification, by id; None: there is no encoder.
-    """
-
-    def __init__(self, specs: Sequence[ExpertSpec], vectors: Mapping[str, Encoded] | None = None) -> None:
+    def __init__(self, specs: Sequence[ExpertSpec]) -> None:
         self.specs = tuple(s for s in specs if not s.general)
         self.ids = tuple(s.id for s in specs)
-        self.encoded = vectors is not None and bool(self.specs)
+        self.encoded = False
         texts = [t for s in self.specs for part in sentences(s).values() for t in part]
         own = (w for t in texts for w in re.findall(r"[a-z]+", t.lower()))
         self.speller = Speller((*own, *subjects.known()))
         self._index_triggers()
         self._index_words()
-        spoken_of = np.array([self._subjects(s) for s in self.specs]).reshape(len(self.specs), len(SUBJECTS))
-        self._by_words = _whose(spoken_of)
-        """(experts, subjects): whose a subject is, as shares."""
-        if vectors is not None and self.specs:
-            spoken_of = self._index_vectors(vectors)
-            self._by_reader = _whose(spoken_of)
-        self._none_theirs = float(spoken_of[:, NONE].max(initial=0.0))
-        self.elsewhere = self._none_theirs > _ELSEWHERE
-        """What some expert speaks of is no subject of software work."""
+        self._by_words = np.array([self._subjects(s) for s in self.specs]).reshape(len(self.specs), len(SUBJECTS))
+        """(experts, subjects): what each speaks of; rows sum to 1."""
+        foreign = self._by_words.argmax(axis=1) == NONE if self.specs else np.zeros(0, np.bool_)
+        self._none_theirs = float(self._by_words[:, NONE].max(initial=0.0))
+        most = self._by_words[~foreign, :NONE].max(axis=1, initial=0.0)
+        self.apart = bool(len(most)) and float(most.mean()) >= _APART
+        """Subjects tell the experts of software apart: each speaks of one above all."""
+        self.elsewhere = int(foreign.sum()) > (0 if self.apart else _SOME * len(foreign))
+        """What some expert speaks of is no subject of software; where subjects do not tell them apart: of many."""
 
     # -- preparing
     def _index_triggers(self) -> None:
@@ -145,10 +145,13 @@ class Prepared:
     def _subjects(spec: ExpertSpec) -> Floats:
         return spoken({part: subjects.by_words("\n".join(texts))[None] for part, texts in sentences(spec).items()})
 
-    def _index_vectors(self, vectors: Mapping[str, Encoded]) -> Floats:
-        rows = [vectors[s.id] for s in self.specs]
-        self._parts = {part: _Rows([row.parts[part] for row in rows]) for part in ("examples", "owns")}
-        return np.stack([row.subjects for row in rows])
+    def index(self, vectors: Mapping[str, Encoded]) -> None:
+        """Take what the reader (or, where subjects do not tell them apart, the plain encoder) makes of each, by id."""
+        if self.specs:
+            rows = [vectors[s.id] for s in self.specs]
+            self._parts = {part: _Rows([row.parts[part] for row in rows]) for part in ("examples", "owns")}
+            self._by_reader = np.stack([row.subjects for row in rows])
+            self.encoded = True
 
     # -- comparing
     def hear(self, task: Task) -> Heard:
@@ -174,7 +177,7 @@ class Prepared:
 
         Parameters
         ----------
-        read_as : shape (reader.WIDTH,)
+        read_as : shape (reader.WIDTH,), or (384,) for the plain encoder's vector
             What the reader makes of all that is to be read; None: it was not asked.
         """
         n = len(self.specs)
@@ -189,6 +192,9 @@ class Prepared:
             fits = np.array([fit(s, name) for s in self.specs])
             found[:, 7] += fits / max(1, fits.max())
         found[:, 5:8] = np.minimum(found[:, 5:8], 2)
+        by_files = found[:, 7].max(initial=0)
+        if len(set(wanted)) > _SHORT:
+            found[:, 7] *= _BESIDE
         known = [self._words[w] for w in set(wanted) if w in self._words]
         found[:, 8] = sum(known) / max(1, len(set(wanted))) if known else 0
         if heard.unwanted:
@@ -204,29 +210,25 @@ class Prepared:
         scope = np.array([
             found[:, 1].max(initial=0), found[:, 2].max(initial=0), heard.chances[NONE] * (1 - self._none_theirs),
             found[:, 8].max(initial=0), min(2.0, found[:, 5:7].sum(axis=1).max(initial=0)), none, sure,
-            float(len(set(wanted)) <= 2), min(2.0, found[:, 7].max(initial=0)), float(unspecific(heard.reading)),
+            float(len(set(wanted)) <= 2), by_files, float(unspecific(heard.reading)),
         ])  # fmt: skip
         return found, scope
 
     def _compare(self, found: Floats, read_as: Vectors) -> tuple[float, float]:
         """Fill in the features by the reader: (the likeliest subject's chance, that of none of theirs)."""
-        vector, chances = reader.vectors(read_as), reader.chances(read_as)
+        vector = reader.vectors(read_as)
         found[:, 0], found[:, 1] = self._parts["examples"].nearest(vector)
         found[:, 2] = self._parts["owns"].nearest(vector)[0]
+        if len(read_as) < reader.WIDTH:
+            return 0.0, 0.0
+        chances = reader.chances(read_as)
         found[:, 3] = _log(self._by_reader @ chances)
         found[:, 10] = self._by_reader @ reader.parts(read_as)
         return float(chances.max()), float(chances[NONE]) * (1 - self._none_theirs)
 
 
-def _whose(spoken_of: Floats) -> Floats:
-    """(experts, subjects) -> whose a subject is, as shares: what an expert speaks of in passing is hardly its own."""
-    own = spoken_of**2
-    total = own.sum(axis=0)
-    return np.asarray(np.where(total > 1e-6, own / np.maximum(total, 1e-9), 0.0))
-
-
 def _log(shares: Floats) -> Floats:
-    return np.asarray(np.log(np.maximum(shares, _LEAST_SHARE)))
+    return np.asarray(np.log(np.maximum(shares, _LEAST)))
 
 
 class _Rows:

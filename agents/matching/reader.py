@@ -7,10 +7,11 @@ it is about each subject; and the chance that each subject has a part in it.
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from agents.encoders import Cached
+from agents.encoders import Cached, Encoder
 from agents.encoders.base import Vectors
 from agents.encoders.embedded import Embedded
 from agents.matching.subjects import SUBJECTS, Floats
@@ -31,15 +32,24 @@ class Reader(Embedded):
     of_one_length = False
 
 
-def make_reader() -> Cached:
-    """The shipped one, with a cache. Its file is read at the first use.
+class Readers(NamedTuple):
+    """What tasks and specifications are read by."""
+
+    apart: Encoder
+    """The reader: where subjects tell experts apart."""
+    alike: Encoder
+    """The plain embedded encoder: where they do not, and the reader would know no better."""
+
+
+def make_readers() -> Readers:
+    """The shipped ones, with a cache. Their files are read at the first use.
 
     Raises
     ------
     EncoderMisconfigured
         onnxruntime is not installed.
     """
-    return Cached(Reader.checked())
+    return Readers(Cached(Reader.checked()), Cached(Embedded.checked()))
 
 
 def vectors(rows: Vectors) -> Vectors:

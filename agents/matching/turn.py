@@ -71,10 +71,10 @@ class Matching:
         return self._reply(by_words, (BY_WORDS, f"{WHY}{self._why}"[:200]))
 
     def _made(self) -> Matcher:
-        from agents.matching.reader import make_reader
+        from agents.matching.reader import make_readers
 
         try:
-            return Matcher(make_reader())
+            return Matcher(make_readers())
         except EncoderError as error:
             self._why = error.why
             return Matcher()

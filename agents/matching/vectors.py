@@ -17,7 +17,7 @@ import numpy as np
 from agents.encoders import Encoder, Spent
 from agents.encoders.base import Vectors
 from agents.matching import reader
-from agents.matching.subjects import Floats
+from agents.matching.subjects import SUBJECTS, Floats
 from schemas.expert import ExpertSpec, pin
 
 FILE = Path(__file__).parent / "vectors.npz"
@@ -62,14 +62,17 @@ class Encoded:
     parts: Mapping[str, Vectors]
     """Of each part (`sentences`): (sentences, dimension)."""
     subjects: Floats
-    """What it speaks of, by the reader: (subjects,), sums to 1."""
+    """What it speaks of, by the reader: (subjects,), sums to 1; by the plain encoder, which cannot say, 0."""
 
     @classmethod
     def of(cls, read_as: Mapping[str, Vectors]) -> "Encoded":
-        """From what the reader makes of each part's sentences: (sentences, reader.WIDTH)."""
+        """From what the reader, or the plain encoder, makes of each part's sentences: (sentences, its width)."""
+        read = read_as["claim"].shape[1] == reader.WIDTH
         return cls(
             parts={part: reader.vectors(rows) for part, rows in read_as.items()},
-            subjects=spoken({part: reader.chances(rows) for part, rows in read_as.items()}),
+            subjects=spoken({part: reader.chances(rows) for part, rows in read_as.items()})
+            if read
+            else np.zeros(len(SUBJECTS)),
         )
 
 

@@ -28,12 +28,12 @@ IDS = ("sre", "qa-engineer", "security-architect")
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return reader.make_reader()
+    return reader.make_readers().apart
 
 
 @pytest.fixture(scope="module")
 def matcher(encoder: Encoder) -> Matcher:
-    return Matcher(encoder)
+    return Matcher(reader.make_readers())
 
 
 def found(matcher: Matcher, prompt: str, specs: tuple[ExpertSpec, ...] | None = None, **given: object) -> Matched:
@@ -115,7 +115,7 @@ def test_subjects_stand_for_the_shipped_experts_one_each() -> None:
     """So labels of tasks are labels of subjects; and each specification speaks most of its own, by either measure."""
     specs = [s for s in builtin() if not s.general]
     assert {s.id for s in specs} == set(SUBJECT) and sorted(SUBJECT.values()) == sorted(SUBJECTS[:-1])
-    read = asyncio.run(SpecVectors(reader.make_reader()).of(specs))
+    read = asyncio.run(SpecVectors(reader.make_readers().apart).of(specs))
     for spec in specs:
         assert SUBJECTS[int(read[spec.id].subjects.argmax())] == SUBJECT[spec.id]
 
@@ -191,7 +191,7 @@ class Asked:
 
 def test_where_words_are_sure_the_reader_is_not_asked(encoder: Encoder) -> None:
     asked = Asked(encoder)
-    matcher = Matcher(asked)  # type: ignore[arg-type]
+    matcher = Matcher(reader.Readers(asked, encoder))  # type: ignore[arg-type]
     sure = "add an index: the SQL query on the orders table does a full scan in Postgres"
     unsure = "somebody has to look at the thing on the left"
     said = asyncio.run(matcher.match_all([Task(prompt=sure), Task(prompt=unsure)], builtin()))
@@ -223,6 +223,11 @@ def test_who_is_found(matcher: Matcher, prompt: str, lead: str) -> None:
 def test_files_decide_where_the_words_say_nothing(matcher: Matcher) -> None:
     assert first(found(matcher, "look at this", files_mentioned=("db/migrations/7_users.sql",))) == "database-engineer"
     assert first(found(matcher, "look at this", files_mentioned=("tests/test_cart.py",))) == "qa-engineer"
+
+
+def test_files_do_not_outweigh_what_a_task_says(matcher: Matcher) -> None:
+    said = found(matcher, "rotate the leaked signing key of our API", files_mentioned=("keys.py",))
+    assert first(said) == "security-architect"
 
 
 def test_what_was_said_before_counts_where_the_prompt_says_hardly_anything(matcher: Matcher) -> None:
@@ -260,7 +265,7 @@ def test_an_encoder_that_the_weights_are_not_for_is_not_used() -> None:
         async def encode(self, texts: list[str], spent: Spent | None = None) -> Vectors:
             raise EncoderUnavailable("asked")
 
-    said = found(Matcher(Other()), "a slow query")  # type: ignore[arg-type]
+    said = found(Matcher(reader.Readers(Other(), Other())), "a slow query")  # type: ignore[arg-type]
     assert said.matcher == "better, by words"
 
 
@@ -274,6 +279,19 @@ def test_it_serves_experts_that_nobody_thought_of(matcher: Matcher) -> None:
     renamed = tuple(msgspec.structs.replace(s, id=f"x{i}") for i, s in enumerate(builtin()))
     same = found(matcher, "a slow query on the orders table", renamed)
     assert renamed[int(first(same)[1:])].name == "Database Engineer"
+
+
+def test_where_subjects_do_not_tell_experts_apart_they_count_nothing(encoder: Encoder) -> None:
+    """Two shops of everything: the reader knows no better than the plain encoder, and is not asked."""
+    both = ("crash of the page", "slow query", "wrong docs", "build fails", "login hangs", "flaky test")
+    one = expert("north", ("north",), examples=tuple(f"north: {t}" for t in both), owns=("all that is called north",))
+    other = expert("south", ("south",), examples=tuple(f"south: {t}" for t in both), owns=("all that is called south",))
+    asked = Asked(encoder)
+    matcher = Matcher(reader.Readers(asked, reader.make_readers().alike))  # type: ignore[arg-type]
+    assert not Prepared((one, other)).apart and Prepared(builtin()).apart
+    assert first(found(matcher, "the page of the south crashes", (one, other))) == "south"
+    assert first(found(matcher, "the page of the north crashes", (one, other))) == "north"
+    assert asked.texts == []
 
 
 def test_specifications_are_prepared_again_when_one_of_them_changes(matcher: Matcher) -> None:
@@ -298,7 +316,8 @@ def test_hundreds_of_experts_are_found_among(matcher: Matcher) -> None:
 
 def test_features_are_finite_and_of_their_shape(encoder: Encoder) -> None:
     specs = builtin()
-    prepared = Prepared(specs, asyncio.run(SpecVectors(encoder).of([s for s in specs if not s.general])))
+    prepared = Prepared(specs)
+    prepared.index(asyncio.run(SpecVectors(encoder).of(prepared.specs)))
     for prompt in ("", "?", "x" * 5_000, "añadir índice 数据库", "don't touch the database, and not the tests"):
         heard = prepared.hear(Task(prompt=prompt))
         rows = asyncio.run(encoder.encode(heard.parts[:1])) if heard.parts else None

@@ -52,7 +52,7 @@ def routed(prompt: str, specs: tuple[ExpertSpec, ...] = GARDEN, **given: Any) ->
 
 
 def test_who_matches_best_leads_and_nobody_leads_what_nobody_knows() -> None:
-    found = routed("the tap drips, and behind it the pipe is rusty", words=True)
+    found = routed("the tap drips, and behind it the pipe is rusty")
     assert found.lead is not None and found.lead.expert == "pipes"
     assert found.lead.responsibility.startswith("I own pipe.")
     nobody = routed("zzzz qqqq", keyword=True)
