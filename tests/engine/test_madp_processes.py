@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.serial, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 SRE, DBA, RELEASE, AUDITOR = "sre", "database-engineer", "build-release-engineer", "implementation-auditor"
 SLOW_QUERY = (
-    "The Postgres query behind the dashboard is slow and alerting fires on latency: add an index and profile it"
+    "the service times out at noon: the connection pool of Postgres is exhausted, and latency alerts fire all over"
 )
 RED_BUILD = "The nightly build is red since we bumped the base image, make the pipeline green again"
 
