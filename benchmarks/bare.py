@@ -117,6 +117,7 @@ class Durable:
 
         await self._nc.subscribe(subjects.check_lane(LANE), cb=echo)
         await self._nc.subscribe(subjects.say_lane(LANE), cb=self._receive)
+        await self._nc.flush()  # the server knows of them before the worker asks
         return self
 
     async def _receive(self, msg: Msg) -> None:
