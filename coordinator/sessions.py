@@ -148,7 +148,14 @@ class Sessions:
         elif message.kind == subjects.ERASED:
             held.empty()
         else:
-            self._fold_entry(sid, held, decode(message.data, log.Entry))
+            try:
+                self._fold_entry(sid, held, decode(message.data, log.Entry))
+            except BrokenLog as error:
+                if sid not in STANDING:
+                    raise
+                # The moderators' own, of another version of them: what it remembered is gone, and it is opened anew.
+                _LOGGER.warning("%s; it is opened anew", error)
+                held.session = held.protocol = None
         held.last_seq = message.seq
 
     def _fold_entry(self, sid: str, held: Held, entry: log.Entry) -> None:

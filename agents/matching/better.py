@@ -7,8 +7,8 @@
     relevance                 the same with other weights, for whoever is not the likeliest lead: that it has a part
     abstention                by a logistic of how much of the task anybody's specification speaks to, however many they
                               are and however like each other; where experts are for something else than software,
-                              which that was not fitted for, by 2.1's `low` ("observe only"), and where subjects do not
-                              tell them apart, by both; and where nothing is left of the prompt
+                              which that was not fitted for, by 2.1's `low` ("observe only") and what they say of it;
+                              where subjects do not tell them apart, by both; where nothing is left of the prompt
 
 Words alone decide first: where they are sure enough, the reader is not asked, which takes most of a match's time.
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from agents.encoders.base import Vectors
 from agents.matching import words
-from agents.matching.features import PARTS, Heard, Prepared
+from agents.matching.features import PARTS, SCOPE, Heard, Prepared
 from agents.matching.reading import root, roots, stands_in
 from agents.matching.subjects import NONE, Floats
 from schemas.expert import ExpertSpec
@@ -39,6 +39,9 @@ where it matters; relevance is that chance on a scale on which it can be held ag
 an expert claims."""
 _FOREIGN = 0.1
 """Chance of no subject above which words alone are never enough: fitted on software, they know nothing of the rest."""
+_OF_NONE = np.array([name in ("none by words", "none") for name in SCOPE])
+_LIKE = 0.5
+"""Cosine from which on an example is like a task."""
 _FAR = 6.0
 """At this much a logarithm of a chance and a lead are cut."""
 _VAGUE = frozenset(root(v) for v in words.VAGUE_VERBS if " " not in v)
@@ -111,6 +114,12 @@ def is_inside(fitted: Fitted, scope: Floats) -> bool:
     return bool(1 / (1 + np.exp(-(w[0] + scope @ w[1:]))) >= fitted.abstain)
 
 
+def says_of_it(features: Floats) -> bool:
+    """Whether an expert's specification names something of a task, or has an example like it."""
+    triggers, of_words = features[5:7].sum(), features[8]
+    return bool(triggers > 0 or of_words > 0 or features[0] >= _LIKE)
+
+
 def is_enough(prepared: Prepared, heard: Heard) -> bool:
     """Whether words alone are so sure of who leads that the reader need not be asked."""
     if not prepared.apart or not heard.reading.words or heard.chances[NONE] > _FOREIGN:
@@ -133,14 +142,22 @@ def decide(prepared: Prepared, heard: Heard, read_as: Vectors | None, specs: Seq
     """
     fitted = _fitted(prepared, read_as)
     ranked: list[tuple[ExpertSpec, Candidate]] = []
-    speaks = bool(heard.reading.words) or bool(heard.task.files_mentioned)
+    speaks = bool(heard.reading.words) or bool(heard.task.files_mentioned) or bool(heard.parts)
     if prepared.specs and speaks:
         features, scope = prepared.features(heard, read_as)
         lead, part = judged(fitted, features, scope)
+        if prepared.apart and prepared.foreign.any():  # to whom no subject of software is home, it is no objection
+            at_home = np.where(_OF_NONE, 0.0, scope)
+            theirs = judged(fitted, features, at_home)
+            lead, part = np.where(prepared.foreign, theirs[0], lead), np.where(prepared.foreign, theirs[1], part)
         first = int(lead.argmax())
         watches = lead[first] >= prepared.specs[first].deliberation.confidence.low
         inside = not prepared.elsewhere and is_inside(fitted, scope)
-        if inside or (watches and (prepared.elsewhere or not prepared.apart)):
+        if prepared.apart and prepared.foreign[first]:  # of no subject is much: it takes what it says something of
+            taken = watches and says_of_it(features[first])
+        else:
+            taken = inside or (watches and not prepared.apart)
+        if taken:
             ranked = words.by_rank(
                 [
                     (

@@ -54,6 +54,8 @@ _SOME = 0.4
 """Of the experts: subjects that do not tell them apart are wrong about some of them, too."""
 _BESIDE = 0.2
 """How much what a file is counts beside a task that says something."""
+_CODE = 400
+"""Characters of a snippet that are read."""
 _SHORT = 3
 """Words of meaning up to which a task says hardly anything."""
 _VAGUE_WORDS = word_set("improve optimize optimise better faster quicker nicer quality reliable wrong slow clean mess")
@@ -101,12 +103,14 @@ class Prepared:
         self._by_words = np.array([self._subjects(s) for s in self.specs]).reshape(len(self.specs), len(SUBJECTS))
         """(experts, subjects): what each speaks of; rows sum to 1."""
         foreign = self._by_words.argmax(axis=1) == NONE if self.specs else np.zeros(0, np.bool_)
-        self._none_theirs = float(self._by_words[:, NONE].max(initial=0.0))
         most = self._by_words[~foreign, :NONE].max(axis=1, initial=0.0)
         self.apart = bool(len(most)) and float(most.mean()) >= _APART
         """Subjects tell the experts of software apart: each speaks of one above all."""
-        self.elsewhere = int(foreign.sum()) > (0 if self.apart else _SOME * len(foreign))
-        """What some expert speaks of is no subject of software; where subjects do not tell them apart: of many."""
+        self.foreign = foreign
+        """(experts,): what one speaks of is no subject of software."""
+        self.elsewhere = not self.apart and int(foreign.sum()) > _SOME * len(foreign)
+        """Subjects do not tell them apart, and many are of none."""
+        self._none_theirs = 0.0 if self.apart else float(self._by_words[:, NONE].max(initial=0.0))
 
     # -- preparing
     def _index_triggers(self) -> None:
@@ -166,7 +170,9 @@ class Prepared:
         if reading.words:
             pieces = [p for p in _CLAUSE.split(reading.kept) if len(read(p).words) >= _CLAUSE_WORDS]
             parts = (reading.kept, *(pieces[-_MOST_PARTS:] if len(pieces) > 1 else ()))
-        code = " ".join(s[:400] for s in task.code_snippets[:3])
+        code = " ".join(s[:_CODE] for s in task.code_snippets[:3])
+        if code:
+            parts = (f"{reading.kept}\n{code}".strip(), *parts[1:])
         return Heard(
             task=task, reading=reading, unwanted=" ".join(w.text for w in reading.words if not w.wanted),
             parts=parts, chances=subjects.by_words(f"{reading.kept}\n{code}" if code else reading.kept),

@@ -18,6 +18,7 @@ from agents.matching.reading import read
 from agents.matching.spelling import Speller, distance
 from agents.matching.subjects import SUBJECTS
 from agents.matching.vectors import SpecVectors, shipped
+from agents.matching.words import fit
 from evaluation.fit_subjects import SUBJECT
 from schemas.expert import ExpertSpec
 from schemas.madp import Matched, Message, Task
@@ -279,6 +280,22 @@ def test_it_serves_experts_that_nobody_thought_of(matcher: Matcher) -> None:
     renamed = tuple(msgspec.structs.replace(s, id=f"x{i}") for i, s in enumerate(builtin()))
     same = found(matcher, "a slow query on the orders table", renamed)
     assert renamed[int(first(same)[1:])].name == "Database Engineer"
+
+
+def test_an_expert_of_something_else_takes_what_is_its_own_and_no_more(matcher: Matcher) -> None:
+    pruning = ("when do I prune the apple tree", "my tomatoes have brown spots", "which compost for roses")
+    garden = expert("gardener", ("tomato", "compost", "pruning"), examples=pruning, owns=("plants and beds",))
+    specs = (*builtin(), garden)
+    assert first(found(matcher, "when should I prune my old pear tree", specs)) == "gardener"
+    assert first(found(matcher, "add JWT authentication", specs)) == "security-architect"
+    assert [first(found(matcher, t, specs)) for t in ("book a flight to Rome", "Write me a love letter")] == ["", ""]
+
+
+def test_code_is_read_where_the_words_say_nothing(matcher: Matcher) -> None:
+    sql = "CREATE INDEX i ON orders (customer); EXPLAIN SELECT * FROM orders JOIN lines USING (id)"
+    assert first(found(matcher, "?", code_snippets=(sql,))) == "database-engineer"
+    by_id = {s.id: s for s in builtin()}
+    assert fit(by_id["frontend-engineer"], "src/App.tsx") > fit(by_id["implementation-engineer"], "src/App.tsx") > 0
 
 
 def test_where_subjects_do_not_tell_experts_apart_they_count_nothing(encoder: Encoder) -> None:

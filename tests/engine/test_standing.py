@@ -12,12 +12,16 @@ from aiohttp import web
 
 from bus import subjects
 from bus.channels import OWNER, SESSION
+from bus.streams import ensure_streams
+from coordinator.admission import admit
 from coordinator.commands import CloseWindow, Notify, Tell, Wish
 from coordinator.presence import Presence
+from coordinator.protocols import STANDING
 from schemas import log
 from schemas.breaker import TaskOutcome
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, pin
 from schemas.presence import Announcement
+from schemas.session import OpenSession
 from schemas.wire import InvalidValue, encode, raw
 from tests.coordinator.floor_play import ANSWERS, ends
 from tests.engine.floor import opened, posted, protocols, say
@@ -66,6 +70,28 @@ async def test_two_moderators_share_the_breaker_through_the_log(bare: Engine) ->
     await opened(bare, "s3")
     assert (await first(bare, "s3")).known == {"degraded": True}
     assert [type(e.event).__name__ for e in await bare.entries(BREAKER)] == ["Opened", *["Told"] * 4]
+
+
+async def test_a_breaker_that_another_version_left_behind_is_opened_anew(bare: Engine) -> None:
+    """Its log recomputes to something else: it stops no task, and what it remembered is gone."""
+    protocol = STANDING[BREAKER]
+    request = OpenSession(question="The moderators' own.", protocol=protocol.name)
+    event = admit(protocol, request, (), 0, "")
+    event = msgspec.structs.replace(event, version=protocol.version)
+    old = log.Entry(n=0, at_ns=1, cause="standing", event=event, commands=(), digest="0" * 32)
+    first_moderator = await bare.connect("moderator")
+    await ensure_streams(first_moderator, ack_wait_s=bare.ack_wait_s)
+    await first_moderator.store(subjects.log(BREAKER, subjects.OPENED), encode(old))
+    moderator = await bare.moderator(protocols(reads=(BREAKER,)))
+    when("fail", tells(False), *ends_of())
+    await opened(bare, "s1")
+    await say(bare, "fail", "s1")
+
+    async def anew() -> bool:
+        held = await moderator.sessions.look(BREAKER, fresh=True)
+        return held.session is not None and len(held.session.inner.last) == 1
+
+    await until(anew)
 
 
 def ends_of() -> tuple[Wish, ...]:
