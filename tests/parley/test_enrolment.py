@@ -242,6 +242,9 @@ class Cutting:
             self.url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             self._listening.set()
             await asyncio.to_thread(self._over.wait)
+            # CPython 3.11 loses the socket of whom it is letting in while the server closes.
+            while coming := {t for t in asyncio.all_tasks() if "_accept_connection" in repr(t.get_coro())}:
+                await asyncio.wait(coming)
         while left := asyncio.all_tasks() - {asyncio.current_task()}:  # whoever is being let in just now, too
             for meeting in self._meetings:
                 meeting.cancel()
