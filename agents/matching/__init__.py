@@ -74,7 +74,7 @@ class Matcher:
         return [decide(prepared, h, row, specs) for h, row in zip(heard, rows, strict=True)]
 
     async def by_words(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:
-        """As `match`, without the encoder."""
+        """As `match`, without the reader."""
         from agents.matching.better import decide
 
         prepared = await self._ready(tuple(specs), None, None)

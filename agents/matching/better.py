@@ -12,9 +12,9 @@
 
 Words alone decide first: where they are sure enough, the reader is not asked, which takes most of a match's time.
 
-Weights stand in weights.json, fitted on the golden set's half to develop on by `python -m evaluation.fit_routing`: for
-the reader and for words alone, and each with subjects and without. They are of features, not of experts, so they hold
-for any experts.
+Weights stand in weights.json, fitted on the golden set's half to develop on, and on training tasks held back, by
+`python -m evaluation.fit_routing`: for the reader and for words alone, and each with subjects and without. They are of
+features, not of experts; but they were fitted among thirteen, and among one or two the confidence comes out too high.
 """
 
 from collections.abc import Sequence

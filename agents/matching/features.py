@@ -126,6 +126,7 @@ class Prepared:
     def _index_words(self) -> None:
         counts: dict[str, Floats] = {}
         n = len(self.specs)
+        places = {s.id: i for i, s in enumerate(self.specs)}
         for i, spec in enumerate(self.specs):
             t, d = spec.triggers, spec.domain
             parts = {"primary": t.primary, "secondary": t.secondary, "owns": d.owns, "examples": t.examples}
@@ -134,16 +135,13 @@ class Prepared:
                     for word in set(roots(phrase)):
                         counts.setdefault(word, np.zeros(n))[i] += _WEIGHTS[part]
             for other, what in d.defers.items():  # what others leave to an expert is its own
-                if other in self.ids and (place := self._place(other)) is not None:
+                if (place := places.get(other)) is not None:
                     for word in set(roots(what)):
                         counts.setdefault(word, np.zeros(n))[place] += _WEIGHTS["owns"]
         self._words = {}
         for word, row in counts.items():
             log = np.log1p(row)
             self._words[word] = log / log.sum() * math.log(1 + n / np.count_nonzero(row))
-
-    def _place(self, expert: str) -> int | None:
-        return next((i for i, s in enumerate(self.specs) if s.id == expert), None)
 
     @staticmethod
     def _subjects(spec: ExpertSpec) -> Floats:
