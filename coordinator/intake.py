@@ -168,10 +168,13 @@ class Intake:
                 return await self._told(sid, f"ended:{author}", log.ChildEnded(session=author, ended=submission))
 
     async def _refused(self, sid: str, cause: str, what: str, author: str, field: str, why: str) -> bool:
-        _LOGGER.info("refused: %s", why)
+        """Record it; what was taken when it was delivered before is carried out once more instead, and told as taken."""
         refused = log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=time.time_ns())
-        await self._sessions.refuse(sid, refused)
-        return False
+        if await self._sessions.refuse(sid, refused):
+            _LOGGER.info("refused: %s", why)
+            return False
+        await self._sessions.reissue(sid, cause)
+        return True
 
     async def _cancel(self, channel: str, author: str, sid: str, cause: str, message: CancelSession) -> bool:
         """A client cancels what it opened; an owner, on a channel of its own, anything."""
@@ -217,11 +220,12 @@ class Intake:
         return (await self._sessions.take(sid, cause, log.TimerFired())).accepted
 
     async def _open(self, channel: str, author: str, sid: str, cause: str, request: OpenSession) -> bool:
-        held = await self._sessions.look(sid, fresh=True)
-        if cause in held.causes:
-            await self._sessions.reissue(sid, cause)
-            return True
+        """Whether there is such a session already is not asked first, but for a child's: its append would be refused."""
         if channel == SESSION:
+            held = await self._sessions.look(sid, fresh=True)
+            if cause in held.causes:
+                await self._sessions.reissue(sid, cause)
+                return True
             return await self._open_child(author, sid, cause, request, held)
         if request.parent:
             why = f"parent: got {request.parent!r}, but sessions beneath others are opened by moderators"

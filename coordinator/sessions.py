@@ -253,13 +253,15 @@ class Sessions:
                     return Taken(True, entry.n)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
-    async def refuse(self, sid: str, refused: log.Refused) -> None:
-        """Record beside the transitions that a submission to IN was refused."""
+    async def refuse(self, sid: str, refused: log.Refused) -> bool:
+        """Record beside the transitions that a submission to IN was refused; False: it was taken before."""
         held = await self.look(sid, fresh=True)
         async with held.lock:
             for _ in range(_TRIES):
-                if refused.cause in held.refusals or refused.cause in held.causes:
-                    return
+                if refused.cause in held.causes:
+                    return False
+                if refused.cause in held.refusals:
+                    break
                 row = None
                 if refused.what == "open":
                     row = SessionRow(
@@ -272,7 +274,8 @@ class Sessions:
                     await self._reload(sid, held)
                     continue
                 held.refusals[refused.cause] = refused
-                return
+                break
+        return True
 
     async def _append(
         self, sid: str, held: Held, protocol: Protocol, session: Session, entry: log.Entry, row: SessionRow | None

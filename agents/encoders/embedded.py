@@ -32,6 +32,8 @@ class Embedded:
     longest = LONGEST
     of_one_length = True
     """What the file gives for a text is a vector alone: it is put at length 1."""
+    left_out: tuple[str, ...] = ()
+    """Optimizers of onnxruntime that are not used."""
     metered = False
     usd_per_million = 0.0
 
@@ -81,7 +83,12 @@ class Embedded:
                     runtime = importlib.import_module("onnxruntime")
                     options = runtime.SessionOptions()
                     options.intra_op_num_threads = self._threads
-                    session = runtime.InferenceSession(str(self.file), options, providers=["CPUExecutionProvider"])
+                    session = runtime.InferenceSession(
+                        str(self.file),
+                        options,
+                        providers=["CPUExecutionProvider"],
+                        disabled_optimizers=list(self.left_out),
+                    )
                     words = self.tokens()
                 except Exception as error:  # of its own kinds, none of which it exports
                     raise EncoderUnavailable(
