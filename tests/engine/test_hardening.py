@@ -1,6 +1,7 @@
 """What a hostile or an unlucky sender must not be able to do to a moderator, a worker or a session."""
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,12 @@ async def waiting(engine: Engine, queue: str) -> int:
     return sum((state["state"].get("subjects") or {}).values())
 
 
-async def test_an_opening_whose_effects_got_lost_is_completed_by_its_repeat(bare: Engine) -> None:
-    """The repeat of a cause re-issues the transition of that cause, whatever happened to the session since."""
+@pytest.mark.parametrize("patience_s", [None, 0.9])
+async def test_an_opening_whose_effects_got_lost_is_completed_by_its_repeat(
+    bare: Engine, patience_s: float | None
+) -> None:
+    """The repeat of a cause re-issues the transition of that cause, whatever happened to the session since; also where
+    a new opening would come too late by then."""
     crashed: list[str] = []
 
     def checkpoint(point: str, sid: str) -> None:
@@ -39,9 +44,9 @@ async def test_an_opening_whose_effects_got_lost_is_completed_by_its_repeat(bare
 
     await bare.moderator(lane="a", checkpoint=checkpoint)
     await announce(bare)
-    ack = await bare.owner.store(
-        subjects.inbox("client", "owner", "s1"), encode(OpenSession(question="?", protocol="consensus"))
-    )
+    expires_ns = None if patience_s is None else time.time_ns() + int(patience_s * 1e9)
+    opening = OpenSession(question="?", protocol="consensus", expires_ns=expires_ns)
+    ack = await bare.owner.store(subjects.inbox("client", "owner", "s1"), encode(opening))
     assert ack.seq == 1
 
     async def opened() -> bool:
