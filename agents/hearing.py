@@ -97,10 +97,13 @@ def claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass 
         return None if named is None else _claimed(spec, post, named.confidence, named.confidence, metered=metered)
     if vetoed(spec, task):
         return None if named is None else Pass(agent_id=spec.id, why="The task says that this is not to be done.")
-    own = own_score(spec, task)
-    said = max(own, named.relevance, named.confidence) if named else own
-    if said < spec.deliberation.confidence.medium:
+    own, medium = own_score(spec, task), spec.deliberation.confidence.medium
+    leads = max(own, named.confidence) if named else own
+    said = max(leads, named.relevance) if named else own
+    if said < medium:
         return None if named is None else Pass(agent_id=spec.id, why=_short_of(spec, said))
+    # To have a part in a task is of medium relevance, however sure it is: high is for who should lead it.
+    said = leads if leads >= medium else medium
     return _claimed(spec, post, said, named.confidence if named else own, metered=metered, sent=named is None)
 
 
