@@ -8,7 +8,7 @@ turns; so are the thresholds.
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from agents.matching.subjects import Floats
 from evaluation.fit_subjects import training
 from evaluation.routing import Case
 from evaluation.routing_data import GOLDEN, golden
+from schemas.expert import ExpertSpec
 from schemas.madp import Task
 
 SCORE_PENALTY, SURE_PENALTY = 1.0, 1.0
@@ -33,9 +34,12 @@ SCORE_PENALTY, SURE_PENALTY = 1.0, 1.0
 TAKES_PART = 0.1
 """Chance of having a part from which on an expert is a candidate: of 0.06 to 0.3, with this the depth by 4.1 agreed
 most often on the half to develop on."""
-_SIGNS = (0, 1, 1, -1, 1, 1, -1, 1, 0, 1, 0)
+_SIGNS = (0, 1, 1, -1, 1, 1, -1, 1, 0, 1, 0, 1, 1)
 """Of a constant and features.SCOPE: the more of a task a specification speaks to, the more it is somebody's."""
 FOLDS, SEED = 10, 7
+SMALLER = (1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 10)
+"""Experts of the registries, drawn from the shipped ones, that confidence is fitted for beside the whole: most tasks
+are nobody's there."""
 
 
 class Rows(NamedTuple):
@@ -74,7 +78,7 @@ def fit_score(rows: Rows, use: NDArray[np.bool_], columns: Sequence[int]) -> Flo
     return np.asarray(found / scale)
 
 
-def fit_sure(x: Floats, y: Floats, signs: Sequence[int] = ()) -> Floats:
+def fit_sure(x: Floats, y: Floats, signs: Sequence[int] = (), counts: Floats | None = None) -> Floats:
     """Logistic regression; the constant is not penalised.
 
     Parameters
@@ -83,15 +87,18 @@ def fit_sure(x: Floats, y: Floats, signs: Sequence[int] = ()) -> Floats:
         1 for yes, 0 for no.
     signs
         For each column: 1, its weight is not below 0; -1, not above; 0, it is free. Empty: all are free.
+    counts
+        How much each row counts; None: 1.
     """
+    n = np.ones(len(x)) if counts is None else counts
     scale = x.std(axis=0)
     scale[scale < 1e-9] = 1.0
     z = x / scale
 
     def loss(w: Floats) -> tuple[float, Floats]:
         s = z @ w
-        value = np.logaddexp(0, np.where(y > 0, -s, s)).sum() + SURE_PENALTY / 2 * (w[1:] ** 2).sum()
-        slope = z.T @ (1 / (1 + np.exp(-s)) - y)
+        value = (n * np.logaddexp(0, np.where(y > 0, -s, s))).sum() + SURE_PENALTY / 2 * (w[1:] ** 2).sum()
+        slope = z.T @ (n * (1 / (1 + np.exp(-s)) - y))
         slope[1:] += SURE_PENALTY * w[1:]
         return float(value), slope
 
@@ -109,39 +116,82 @@ class Found(NamedTuple):
     """(prompts,): of the lead; 0 where it abstains."""
 
 
-def fit(rows: Rows, columns: Sequence[int]) -> Found:
-    """See Found."""
+class Among(NamedTuple):
+    """Prompts among one registry, each scored by weights that it was not used for."""
+
+    rows: Rows
+    told: Floats
+    """(prompts, experts, what better.described says)."""
+    first: NDArray[np.bool_]
+    """(prompts, experts): the likeliest."""
+    scope: Floats
+    """(prompts, a constant and features.SCOPE)."""
+
+    @property
+    def anybody(self) -> Floats:
+        """(prompts,): 1 where it is anybody's."""
+        return np.asarray(self.rows.lead.max(axis=1), np.float64)
+
+    @property
+    def hit(self) -> Floats:
+        """(prompts,): 1 where the likeliest may lead."""
+        return np.asarray(np.where(self.first, self.rows.lead, 0.0).sum(axis=1))
+
+
+def among(rows: Rows, weights: Sequence[Floats], fold: NDArray[np.int64]) -> Among:
+    """Weights are one set a fold."""
+    scores = np.einsum("pef,pf->pe", rows.features, np.array(weights)[fold])
+    told = np.stack([better.described(*row) for row in zip(scores, rows.features, rows.scope, strict=True)])
+    first = np.zeros(scores.shape, np.bool_)
+    first[np.arange(len(first)), scores.argmax(axis=1)] = True
+    return Among(rows, told, first, np.column_stack([np.ones(len(rows.scope)), rows.scope]))
+
+
+def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int]) -> Found:
+    """See Found.
+
+    Parameters
+    ----------
+    smaller
+        The same prompts, among fewer experts each: together they count as much as the whole.
+    """
     inside = rows.lead.any(axis=1) & rows.speaks
     fold = np.random.Generator(np.random.PCG64(SEED)).permutation(len(inside)) % FOLDS
-    scores = np.zeros(rows.lead.shape)
+    scores = [fit_score(rows, inside & (fold != k), columns) for k in range(FOLDS)]
+    whole, *less = [among(each, scores, fold) for each in (rows, *smaller)]
+    counts = [1.0, *[1 / max(1, len(less))] * len(less)]
+
+    def sure(of: Callable[[Among], NDArray[np.bool_]], wanted: Callable[[Among], Floats]) -> tuple[float, ...]:
+        x = np.concatenate([each.told[of(each)] for each in (whole, *less)])
+        y = np.concatenate([wanted(each)[of(each)] for each in (whole, *less)])
+        each_counts = np.concatenate([np.full(of(e).sum(), n) for e, n in zip((whole, *less), counts, strict=True)])
+        return _rounded(fit_sure(x, y, counts=each_counts))
+
+    def somebody(use: NDArray[np.bool_]) -> Floats:
+        x = np.concatenate([each.scope[use] for each in (whole, *less)])
+        y = np.concatenate([each.anybody[use] for each in (whole, *less)])
+        return fit_sure(x, y, _SIGNS, np.repeat(counts, use.sum()))
+
+    chance = np.zeros((len(counts), len(fold)))
     for k in range(FOLDS):
-        scores[fold == k] = rows.features[fold == k] @ fit_score(rows, inside & (fold != k), columns)
-    told = np.stack([better.described(*row) for row in zip(scores, rows.features, rows.scope, strict=True)])
-    # What takes part is asked of those who do not lead: who leads has its confidence.
-    first = np.zeros(rows.lead.shape, np.bool_)
-    first[np.arange(len(first)), scores.argmax(axis=1)] = True
-    each = rows.speaks[:, None] & np.ones(first.shape, np.bool_)
-    scope = np.column_stack([np.ones(len(rows.scope)), rows.scope])
-    anybody = rows.lead.max(axis=1).astype(np.float64)
-    hit = np.where(first, rows.lead, 0.0).sum(axis=1)
-    chance = np.zeros(len(scope))
-    for k in range(FOLDS):
-        mine = rows.speaks & (fold != k)
-        chance[fold == k] = 1 / (1 + np.exp(-(scope[fold == k] @ fit_sure(scope[mine], anybody[mine], _SIGNS))))
+        w = somebody(rows.speaks & (fold != k))
+        for i, each in enumerate((whole, *less)):
+            chance[i, fold == k] = 1 / (1 + np.exp(-(each.scope[fold == k] @ w)))
     chance = np.where(rows.speaks, chance, 0.0)
-    abstain = _threshold(chance, hit, 1 - anybody)
+    abstain = _threshold(chance[0], whole.hit, 1 - whole.anybody)
+    # What takes part is asked of those who do not lead: who leads has its confidence.
     found = better.Fitted(
         score=_rounded(fit_score(rows, inside, columns)),
-        lead=_rounded(fit_sure(told[each], rows.lead[each])),
-        part=_rounded(fit_sure(told[each & ~first], rows.part[each & ~first])),
-        inside=_rounded(fit_sure(scope[rows.speaks], anybody[rows.speaks], _SIGNS)),
+        lead=sure(lambda e: e.rows.speaks[:, None] & np.ones_like(e.first), lambda e: e.rows.lead),
+        part=sure(lambda e: e.rows.speaks[:, None] & ~e.first, lambda e: e.rows.part),
+        inside=_rounded(somebody(rows.speaks)),
         abstain=abstain,
         takes_part=TAKES_PART,
     )
-    sure = 1 / (1 + np.exp(-(told @ np.array(found.lead))))
-    led = chance >= abstain
-    right = np.where(led, hit, 1 - anybody)
-    return Found(found, right, np.where(led, np.where(first, sure, 0).sum(axis=1), 0.0))
+    said = 1 / (1 + np.exp(-(whole.told @ np.array(found.lead))))
+    led = chance[0] >= abstain
+    right = np.where(led, whole.hit, 1 - whole.anybody)
+    return Found(found, right, np.where(led, np.where(whole.first, said, 0).sum(axis=1), 0.0))
 
 
 def enough(by_words: Found, read: Found) -> float:
@@ -195,16 +245,25 @@ async def fit_all(folder: Path, to: Path) -> dict[str, float]:
     vectors.shipped.cache_clear()
     cases = (*golden("dev", specs, folder).cases, *training(folder)[2])
     sets: dict[str, Found] = {}
+    draw = np.random.Generator(np.random.PCG64(SEED))
+    experts = [s for s in specs if not s.general]
+    drawn = [[experts[i] for i in sorted(draw.permutation(len(experts))[:count])] for count in SMALLER]
     for name in ("read", "words", "read, alike", "words, alike"):
         mine, alike = name.startswith("read"), name.endswith("alike")
-        prepared = Prepared(specs)
         used = plain if alike else reader
-        if mine:
-            prepared.index(await vectors.SpecVectors(used).of(prepared.specs))
+
+        async def rows(of: Sequence[ExpertSpec], mine: bool = mine, alike: bool = alike, used: Encoder = used) -> Rows:
+            prepared = Prepared(of)
+            prepared.apart = not alike
+            if mine:
+                prepared.index(await vectors.SpecVectors(used).of(prepared.specs))
+            return await rows_of(cases, prepared, used if mine else None)
+
         every = range(len(features.NAMES))
         columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_READER)]
         columns = [c for c in columns if not alike or c not in features.BY_SUBJECT]
-        sets[name] = fit(await rows_of(cases, prepared, used if mine else None), columns)
+        # Where subjects say nothing, nothing tells a small registry from a task that is nobody's.
+        sets[name] = fit(await rows(specs), [] if alike else [await rows(few) for few in drawn], columns)
     found = better.Weights(
         reader=reader.name, enough=enough(sets["words"], sets["read"]),
         apart=better.Sets(read=sets["read"].fitted, words=sets["words"].fitted),

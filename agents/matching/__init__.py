@@ -58,20 +58,21 @@ class Matcher:
         self, tasks: Sequence[Task], specs: Sequence[ExpertSpec], spent: "Spent | None" = None
     ) -> list[Matched]:
         """The same for many tasks, in their order."""
-        from agents.matching.better import decide, is_enough
+        from agents.matching.better import decide, enough
 
         prepared = await self._ready(tuple(specs), self._readers, spent)
         heard = [prepared.hear(task) for task in tasks]
         rows: list[Vectors | None] = [None] * len(heard)
+        by_words = [None if self._readers is None else enough(prepared, h) for h in heard]
         if self._readers is not None:
-            unsure = [i for i, h in enumerate(heard) if h.parts and not is_enough(prepared, h)]
+            unsure = [i for i, h in enumerate(heard) if h.parts and by_words[i] is None]
             texts = [heard[i].parts[0] for i in unsure]
             size = -(-len(texts) // _AT_ONCE) or 1
             read = _of(self._readers, prepared).encode
             parts = await asyncio.gather(*(read(texts[i : i + size], spent) for i in range(0, len(texts), size)))
             for i, row in zip(unsure, (row for some in parts for row in some), strict=True):
                 rows[i] = row
-        return [decide(prepared, h, row, specs) for h, row in zip(heard, rows, strict=True)]
+        return [decide(prepared, h, row, specs, of) for h, row, of in zip(heard, rows, by_words, strict=True)]
 
     async def by_words(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:
         """As `match`, without the reader."""

@@ -14,7 +14,8 @@ Words alone decide first: where they are sure enough, the reader is not asked, w
 
 Weights stand in weights.json, fitted on the golden set's half to develop on, and on training tasks held back, by
 `python -m evaluation.fit_routing`: for the reader and for words alone, and each with subjects and without. They are of
-features, not of experts; but they were fitted among thirteen, and among one or two the confidence comes out too high.
+features, not of experts. Confidence and abstention are fitted among all shipped experts, and among one to ten of them,
+where most tasks are nobody's.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ import numpy as np
 
 from agents.encoders.base import Vectors
 from agents.matching import words
-from agents.matching.features import PARTS, SCOPE, Heard, Prepared
+from agents.matching.features import BY_SUBJECT, PARTS, SCOPE, Heard, Prepared
 from agents.matching.reading import root, roots, stands_in
 from agents.matching.subjects import NONE, Floats
 from schemas.expert import ExpertSpec
@@ -39,7 +40,7 @@ where it matters; relevance is that chance on a scale on which it can be held ag
 an expert claims."""
 _FOREIGN = 0.1
 """Chance of no subject above which words alone are never enough: fitted on software, they know nothing of the rest."""
-_OF_NONE = np.array([name in ("none by words", "none") for name in SCOPE])
+_OF_SUBJECTS = np.array([name in ("none by words", "none", "theirs", "theirs by words") for name in SCOPE])
 _LIKE = 0.5
 """Cosine from which on an example is like a task."""
 _FAR = 6.0
@@ -53,7 +54,8 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     score: tuple[float, ...]
     """For features.NAMES."""
     lead: tuple[float, ...]
-    """For a constant, log p, the lead over the others, features.PARTS and SCOPE: that an expert is a right lead."""
+    """For a constant, log p, the lead over the others, features.BY_SUBJECT, PARTS and SCOPE: that an expert is a right
+    lead."""
     part: tuple[float, ...]
     """The same, for those who are not the likeliest lead: that one leads or supports."""
     inside: tuple[float, ...]
@@ -91,12 +93,12 @@ def weights() -> Weights:
 
 
 def described(scores: Floats, features: Floats, scope: Floats) -> Floats:
-    """What confidence and relevance are computed from: (experts, 3 + PARTS + SCOPE)."""
+    """What confidence and relevance are computed from: (experts, 3 + BY_SUBJECT + PARTS + SCOPE)."""
     top = np.sort(scores)[::-1]
     chances = scores - top[0] - np.log(np.exp(scores - top[0]).sum())
     best = np.where(scores == top[0], top[1] if len(top) > 1 else top[0] - _FAR, top[0])
     columns = [np.ones_like(scores), np.maximum(chances, -_FAR), np.clip(scores - best, -_FAR, _FAR)]
-    return np.column_stack([*columns, features[:, list(PARTS)], np.tile(scope, (len(scores), 1))])
+    return np.column_stack([*columns, features[:, [*BY_SUBJECT, *PARTS]], np.tile(scope, (len(scores), 1))])
 
 
 def judged(fitted: Fitted, features: Floats, scope: Floats) -> tuple[Floats, Floats]:
@@ -120,17 +122,23 @@ def says_of_it(features: Floats) -> bool:
     return bool(triggers > 0 or of_words > 0 or features[0] >= _LIKE)
 
 
-def is_enough(prepared: Prepared, heard: Heard) -> bool:
-    """Whether words alone are so sure of who leads that the reader need not be asked."""
+def enough(prepared: Prepared, heard: Heard) -> tuple[Floats, Floats] | None:
+    """The features by words alone, where they are so sure of who leads that the reader need not be asked; else None."""
     if not prepared.apart or not heard.reading.words or heard.chances[NONE] > _FOREIGN:
-        return False
+        return None
     fitted = weights().apart.words
     features, scope = prepared.features(heard, None)
     lead, _ = judged(fitted, features, scope)
-    return is_inside(fitted, scope) and float(lead.max()) >= weights().enough
+    return (features, scope) if is_inside(fitted, scope) and float(lead.max()) >= weights().enough else None
 
 
-def decide(prepared: Prepared, heard: Heard, read_as: Vectors | None, specs: Sequence[ExpertSpec]) -> Matched:
+def decide(
+    prepared: Prepared,
+    heard: Heard,
+    read_as: Vectors | None,
+    specs: Sequence[ExpertSpec],
+    found: tuple[Floats, Floats] | None = None,
+) -> Matched:
     """The reply for one task that has been heard.
 
     Parameters
@@ -139,15 +147,17 @@ def decide(prepared: Prepared, heard: Heard, read_as: Vectors | None, specs: Seq
         What the reader makes of it; None: words alone decide.
     specs
         All that are there, the general-purpose ones too.
+    found
+        Its features, where they are known already.
     """
     fitted = _fitted(prepared, read_as)
     ranked: list[tuple[ExpertSpec, Candidate]] = []
     speaks = bool(heard.reading.words) or bool(heard.task.files_mentioned) or bool(heard.parts)
     if prepared.specs and speaks:
-        features, scope = prepared.features(heard, read_as)
+        features, scope = found or prepared.features(heard, read_as)
         lead, part = judged(fitted, features, scope)
         if prepared.apart and prepared.foreign.any():  # to whom no subject of software is home, it is no objection
-            at_home = np.where(_OF_NONE, 0.0, scope)
+            at_home = np.where(_OF_SUBJECTS, 0.0, scope)
             theirs = judged(fitted, features, at_home)
             lead, part = np.where(prepared.foreign, theirs[0], lead), np.where(prepared.foreign, theirs[1], part)
         first = int(lead.argmax())

@@ -30,15 +30,17 @@ NAMES = (
 )  # fmt: skip
 """Of the features of one expert, in their order."""
 BY_SUBJECT = (3, 4)
-"""Those that tell experts apart by what subjects they speak of."""
+"""Those that tell experts apart by what subjects they speak of; 0 where that does not."""
 BY_READER = (0, 1, 2, 3, 10)
 """Those by the reader: 0 without one."""
 PARTS = (10, 11)
 """Those by what an expert may have a part in: what it leads as little as it may, it may support."""
 SCOPE = (
     "nearest", "own nearest", "none by words", "words", "triggered", "none", "sure", "short", "files", "unspecific",
+    "theirs", "theirs by words",
 )  # fmt: skip
-"""Of the features of a task as a whole: how much of it anybody's specification speaks to."""
+"""Of the features of a task as a whole: how much of it anybody's specification speaks to. The last two: what the one
+who speaks most of its subject speaks of it, as BY_SUBJECT; where subjects do not tell experts apart, 0."""
 _LEAST = 0.03
 """Of an expert's specification that speaks of a task's subject: less is taken as so much."""
 _NEAREST = 3
@@ -187,7 +189,8 @@ class Prepared:
         n = len(self.specs)
         found = np.zeros((n, len(NAMES)))
         wanted = heard.reading.wanted
-        found[:, 4] = _log(self._by_words @ heard.chances)
+        if self.apart:
+            found[:, 4] = _log(self._by_words @ heard.chances)
         for word in set(wanted):
             for i, column, key in self._triggers.get(word, ()):
                 if stands_in(key, wanted):
@@ -215,6 +218,7 @@ class Prepared:
             found[:, 1].max(initial=0), found[:, 2].max(initial=0), heard.chances[NONE] * (1 - self._none_theirs),
             found[:, 8].max(initial=0), min(2.0, found[:, 5:7].sum(axis=1).max(initial=0)), none, sure,
             float(len(set(wanted)) <= 2), by_files, float(unspecific(heard.reading)),
+            *(found[:, list(BY_SUBJECT)].max(axis=0, initial=math.log(_LEAST)) if self.apart else (0.0, 0.0)),
         ])  # fmt: skip
         return found, scope
 
@@ -226,7 +230,8 @@ class Prepared:
         if len(read_as) < reader.WIDTH:
             return 0.0, 0.0
         chances = reader.chances(read_as)
-        found[:, 3] = _log(self._by_reader @ chances)
+        if self.apart:
+            found[:, 3] = _log(self._by_reader @ chances)
         found[:, 10] = self._by_reader @ reader.parts(read_as)
         return float(chances.max()), float(chances[NONE]) * (1 - self._none_theirs)
 

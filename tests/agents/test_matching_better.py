@@ -291,6 +291,20 @@ def test_an_expert_of_something_else_takes_what_is_its_own_and_no_more(matcher: 
     assert [first(found(matcher, t, specs)) for t in ("book a flight to Rome", "Write me a love letter")] == ["", ""]
 
 
+@pytest.mark.parametrize("alone", ["technical-writer", "security-architect", "mobile-engineer", "sre"])
+def test_an_expert_alone_takes_its_own_tasks_and_no_others(matcher: Matcher, alone: str) -> None:
+    """Among few experts most tasks are nobody's: being the only one is no reason to take them."""
+    own = {
+        "technical-writer": "Write a getting-started guide for newcomers to our library",
+        "security-architect": "Which permissions should the support team have, and how do we stop stolen sessions?",
+        "mobile-engineer": "The Android app loses its place when the phone is turned",
+        "sre": "Since noon the service answers with errors for a third of our customers, find out why",
+    }
+    only = tuple(s for s in builtin() if s.id == alone)
+    for expert_id, prompt in own.items():
+        assert first(found(matcher, prompt, only)) == (alone if expert_id == alone else "")
+
+
 def test_code_is_read_where_the_words_say_nothing(matcher: Matcher) -> None:
     sql = "CREATE INDEX i ON orders (customer); EXPLAIN SELECT * FROM orders JOIN lines USING (id)"
     assert first(found(matcher, "?", code_snippets=(sql,))) == "database-engineer"
