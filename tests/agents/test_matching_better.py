@@ -81,6 +81,23 @@ def test_names_and_words_that_are_known_stay_as_they_are(name: str) -> None:
     assert Speller(subjects.known()).right(f"look at {name} now") == f"look at {name} now"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the button of Vuetify is gone", "port it to Nuxt", "Vuetify breaks after the upgrade", "Nuxt is slow",
+        "the nuxt app", "move it from Okta to Prisma", "an axios call of the htmx page", "the actuary needs a namespace",
+    ],
+)  # fmt: skip
+def test_names_of_products_and_rare_words_stay(text: str) -> None:
+    assert Speller(subjects.known()).right(text) == text
+
+
+def test_a_capital_says_nothing_where_a_sentence_begins() -> None:
+    speller = Speller(subjects.known())
+    assert speller.right("Dokcer fails.\nQuerry is slow? (Biuld it)") == "docker fails.\nquery is slow? (build it)"
+    assert speller.right("ask Dokcer about it") == "ask Dokcer about it"
+
+
 def test_a_word_of_a_specification_may_be_of_any_length() -> None:
     assert Speller(("z" * 200, "payslip")).right("paysilp") == "payslip"
 
