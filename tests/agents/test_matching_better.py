@@ -1,6 +1,8 @@
 """The better matcher: what is left of a prompt, its spelling, its subjects, and who is found for it."""
 
 import asyncio
+import functools
+import gc
 import math
 
 import msgspec
@@ -10,11 +12,12 @@ import pytest
 from agents.encoders import Encoder, Spent
 from agents.encoders.base import EncoderUnavailable, Vectors
 from agents.experts import builtin
+from agents.hearing import own_score
 from agents.matching import Matcher, match, reader, subjects
 from agents.matching.better import CANDIDATE, weights
 from agents.matching.features import NAMES, SCOPE, Prepared, unspecific
 from agents.matching.plain import LONGEST, plain
-from agents.matching.reading import read
+from agents.matching.reading import KEPT, read, root
 from agents.matching.spelling import Speller, distance
 from agents.matching.subjects import SUBJECTS
 from agents.matching.vectors import SpecVectors, shipped
@@ -266,6 +269,29 @@ def test_many_at_once_are_as_one_by_one(matcher: Matcher) -> None:
     prompts = ("a slow query", "the app drains the battery", "hello", "write the guide", "is the difference luck?")
     tasks = [Task(prompt=p) for p in prompts]
     assert asyncio.run(matcher.match_all(tasks, builtin())) == [found(matcher, p) for p in prompts]
+
+
+def test_who_sets_aside_alone_finds_nobody_and_a_rule_finds_whose_it_is(matcher: Matcher) -> None:
+    for text in ("do not touch the database", "no database changes please", "leave the billing alone"):
+        assert first(found(matcher, text)) == "", text
+    assert first(found(matcher, "Don't deploy on Fridays")) == "build-release-engineer"
+    assert first(found(matcher, "never log passwords")) == "security-architect"
+    before = (Message(role="user", text="the query on the orders table is slow"),)
+    assert first(found(matcher, "leave the frontend alone", prior_conversation=before)) == "database-engineer"
+
+
+def test_no_text_of_a_task_stays_in_a_cache(matcher: Matcher) -> None:
+    """docs/retention.md: but those of the last few, in whose place others come."""
+    spec = next(s for s in builtin() if not s.general)
+    for i, prompt in enumerate(("the quagga index is slow, and don't touch the quagga page", *("a slow query",) * KEPT)):
+        said = f"{prompt} {'of table ' * (i > 0)}{i or ''}"
+        found(matcher, said, prior_conversation=(Message(role="user", text=f"{said} it is"),))
+        own_score(spec, Task(prompt=said))
+    caches = [x for x in gc.get_objects() if isinstance(x, functools._lru_cache_wrapper)]
+    inside = [x for cache in caches for part in gc.get_referents(cache) for x in (part, *gc.get_referents(part))]
+    texts = {t for x in inside for t in ((x,) if isinstance(x, str) else gc.get_referents(x)) if isinstance(t, str)}
+    assert root("quagga") in texts  # words are remembered
+    assert [t for t in texts if "quagga" in t and " " in t] == []
 
 
 def test_by_words_alone_it_says_so_and_keywords_are_the_baseline(matcher: Matcher) -> None:
