@@ -58,9 +58,9 @@ _FINE = word_set(
 """What a clause that names something only to set it aside ends with."""
 _THERE = word_set("there have has had having with is are was were be get gets see sees got shows show returns of")
 _KEEP_OFF = word_set(
-    """touch touching change changing modify modifying alter altering edit editing rewrite rewriting refactor refactoring
-    redesign redesigning reimplement disturb disturbing mess messing bother bothering worry worrying involve involving
-    consider considering discuss discussing need care mind require look looking"""
+    """touch touching change changing modify modifying alter altering edit editing rewrite rewriting refactor
+    refactoring redesign redesigning reimplement disturb disturbing mess messing bother bothering worry worrying involve
+    involving consider considering discuss discussing need care mind require look looking"""
 )
 """What one is told not to do with what is set aside; other verbs make a rule."""
 _CHANGES = word_set("change changes modification modifications edit edits refactoring refactorings work touching")

@@ -1,11 +1,11 @@
 """Misspelt words, put right by the words that specifications and people use.
 
-A word is misspelt if nobody knows it: no specification, not several people, not the encoder's vocabulary. It becomes the
-nearest one that a specification or several people use, by edits with neighbours changing places (Damerau): one edit, two
-from eight letters on; the first letter stays, or changes places; of four letters none is replaced by another. Names are
-left as they are: whatever looks like one in code, and what begins with a capital inside a sentence. To become a word
-that is merely in the vocabulary would be wrong seven times of eight on the tasks to train on: it is a rare word, then,
-or the name of a product.
+A word is misspelt if nobody knows it: no specification, not several people, not the encoder's vocabulary. It becomes
+the nearest one that a specification or several people use, by edits with neighbours changing places (Damerau): one
+edit, two from eight letters on; the first letter stays, or changes places; of four letters none is replaced by another.
+Names are left as they are: whatever looks like one in code, and what begins with a capital inside a sentence. To become
+a word that is merely in the vocabulary would be wrong six times of seven on the tasks to train on: what is unknown is
+then a rare word, or the name of a product.
 """
 
 import re
@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from agents.encoders.embedded import FOLDER
 

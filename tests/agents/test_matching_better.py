@@ -88,7 +88,7 @@ def test_names_and_words_that_are_known_stay_as_they_are(name: str) -> None:
     "text",
     [
         "the button of Vuetify is gone", "port it to Nuxt", "Vuetify breaks after the upgrade", "Nuxt is slow",
-        "the nuxt app", "move it from Okta to Prisma", "an axios call of the htmx page", "the actuary needs a namespace",
+        "the nuxt app", "move it from Okta to Prisma", "an axios call of an htmx page", "the actuary needs a namespace",
     ],
 )  # fmt: skip
 def test_names_of_products_and_rare_words_stay(text: str) -> None:
@@ -283,8 +283,8 @@ def test_who_sets_aside_alone_finds_nobody_and_a_rule_finds_whose_it_is(matcher:
 def test_no_text_of_a_task_stays_in_a_cache(matcher: Matcher) -> None:
     """docs/retention.md: but those of the last few, in whose place others come."""
     spec = next(s for s in builtin() if not s.general)
-    for i, prompt in enumerate(("the quagga index is slow, and don't touch the quagga page", *("a slow query",) * KEPT)):
-        said = f"{prompt} {'of table ' * (i > 0)}{i or ''}"
+    others = [f"the query of table {i} is slow" for i in range(KEPT)]
+    for said in ("the quagga index is slow, and don't touch the quagga page", *others):
         found(matcher, said, prior_conversation=(Message(role="user", text=f"{said} it is"),))
         own_score(spec, Task(prompt=said))
     caches = [x for x in gc.get_objects() if isinstance(x, functools._lru_cache_wrapper)]
