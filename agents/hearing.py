@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from agents.matching.reading import Reading, read, roots, share, stands_in
+from agents.matching.reading import Reading, read, roots, roots_of, share, stands_in
 from agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
 from bus.channels import PUBLIC
 from schemas.expert import ExpertSpec, relevance_word
@@ -160,7 +160,7 @@ def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: Reading | 
             challenger_id=spec.id, challenged_id=theirs.agent_id, reason=reason[:600], proposed_resolution=resolution
         )
 
-    said = reading.wanted if reading is not None else roots(mine.claim)
+    said = reading.wanted if reading is not None else roots_of(mine.claim)
     ours = max((share(roots(p), said) for p in spec.domain.owns), default=0.0)
     if (topic := mine.topics.get(theirs.agent_id)) is not None:
         if share(roots(topic), said) > ours and theirs.confidence >= mine.confidence - CLOSE:
@@ -170,12 +170,12 @@ def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: Reading | 
         return None  # it leaves to this expert what is this expert's: nothing to object to
     ahead = mine.confidence - theirs.confidence
     if ahead >= _CLEARLY:
-        if reading is not None and not share(roots(theirs.claim), said):
+        if reading is not None and not share(roots_of(theirs.claim), said):
             return says("exclude", f"The task names nothing of what {theirs.agent_id} claims.")
         what = next(iter(owned(spec, said, 1)), "")
         return says("support", f"What this task is about is mine: {what or spec.deliberation.claim}")
     if abs(ahead) <= CLOSE:
-        both = owned(spec, roots(theirs.claim), 1)
+        both = owned(spec, roots_of(theirs.claim), 1)
         return says("collaborate", f"We both own part of this{': ' + both[0] if both else ''}.")
     return None
 
@@ -195,11 +195,11 @@ def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | No
             return None  # a participant's words, whatever they call themselves
         if post.kind == "task":
             task = decode(post.body, TaskPosted)
+            if task.claims == "none" or task.degraded or task.override:
+                return None
             tasks[post.session] = task.task
             while len(tasks) > KEPT:
                 tasks.popitem(last=False)
-            if task.claims == "none" or task.degraded or task.override:
-                return None
             said = claim(spec, task, metered=metered)
             return (
                 None
@@ -207,10 +207,10 @@ def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | No
                 else Speak(window=CLAIMS, kind="claim" if isinstance(said, Claim) else "pass", body=raw(said))
             )
         if post.kind == "claims":
-            posted = decode(post.body, ClaimsPosted)
+            posted, of = decode(post.body, ClaimsPosted), tasks.pop(post.session, None)
             if not posted.challenges:
                 return None
-            objections = challenges(spec, tasks.get(post.session), posted)
+            objections = challenges(spec, of, posted)
             return (
                 None
                 if objections is None

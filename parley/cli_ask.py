@@ -64,8 +64,9 @@ def ask(
         str | None, typer.Option(metavar="ID", help="madp: who leads, whatever intake finds; counted as an override.")
     ] = None,
     files: Annotated[
-        list[str] | None, typer.Option("--file", metavar="NAME", help="madp: a file that it is about; repeatable.")
+        list[str] | None, typer.Option("--files", metavar="NAME", help="madp: a file that it is about; repeatable.")
     ] = None,
+    file: Annotated[list[str] | None, typer.Option("--file", hidden=True, help="The same as --files.")] = None,
     snippets: Annotated[
         list[Path] | None, typer.Option("--snippet", metavar="FILE", help="madp: code to look at; repeatable.")
     ] = None,
@@ -135,7 +136,8 @@ def ask(
             "outcomes": outcomes_of.read(outcomes) if outcomes is not None else None, "ordered": ordered or None,
             "close_the_loop": close_the_loop or None, "format": format_, "stances": stances or None,
             "styles": options_of.styles(styles), "personalities": str(personalities) if personalities else None,
-            "expert": expert, "files_mentioned": files or None, "code_snippets": options_of.snippets(snippets),
+            "expert": expert, "files_mentioned": [*(files or []), *(file or [])] or None,
+            "code_snippets": options_of.snippets(snippets),
             "prior_conversation": options_of.conversation(conversation),
         }  # fmt: skip
         settings = options_of.with_protocol_settings(config, sets, given, own)

@@ -18,7 +18,7 @@ Experts = Annotated[
 def route(
     task: Annotated[str | None, typer.Argument(help="The task; - reads it from standard input.")] = None,
     files: Annotated[
-        list[str] | None, typer.Option("--files", metavar="NAME", help="A file that the task mentions; repeatable.")
+        list[str] | None, typer.Option("--files", metavar="NAME", help="A file that it is about; repeatable.")
     ] = None,
     experts: Experts = None,
     file: Annotated[

@@ -14,6 +14,9 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Sessions th
 @app.command("list")
 def sessions_list(
     limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=100_000)] = 50,
+    standing: Annotated[
+        bool, typer.Option("--all", help="Also those that moderators keep for themselves, which stay open.")
+    ] = False,
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -30,7 +33,7 @@ def sessions_list(
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import commands, records
 
-        rows = commands.list_sessions(settings, limit)
+        rows = commands.list_sessions(settings, limit, standing=standing)
         if json:
             options.print_json({"sessions": rows})
         else:

@@ -12,6 +12,7 @@ import msgspec
 
 from bus import accounts
 from bus.errors import BadKeyFile, BadTable, BusError, UnknownSession
+from coordinator.protocols import STANDING
 from parley import asking, keys, process, records
 from parley import panel as panel_file
 from parley.api import Parley
@@ -65,12 +66,23 @@ def place(settings: Settings) -> str:
     return settings.nats.url or str(settings.state or default_state())
 
 
-def list_sessions(settings: Settings, limit: int) -> list[SessionRow]:
-    """The newest sessions."""
+def list_sessions(settings: Settings, limit: int, *, standing: bool) -> list[SessionRow]:
+    """The newest sessions.
+
+    Parameters
+    ----------
+    standing
+        Also those that moderators keep for themselves (coordinator.protocols.STANDING).
+    """
 
     async def main() -> list[SessionRow]:
         async with looking(settings) as parley:
-            return [] if parley is None else await parley.client.sessions(limit)
+            if parley is None:
+                return []
+            if standing:
+                return await parley.client.sessions(limit)
+            rows = await parley.client.sessions(limit + len(STANDING))
+            return [row for row in rows if row.session not in STANDING][:limit]
 
     return asking.run(main())
 
@@ -192,7 +204,8 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
 
 REMAINS = (
     "one row in `parley sessions list`: its id, protocol, times, how it ended, who erased it and when",
-    "texts of its documents in the memory of running agents, until others displace them or they restart",
+    "texts of its documents, and sentences of it, in the memory of running agents, until others displace them or they"
+    " restart",
     "what services logged and traced: ids, durations and counts, the reasons of refusals and faults",
     "exports and backups that were made of it, what follow-ups took over as a document, what a model's provider keeps",
 )

@@ -43,7 +43,7 @@ def with_protocol_settings(
 
 
 _OPTIONS = {
-    "stances": "topic", "styles": "style", "files_mentioned": "file", "code_snippets": "snippet",
+    "stances": "topic", "styles": "style", "files_mentioned": "files", "code_snippets": "snippet",
     "prior_conversation": "conversation",
 }  # fmt: skip
 """Options whose setting has another name."""

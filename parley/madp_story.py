@@ -45,6 +45,7 @@ class Story:
         self.claims: ClaimsPosted | None = None
         self.challenges: list[Challenges] = []
         self.consensus: Consensus | None = None
+        self.reviews: list[Reviewed] = []
         self.items: dict[str, Item] = {}
         self.open: dict[str, Item] = {}
         """Items that nobody has answered."""
@@ -65,6 +66,8 @@ class Story:
                 self.challenges.append(body)
             case Consensus():
                 self.consensus = body
+            case Reviewed():
+                self.reviews.append(body)
             case Item():
                 self.items[body.id] = self.open[body.id] = body
             case Answered():

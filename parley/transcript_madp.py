@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -80,7 +81,7 @@ def lines(post: Post, body: Any, story: Story, width: int, *, brief: bool = Fals
         case HandedOver():
             yield from _handed(body)
         case Reviewed():
-            yield from _review(body)
+            yield from _review(body, story)
         case Item():
             yield from item_lines(post.session, body, post.at_ns, where)
         case Answered():
@@ -258,11 +259,21 @@ def _handed(body: HandedOver) -> Iterator[Line]:
             yield "quiet", f"      {what}: {'; '.join(line(p, _WIDE) for p in parts)}"
 
 
-def _review(body: Reviewed) -> Iterator[Line]:
+def _review(body: Reviewed, story: Story) -> Iterator[Line]:
     verdict = body.verdict.replace("_", " ")
     style = "stop" if body.verdict == "approved" else "score"
     yield style, f"  {line(body.reviewer_id)} reviews (iteration {body.iteration}): {line(verdict)}"
-    yield from finding_lines(body.findings, "      ")
+    told: dict[Finding, str] = {}
+    of_this = (r for r in story.reviews if r.iteration == body.iteration)
+    for other in takewhile(lambda r: r.reviewer_id != body.reviewer_id, of_this):
+        told.update((f, other.reviewer_id) for f in other.findings if f not in told)
+    yield from finding_lines([f for f in body.findings if f not in told], "      ")
+    again: dict[str, list[str]] = {}
+    for f in body.findings:
+        if f in told:
+            again.setdefault(told[f], []).append(f.severity)
+    for reviewer, severities in again.items():
+        yield "quiet", f"      says the same as {line(reviewer)}: {', '.join(severities)}"
 
 
 def finding_lines(findings: Sequence[Finding], indent: str = "  ") -> Iterator[Line]:
@@ -356,8 +367,7 @@ def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, dif
     if verdicts:
         said = ", ".join(f"{line(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
         yield "quiet", f"Reviews: {said}; {count(outcome.get('revisions', 0), 'revision')}"
-    for f in outcome.get("findings") or ():
-        yield from finding_lines((msgspec.convert(f, Finding),), "  ")
+    yield from finding_lines(list(dict.fromkeys(msgspec.convert(outcome.get("findings") or (), list[Finding]))))
     for item in outcome.get("items") or ():
         if item.get("choice") is not None:
             yield "quiet", f"Asked ({line(str(item['kind']))}): {answered_words(item)}"

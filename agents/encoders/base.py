@@ -5,6 +5,7 @@ EncoderError
 └─ EncoderUnavailable      the environment's: a server that does not answer, or answers with no vectors
 """
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Protocol
@@ -89,12 +90,15 @@ class Encoder(Protocol):
 
 
 class Cached:
-    """An encoder that keeps the vectors of the texts last asked for, and asks for each text once."""
+    """An encoder that keeps the vectors of the texts last asked for, and asks for each text once.
+
+    Not the texts: a vector is found by a digest of its text (docs/retention.md).
+    """
 
     def __init__(self, inner: Encoder, kept: int = KEPT) -> None:
         self._inner = inner
         self._kept = kept
-        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+        self._vectors: OrderedDict[bytes, Vectors] = OrderedDict()
 
     @property
     def name(self) -> str:
@@ -118,13 +122,14 @@ class Cached:
 
     async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
         """As the inner encoder does; see Encoder."""
-        found = {text: self._vectors[text] for text in texts if text in self._vectors}
-        missing = [text for text in dict.fromkeys(texts) if text not in found]
+        keys = {text: _digest(text) for text in texts}
+        found = {text: self._vectors[key] for text, key in keys.items() if key in self._vectors}
+        missing = [text for text in keys if text not in found]
         if missing:
             found.update(zip(missing, await self._inner.encode(missing, spent), strict=True))
-        for text in found:
-            self._vectors[text] = found[text]
-            self._vectors.move_to_end(text)
+        for text, key in keys.items():
+            self._vectors[key] = found[text]
+            self._vectors.move_to_end(key)
         while len(self._vectors) > self._kept:
             self._vectors.popitem(last=False)
         return np.stack([found[text] for text in texts]) if texts else np.zeros((0, self.dimension), np.float32)
@@ -132,6 +137,10 @@ class Cached:
     async def aclose(self) -> None:
         """Close the inner encoder."""
         await self._inner.aclose()
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def unit(rows: NDArray[np.floating], count: int) -> Vectors:

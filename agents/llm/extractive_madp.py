@@ -146,7 +146,7 @@ def _review(brief: ReviewBrief) -> Review:
                     )
                 )  # fmt: skip
     verdict: Any = "revision_needed" if found else "approved"
-    honest = f"Only formal things were looked at: {HERE}, so whether the result is right was not judged."
+    honest = f"Have somebody judge whether it is right: that was not judged. Only formal things were looked at: {HERE}."
     return Review(verdict=verdict, findings=(*found[:39], Finding(severity="suggestion", description=honest)))
 
 

@@ -29,10 +29,13 @@ _PIECE = re.compile(r"[\r\n\u2028\u2029]+|(?<=[.!?])\s+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff\U000e0000-\U000e007f]")
 
 
-@lru_cache(maxsize=20_000)
-def is_instruction(text: str) -> bool:
+def gives_orders(text: str) -> bool:
     """Whether a sentence talks to the reader as to a machine."""
     return bool(_INJECTION.search(_INVISIBLE.sub("", text)))
+
+
+is_instruction = lru_cache(maxsize=20_000)(gives_orders)
+"""The same, remembered: for sentences of documents, which are asked for in every turn."""
 
 
 def suspicious(texts: Iterable[str]) -> bool:

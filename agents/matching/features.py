@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -81,12 +82,17 @@ class Heard:
 
     task: Task
     reading: Reading
-    unwanted: str
-    """The words that the task says it does not want."""
+    """Without words where it only sets something aside."""
+    unwanted: tuple[str, ...]
+    """Roots of the words that the task says it does not want."""
     parts: tuple[str, ...]
     """All that is to be read, then its clauses if there are several. None: it says nothing."""
     chances: Floats
     """Of each subject, by words."""
+    chances_of_parts: tuple[Floats, ...]
+    """Those of each clause."""
+    chances_unwanted: Floats | None
+    """Those of what it does not want; None: there is nothing of the kind."""
 
 
 class Prepared:
@@ -102,7 +108,8 @@ class Prepared:
         self.speller = Speller((*own, *subjects.known()))
         self._index_triggers()
         self._index_words()
-        self._by_words = np.array([self._subjects(s) for s in self.specs]).reshape(len(self.specs), len(SUBJECTS))
+        rows = [_subjects(tuple(sentences(s).items())) for s in self.specs]
+        self._by_words = np.array(rows).reshape(len(self.specs), len(SUBJECTS))
         """(experts, subjects): what each speaks of; rows sum to 1."""
         foreign = self._by_words.argmax(axis=1) == NONE if self.specs else np.zeros(0, np.bool_)
         most = self._by_words[~foreign, :NONE].max(axis=1, initial=0.0)
@@ -145,10 +152,6 @@ class Prepared:
             log = np.log1p(row)
             self._words[word] = log / log.sum() * math.log(1 + n / np.count_nonzero(row))
 
-    @staticmethod
-    def _subjects(spec: ExpertSpec) -> Floats:
-        return spoken({part: subjects.by_words("\n".join(texts))[None] for part, texts in sentences(spec).items()})
-
     def index(self, vectors: Mapping[str, Encoded]) -> None:
         """Take what the reader (or, where subjects do not tell them apart, the plain encoder) makes of each, by id."""
         if self.specs:
@@ -162,10 +165,13 @@ class Prepared:
         """A task, read."""
         said = self.speller.right(plain(task.prompt, self.ids))
         reading = read(said)
-        if len(reading.words) <= _SHORT and task.prior_conversation:
+        if task.prior_conversation and (len(reading.words) <= _SHORT or not reading.kept):
             before = next((m.text for m in reversed(task.prior_conversation) if m.role == "user"), "")
             said = f"{said}\n{plain(before, self.ids)[:1_000]}".strip()
             reading = read(said)
+        unwanted = [w for w in reading.words if not w.wanted]
+        if not reading.kept:
+            reading = Reading((), "")
         parts: tuple[str, ...] = ()
         if reading.words:
             pieces = [p for p in _CLAUSE.split(reading.kept) if len(read(p).words) >= _CLAUSE_WORDS]
@@ -173,9 +179,12 @@ class Prepared:
         code = " ".join(s[:_CODE] for s in task.code_snippets[:3])
         if code:
             parts = (f"{reading.kept}\n{code}".strip(), *parts[1:])
+        of = subjects.by_words
         return Heard(
-            task=task, reading=reading, unwanted=" ".join(w.text for w in reading.words if not w.wanted),
-            parts=parts, chances=subjects.by_words(f"{reading.kept}\n{code}" if code else reading.kept),
+            task=task, reading=reading, unwanted=tuple(w.root for w in unwanted), parts=parts,
+            chances=of(f"{reading.kept}\n{code}" if code else reading.kept),
+            chances_of_parts=tuple(map(of, parts[1:])),
+            chances_unwanted=of(" ".join(w.text for w in unwanted)) if unwanted else None,
         )  # fmt: skip
 
     def features(self, heard: Heard, read_as: Vectors | None) -> tuple[Floats, Floats]:
@@ -204,15 +213,15 @@ class Prepared:
             found[:, 7] *= _BESIDE
         known = [self._words[w] for w in set(wanted) if w in self._words]
         found[:, 8] = sum(known) / max(1, len(set(wanted))) if known else 0
-        if heard.unwanted:
-            found[:, 9] = self._by_words @ subjects.by_words(heard.unwanted)
-            for word in set(heard.reading.unwanted):
+        if heard.chances_unwanted is not None:
+            found[:, 9] = self._by_words @ heard.chances_unwanted
+            for word in set(heard.unwanted):
                 for i, _, key in self._triggers.get(word, ()):
-                    found[i, 9] += 0.5 * stands_in(key, heard.reading.unwanted)
+                    found[i, 9] += 0.5 * stands_in(key, heard.unwanted)
         sure = none = 0.0
         if read_as is not None and self.encoded:
             sure, none = self._compare(found, read_as)
-        by_part = [self._by_words @ subjects.by_words(part) for part in heard.parts[1:]]
+        by_part = [self._by_words @ chances for chances in heard.chances_of_parts]
         found[:, 11] = np.max([self._by_words @ heard.chances, *by_part], axis=0) if n else 0.0
         scope = np.array([
             found[:, 1].max(initial=0), found[:, 2].max(initial=0), heard.chances[NONE] * (1 - self._none_theirs),
@@ -234,6 +243,12 @@ class Prepared:
             found[:, 3] = _log(self._by_reader @ chances)
         found[:, 10] = self._by_reader @ reader.parts(read_as)
         return float(chances.max()), float(chances[NONE]) * (1 - self._none_theirs)
+
+
+@lru_cache(maxsize=2_000)
+def _subjects(said: tuple[tuple[str, tuple[str, ...]], ...]) -> Floats:
+    """What a specification speaks of, by words, from its sentences by part."""
+    return spoken({part: subjects.by_words("\n".join(texts))[None] for part, texts in said})
 
 
 def _log(shares: Floats) -> Floats:

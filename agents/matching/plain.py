@@ -8,7 +8,7 @@ decides only who is asked: the experts see the prompt as it is, fenced.
 import re
 from functools import lru_cache
 
-from agents.llm.injection import is_instruction
+from agents.llm.injection import gives_orders
 from agents.retrieval.corpus import STOP
 
 LONGEST = 4_000
@@ -39,7 +39,6 @@ _HEAP = 7
 """Words in a row, none of them one that holds a sentence together, from which on they are a list."""
 
 
-@lru_cache(maxsize=4_000)
 def plain(prompt: str, experts: tuple[str, ...]) -> str:
     """The prompt without what would steer; empty: nothing is left.
 
@@ -53,7 +52,7 @@ def plain(prompt: str, experts: tuple[str, ...]) -> str:
     names = _names(experts)
     left = []
     for sentence in _SENTENCE.split(text):
-        told = is_instruction(sentence) or _ASKS_FOR_OURS.search(sentence)
+        told = gives_orders(sentence) or _ASKS_FOR_OURS.search(sentence)
         if told or (_CHOICE.search(sentence) and _named(sentence, names)) or _heap(sentence):
             continue
         left.append(_ID.sub(lambda m: " " if "-" in m.group() and m.group().lower() in names else m.group(), sentence))

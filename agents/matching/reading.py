@@ -6,15 +6,21 @@ A root is a light stem without the endings that make one part of speech of anoth
 Unwanted is what stands under a negation that excludes ("do not touch the database", "without changing the UI", "leave
 the billing alone", "not the frontend"). A negation that describes ("the login does not work", "there are no tests")
 excludes nothing: what it names is the very matter.
+
+Where that leaves nothing of a text, it depends on what the negations are. Those that set something aside ("do not touch
+the database", "no schema changes please", "leave the billing alone") ask for nothing: nothing is kept. Any other is a
+rule that somebody is to see to ("don't deploy on Fridays", "never log passwords"): all of the text is wanted.
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from agents.retrieval.corpus import STOP, stem, word_set
 
+KEPT = 8
+"""Prompts whose reading a process keeps: a task that is in hand is read by every expert, and more than once by each."""
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*[+#]{0,2}|[.,;:!?()\n—–]|--|(?<=\s)-(?=\s)")
 _CAMEL = re.compile(r"(?<=[a-z]{3})(?=[A-Z][a-z]{2})")
 _ONE_WORD = re.compile(r"\b(?:JavaScript|TypeScript|GitHub|GitLab|BitBucket|YouTube|LinkedIn|CoffeeScript)\b")
@@ -51,6 +57,18 @@ _FINE = word_set(
 )
 """What a clause that names something only to set it aside ends with."""
 _THERE = word_set("there have has had having with is are was were be get gets see sees got shows show returns of")
+_KEEP_OFF = word_set(
+    """touch touching change changing modify modifying alter altering edit editing rewrite rewriting refactor
+    refactoring redesign redesigning reimplement disturb disturbing mess messing bother bothering worry worrying involve
+    involving consider considering discuss discussing need care mind require look looking"""
+)
+"""What one is told not to do with what is set aside; other verbs make a rule."""
+_CHANGES = word_set("change changes modification modifications edit edits refactoring refactorings work touching")
+_ASIDE = word_set(
+    """leave not except excluding apart other rather instead nothing anything without hands forget doesn't shouldn't
+    mustn't needn't isn't aren't wasn't"""
+)
+"""What a negation begins with that only sets something aside."""
 _LONGEST_SCOPE = 9
 """Words that one negation reaches over at most."""
 
@@ -83,7 +101,7 @@ class Reading:
     words: tuple[Word, ...]
     """Those that carry meaning, in order."""
     kept: str
-    """The text without what it says it does not want; all of it where nothing else is left."""
+    """The text without what it says it does not want."""
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -96,13 +114,12 @@ class Reading:
         return tuple(w.root for w in self.words if not w.wanted)
 
 
-@lru_cache(maxsize=4_000)
-def read(text: str) -> Reading:
-    """What a prompt says."""
+def _read(text: str) -> Reading:
     shown = text if _ONE_WORD.search(text) else _CAMEL.sub(" ", text)
     found = list(_TOKEN.finditer(shown))
     tokens = [m.group().lower().replace("’", "'") for m in found]
-    out = _excluded(tokens)
+    scopes = _excluded(tokens)
+    out = {i for begin, end in scopes for i in range(begin, end)}
     words = tuple(
         Word(token, root(token), i not in out)
         for i, token in enumerate(tokens)
@@ -112,14 +129,27 @@ def read(text: str) -> Reading:
         return Reading(words, text)
     left = [shown[m.start() : m.end()] for i, m in enumerate(found) if i not in out]
     kept = _LOOSE.sub("", re.sub(r"\s+([.,;:!?])", r"\1", " ".join(left)).strip(" ,;:—–"))
-    return Reading(words, kept if any(w.wanted for w in words) else text)
+    if any(w.wanted for w in words):
+        return Reading(words, kept)
+    if all(_sets_aside(tokens, begin) for begin, _ in scopes):
+        return Reading(words, "")
+    return Reading(tuple(replace(w, wanted=True) for w in words), text)
 
 
-@lru_cache(maxsize=50_000)
-def roots(text: str) -> tuple[str, ...]:
-    """Roots of a phrase's words that carry meaning, in order; a phrase of none but empty words keeps them."""
-    found = tuple(w.root for w in read(text).words)
+@lru_cache(maxsize=KEPT)
+def read(text: str) -> Reading:
+    """What a prompt says."""
+    return _read(text)
+
+
+def roots_of(text: str) -> tuple[str, ...]:
+    """Roots of the words of a text that carry meaning, in order; a text of none but empty words keeps them."""
+    found = tuple(w.root for w in _read(text).words)
     return found or tuple(root(t) for t in re.findall(r"[^\W_]+", text.lower()))
+
+
+roots = lru_cache(maxsize=50_000)(roots_of)
+"""The same of a specification's phrase, which is asked for with every task: remembered, so for no other text."""
 
 
 def stands_in(phrase: Sequence[str], words: Sequence[str]) -> bool:
@@ -144,17 +174,26 @@ def share(of: Iterable[str], among: Iterable[str]) -> float:
 # ---------------------------------------------------------------- negation
 
 
-def _excluded(tokens: Sequence[str]) -> set[int]:
-    """Places of the tokens that stand under a negation that excludes, with the negation."""
-    out: set[int] = set()
+def _excluded(tokens: Sequence[str]) -> list[tuple[int, int]]:
+    """The scope of each negation that excludes: (the negation's place, the first one after it)."""
+    found: list[tuple[int, int]] = []
     for i, token in enumerate(tokens):
-        if i not in out:
+        if not found or i >= found[-1][1]:
             reach = _reach(tokens, i, token)
             if reach:
-                out.update(range(i, reach))
-                if reach < len(tokens) and tokens[reach] in (",", ";"):
-                    out.add(reach)
-    return out
+                found.append((i, reach + (reach < len(tokens) and tokens[reach] in (",", ";"))))
+    return found
+
+
+def _sets_aside(tokens: Sequence[str], begin: int) -> bool:
+    """Whether a negation that begins at a token only says what to keep off."""
+    first = tokens[begin]
+    if first == "no":
+        return not _CHANGES.isdisjoint(tokens[begin : _scope(tokens, begin + 1)])
+    if first in ("do", "should", "must", "need", "don't", "dont"):
+        verb = begin + (1 if first in ("don't", "dont") else 2)
+        return verb < len(tokens) and tokens[verb] in _KEEP_OFF
+    return first in _ASIDE
 
 
 def _reach(tokens: Sequence[str], i: int, token: str) -> int:
@@ -184,7 +223,8 @@ def _reach(tokens: Sequence[str], i: int, token: str) -> int:
         return _scope(tokens, i + 4)
     if token == "not" and after in ("asking", "looking"):
         return _scope(tokens, i + 2)
-    if token == "forget" or (token == "hands" and after == "off"):
+    asked = before in _STOPS or before in ("please", "and", "but", "you", "just")
+    if (token == "forget" and asked) or (token == "hands" and after == "off"):
         return _scope(tokens, i + 1)
     return _settled(tokens, i) if before in _STOPS else 0
 

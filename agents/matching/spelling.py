@@ -1,9 +1,11 @@
 """Misspelt words, put right by the words that specifications and people use.
 
-A word is misspelt if nobody knows it: neither a specification nor the encoder's vocabulary, which is ordered by how
-common its words are. It becomes the nearest known one, by edits with neighbours changing places (Damerau): one edit of
-four letters or more, two from seven on; the first letter stays, or changes places. What looks like a name in code is
-left as it is.
+A word is misspelt if nobody knows it: no specification, not several people, not the encoder's vocabulary. It becomes
+the nearest one that a specification or several people use, by edits with neighbours changing places (Damerau): one
+edit, two from eight letters on; the first letter stays, or changes places; of four letters none is replaced by another.
+Names are left as they are: whatever looks like one in code, and what begins with a capital inside a sentence. To become
+a word that is merely in the vocabulary would be wrong six times of seven on the tasks to train on: what is unknown is
+then a rare word, or the name of a product.
 """
 
 import re
@@ -11,7 +13,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from agents.encoders.embedded import FOLDER
 
@@ -21,16 +22,21 @@ _BEGINNINGS = ("re", "un", "pre", "de", "non", "mis", "over", "under", "sub", "m
 _ENDINGS = ("s", "d", "ed", "ing", "er", "ers", "r", "able", "ly", "ness", "y", "less")
 _LONGEST = 24
 """Letters of a word that is looked at."""
-COMMON = 20_000
-"""Words of the encoder's vocabulary that a misspelt one may become; any of it counts as known."""
+_SHORT = 4
+"""Letters of a word of which another with one letter replaced is another word."""
+_TWO_EDITS = 8
+"""Letters from which on a word may be two edits away."""
+_OPENING = " \t\"'“‘(*[-"
+"""What may stand between the end of a sentence and the first word of the next one."""
+_ENDS = ".!?:\r\n"
 
 
 @lru_cache(maxsize=1)
-def common() -> tuple[str, ...]:
-    """Whole words of the encoder's vocabulary, the most common first; none where its file is missing."""
+def vocabulary() -> frozenset[str]:
+    """Whole words of the encoder's; none where its file is missing."""
     file = FOLDER / "vocab.txt"
     lines = file.read_text(encoding="utf-8").split("\n") if file.is_file() else []
-    return tuple(w for w in lines if w.isascii() and w.isalpha() and w.islower() and len(w) > 2)
+    return frozenset(w for w in lines if w.isascii() and w.isalpha() and w.islower() and len(w) > 2)
 
 
 class Speller:
@@ -39,24 +45,21 @@ class Speller:
     Parameters
     ----------
     own
-        Words of the specifications, in lower case: known, and preferred.
+        Words of the specifications and of people, in lower case; of words as near, the first is taken.
     """
 
     def __init__(self, own: Iterable[str]) -> None:
         every = tuple(dict.fromkeys(own))
-        mine = [w for w in every if w.isascii() and w.isalpha() and 3 < len(w) <= _LONGEST + 2]
-        self._known = set(every) | set(common())
-        self._words = [*mine, *(w for w in common()[:COMMON] if len(w) > 3)]
-        self._own = len(mine)
-        own_bags = np.array([_bag(w) for w in mine], np.int8).reshape(len(mine), 26)
-        self._bags = np.concatenate([own_bags, _common_bags()])
+        self._words = [w for w in every if w.isascii() and w.isalpha() and 3 < len(w) <= _LONGEST + 2]
+        self._known = vocabulary() | set(every)
+        self._bags = np.array([_bag(w) for w in self._words], np.int8).reshape(len(self._words), len(_LETTERS))
         firsts = np.array([ord(w[0]) for w in self._words])
         self._by_first = {c: np.flatnonzero(firsts == ord(c)) for c in _LETTERS}
         self._right = lru_cache(maxsize=20_000)(self._nearest)
 
     def right(self, text: str) -> str:
         """The text with its misspelt words put right."""
-        return _WORD.sub(lambda m: self._put(m.group()), text)
+        return _WORD.sub(lambda m: m.group() if _is_name(text, m.start()) else self._put(m.group()), text)
 
     def _put(self, word: str) -> str:
         low = word.lower()
@@ -72,8 +75,8 @@ class Speller:
         return any(len(w) > 2 and w in self._known for w in whole)
 
     def _nearest(self, word: str) -> str:
-        """The nearest known word; empty: none is near."""
-        most = 1 if len(word) < 7 else 2
+        """The nearest word; empty: none is near."""
+        most = 1 if len(word) < _TWO_EDITS else 2
         begin = np.concatenate([self._by_first[c] for c in dict.fromkeys(word[:2])])
         apart = np.abs(self._bags[begin] - np.array(_bag(word), np.int8)).sum(axis=1)
         found = []
@@ -82,15 +85,17 @@ class Speller:
             if abs(len(other) - len(word)) > most or (word[0] != other[0] and word[:2] != other[1::-1]):
                 continue
             if (edits := distance(word, other, most)) <= most:
-                swapped = sorted(word) != sorted(other)
-                found.append((edits, swapped, place >= self._own, int(place), other))
+                replaced = sorted(word) != sorted(other)
+                if replaced and len(word) == len(other) <= _SHORT:
+                    continue
+                found.append((edits, replaced, int(place), other))
         return min(found)[-1] if found else ""
 
 
-@lru_cache(maxsize=1)
-def _common_bags() -> NDArray[np.int8]:
-    words = [w for w in common()[:COMMON] if len(w) > 3]
-    return np.array([_bag(w) for w in words], np.int8).reshape(len(words), 26)
+def _is_name(text: str, start: int) -> bool:
+    """Whether the word that begins there begins with a capital, and no sentence with it."""
+    before = text[:start].rstrip(_OPENING) if text[start].isupper() else ""
+    return bool(before) and before[-1] not in _ENDS
 
 
 @lru_cache(maxsize=50_000)

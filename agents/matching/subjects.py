@@ -63,7 +63,6 @@ def grams(text: str) -> tuple[Places, NDArray[np.float32]]:
     return places, 1 + np.log(np.fromiter(found.values(), np.float32, len(found)))
 
 
-@lru_cache(maxsize=200_000)
 def _place(gram: str) -> int:
     return zlib.crc32(gram.encode()) % BUCKETS
 
@@ -83,7 +82,7 @@ def fitted() -> Model:
         return Model(weights, data["rarity"].astype(np.float32), data["bias"].astype(np.float64))
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=8)  # a text in hand; no more, so that texts of tasks do not stay (docs/retention.md)
 def by_words(text: str) -> Floats:
     """Chance of each subject: shape (SUBJECTS,), sums to 1."""
     model = fitted()

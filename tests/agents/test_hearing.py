@@ -179,6 +179,16 @@ def test_a_claimant_always_speaks_once_and_nobody_else_does() -> None:
     assert worded is not None and worded.reword
 
 
+def test_a_task_is_remembered_until_its_claims_are_heard() -> None:
+    hear = make_hear(DATA, metered=False)
+    claims = ClaimsPosted(claims=(claimed("data", 0.9), claimed("other", 0.5, "I bake bread.")), challenges=True)
+    hear(task("plans of our queries", ("data", 0.9)))
+    first, again = hear(post("claims", claims)), hear(post("claims", claims))
+    assert first is not None and again is not None
+    assert resolutions(decode(first.body, Challenges)) == {"other": "exclude"}
+    assert resolutions(decode(again.body, Challenges)) == {"other": "support"}  # by the claims alone
+
+
 def test_what_is_no_task_is_refused_by_name() -> None:
     with pytest.raises(Exception, match="TaskPosted") as raised:
         make_hear(DATA, metered=False)(post("task", {"task": 3}))

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.matching import words
-from agents.matching.reading import read, root, roots, stands_in
+from agents.matching.reading import KEPT, read, root, roots, stands_in
 from schemas.expert import Deliberation, Domain, ExpertSpec, Reviews, Triggers
 from schemas.madp import Task
 
@@ -106,7 +106,46 @@ def test_a_negation_that_excludes_and_one_that_describes(text: str, wanted: str,
 
 def test_what_is_kept_of_a_text_is_what_it_wants() -> None:
     assert read("do not touch the database, just fix the form").kept == "fix the form"
-    assert read("do not touch the database").kept == "do not touch the database"  # nothing else is left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "do not touch the database", "no database changes please", "leave the billing alone", "not the frontend",
+        "please don't change the API, and leave the tests alone", "hands off the billing", "forget the database",
+        "this isn't about the database", "we don't need a mobile app", "hello, without touching the UI please",
+    ],
+)  # fmt: skip
+def test_who_only_sets_something_aside_asks_for_nothing(text: str) -> None:
+    found = read(text)
+    assert (found.kept, found.wanted) == ("", ()) and found.unwanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't deploy on Fridays", "never log passwords", "no more flaky tests", "avoid full table scans",
+        "skip lines that begin with a hash", "don't use eval in templates", "no index on the orders table",
+        "never change a released migration",
+    ],
+)  # fmt: skip
+def test_a_rule_is_wanted_although_it_is_put_as_a_negation(text: str) -> None:
+    found = read(text)
+    assert found.kept == text and found.wanted and not found.unwanted
+
+
+def test_who_forgets_does_not_set_aside() -> None:
+    for text in ("users forget their password", "don't forget the tests", "did they forget anything"):
+        assert read(text).unwanted == () and read(text).kept == text
+
+
+def test_prompts_are_not_remembered() -> None:
+    """A process keeps the readings of those in hand alone (docs/retention.md), and of specifications' phrases all."""
+    roots.cache_clear()
+    for i in range(3 * KEPT):
+        words.match(Task(prompt=f"the query number {i} is slow"), (SQL, WEB))
+    assert read.cache_info().currsize <= KEPT < 10
+    assert roots.cache_info().currsize < KEPT  # triggers and what is owned
 
 
 def test_inflections_have_one_root() -> None:

@@ -1,6 +1,8 @@
 """The better matcher: what is left of a prompt, its spelling, its subjects, and who is found for it."""
 
 import asyncio
+import functools
+import gc
 import math
 
 import msgspec
@@ -10,11 +12,12 @@ import pytest
 from agents.encoders import Encoder, Spent
 from agents.encoders.base import EncoderUnavailable, Vectors
 from agents.experts import builtin
+from agents.hearing import own_score
 from agents.matching import Matcher, match, reader, subjects
 from agents.matching.better import CANDIDATE, weights
 from agents.matching.features import NAMES, SCOPE, Prepared, unspecific
 from agents.matching.plain import LONGEST, plain
-from agents.matching.reading import read
+from agents.matching.reading import KEPT, read, root
 from agents.matching.spelling import Speller, distance
 from agents.matching.subjects import SUBJECTS
 from agents.matching.vectors import SpecVectors, shipped
@@ -79,6 +82,23 @@ def test_misspelt_words_are_put_right(wrong: str, right: str) -> None:
 @pytest.mark.parametrize("name", ["getUsr", "prod-db-2", "user_id", "v2beta", "utils.py", "KeyError", "css", "retrain"])
 def test_names_and_words_that_are_known_stay_as_they_are(name: str) -> None:
     assert Speller(subjects.known()).right(f"look at {name} now") == f"look at {name} now"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the button of Vuetify is gone", "port it to Nuxt", "Vuetify breaks after the upgrade", "Nuxt is slow",
+        "the nuxt app", "move it from Okta to Prisma", "an axios call of an htmx page", "the actuary needs a namespace",
+    ],
+)  # fmt: skip
+def test_names_of_products_and_rare_words_stay(text: str) -> None:
+    assert Speller(subjects.known()).right(text) == text
+
+
+def test_a_capital_says_nothing_where_a_sentence_begins() -> None:
+    speller = Speller(subjects.known())
+    assert speller.right("Dokcer fails.\nQuerry is slow? (Biuld it)") == "docker fails.\nquery is slow? (build it)"
+    assert speller.right("ask Dokcer about it") == "ask Dokcer about it"
 
 
 def test_a_word_of_a_specification_may_be_of_any_length() -> None:
@@ -249,6 +269,29 @@ def test_many_at_once_are_as_one_by_one(matcher: Matcher) -> None:
     prompts = ("a slow query", "the app drains the battery", "hello", "write the guide", "is the difference luck?")
     tasks = [Task(prompt=p) for p in prompts]
     assert asyncio.run(matcher.match_all(tasks, builtin())) == [found(matcher, p) for p in prompts]
+
+
+def test_who_sets_aside_alone_finds_nobody_and_a_rule_finds_whose_it_is(matcher: Matcher) -> None:
+    for text in ("do not touch the database", "no database changes please", "leave the billing alone"):
+        assert first(found(matcher, text)) == "", text
+    assert first(found(matcher, "Don't deploy on Fridays")) == "build-release-engineer"
+    assert first(found(matcher, "never log passwords")) == "security-architect"
+    before = (Message(role="user", text="the query on the orders table is slow"),)
+    assert first(found(matcher, "leave the frontend alone", prior_conversation=before)) == "database-engineer"
+
+
+def test_no_text_of_a_task_stays_in_a_cache(matcher: Matcher) -> None:
+    """docs/retention.md: but those of the last few, in whose place others come."""
+    spec = next(s for s in builtin() if not s.general)
+    others = [f"the query of table {i} is slow" for i in range(KEPT)]
+    for said in ("the quagga index is slow, and don't touch the quagga page", *others):
+        found(matcher, said, prior_conversation=(Message(role="user", text=f"{said} it is"),))
+        own_score(spec, Task(prompt=said))
+    caches = [x for x in gc.get_objects() if isinstance(x, functools._lru_cache_wrapper)]
+    inside = [x for cache in caches for part in gc.get_referents(cache) for x in (part, *gc.get_referents(part))]
+    texts = {t for x in inside for t in ((x,) if isinstance(x, str) else gc.get_referents(x)) if isinstance(t, str)}
+    assert root("quagga") in texts  # words are remembered
+    assert [t for t in texts if "quagga" in t and " " in t] == []
 
 
 def test_by_words_alone_it_says_so_and_keywords_are_the_baseline(matcher: Matcher) -> None:

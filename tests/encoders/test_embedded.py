@@ -149,6 +149,8 @@ async def test_the_cache_asks_for_each_text_once_and_forgets_the_oldest() -> Non
     await cached.encode(["bb"])
     assert inner.asked == [["a", "bb"], ["ccc"], ["bb"]]
     assert (await cached.encode([])).shape == (0, 2)
+    assert {type(key) for key in cached._vectors} == {bytes} and len(cached._vectors) == 2
+    assert b"bb" not in cached._vectors  # found by a digest: no text stays
 
 
 @pytest.mark.parametrize("rows", [[[0.0, 0.0]], [[float("nan"), 1.0]], [[float("inf"), 1.0]], [[1.0], [2.0]], [[]]])

@@ -26,7 +26,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
 @pytest.fixture(scope="module")
 def asked(front: Front) -> dict[str, Any]:
     """One task, asked with --json on a stack that has just started."""
-    code, out, err = front.run("ask", "--protocol", "madp", TASK, "--file", "keys.py", "--json")
+    code, out, err = front.run("ask", "--protocol", "madp", TASK, "--files", "keys.py", "--json")
     assert (code, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
     return found
@@ -50,6 +50,18 @@ def test_a_task_goes_to_the_expert_that_it_calls_for_and_is_reviewed(front: Fron
     assert outcome["task"]["files_mentioned"] == ["keys.py"]
     assert outcome["answer"].startswith("Nothing was done: no language model is here."), "and nobody says otherwise"
     front.assert_nothing_left()
+
+
+def test_a_list_of_sessions_has_what_people_asked_and_with_all_the_moderators_own(
+    front: Front, asked: dict[str, Any]
+) -> None:
+    def ids(*options: str) -> list[str]:
+        return [row["session"] for row in front.json("sessions", "list", "--json", *options)["sessions"]]
+
+    assert ids() == ids("--limit", "1") == [asked["session"]]
+    assert set(ids("--all")) == {asked["session"], "madp-breaker"}
+    code, out, _ = front.run("sessions", "list")
+    assert code == 0 and "madp-breaker" not in out and asked["session"] in out
 
 
 def test_every_expert_of_a_fresh_stack_is_known_when_the_task_comes(front: Front, asked: dict[str, Any]) -> None:

@@ -159,6 +159,22 @@ def test_an_override_and_what_a_human_chose_are_said() -> None:
     assert f"{QA} hands over to {SRE}: it is about latency" in brief(of(play))
 
 
+def test_what_two_reviewers_say_alike_is_told_once(session: Play) -> None:
+    same = {"severity": "suggestion", "description": "Have it judged."}
+    own = {"severity": "minor", "description": "Rename it.", "location": "api.py:3"}
+    play = Play().match({SRE: 0.6, IMPL: 0.5}, overlap=True).claims(SRE, "high", 0.8).passes(IMPL)
+    play.reply(SRE, done("Seen."))
+    seats = [seat for seat, kind in play.asked() if kind == "review"]
+    assert len(seats) > 1
+    for seat, findings in zip(seats, ([same], *([same, own],) * 9), strict=False):
+        play.reply(seat, msgspec.convert({"verdict": "approved", "findings": findings}, Review))
+    shown = brief(of(play))
+    assert shown.count("suggestion: Have it judged.") == 2  # as the first one says it, and in the result
+    assert f"{seats[1]} reviews (iteration 1): approved\n      minor (api.py:3): Rename it.\n" in shown
+    assert f"      says the same as {seats[0]}: suggestion\n" in shown
+    assert shown.count("Rename it.") == 2 and "says the same" not in brief(of(session))
+
+
 def test_a_question_to_a_human_says_how_to_answer_it(capsys: pytest.CaptureFixture[str]) -> None:
     play = Play({"item_s": 300.0}).working()
     play.reply(SRE, blocked("Postgres or SQLite?"))

@@ -53,7 +53,7 @@ def test_snippets_are_texts(tmp_path: Path) -> None:
 
 def test_options_of_a_task_are_refused_for_other_protocols_by_their_name() -> None:
     settings = load(None, {"protocol": "consensus"})
-    for setting, option in (("files_mentioned", "--file"), ("code_snippets", "--snippet"), ("expert", "--expert"),
+    for setting, option in (("files_mentioned", "--files"), ("code_snippets", "--snippet"), ("expert", "--expert"),
                             ("prior_conversation", "--conversation"), ("folder", "--folder")):  # fmt: skip
         with pytest.raises(BadInput, match=f"{option} is not for consensus, but for madp"):
             given.own_options(settings, {setting: "x"})
@@ -66,7 +66,8 @@ def test_bad_values_are_refused_before_anything_starts(tmp_path: Path) -> None:
         (("--expert", "Not An Id"), "it is no expert's id"),
         (("--folder", "nowhere"), "nowhere is no folder"),
         (("--apply",), "--apply writes the result into --folder"),
-        (("--file", ""), "madp.files_mentioned"),
+        (("--files", ""), "madp.files_mentioned"),
+        (("--file", ""), "madp.files_mentioned"),  # its old name
     ):
         code, out, err = front.run("ask", "--protocol", "madp", "Fix it", *options)
         assert code == 2 and why in err and out == "", (options, err)
