@@ -748,6 +748,13 @@ def test_a_deliberation_without_an_answer_goes_to_a_human() -> None:
     assert p.phase == "waiting" and "came to nothing: no debaters" in p.warnings
 
 
+def test_a_question_loses_what_steers_a_terminal_before_it_is_put_to_others() -> None:
+    p = Play({"deliberation": "competition"}).working()
+    p.reply(SRE, blocked("\x1b[31mPostgres\u202e or\n SQLite?"))
+    (child,) = p.commands(log.StartChild)
+    assert child.opening.question.startswith("[31mPostgres or\n SQLite?")
+
+
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
