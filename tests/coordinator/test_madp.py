@@ -13,6 +13,7 @@ from coordinator.replay import replay
 from schemas import log
 from schemas.expert import pin
 from schemas.madp import Claim, Support, Supported, ToolCall
+from schemas.madp_work import CUT
 from schemas.session import Budget, Document, Seat
 from schemas.turn import Usage
 from schemas.wire import decode, encode
@@ -455,6 +456,28 @@ def test_what_support_changed_reaches_the_lead_and_the_next_one() -> None:
     p.approve()
     assert p.outcome["supported"][0]["summary"] == "Here it is." and p.outcome["supported"][0]["calls"] == 1
     assert p.outcome["work"]["diff"] == "", "what support changed is not the lead's"
+
+
+def head(path: str, *lines: str) -> str:
+    return "".join(f"{line}\n" for line in (f"diff --git a/{path} b/{path}", *lines))
+
+
+def test_changes_that_run_by_themselves_are_named_in_the_result() -> None:
+    p = Play().working()
+    harmless = [head(".github/x.yml", "+diff --git a/.envrc b/.envrc"), head("a/.husky"), head("lib/.envrc.md")]
+    gone = head(".idea/x.xml", "deleted file mode 100644", "-x")
+    runs = [head(".envrc", "new file mode 100644", "+ls"), head("sub/.Husky/pre commit", "+x")]
+    p.reply(SRE, done(diff="".join([*harmless, gone, *runs]), folder=artifact(1)))
+    p.approve()
+    (warned,) = p.outcome["warnings"]
+    assert warned.endswith("run by themselves on a developer's machine: .envrc, sub/.Husky/pre commit")
+
+
+def test_a_diff_that_is_cut_may_hide_what_it_changes() -> None:
+    p = Play().working()
+    p.reply(SRE, done(diff=head("a.py", "+x") + CUT, folder=artifact(1)))
+    p.approve()
+    assert p.outcome["warnings"] == ["the diff is too long to be shown in full: look at the folder before you use it"]
 
 
 def test_a_revision_that_changes_nothing_keeps_the_diff() -> None:
