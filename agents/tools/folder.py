@@ -230,7 +230,7 @@ class TaskFolder:
         links: dict[tuple[int, int], int] = {}
         for at, folders, files in os.walk(self.root, followlinks=False):
             here = Path(at)
-            bare = {"HEAD", "objects", "refs"} <= {*folders, *files}
+            bare = "HEAD" in files and ("commondir" in files or {"objects", "refs"} <= {*folders, *files})
             for name in [*folders, *files]:
                 path = here / name
                 about = path.lstat()
