@@ -314,9 +314,11 @@ class Draft:
             else:
                 self.ask(a)
 
-    def miss(self, turn: OpenTurn, why: str, short: str = "", late: bool = False) -> None:
+    def miss(self, turn: OpenTurn, why: str, short: str = "", *, late: bool = False, gone: bool = False) -> None:
         a = turn.ask
-        self.handle(Missed(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, why=why, short=short, late=late))
+        self.handle(
+            Missed(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, why=why, short=short, late=late, gone=gone)
+        )
 
     def again(self, turn: OpenTurn, error: str) -> None:
         """A bad reply: a new turn with the error, as long as attempts, time and budget allow."""

@@ -4,7 +4,7 @@ the log position, so that carrying it out twice is carrying it out once."""
 import asyncio
 import contextlib
 from bisect import bisect_left
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from bus import subjects
@@ -13,8 +13,9 @@ from bus.connection import Connection
 from bus.errors import BusError, Conflict
 from bus.timers import Timers
 from coordinator import briefing
-from coordinator.machine import Session
+from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
+from coordinator.presence import Presence
 from observability import tracing
 from schemas import log
 from schemas.result import Result
@@ -28,9 +29,19 @@ class Effects:
     """Carries commands out, over one connection of a moderator."""
 
     def __init__(
-        self, connection: Connection, *, key: bytes, lane: str, notifier: Notifier, turns_per_message: int = 1
+        self,
+        connection: Connection,
+        *,
+        protocols: Mapping[str, Protocol],
+        presence: Presence,
+        key: bytes,
+        lane: str,
+        notifier: Notifier,
+        turns_per_message: int = 1,
     ) -> None:
         self._connection = connection
+        self._protocols = protocols
+        self._presence = presence
         self._timers = Timers(connection)
         self._key = key
         self._lane = lane
@@ -71,10 +82,6 @@ class Effects:
         effects: list[Coroutine[Any, Any, Any]] = [self._send(sid, sending, reissued) for sending in sendings]
         for i, command in enumerate(commands):
             match command:
-                case log.SetTimer():
-                    if not session.closed and session.timer_ns == command.at_ns:
-                        again = "-again" if reissued else ""
-                        effects.append(self._timers.arm(sid, command.at_ns, f"{sid}-{n}-{i}{again}"))
                 case log.ClearTimer():
                     effects.append(self._clear_timer(sid))
                 case log.StartChild() if command.session in session.children:
@@ -89,10 +96,27 @@ class Effects:
                     self._notifier.call(sid, f"{sid}-{n}-{i}", command.severity, command.text, session.at_ns)
                 case log.Close() if session.opened.parent:
                     effects.append(self.ended(sid, session.opened.parent, _ended(session)))
+        at_ns = self._timer(session, commands)
+        if at_ns is not None:
+            again = "-again" if reissued else ""
+            effects.append(self._timers.arm(sid, at_ns, f"{sid}-{n}-timer{again}"))
         if len(effects) == 1:
             await effects[0]
         elif effects:
             await asyncio.gather(*effects)
+
+    def _timer(self, session: Session, commands: Commands) -> int | None:
+        """When the session's timer is to fire, where these commands move it: when it is set for, or earlier, to look
+        whether somebody serves the turns that are out."""
+        due = session.timer_ns
+        if session.closed or due is None:
+            return None
+        is_set = any(isinstance(c, log.SetTimer) and c.at_ns == due for c in commands)
+        if not is_set and not any(isinstance(c, log.Ask) for c in commands):
+            return None
+        queues = self._protocols[session.opened.protocol].watched(session)
+        look = min(due, self._presence.look_ns(queues)) if queues else due
+        return look if is_set or look < due else None
 
     async def ended(self, sid: str, parent: str, ended: SessionEnded) -> None:
         """Tell a session that one which it started is over. Told again, it is not awaited any more."""

@@ -211,13 +211,14 @@ class Intake:
         return taken.accepted
 
     async def _time(self, sid: str, cause: str) -> bool:
-        """A timer fired: the effects of the last transition once more, and then the event."""
+        """A timer fired: the effects of the last transition once more, and then the event, with who is gone."""
         held = await self._sessions.find(sid)
-        if held is None or held.session is None or held.session.closed:
+        if held is None or held.session is None or held.protocol is None or held.session.closed:
             return False
+        gone = self._presence.gone(held.protocol.watched(held.session))
         with contextlib.suppress(LocalFault):  # what can never be sent must not keep the deadline from passing
             await self._sessions.reissue(sid, timer=False)
-        return (await self._sessions.take(sid, cause, log.TimerFired())).accepted
+        return (await self._sessions.take(sid, cause, log.TimerFired(gone=gone))).accepted
 
     async def _open(self, channel: str, author: str, sid: str, cause: str, request: OpenSession) -> bool:
         """Whether there is such a session already is not asked first, but for a child's: its append would be refused."""

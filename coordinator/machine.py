@@ -137,6 +137,7 @@ def _on_timer(draft: Draft, event: log.TimerFired) -> None:
     if draft.time_is_over() and not draft.stopped:
         draft.handle(draft.out_of_time())
         return
+    alone = [t for t in draft.turns.values() if not t.ask.queue and draft.seat(t.ask.seat).queue in event.gone]
     # In the order of their deadlines; of those that are equal, turns first.
     due = [(t.ask.deadline_ns, 0, t.id) for t in draft.turns.values() if t.ask.deadline_ns <= draft.at_ns]
     due += [(end, 1, name) for name, end in draft.windows.items() if end <= draft.at_ns]
@@ -146,6 +147,10 @@ def _on_timer(draft: Draft, event: log.TimerFired) -> None:
         elif draft.windows.get(name) == end:  # else closed, or opened anew, by what an earlier one led to
             del draft.windows[name]
             draft.handle(WindowClosed(name=name))
+    for turn in alone:
+        if draft.turns.pop(turn.id, None) is not None:  # else its deadline passed, or it was withdrawn
+            draft.lose(turn)
+            draft.miss(turn, "its worker is gone, and no other serves it", gone=True)
 
 
 def _on_turn_due(draft: Draft, id: str) -> None:

@@ -65,9 +65,11 @@ class Moderator:
         turns_per_message: int = 1,
         log_max_age_s: float = streams.LOG_MAX_AGE_S,
         notify_url: str = "",
+        clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
-        """`notify_url`: the webhook for calls to people; empty: none. Raises schemas.wire.InvalidValue for no URL."""
+        """`notify_url`: the webhook for calls to people; empty: none. `clock`: seconds, by which workers fall silent.
+        Raises schemas.wire.InvalidValue for no URL."""
         self._connection = connection
         self._log_max_age_s = log_max_age_s
         self._key = token_key
@@ -78,14 +80,15 @@ class Moderator:
         self._work_ack_wait_s = work_ack_wait_s
         self._checkpoint = checkpoint
         self._notifier = Notifier(metrics, notify_url)
+        self.presence = Presence(clock)
         effects = Effects(
-            connection, key=token_key, lane=self._lane, notifier=self._notifier, turns_per_message=turns_per_message
-        )
+            connection, protocols=protocols, presence=self.presence, key=token_key, lane=self._lane,
+            notifier=self._notifier, turns_per_message=turns_per_message,
+        )  # fmt: skip
         self.sessions = Sessions(
             connection, protocols=protocols, effects=effects, metrics=metrics, checkpoint=checkpoint
         )
         self._asides = Asides(connection)
-        self.presence = Presence()
         self._desk = Desk(self.sessions, self._asides, self.presence)
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues: set[str] = set()
@@ -155,6 +158,7 @@ class Moderator:
             await streams.ensure_queue(self._connection, queue, ack_wait_s=self._work_ack_wait_s)
 
     def _after_reconnect(self) -> None:
+        self.presence.interrupted()
         self._spawn(self._call())
 
     async def _call(self) -> None:

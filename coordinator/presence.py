@@ -7,7 +7,7 @@ worked out only when that changes.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -18,6 +18,8 @@ SETTLED_LEAST_S, SETTLED_MOST_S = 0.5, 2.0
 """Ages at which it may be taken as complete, where nobody new was heard for half the first; and at which it is."""
 MOST_COPIES = 1_000
 """Copies of one queue that are told apart."""
+LEAST_LOOK_S = 1.0
+"""Until it is looked again for somebody who serves a queue."""
 
 _Key = tuple[str, str]
 """(queue, instance)"""
@@ -47,7 +49,8 @@ def _by_queue(announcements: Iterator[tuple[_Key, Announcement]]) -> dict[str, A
 class _Heard:
     """Announcements and when they were heard, the oldest first."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._all: dict[_Key, tuple[Announcement, float]] = {}
         self._copies: Counter[str] = Counter()
 
@@ -59,7 +62,7 @@ class _Heard:
             return before
         if self._copies[announcement.queue] >= MOST_COPIES:
             self.drop(next(k for k in self._all if k[0] == announcement.queue))
-        self._all[key] = (announcement, time.monotonic())
+        self._all[key] = (announcement, self._clock())
         self._copies[announcement.queue] += 1
         return before
 
@@ -75,7 +78,7 @@ class _Heard:
 
     def forget(self) -> bool:
         """Forget those that are gone; whether there were any."""
-        now = time.monotonic()
+        now = self._clock()
         gone = []
         for key, (_, at) in self._all.items():
             if now - at < ALIVE_S:
@@ -93,18 +96,22 @@ class _Heard:
 class Presence:
     """Announcements by (queue, instance)."""
 
-    def __init__(self) -> None:
-        self._workers = _Heard()
-        self._experts = _Heard()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._workers = _Heard(clock)
+        self._experts = _Heard(clock)
         self._specs: dict[str, ExpertHere] = {}
         """By queue, as it was announced last."""
         self._known: tuple[Known, ...] | None = None
         """None: it changed since it was worked out."""
         self._changed = asyncio.Event()
-        self._since = time.monotonic()
+        self._since = self._unbroken = clock()
+        self._heard_at: dict[str, float] = {}
+        """By queue: of any worker that serves it, or says that it drains."""
 
     def hear(self, announcement: Announcement, pin: str = "") -> None:
         """Note one; `pin`: of an expert's specification, which it carries."""
+        self._heard_at[announcement.queue] = self._clock()
         spec = announcement.expert
         if spec is None:
             self._workers.put(announcement)
@@ -154,7 +161,25 @@ class Presence:
 
     def listening_s(self) -> float:
         """Seconds for which announcements have been heard here; a young moderator may not have heard everybody."""
-        return time.monotonic() - self._since
+        return self._clock() - self._since
+
+    def interrupted(self) -> None:
+        """Announcements may have been missed until now: whoever is silent has all his time again."""
+        self._unbroken = self._clock()
+
+    def _silent_s(self, queue: str) -> float:
+        """Seconds without a word of anybody who serves a queue, as far as it was listened without a break."""
+        return self._clock() - max(self._heard_at.get(queue, self._unbroken), self._unbroken)
+
+    def gone(self, queues: Iterable[str]) -> tuple[str, ...]:
+        """Which of these queues nobody has served for `ALIVE_S`, sorted."""
+        return tuple(sorted(q for q in queues if self._silent_s(q) >= ALIVE_S))
+
+    def look_ns(self, queues: Iterable[str]) -> int:
+        """Unix time, ns, when the first of these queues (at least one) counts as gone if nothing is heard; at least
+        `LEAST_LOOK_S` from now."""
+        left = ALIVE_S - max(map(self._silent_s, queues))
+        return time.time_ns() + int(max(left, LEAST_LOOK_S) * 1e9)
 
     async def settled(self) -> None:
         """Wait while it is young and experts are still answering the call that began it: who opens a task says who was

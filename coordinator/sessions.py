@@ -349,7 +349,7 @@ class Sessions:
         self._metrics.effects_reissued.inc()
         sendings = self._effects.build(held.session, n, commands, held.session.at_ns, reissued=True)
         if not timer:
-            commands = tuple(c for c in commands if not isinstance(c, log.SetTimer))
+            commands = tuple(c for c in commands if not isinstance(c, log.SetTimer | log.Ask))  # turns are in sendings
         await self._effects.carry_out(held.session, n, commands, sendings, reissued=True)
 
     async def reissue(self, sid: str, cause: str = "", *, timer: bool = True) -> None:

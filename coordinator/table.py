@@ -74,6 +74,8 @@ class Missed(msgspec.Struct, frozen=True, kw_only=True):
     """Which limit of the budget another attempt would have passed, as Unaffordable says it; empty: none."""
     late: bool = False
     """Its deadline passed: there is no reply."""
+    gone: bool = False
+    """Nobody serves the seat's queue any more."""
 
 
 class Unaffordable(msgspec.Struct, frozen=True, kw_only=True):
@@ -346,3 +348,13 @@ class Protocol:
     """Standing sessions whose outcome enters the opening (`log.Opened.known`)."""
     experts: bool = False
     """The announced experts enter the opening (`log.Opened.experts`)."""
+    moves_on: bool = False
+    """Others can go on in place of a seat: a turn whose queue nobody serves any more is missed as soon as that is
+    known. Where nobody can, it waits until its deadline for a worker to come."""
+
+    def watched(self, session: Session) -> frozenset[str]:
+        """Queues of open turns, people's left out, that are missed as soon as nobody serves them."""
+        if not self.moves_on or not session.turns:
+            return frozenset()
+        asked = {t.ask.seat for t in session.turns.values() if not t.ask.queue}
+        return frozenset(s.queue for s in session.opened.seats if s.seat in asked)

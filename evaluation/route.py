@@ -1,16 +1,22 @@
 """What the baseline and the better matcher make of a set's prompts, measured."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agents.matching import Matcher, match
-from agents.matching.asking import is_unsure
+from agents.matching.asking import Named, is_unsure, settled
 from agents.matching.reader import make_readers
 from evaluation import routing
-from evaluation.routing import Report, Routed
+from evaluation.loaders import BadData
+from evaluation.routing import Case, Report, Routed
 from evaluation.routing_data import RoutingSet
 from schemas.madp import Matched, Task
 
 MATCHERS = ("words", "better, by words", "better")
+
+
+def tasked(case: Case) -> Task:
+    """A prompt of a set, as a task."""
+    return Task(prompt=case.prompt, files_mentioned=case.files)
 
 
 def routed(found: Matched) -> Routed:
@@ -25,24 +31,29 @@ def routed(found: Matched) -> Routed:
 
 async def matched(name: str, of: RoutingSet) -> list[Matched]:
     """What one of MATCHERS makes of a set's prompts."""
-    tasks = [Task(prompt=case.prompt, files_mentioned=case.files) for case in of.cases]
+    tasks = [tasked(case) for case in of.cases]
     if name == "words":
         return [match(task, of.specs) for task in tasks]
     return await Matcher(make_readers() if name == "better" else None).match_all(tasks, of.specs)
 
 
-async def asked(of: RoutingSet, answers: Sequence[str | None], below: float) -> list[Routed]:
-    """What the better matcher makes of a set's prompts, and where it would ask (agents/matching/asking.py), the answer
-    that is on record for the prompt: how sure that one is, is not."""
+async def asked(of: RoutingSet, answers: Mapping[int, Named], below: float) -> list[Matched]:
+    """What the better matcher makes of a set's prompts, and where it would ask (agents/matching/asking.py), with the
+    answer that is on record for the prompt.
+
+    Raises
+    ------
+    BadData
+        There is none.
+    """
     matcher = Matcher(make_readers())
-    tasks = [Task(prompt=case.prompt, files_mentioned=case.files) for case in of.cases]
+    tasks = [tasked(case) for case in of.cases]
     result = []
-    for task, found, answer in zip(tasks, await matcher.match_all(tasks, of.specs), answers, strict=True):
-        if is_unsure(found, below) and await matcher.everybody(task, of.specs):
-            team = tuple(c.expert for c in found.candidates if c.expert != answer)
-            result.append(Routed(lead=answer, confidence=None, team=team))
-        else:
-            result.append(routed(found))
+    for n, (task, found) in enumerate(zip(tasks, await matcher.match_all(tasks, of.specs), strict=True)):
+        everybody = await matcher.everybody(task, of.specs) if is_unsure(found, below) else []
+        if everybody and n not in answers:
+            raise BadData(f"{of.name}: prompt {n} would be asked about, and no answer is on record")
+        result.append(settled(task, found, answers[n], everybody, of.specs, "on record") if everybody else found)
     return result
 
 

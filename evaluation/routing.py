@@ -51,8 +51,8 @@ class Routed(msgspec.Struct, frozen=True, kw_only=True):
 
     lead: str | None
     """None: it abstains."""
-    confidence: float | None = 0.0
-    """That the lead is right, 0 to 1; None: not said, so it counts for no calibration."""
+    confidence: float = 0.0
+    """That the lead is right, 0 to 1."""
     team: tuple[str, ...] = ()
     """The other experts that take part."""
     depth: str = ""
@@ -134,7 +134,7 @@ def report(name: str, matcher: str, cases: Sequence[Case], routed: Sequence[Rout
     supported = sum(s in (r.lead, *r.team) for support, r in wanted for s in support)
     deep = [(case.depths, r.depth) for case, r in pairs if case.depths and r.depth]
     told = zip(routed, right, strict=True)
-    bins, error = reliability([(r.confidence, ok) for r, ok in told if r.lead and r.confidence is not None])
+    bins, error = reliability([(r.confidence, ok) for r, ok in told if r.lead])
     return Report(
         set=name,
         matcher=matcher,

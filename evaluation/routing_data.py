@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agents.matching.asking import NOBODY, Named
 from evaluation.loaders import BadData, NoData
 from evaluation.routing import Case
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
@@ -62,36 +63,36 @@ def golden_file(file: Path, specs: Sequence[ExpertSpec]) -> RoutingSet:
     return RoutingSet(name=file.name, specs=tuple(specs), cases=cases)
 
 
-class Second(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of second_reader.jsonl."""
+class Answer(Named, frozen=True, kw_only=True):
+    """A line of asked.jsonl: what a language model replied to one prompt."""
 
     n: int
     """Number of the line of test.jsonl, from 0."""
-    lead: str | None
-    """Who should lead, as the second reader says; None: nobody."""
 
 
-def second_reader(of: RoutingSet, folder: Path = GOLDEN) -> list[str | None]:
-    """The second reader's lead of each prompt of the half to test on (golden/README.md).
+def answers(of: RoutingSet, folder: Path = GOLDEN) -> dict[int, Named]:
+    """What a language model replied to the prompts of the half to test on, by their numbers (golden/README.md). Prompts
+    of which nothing is left once what would steer is taken out are not asked.
 
     Raises
     ------
     NoData, BadData
-        No such file; it does not name one lead for each prompt, or one that is not there.
+        No such file; a number that is not there or stands twice, an expert that is not there.
     """
-    file = folder / "second_reader.jsonl"
+    file = folder / "asked.jsonl"
     try:
-        read = msgspec.json.Decoder(Second).decode_lines(file.read_bytes())
+        read = msgspec.json.Decoder(Answer).decode_lines(file.read_bytes())
     except OSError as error:
         raise NoData(f"{file}: {error.strerror or error}") from error
     except msgspec.MsgspecError as error:
         raise BadData(f"{file.name}: {error}") from None
-    unknown = {x.lead for x in read} - {s.id for s in of.specs} - {None}
-    if [x.n for x in read] != list(range(len(of.cases))) or unknown:
-        raise BadData(
-            f"{file.name}: wanted are {len(of.cases)} lines in order; unknown experts {sorted(map(str, unknown))}"
-        )
-    return [x.lead for x in read]
+    unknown = ({a.lead for a in read} - {NOBODY} | {x for a in read for x in a.support}) - {s.id for s in of.specs}
+    if unknown:
+        raise BadData(f"{file.name}: unknown experts {', '.join(sorted(unknown))}")
+    found = {a.n: a for a in read if 0 <= a.n < len(of.cases)}
+    if len(found) < len(read):
+        raise BadData(f"{file.name}: wanted is one line each of some numbers from 0 to {len(of.cases) - 1}")
+    return dict(found)
 
 
 def _cases(file: Path, specs: Sequence[ExpertSpec], half: str) -> Iterator[Case]:

@@ -20,11 +20,9 @@ source's own score (seeds/madp.md 3.3), the baseline; `better, by words` and `be
 and with the shipped reader, before anybody claims; `better, after claims` is what a task comes to once experts have
 claimed and challenged, as `parley route` says it. Support and depth are only known then.
 
-`better, asked below 0.8 (second reader)` says what a language model in the helper's seat could add, not what one did:
-where the better matcher is not sure, or finds nobody, the lead is the one that a second reader, a language model that
-saw all specifications, put down for the prompt (`evaluation/golden/README.md`). Those answers were recorded: they were
-not given through the prompt that `parley` asks with, nor within its limits of time. How sure the reader was is not on
-record, so calibration is that of the other tasks; support is the matcher's.
+`better, asked below 0.8` is what it comes to with a language model in the helper's seat, which is asked where the
+better matcher is not sure, or finds nobody (docs/decisions/0015): replies of one are on record
+(`evaluation/golden/README.md` says how they were given) and taken as the helper takes them. Another model may do worse.
 
 - *abstains rightly*: of the tasks that nobody took, how many nobody should have (precision)
 - *finds nobody's*: of the tasks that nobody should take, how many nobody took (recall)

@@ -174,7 +174,7 @@ class Router:
         started = time.perf_counter()
         found = await self._matched(tasks)
         each = (time.perf_counter() - started) / max(1, len(tasks))
-        return [self._routed(task, m, each) for task, m in zip(tasks, found, strict=True)]
+        return [self.routed(task, m, each) for task, m in zip(tasks, found, strict=True)]
 
     async def _matched(self, tasks: Sequence[Task]) -> list[Matched]:
         if self._keyword:
@@ -184,7 +184,8 @@ class Router:
         except EncoderError as error:
             raise _no_encoder(error) from error
 
-    def _routed(self, task: Task, found: Matched, seconds: float) -> Route:
+    def routed(self, task: Task, found: Matched, seconds: float = 0.0) -> Route:
+        """What a task comes to that has been matched, which took so many seconds."""
         started = time.perf_counter()
         session = self._coordinated(task, found)
         consensus = decode(next(p.body for p in session.posts if p.kind == "consensus"), Consensus)

@@ -9,13 +9,13 @@ from agents.encoders import EncoderError
 from evaluation import routing as figures
 from evaluation import routing_data, routing_page
 from evaluation.loaders import DATA, BadData, NoData
-from evaluation.route import MATCHERS, asked, measured
+from evaluation.route import MATCHERS, asked, measured, routed, tasked
 from evaluation.routing import Report, Routed
 from evaluation.routing_data import RoutingSet
 from parley import routing
 from parley.errors import BadInput
 from parley.routing import Route, Router, specs_of
-from schemas.madp import Settings, Task
+from schemas.madp import Settings
 
 tables = figures.text
 GOLDEN = "golden"
@@ -23,8 +23,8 @@ SETS = (GOLDEN, *routing_data.PUBLIC)
 AGREED = "better, after claims"
 """What a task comes to, of the better matcher: as `parley route` says it."""
 BELOW = Settings().ask_below
-SECOND = f"better, asked below {BELOW:g} (second reader)"
-"""The better matcher, with the second reader's recorded answer where it would ask a language model."""
+ASKED = f"better, asked below {BELOW:g}"
+"""The better matcher, with a language model's answer on record where it would ask one; and after claims."""
 
 
 def evaluate(
@@ -96,11 +96,14 @@ def write_page(reports: Sequence[Report], to: Path) -> None:
 async def _reports(of: RoutingSet) -> list[Report]:
     try:
         found = await measured(of, MATCHERS)
+        found.append(figures.report(of.name, AGREED, of.cases, await agreed(of)))
         if of.name == routing_data.TEST_HALF:
-            found.append(
-                figures.report(of.name, SECOND, of.cases, await asked(of, routing_data.second_reader(of), BELOW))
-            )
-        return [*found, figures.report(of.name, AGREED, of.cases, await agreed(of))]
+            told = await asked(of, routing_data.answers(of), BELOW)
+            found.append(figures.report(of.name, ASKED, of.cases, [routed(m) for m in told]))
+            router = Router(of.specs)
+            after = [_routed(router.routed(tasked(case), m)) for case, m in zip(of.cases, told, strict=True)]
+            found.append(figures.report(of.name, f"{ASKED}, after claims", of.cases, after))
+        return found
     except (BadData, NoData) as error:
         raise BadInput("--half", str(error)) from error
     except EncoderError as error:
@@ -110,7 +113,7 @@ async def _reports(of: RoutingSet) -> list[Report]:
 async def agreed(of: RoutingSet) -> list[Routed]:
     """What the prompts of a set come to."""
     router = Router(of.specs)
-    tasks = [Task(prompt=case.prompt, files_mentioned=case.files) for case in of.cases]
+    tasks = [tasked(case) for case in of.cases]
     found = [r for chunk in routing.chunks(tasks) for r in await router.route_all(chunk)]
     return [_routed(r) for r in found]
 

@@ -80,8 +80,11 @@ class Sat(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="sat"):
     left: bool = False
 
 
-class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="timer_fired"):
-    """A deadline passed. Which, follows from the time of the entry."""
+class TimerFired(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="t", tag="timer_fired"):
+    """A deadline passed. Which, follows from the time of the entry. Or it was time to look who is there."""
+
+    gone: tuple[str, ...] = ()
+    """Queues of open turns that nobody serves any more."""
 
 
 class Redelivered(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="redelivered"):

@@ -117,7 +117,7 @@ _TABLE: Table = {
         Answered: to(
             on_worked, Phase.WORKING, Phase.SUPPORTING, Phase.REVIEWING, Phase.DELIBERATING, Phase.WAITING, Phase.DONE
         ),
-        Missed: to(on_not_worked, Phase.WAITING, Phase.DONE),
+        Missed: to(on_not_worked, Phase.WORKING, Phase.WAITING, Phase.DONE),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.WORKING),
         ChildEnded: to(on_stray_child, Phase.WORKING),
@@ -175,4 +175,5 @@ MADP = Protocol(
     readers=(ROLE,),
     reads=(BREAKER,),
     experts=True,
+    moves_on=True,
 )

@@ -75,6 +75,8 @@ def _settle(s: State, v: View, says: Says, choice: str, note: str, author: str) 
         case "invalid":
             if choice == GIVE_UP:
                 return end(s, v, says, "rejected", by=by, why=GIVE_UP)
+            if choice == s.lead:
+                return to_work(s, v, says)
             s = replace(s, overrides=s.overrides + bool(author))
             return hand_over(s, v, says, choice, f"{s.lead} gave no work that could be used", by)
         case "review_limit":

@@ -66,16 +66,21 @@ def on_worked(s: State, e: Answered, v: View) -> Step:
 
 
 def on_not_worked(s: State, e: Missed, v: View) -> Step:
-    """9.1: retried already; a human says who goes on. If nobody answers, support or another that claimed it does."""
+    """9.1: retried already; a human says who goes on. If nobody answers, support or another that claimed it does.
+    Where nobody serves the lead any more the next that fits goes on at once; where there is none, a human says whether
+    it is back."""
     s = replace(s, rounds=(*s.rounds, Round(lead=e.seat, outcome="missed")), failed=(*s.failed, e.seat))
     if e.short:
         return end(s, v, (), "budget", what=e.short)
     others = instead(s, v)
     s, says = warn(s, (), f"{e.seat} gave no work that could be used: {e.why[:400]}")
+    if e.gone and others:
+        return hand_over(s, v, says, others[0], f"{e.seat} gave no work: {e.why}", "the coordination")
     question = f"{e.seat} gave no work that could be used ({e.why[:1_000]}). Who goes on?"
     asked = (*(a.agent_id for a in s.team), *s.claims)
     default = next((x for x in others if x in asked), GIVE_UP)
-    return open_item(s, v, says, "invalid", question, (*others, GIVE_UP), default)
+    back = (e.seat,) if e.gone else ()
+    return open_item(s, v, says, "invalid", question, (*others, *back, GIVE_UP), default)
 
 
 def instead(s: State, v: View) -> tuple[str, ...]:

@@ -196,6 +196,11 @@ class Play:
         ends = [*(t.ask.deadline_ns for t in self.session.turns.values()), *self.session.windows.values()]
         return self.event(log.TimerFired(), "in:9", max(0.0, (min(ends) - self.now_ns) / SECOND))
 
+    def vanish(self, *seats: str) -> log.Entry:
+        """Nobody serves the queues of these seats any more."""
+        queues = {s.seat: s.queue for s in self.session.opened.seats}
+        return self.event(log.TimerFired(gone=tuple(queues[x] for x in seats)), "in:9")
+
     def match(self, candidates: Mapping[str, float], **more: Any) -> "Play":
         self.reply("helper", matched(candidates, **more))
         return self

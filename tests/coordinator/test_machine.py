@@ -185,6 +185,31 @@ def test_all_overdue_turns_miss_together() -> None:
     assert play.result.stop.certificate["missing"] == ["panelist_2", "panelist_3"]
 
 
+def test_turns_whose_workers_are_gone_are_missed_before_their_deadline_and_others_are_not() -> None:
+    play = Play()
+    play.reply("panelist_1", says("Vilnius"))
+    entry = play.event(log.TimerFired(gone=("panelist_1", "panelist_2", "nobody's")))
+    assert list(play.turns()) == ["panelist_3"], "one has answered already, one is there"
+    assert play.session.ledger.unaccounted_turns == 1, "what it may have used"
+    assert [type(c).__name__ for c in entry.commands] == ["SetTimer"]
+    play.expire()
+    assert play.result.stop.certificate["missing"] == ["panelist_2", "panelist_3"]
+
+
+def test_a_turn_that_is_late_and_whose_worker_is_gone_is_missed_once() -> None:
+    play = Play()
+    due = play.session.timer_ns
+    assert due is not None
+    play.now_ns = due
+    play.event(log.TimerFired(gone=("panelist_1", "panelist_2")), after_s=0)
+    assert play.result.stop.certificate["missing"] == ["panelist_1", "panelist_2", "panelist_3"]
+    assert play.session.ledger.unaccounted_turns == 3
+
+
+def test_a_timer_that_fired_for_nobody_is_stored_as_it_ever_was() -> None:
+    assert encode(log.TimerFired()) == b'{"t":"timer_fired"}'
+
+
 def test_a_clock_that_runs_behind_does_not_turn_time_back() -> None:
     play = Play()
     play.reply("panelist_1", says("Vilnius"))

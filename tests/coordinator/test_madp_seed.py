@@ -477,6 +477,50 @@ def test_invalid_output_and_nobody_else() -> None:
     assert p.stop["reason"] == "rejected" and p.result.status == "failed"
 
 
+def test_a_lead_that_is_gone_is_followed_by_the_next() -> None:
+    """No row of 9.1's: there is no output to dispute, and a human is asked only where nobody else is left."""
+    p = Play().match({SRE: 0.6, IMPL: 0.5}).claims(SRE).claims(IMPL, "medium")
+    p.reply(SRE, wants(ARCH, folder=artifact(1)))
+    p.reply(ARCH, helps())
+    p.vanish(SRE)
+    assert p.asked() == [(IMPL, "work")] and not p.posts("item"), "who claimed it, at once"
+    assert p.brief(IMPL)["folder"] == artifact(1).id and "its worker is gone" in p.brief(IMPL)["handoff"]
+    assert p.last("handoff")["to_agent"] == IMPL and "its worker is gone" in p.warnings
+    p.vanish(IMPL)
+    assert p.asked() == [(GENERAL, "work")], "nobody who claimed it is left"
+    p.vanish(GENERAL)
+    item = waiting(p)
+    assert (item["kind"], item["choices"], item["default"]) == ("invalid", [GENERAL, "give up"], "give up")
+    p.decide("1", GENERAL, "It is back.")
+    assert p.asked() == [(GENERAL, "work")] and p.session.inner.overrides == 0
+    p.reply(GENERAL, done())
+    p.approve()
+    assert p.stop["reason"] == "approved"
+    led = [(r["lead"], r["outcome"]) for r in p.result.rounds]
+    wanted = [(SRE, "request_support"), *((x, "missed") for x in (SRE, IMPL, GENERAL)), (GENERAL, "done")]
+    assert led == wanted
+
+
+def test_a_lead_that_is_gone_and_nobody_answers() -> None:
+    p = Play(experts=(SRE,)).match({SRE: 0.95}, reviewers=(), general="")
+    p.vanish(SRE)
+    assert waiting(p)["choices"] == [SRE, "give up"]
+    p.expire()
+    assert p.stop["reason"] == "rejected" and p.result.status == "failed"
+
+
+def test_support_and_reviewers_that_are_gone() -> None:
+    """The lead goes on without; who is there gives the verdict."""
+    p = Play().working()
+    p.reply(SRE, wants(IMPL))
+    p.vanish(IMPL)
+    assert p.asked() == [(SRE, "work")] and "its worker is gone" in p.brief(SRE)["supported"][0]["output"]
+    p.reply(SRE, done())
+    assert p.asked() == [(AUDITOR, "review")]
+    p.vanish(AUDITOR)
+    assert p.stop["reason"] == "unreviewed"
+
+
 # ---------------------------------------------------------------- 9.2
 
 

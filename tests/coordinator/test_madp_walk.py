@@ -1,11 +1,11 @@
 """The whole reachable state graph of MADP in small worlds: every edge is taken.
 
 Alphabet: from the floor a claim (declared, to be worded, deferring), a pass, an uncalled claim, challenges; of a turn
-each outcome that it may have, and a reply that was the last attempt; the timer before it is due and when the next is;
-each answer to an item; another expert named by a human; a deliberation with an answer and one without; a cancel. There
-is no cycle, an open task always waits for a turn, a window or a session beneath it, `done` is the only sink, nobody
-leads who did not claim (but where the depth, a human, the time or nobody's claim made him), only the lead's turn moves
-the accepted folder, and every cell of the table leads to each of the phases that it names.
+each outcome that it may have, a reply that was the last attempt, and nobody who serves it any more; the timer before it
+is due and when the next is; each answer to an item; another expert named by a human; a deliberation with an answer and
+one without; a cancel. There is no cycle, an open task always waits for a turn, a window or a session beneath it, `done`
+is the only sink, nobody leads who did not claim (but where the depth, a human, the time or nobody's claim made him),
+only the lead's turn moves the accepted folder, and every cell of the table leads to each of the phases that it names.
 """
 
 import dataclasses
@@ -252,7 +252,7 @@ def humans(world: Small, session: Session) -> Iterator[log.Decided]:
     if s.phase == "waiting":
         item = s.items[-1]
         for choice in item.choices or ("an answer",):
-            if choice != "revise" or len(s.items) < 2:
+            if choice not in ("revise", s.lead) or len(s.items) < 2:
                 yield log.Decided(item=item.id, choice=choice, author="client")
     if world.named and not s.overrides and s.phase != "intake":
         other = next(x for x in reversed(world.experts) if x not in (s.lead, GENERAL))
@@ -268,6 +268,7 @@ def events(world: Small, session: Session) -> Iterator[tuple[log.Event, int]]:
             yield log.Replied(turn=turn.id, body=raw(body), usage=usage), now
         if world.misses:
             yield log.Replied(turn=turn.id, body=raw(None), usage=usage, error="down"), now
+            yield log.TimerFired(gone=(next(s.queue for s in session.opened.seats if s.seat == turn.ask.seat),)), now
     if "claims" in session.windows:
         yield from ((event, now) for event in claims(world, session))
     if "challenges" in session.windows:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -233,6 +234,35 @@ def test_who_is_known_is_worked_out_only_when_it_changes() -> None:
     assert there.experts()[0].version == "2.0.0"
     there.hear(said(OTHER, instance="three", draining=True), pin(OTHER))
     assert (there.known(), there.experts()) == ((), ())
+
+
+def test_a_queue_is_gone_when_nobody_was_heard_of_it_for_the_liveness_time() -> None:
+    """A copy that is there, one that comes back in time, and whoever was not listened to all that time are not gone."""
+    now = [1_000.0]
+    there = Presence(clock=lambda: now[0])
+    queues = ("expert_sre", "helper", "expert_dba")
+
+    def looks_in_s() -> int:
+        return round((there.look_ns(queues) - time.time_ns()) / 1e9)
+
+    now[0] += ALIVE_S - 1
+    assert there.gone(queues) == () and looks_in_s() == 1, "it has not listened for long enough"
+    for instance in ("one", "two"):
+        there.hear(said(instance=instance), pin(SRE))
+    there.hear(said(None, queue="helper", roles=("helper",)))
+    now[0] += 1
+    assert there.gone(queues) == ("expert_dba",), "it was never heard at all"
+    now[0] += ALIVE_S - 2
+    there.hear(said(instance="two"), pin(SRE))
+    now[0] += 1
+    assert there.gone(queues) == ("expert_dba", "helper"), "of the first there is a second copy"
+    there.hear(said(instance="two", draining=True), pin(SRE))
+    now[0] += ALIVE_S - 1
+    assert "expert_sre" not in there.gone(queues), "who stops may be followed by another in that time"
+    now[0] += 1
+    assert there.gone(queues) == ("expert_dba", "expert_sre", "helper") and looks_in_s() == 1
+    there.interrupted()
+    assert there.gone(queues) == () and looks_in_s() == ALIVE_S, "what was said meanwhile is not known"
 
 
 def test_the_newest_copies_of_a_queue_are_kept() -> None:

@@ -1,15 +1,24 @@
 """Each row of 9.1 and of 9.3, and the breaker of 9.2, provoked on the real bus: what comes of it, and who is told."""
 
 import asyncio
+import base64
+import re
+import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from bus import subjects
 from schemas import log
+from schemas.expert import queue_of
 from schemas.madp import Challenges
+from schemas.presence import ALIVE_S
+from schemas.session import TimerDue
+from schemas.wire import encode
 from tests.coordinator.madp_play import (
     ARCH,
     AUDITOR,
@@ -160,6 +169,47 @@ async def test_an_expert_gives_nothing_that_can_be_used(crew: Crew) -> None:
     await crew.task("s3")
     result = await crew.result("s3")
     assert result["outcome"]["answer"] == "In full: At last." and not result["outcome"]["items"]
+
+
+async def test_a_lead_is_gone(crew: Crew) -> None:
+    """The timer fires long before the deadline, to look who is there; while the lead is, nothing comes of it. When
+    nobody of it has been heard for the liveness time, the next that claimed it goes on, and no human is asked."""
+    later = [0.0]
+    moderator = await crew.moderator(clock=lambda: time.monotonic() + later[0])
+    models = await crew.experts(SRE)
+    stuck = Actor()
+    waits(stuck, "work")
+    lead = await crew.expert(SRE, stuck, drain_s=0.1)
+    await crew.know(moderator)
+    await crew.helper(matched({SRE: 0.8, IMPL: 0.6}, reviewers=[AUDITOR]))
+    await crew.task("s1", request={"turn_timeout_s": 600.0}, claim_window_s=60.0, coordination_s=300.0)
+    await asyncio.wait_for(stuck.stuck.wait(), 10)
+    bus = await crew.connect("moderator")
+    stored = await bus.api("STREAM.MSG.GET.TIMER", {"last_by_subj": subjects.timer("s1")})
+    (at,) = re.findall(r"Schedule: @at (\S+)Z", base64.b64decode(stored["message"]["hdrs"]).decode())
+    looks_in_s = (datetime.fromisoformat(at).replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds()
+    assert looks_in_s <= ALIVE_S, "before the end of anything that is set"
+
+    async def fired() -> list[log.TimerFired]:
+        return [e.event for e in await crew.entries("s1") if isinstance(e.event, log.TimerFired)]
+
+    await bus.store(subjects.fired("s1"), encode(TimerDue()))
+    assert await until(fired) == [log.TimerFired()] and not models[IMPL].kinds(), "the lead is there"
+
+    await lead._connection.close()  # it dies
+    later[0] = ALIVE_S
+
+    async def only_the_lead() -> bool:
+        return moderator.presence.gone(map(queue_of, EXPERTS)) == (queue_of(SRE),)
+
+    await bus.publish(subjects.CALL, b"")
+    await until(only_the_lead)
+    await bus.store(subjects.fired("s1"), encode(TimerDue()))
+    result = await crew.result("s1")
+    assert (await fired())[1:] == [log.TimerFired(gone=(queue_of(SRE),))]
+    assert (lead_of(result), result["stop"]["reason"]) == (IMPL, "approved") and not result["outcome"]["items"]
+    assert [(r["lead"], r["outcome"]) for r in result["rounds"]] == [(SRE, "missed"), (IMPL, "done")]
+    assert stuck.kinds() == ["work"] and models[IMPL].kinds() == ["work"] and models[AUDITOR].kinds() == ["review"]
 
 
 # ---------------------------------------------------------------- 9.3

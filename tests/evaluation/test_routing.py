@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.experts import builtin
+from agents.matching.asking import NOBODY, Named
 from evaluation import route, routing, routing_data, routing_page
 from evaluation.loaders import DATA, BadData, NoData
 from evaluation.routing import Case, Routed, reliability, report, wilson
@@ -79,20 +80,24 @@ def test_the_better_matcher_is_better_than_the_baseline_on_the_half_to_test_on()
     assert better.abstention_recall.share.value > 0.7
 
 
-def test_what_the_second_reader_answered_is_as_the_golden_set_says(tmp_path: Path) -> None:
+def test_what_a_language_model_answered_is_as_the_golden_set_says(tmp_path: Path) -> None:
     of = routing_data.golden("test", builtin())
-    answers = routing_data.second_reader(of)
-    right = [routing.is_right(c, Routed(lead=a)) for c, a in zip(of.cases, answers, strict=True)]
-    by_kind = {k: [ok for c, ok in zip(of.cases, right, strict=True) if c.kind == k] for k in ("plain", "ambiguous")}
-    assert (sum(right), len(right)) == (248, 249)
-    assert [(sum(x), len(x)) for x in by_kind.values()] == [(75, 75), (25, 26)]
-    with pytest.raises(NoData, match="second_reader"):
-        routing_data.second_reader(of, tmp_path)
-    file = tmp_path / "second_reader.jsonl"
-    for wrong in ('{"n": 0, "lead": "wizard"}', '{"n": 1, "lead": null}', '{"n": 0}', "{"):
+    answers = routing_data.answers(of)
+    right = [
+        routing.is_right(of.cases[n], Routed(lead=None if a.lead == NOBODY else a.lead)) for n, a in answers.items()
+    ]
+    assert (sum(right), len(right)) == (243, 245)
+    with pytest.raises(NoData, match="asked"):
+        routing_data.answers(of, tmp_path)
+    file = tmp_path / "asked.jsonl"
+    good = '{"n": 0, "lead": "sre", "support": [], "confidence": 0.5, "why": "x"}'
+    one = RoutingSet(name="s", specs=of.specs, cases=of.cases[:1])
+    for wrong in (good.replace("sre", "wizard"), good.replace('"n": 0', '"n": 1'), f"{good}\n{good}", '{"n": 0}', "{"):
         file.write_text(wrong)
-        with pytest.raises(BadData, match=r"second_reader\.jsonl"):
-            routing_data.second_reader(RoutingSet(name="s", specs=of.specs, cases=of.cases[:1]), tmp_path)
+        with pytest.raises(BadData, match=r"asked\.jsonl"):
+            routing_data.answers(one, tmp_path)
+    file.write_text(good)
+    assert routing_data.answers(one, tmp_path)[0].lead == "sre"
 
 
 async def test_an_answer_on_record_is_taken_where_the_matcher_would_ask() -> None:
@@ -103,12 +108,14 @@ async def test_an_answer_on_record_is_taken_where_the_matcher_would_ask() -> Non
         "What is the capital of France?",
     )
     of = RoutingSet(name="s", specs=builtin(), cases=tuple(Case(prompt=p) for p in prompts))
-    found = await route.asked(of, ["ux-designer", "ux-designer", "ux-designer", None], 0.8)
+    ux = Named(lead="ux-designer", support=("sre",), confidence=0.9, why="")
+    nobody = Named(lead=NOBODY, support=(), confidence=0.9, why="")
+    found = [route.routed(m) for m in await route.asked(of, {0: ux, 1: ux, 2: ux, 3: nobody}, 0.8)]
     assert [r.lead for r in found] == ["database-engineer", "ux-designer", None, None]
-    assert (found[0].confidence or 0) > 0.8 and found[1].confidence is None and "sre" in found[1].team
-    assert (await route.asked(of, ["ux-designer"] * 4, 0.0))[1].lead == "implementation-engineer"
-    told = report("s", "m", (A,), (Routed(lead="a", confidence=None),))
-    assert told.accuracy.hits == 1 and told.reliability == () and told.calibration_error == 0.0
+    assert found[0].confidence > 0.8 and found[1].confidence == 0.9 and "sre" in found[1].team
+    assert (await route.asked(of, {3: nobody}, 0.0))[0].candidates[0].expert == "database-engineer"
+    with pytest.raises(BadData, match="would be asked about"):
+        await route.asked(of, {0: ux}, 0.8)
 
 
 def test_the_public_sets_are_read_where_they_are() -> None:
