@@ -49,7 +49,7 @@ from schemas.wire import SchemaError, decode, encode
 replace = msgspec.structs.replace
 MOST_CLAIMS = 24
 """Of one task: candidates, and others that speak up."""
-DECLARED = "claims and challenges stand as declared, the budget is kept for the work"
+DECLARED = "not every claim and challenge is worded by a model, the budget is kept for the work"
 LATE = "the coordination took longer than it may"
 
 

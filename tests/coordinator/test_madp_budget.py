@@ -133,12 +133,12 @@ def test_no_claim_is_worded_where_the_work_could_then_not_be_paid() -> None:
     for x in THREE:
         p.challenges(x, reword=True)
     assert p.asked() == [(SRE, "work")] and p.consensus["token_cost"] == 0
-    assert p.warnings.count("stand as declared, the budget is kept for the work (budget.tokens: limit 111999") == 1
+    assert p.warnings.count("is worded by a model, the budget is kept for the work (budget.tokens: limit 111999") == 1
 
 
 def test_claims_are_worded_as_far_as_the_work_stays_payable() -> None:
     p = metered(4 * CALL).match(THREE, overlap=True, clear=False).claims(SRE, reword=True).claims(ARCH, reword=True)
-    assert p.asked() == [(SRE, "claim")] and "stand as declared" in p.warnings
+    assert p.asked() == [(SRE, "claim")] and "not every claim and challenge is worded" in p.warnings
     p.reply(SRE, claim(SRE), USED)
     p.claims(IMPL, reword=True)
     assert p.phase == "challenging"

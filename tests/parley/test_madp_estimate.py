@@ -1,5 +1,7 @@
 """What a task may come to, before it runs: experts' turns are not known yet, and nothing claims otherwise."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -7,6 +9,7 @@ from parley import estimating, panel
 from parley.api import request
 from parley.errors import BadInput
 from parley.rows import rows_of
+from parley.settings import has_tools, load
 from schemas.expert import QUEUE
 from schemas.session import Budget
 
@@ -75,3 +78,11 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
 def test_other_protocols_have_a_most() -> None:
     found = estimating.of(request("q", protocol="consensus"), panel.announced(rows_of("consensus")))
     assert found.work is None and estimating.document(found)["most"]["turns"] > 0
+
+
+def test_whether_tools_are_allowed_is_what_the_operators_list_says(tmp_path: Path) -> None:
+    listed = Path(__file__).parents[2] / "examples" / "tools" / "tools.yaml"
+    assert has_tools(load(given={"tools": str(listed)})) and not has_tools(load())
+    with pytest.raises(BadInput) as e:
+        has_tools(load(given={"tools": str(tmp_path / "none.yaml")}))
+    assert e.value.field == "tools"
