@@ -100,6 +100,8 @@ def claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass 
     own, medium = own_score(spec, task), spec.deliberation.confidence.medium
     leads = max(own, named.confidence) if named else own
     said = max(leads, named.relevance) if named else own
+    if named and post.candidates[0].expert == spec.id:
+        leads = said  # whoever intake puts first should lead, as far as intake can see
     if said < medium:
         return None if named is None else Pass(agent_id=spec.id, why=_short_of(spec, said))
     # To have a part in a task is of medium relevance, however sure it is: high is for who should lead it.

@@ -16,10 +16,11 @@ from agents.context import Other, Shown
 from agents.llm.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
 from agents.roles.madp import ASKED, ChallengesReply, ClaimReply
 from agents.tools.allow import AllowList
-from agents.tools.folder import CUT, FolderError, TaskFolder
+from agents.tools.folder import FolderError, TaskFolder
 from schemas.expert import ExpertSpec
 from schemas.madp import ChallengeBrief, ClaimBrief
 from schemas.madp_work import (
+    CUT,
     ReviewBrief,
     Support,
     SupportBrief,

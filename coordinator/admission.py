@@ -71,6 +71,34 @@ def admit(
     )  # fmt: skip
 
 
+def check_beneath(
+    protocols: Mapping[str, Protocol], protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...]
+) -> None:
+    """Look whether the session that this one may start beneath it would be refused for what the request says. Workers
+    that are missing may be there when it starts, so they are no reason.
+
+    Raises
+    ------
+    Inadmissible
+        It would; names the setting that asks for it and why.
+    """
+    child = protocol.beneath(request, build_settings(protocol, request.settings))
+    if child is None:
+        return
+    of, setting = protocols.get(child.protocol), f"{protocol.name}.deliberation"
+    if of is None:
+        raise Inadmissible(setting, f"{setting}: got {child.protocol!r}, which is not known here")
+    try:
+        admit(of, child, workers, 0, "")
+    except Inadmissible as error:
+        if error.worker:
+            return
+        if error.field.startswith(f"{of.name}."):
+            setting += "_settings"
+        why = f"{setting}: got {of.name!r}, whose session would be refused when it is needed: {error}"
+        raise Inadmissible(setting, why) from error
+
+
 def _described(seat: Seat, workers: tuple[Announcement, ...]) -> Seat:
     """What answers for a seat, as its queue's workers announced it: never as the request says. Of copies that differ,
     the dearest price counts."""

@@ -21,7 +21,7 @@ from bus.errors import BusError, LocalFault
 from bus.log import Asides
 from bus.work import Delivery, Pull
 from coordinator import briefing, estimate
-from coordinator.admission import admit
+from coordinator.admission import admit, check_beneath
 from coordinator.effects import Effects
 from coordinator.machine import Inadmissible, Protocol, outcome
 from coordinator.presence import Presence
@@ -168,7 +168,7 @@ class Intake:
                 return await self._told(sid, f"ended:{author}", log.ChildEnded(session=author, ended=submission))
 
     async def _refused(self, sid: str, cause: str, what: str, author: str, field: str, why: str) -> bool:
-        """Record it; what was taken when it was delivered before is carried out once more instead, and told as taken."""
+        """Record it; what was taken when delivered before is carried out once more instead, and told as taken."""
         refused = log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=time.time_ns())
         if await self._sessions.refuse(sid, refused):
             _LOGGER.info("refused: %s", why)
@@ -221,7 +221,7 @@ class Intake:
         return (await self._sessions.take(sid, cause, log.TimerFired(gone=gone))).accepted
 
     async def _open(self, channel: str, author: str, sid: str, cause: str, request: OpenSession) -> bool:
-        """Whether there is such a session already is not asked first, but for a child's: its append would be refused."""
+        """Whether there is such a session already is asked first only of a child: its append would be refused."""
         if channel == SESSION:
             held = await self._sessions.look(sid, fresh=True)
             if cause in held.causes:
@@ -302,7 +302,9 @@ class Intake:
         if protocol.experts:
             await self._presence.settled()
         experts = self._presence.known() if protocol.experts else ()
-        opened = admit(protocol, request, self._presence.alive(), seed, author, experts=experts, known=known)
+        workers = self._presence.alive()
+        opened = admit(protocol, request, workers, seed, author, experts=experts, known=known)
+        check_beneath(self._protocols, protocol, request, workers)
         estimate.check(protocol, opened)
         return opened
 

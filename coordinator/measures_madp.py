@@ -1,18 +1,21 @@
 """What one transition of a task, or of the circuit breaker, says to the metrics: the service level indicators of
-seeds/madp.md 7.1, and what their denominators are.
+seeds/madp.md 7.1, and what their denominators are; and to the log, what the breaker changed (9.2).
 
 The accuracy of the selection is none of them: it takes a set of tasks whose experts are known (`parley eval routing`).
 """
 
+import logging
 from typing import Any
 
 from coordinator.machine import Session
 from observability.metrics import Metrics
 from schemas import log
+from schemas.breaker import Mode
 from schemas.madp import Answered, Consensus, Item, TaskPosted
 from schemas.wire import SchemaError, decode
 
 MADP, BREAKER = "madp", "breaker"
+_LOGGER = logging.getLogger(__name__)
 
 
 def note(metrics: Metrics, before: Session | None, after: Session, entry: log.Entry) -> None:
@@ -26,6 +29,7 @@ def note(metrics: Metrics, before: Session | None, after: Session, entry: log.En
         if protocol == BREAKER:
             if command.kind in ("degraded", "recovered"):
                 metrics.breaker_changes.labels(to=command.kind).inc()
+                _log(command)
             continue
         match command.kind:
             case "consensus":
@@ -41,6 +45,13 @@ def note(metrics: Metrics, before: Session | None, after: Session, entry: log.En
                 metrics.items_closed.labels(by=by).inc()
             case "closed":
                 _closed(metrics, _body(command, dict[str, Any]) or {})
+
+
+def _log(change: log.Say) -> None:
+    """9.2's LOG warning: one line, by the moderator that appended the change."""
+    mode = _body(change, Mode)
+    level = logging.WARNING if change.kind == "degraded" else logging.INFO
+    _LOGGER.log(level, "%s: %s", change.kind, mode.text if mode is not None else "")
 
 
 def _assigned(metrics: Metrics, after: Session, entry: log.Entry, found: Consensus) -> None:

@@ -346,6 +346,9 @@ class Protocol:
     moderators open when it is first told something, and is never cancelled."""
     reads: tuple[str, ...] = ()
     """Standing sessions whose outcome enters the opening (`log.Opened.known`)."""
+    beneath: Callable[[OpenSession, Any], OpenSession | None] = lambda request, settings: None
+    """The session that one of it may start, as far as its opening tells, so that one that would be refused is refused
+    there; None: none."""
     experts: bool = False
     """The announced experts enter the opening (`log.Opened.experts`)."""
     moves_on: bool = False

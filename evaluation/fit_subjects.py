@@ -35,7 +35,7 @@ SUBJECT = {
 """Of the shipped experts."""
 HELD_BACK = 16
 """One training task of so many is fitted on by nothing but the matcher's weights."""
-OFTEN = 3
+OFTEN = 5
 """A word that so many training tasks use is taken as rightly spelt."""
 SEEN = 2
 """What fewer texts hold says nothing."""

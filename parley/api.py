@@ -243,8 +243,11 @@ def request(
 
 
 def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A protocol's settings, with what stands in files read in: a competition's format, personalities. Raises
-    BadInput."""
+    """A protocol's settings, with what stands in files read in: a competition's format, personalities; also of one that
+    a task's question may be put to. Raises BadInput."""
+    beneath = given.get("deliberation_settings", {})
+    if protocol == "madp" and given.get("deliberation") and isinstance(beneath, Mapping):
+        return {**given, "deliberation_settings": whole_settings(str(given["deliberation"]), beneath)}
     if protocol != "competition":
         return dict(given)
     from parley import formats

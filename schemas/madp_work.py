@@ -158,6 +158,10 @@ class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
     model_calls: int = 1
 
 
+CUT = "[cut here: the diff goes on]\n"
+"""How a diff ends that is too long."""
+
+
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `work`. `request_support`, `handoff` and `blocked` end the turn."""
 

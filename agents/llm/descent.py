@@ -58,6 +58,7 @@ class Descent:
         self._deadline_s = shown.deadline_ns / 1e9
         self._rejections = 0
         self._toggled = False
+        self._lowest = max(Rung)
         self._prompt: prompting.Prompt | None = None
         self._under_way = False
         self._heard = ""
@@ -74,7 +75,7 @@ class Descent:
     async def _climb_down(self) -> Completion:
         repair: prompting.Repair | None = None
         while True:
-            rung = self._model.rung()
+            rung = self._rung()
             schema = ladder.strict_schema(self._shown.reply)
             in_prompt = schema if rung is not Rung.SCHEMA or repair is not None else None
             self._prompt = prompting.build(self._shown, in_prompt, repair, self._model.boundary)
@@ -94,7 +95,9 @@ class Descent:
                 continue
             if how is ladder.How.EXTRACTED:
                 self._log("the reply was extracted")
-                self._learn_that_it_ignores(rung, Rung.TEXT)
+                self._seems_to_ignore(rung, Rung.TEXT)
+            else:
+                self._model.memory.heeded(rung)
             return Completion(
                 body=body, usage=self.usage, flags=self._flags(how, repair), first_token_s=answer.first_token_s
             )
@@ -107,9 +110,11 @@ class Descent:
         if answer.finish == "length":
             why = f"it was cut off after {self._shown.caps.output_tokens} tokens: be much shorter"
         elif not error.is_json:
-            self._learn_that_it_ignores(rung, Rung.TEXT)
+            self._seems_to_ignore(rung, Rung.TEXT)
         elif not error.complete and rung is Rung.SCHEMA:
-            self._learn_that_it_ignores(rung, Rung.JSON)
+            self._seems_to_ignore(rung, Rung.JSON)
+        else:
+            self._model.memory.heeded(rung)
         if before is not None or self.usage.calls >= self._shown.caps.calls:
             self._log("failed")
             after = "also after a repair" if before is not None else "and no call is left for a repair"
@@ -118,10 +123,15 @@ class Descent:
         tell_retrying(self._emit, "the reply could not be used")
         return prompting.Repair(said=answer.text, error=why)
 
-    def _learn_that_it_ignores(self, rung: Rung, lower: Rung) -> None:
+    def _rung(self) -> Rung:
+        return min(self._model.rung(), self._lowest)
+
+    def _seems_to_ignore(self, rung: Rung, lower: Rung) -> None:
+        """This turn goes on with the lower rung; later ones, when it was so twice in a row."""
         if lower < rung:
-            self._log(f"{NAMES[rung]} is ignored, from now on {NAMES[lower]}")
-            self._model.memory.learn(rung=lower)
+            self._lowest = lower
+            again = self._model.memory.ignored(rung, lower)
+            self._log(f"{NAMES[rung]} is ignored, from now on {NAMES[lower]}" if again else f"{NAMES[rung]} is ignored")
 
     def _tokens_field(self) -> str:
         return self._model.memory.get().tokens_field or self._options.preset.tokens_field
@@ -234,7 +244,7 @@ class Descent:
         said, memory = error.said.lower(), self._model.memory
         if error.status not in (400, 422) and not (error.status >= 500 and "response_format" in body):
             return
-        rung = self._model.rung()
+        rung = self._rung()
         if "response_format" in body and any(word in said for word in _FORMAT_WORDS):
             lower = Rung(rung - 1)
             self._log(f"{NAMES[rung]} is refused ({error.status}), going on with {NAMES[lower]}")

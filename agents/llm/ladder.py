@@ -15,6 +15,8 @@ import msgspec
 
 _FENCED = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.S)
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S | re.I)
+_HALF = re.compile("[\ud800-\udfff]")
+_HALF_TOLD = "a text holds half of a character (an escape \\ud800 to \\udfff alone): write the character itself"
 _LONGEST = 400_000
 _TRIES = 200
 
@@ -84,6 +86,8 @@ def read(text: str, reply: Any) -> tuple[Any, How]:
     try:
         value = msgspec.json.decode(body.encode("utf-8", "replace"))
     except (msgspec.DecodeError, RecursionError):
+        if _is_half(body):
+            raise Unusable(_HALF_TOLD, is_json=True, complete=True) from None
         return _extract(body, reply), How.EXTRACTED
     try:
         return _convert(value, reply), How.PLAIN
@@ -91,6 +95,20 @@ def read(text: str, reply: Any) -> tuple[Any, How]:
         required = set(strict_schema(reply)["required"])
         is_object = isinstance(value, dict)
         raise Unusable(str(error), is_json=is_object, complete=is_object and required <= set(value)) from error
+
+
+def _is_half(text: str) -> bool:
+    """Whether it is one JSON object that lacks nothing but the other half of a character."""
+    try:
+        value = json.loads(text)
+        return isinstance(value, dict) and _has_half(value)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _has_half(value: Any) -> bool:
+    r"""Whether a text in it cannot be written down: `\ud800` without the escape that belongs to it."""
+    return bool(_HALF.search(json.dumps(value, ensure_ascii=False)))
 
 
 def _extract(text: str, reply: Any) -> Any:
@@ -136,6 +154,8 @@ def _convert(value: Any, reply: Any) -> Any:
     """The value as a reply. Raises msgspec.ValidationError."""
     whole = _whole(reply)
     try:
+        if _has_half(value):
+            raise msgspec.ValidationError(_HALF_TOLD)
         return msgspec.convert(_unpair(value, whole, whole.get("$defs", {})), reply)
     except RecursionError as error:
         raise msgspec.ValidationError("nested too deeply") from error

@@ -29,6 +29,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _KNOWN: dict[tuple[str, str], Learned] = {}
+_DOUBTED: dict[tuple[str, str], tuple[Rung, Rung]] = {}
+"""What the last reply looked like: (the rung that seemed ignored, the one to go on with)."""
 
 
 class Memory:
@@ -50,6 +52,21 @@ class Memory:
         found = _KNOWN.get(self._key, Learned())
         return found if self._now() - found.at_s < KEPT_S else Learned()
 
+    def ignored(self, rung: Rung, lower: Rung) -> bool:
+        """A reply looked as if the server ignored a rung. Once may be the model's slip: it is a lesson where the reply
+        before it looked the same. Whether it is one."""
+        again = _DOUBTED.pop(self._key, None) == (rung, lower)
+        if again:
+            self.learn(rung=lower)
+        else:
+            _DOUBTED[self._key] = rung, lower
+        return again
+
+    def heeded(self, rung: Rung) -> None:
+        """A reply was in the form that this rung asks for."""
+        if _DOUBTED.get(self._key, (None,))[0] is rung:
+            del _DOUBTED[self._key]
+
     def learn(self, *, rung: Rung | None = None, drop: str = "", tokens_field: str = "") -> None:
         """Keep a lesson beside what is known. A file that cannot be written is no harm: it is learned again."""
         old = self.get()
@@ -68,3 +85,4 @@ class Memory:
 def forget() -> None:
     """Drop what this process learned; files stay."""
     _KNOWN.clear()
+    _DOUBTED.clear()

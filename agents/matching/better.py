@@ -163,10 +163,11 @@ def decide(
         first = int(lead.argmax())
         watches = lead[first] >= prepared.specs[first].deliberation.confidence.low
         inside = not prepared.elsewhere and is_inside(fitted, scope)
-        if prepared.apart and prepared.foreign[first]:  # of no subject is much: it takes what it says something of
-            taken = watches and says_of_it(features[first])
+        speaks_of_it = says_of_it(features[first])
+        if prepared.apart:  # who is of no subject of software takes what it says something of
+            taken = watches and speaks_of_it if prepared.foreign[first] else inside
         else:
-            taken = inside or (watches and not prepared.apart)
+            taken = inside or (watches and (speaks_of_it or not prepared.elsewhere))
         if taken:
             ranked = words.by_rank(
                 [

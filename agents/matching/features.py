@@ -51,7 +51,7 @@ _CLAUSE = re.compile(r"[,;:.!?]+\s+|\n+|\s(?:and|but|then)\s", re.I)
 _CLAUSE_WORDS = 2
 """Words of meaning from which on it is one."""
 _APART = 0.7
-"""Of what an expert speaks of, by words, its first subject: the mean from which on subjects tell experts apart, to which
+"""Of what an expert speaks of, by words, its first subject: the mean from which on subjects tell experts apart; to it
 those that speak of nothing much add little. Of the shipped ones it is 0.98, of five repositories of software 0.28."""
 _SOME = 0.4
 """Of the experts: subjects that do not tell them apart are wrong about some of them, too."""

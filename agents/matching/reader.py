@@ -17,7 +17,7 @@ from agents.encoders.embedded import Embedded
 from agents.matching.subjects import SUBJECTS, Floats
 
 FILE = Path(__file__).parent / "reader.int8.onnx"
-NAME = "parley-reader-1"
+NAME = "parley-reader-2"
 _VECTOR = 384
 WIDTH = _VECTOR + 2 * len(SUBJECTS)
 

@@ -6,7 +6,6 @@ it was still doing must not reach the folder later.
 """
 
 import asyncio
-import contextlib
 import importlib
 import json
 import logging
@@ -15,7 +14,6 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,6 +22,7 @@ from agents.llm.base import ModelMisconfigured
 from agents.roles.madp import Call
 from agents.tools import launch
 from agents.tools.allow import AllowList, Server, Tool, filled
+from agents.tools.errors import Errors
 from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
 from observability import tracing
@@ -113,9 +112,9 @@ class _Running:
             cwd=str(folder),
             encoding_error_handler="replace",
         )
-        said = home.parent / f"{self._name}.err"
+        said = Errors()
         try:
-            with said.open("w+", encoding="utf-8", errors="replace") as errors:
+            with said as errors:
                 async with Client(stdio_client(parameters, errors)) as client:
                     if not self._ready.done():
                         self._ready.set_result(client)
@@ -126,7 +125,7 @@ class _Running:
             if self._ready.done():
                 _LOGGER.info("tool server %s ended: %s", self._name, type(error).__name__)
             else:
-                wrote = _tail(said, self._server, self._folder)
+                wrote = _safe(said.text(), self._server, self._folder)[-500:] or "nothing"
                 _LOGGER.warning("tool server %s did not start; it wrote: %s", self._name, wrote)
                 self._ready.set_exception(ServerFailed(self._name, "it did not start"))
                 self._ready.exception()  # looked at, whoever waits
@@ -368,11 +367,3 @@ def _safe(text: str, server: Server | None, folder: TaskFolder) -> str:
         if len(value) >= _SECRET:
             text = text.replace(value, "(from the allow list)")
     return text
-
-
-def _tail(path: Path, server: Server, folder: TaskFolder) -> str:
-    """The end of what a server wrote to its standard error, for the operator's log."""
-    text = ""
-    with contextlib.suppress(OSError):
-        text = path.read_text(encoding="utf-8", errors="replace")
-    return " ".join(_safe(text, server, folder)[-500:].split()) or "nothing"

@@ -15,7 +15,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from agents.tools.paths import REPOSITORIES, Outside, inside
+from agents.tools.paths import Outside, inside, is_repository
 
 MOST_READ = 100_000
 """Characters of a file that are read at once."""
@@ -44,7 +44,7 @@ class Files:
     def _files(self, folder: Path) -> list[Path]:
         found = []
         for at, folders, names in os.walk(folder, followlinks=False):
-            folders[:] = sorted(f for f in folders if f.casefold() not in REPOSITORIES)
+            folders[:] = sorted(f for f in folders if not is_repository(f))
             found += [p for p in (Path(at) / n for n in sorted(names)) if not p.is_symlink() and p.is_file()]
         return found
 

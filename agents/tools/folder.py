@@ -17,8 +17,9 @@ import time
 from hashlib import sha256
 from pathlib import Path
 
-from agents.tools.paths import REPOSITORIES, Outside, bad_name, inside
+from agents.tools.paths import Outside, bad_name, inside, is_repository
 from schemas.artifact import MAX_ARTIFACT
+from schemas.madp_work import CUT
 from schemas.session import Document
 
 MOST_FILES = 4_000
@@ -30,7 +31,7 @@ _DIFFED = 400_000
 """Bytes of a file beyond which only the fact of its change is told."""
 _PREFIX = "parley-task-"
 _STALE_S = 60.0
-CUT = "[cut here: the diff goes on]\n"
+_REPOSITORY = "it makes a repository, whose hooks and settings run programs"
 
 
 class FolderError(ValueError):
@@ -211,7 +212,7 @@ class TaskFolder:
 
     def clean(self) -> list[str]:
         """Remove what may not stand here after a call, and say what: links, second names of files that stand
-        elsewhere, special files, hooks of a repository, names with control characters.
+        elsewhere, special files, what makes a repository (a folder begins without one), names with control characters.
 
         Raises
         ------
@@ -229,11 +230,13 @@ class TaskFolder:
         links: dict[tuple[int, int], int] = {}
         for at, folders, files in os.walk(self.root, followlinks=False):
             here = Path(at)
-            hooks = here.name == "hooks" and here.parent.name.casefold() in REPOSITORIES
+            bare = "HEAD" in files and ("commondir" in files or {"objects", "refs"} <= {*folders, *files})
             for name in [*folders, *files]:
                 path = here / name
                 about = path.lstat()
-                why = "a hook, which would run" if hooks else self._unwanted(path, about)
+                why = self._unwanted(path, about)
+                if bare and name == "HEAD" and path.relative_to(self.root).as_posix() not in self.began:
+                    why = _REPOSITORY
                 if why:
                     said.append(f"{path.relative_to(self.root).as_posix()!r} is removed: {why}")
                     _remove(path)
@@ -257,10 +260,9 @@ class TaskFolder:
             return "a symbolic link"
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             return "neither a file nor a folder"
-        if path.name.casefold() in REPOSITORIES and stat.S_ISREG(mode):
-            return "it names a repository, whose settings may run programs"
-        below = [p for p in path.relative_to(self.root).parts if p.casefold() not in REPOSITORIES]
-        return bad_name("/".join(below)) if below else ""
+        if is_repository(path.name):
+            return _REPOSITORY
+        return bad_name(path.relative_to(self.root).as_posix())
 
     def look(self) -> dict[str, tuple[bytes, bool]]:
         """The files as they are now. Raises TooLarge."""

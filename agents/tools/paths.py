@@ -7,9 +7,12 @@ import os
 import re
 import stat
 from pathlib import Path
+from unicodedata import category
 
 REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj", ".bzr"})
 """Folders of version control: hooks and settings in them run programs, so no path leads into one."""
+_SHORT = re.compile(rf"({'|'.join(name[1:] for name in sorted(REPOSITORIES))})~[0-9]+")
+"""What NTFS calls them beside their names."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u0080-\u009f\u2028\u2029\ud800-\udfff]")
 MOST_NAME = 255
 """Bytes of one part of a path, in UTF-8."""
@@ -27,6 +30,13 @@ class Outside(ValueError):
         super().__init__(f"path {shown!r}: {why}")
 
 
+def is_repository(part: str) -> bool:
+    """Whether one part of a path is a folder of version control, on any file system: NTFS drops spaces and dots at the
+    end, what follows a colon names a stream, and HFS+ passes over characters that are not seen."""
+    seen = "".join(c for c in part if category(c) != "Cf").partition(":")[0].rstrip(" .").casefold()
+    return seen in REPOSITORIES or bool(_SHORT.fullmatch(seen))
+
+
 def bad_name(path: str) -> str:
     """What is wrong with a relative path's names; empty: nothing."""
     parts = path.split("/")
@@ -38,7 +48,7 @@ def bad_name(path: str) -> str:
         return "it has a control character or a backslash"
     if len(path) > MOST_PATH or any(len(p.encode("utf-8", "replace")) > MOST_NAME for p in parts):
         return f"allowed are at most {MOST_PATH} characters, and {MOST_NAME} bytes a part"
-    if any(p.casefold() in REPOSITORIES for p in parts):
+    if any(map(is_repository, parts)):
         return "it leads into a repository's own files, which may run programs"
     return ""
 

@@ -1,7 +1,8 @@
 """The circuit breaker of task coordination (source: seeds/madp.md 9.2): one standing session, shared through the log.
 
 More than 3 failures in the last 10 tasks: degraded mode, in which tasks skip coordination; 5 tasks in a row that went
-well end it. It asks nobody anything and never stops.
+well end it. A failure that its asker's own settings may have brought about is none of either: all who share the bus
+share this session. It asks nobody anything and never stops.
 """
 
 from enum import StrEnum, auto
@@ -56,8 +57,15 @@ def _outcome(event: Told) -> TaskOutcome:
         raise Illegal(f"{OUTCOME}: {error}") from error
 
 
+def _own_doing(told: TaskOutcome) -> bool:
+    return not told.ok and not told.counts
+
+
 def _on_told_closed(state: State, event: Told, _: View) -> Step:
-    last = (*state.last, _outcome(event))[-WINDOW:]
+    told = _outcome(event)
+    if _own_doing(told):
+        return state, ()
+    last = (*state.last, told)[-WINDOW:]
     failures = tuple(t for t in last if not t.ok)
     if len(failures) <= MOST_FAILURES:
         return State(last=last), ()
@@ -74,6 +82,8 @@ def _on_told_closed(state: State, event: Told, _: View) -> Step:
 
 def _on_told_degraded(state: State, event: Told, _: View) -> Step:
     told = _outcome(event)
+    if _own_doing(told):
+        return state, ()
     last = (*state.last, told) if told.ok else ()
     if len(last) < RECOVERY:
         return State(phase=Phase.DEGRADED, last=last), ()

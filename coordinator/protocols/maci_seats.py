@@ -29,15 +29,15 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
         if s.role not in names:
             raise Inadmissible(f"seats.{s.seat}", f"seat {s.seat}: no role {s.role}; roles are {', '.join(names)}")
     named = {name: [s for s in request.seats if s.role == name] for name in names}
+    helper = _only(HELPER, named[HELPER], workers)
+    _citable(request, helper)
     debaters = named[DEBATER] or _debaters(settings.debaters, workers)
     if not LEAST_DEBATERS <= len(debaters) <= MOST_DEBATERS:
         raise Inadmissible(
             "seats", f"role {DEBATER}: got {len(debaters)}, allowed are {LEAST_DEBATERS} to {MOST_DEBATERS}"
         )
     judges = _judges(settings, named[JUDGE], debaters, workers)
-    helper = _only(HELPER, named[HELPER], workers)
     seats = (*debaters, *judges, _only(ANALYST, named[ANALYST], workers), helper)
-    _citable(request, helper)
     twice = [s.seat for i, s in enumerate(seats) if any(s.seat == other.seat for other in seats[:i])]
     if twice:
         raise Inadmissible(f"seats.{twice[0]}", f"seat {twice[0]}: two seats have this id")
@@ -118,4 +118,5 @@ def _citable(request: OpenSession, helper: Seat) -> None:
     held = [d for d in request.documents if not d.holders or {EVERYBODY, helper.seat} & set(d.holders)]
     if not any(d.text.strip() for d in held):
         what = f"got {len(held)} documents, all empty" if held else "got none that the helper holds"
-        raise Inadmissible("evidence", f"evidence: {what}; maci gates arguments by the documents that they cite")
+        why = f"evidence: {what}; maci gates arguments by the documents that they cite: give some"
+        raise Inadmissible("evidence", why)

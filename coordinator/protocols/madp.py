@@ -31,7 +31,7 @@ from coordinator.protocols.madp_claims import (
 )
 from coordinator.protocols.madp_human import on_decided, on_item_decided, on_item_over
 from coordinator.protocols.madp_outcome import outcome
-from coordinator.protocols.madp_seats import ROLES, seat
+from coordinator.protocols.madp_seats import ROLES, beneath, seat
 from coordinator.protocols.madp_state import BREAKER, PUBLIC, Phase, State
 from coordinator.protocols.madp_turns import CHALLENGE, CLAIM, MATCH, REVIEW, SUPPORT, WORK, plan
 from coordinator.protocols.madp_work import (
@@ -174,6 +174,7 @@ MADP = Protocol(
     plan=plan,
     readers=(ROLE,),
     reads=(BREAKER,),
+    beneath=beneath,
     experts=True,
     moves_on=True,
 )

@@ -20,7 +20,7 @@ from coordinator.protocols.madp_state import (
 from coordinator.protocols.madp_turns import to_work
 from coordinator.table import Step, View
 from schemas.breaker import TaskOutcome
-from schemas.madp import Artifact, Assignment, Consensus, Exclusion, HandedOver, Outcome, TaskState
+from schemas.madp import Artifact, Assignment, Consensus, Exclusion, HandedOver, Outcome, Settings, TaskState
 from schemas.wire import raw
 
 MOST_ARTIFACTS = 20
@@ -28,9 +28,23 @@ MOST_ARTIFACTS = 20
 replace = msgspec.structs.replace
 
 
+_USUAL = Settings()
+_BOUNDS = ("coordination_s", "claim_window_s", "attempts", "max_input_tokens", "max_output_tokens")
+
+
 def tell_breaker(v: View, failure: str) -> Wish:
     """9.2: whether the coordination of this task failed, and why."""
-    return Tell(session=BREAKER, kind="outcome", body=raw(TaskOutcome.of(v.sid, failure)))
+    return Tell(session=BREAKER, kind="outcome", body=raw(TaskOutcome.of(v.sid, failure, not failure or _usual(v))))
+
+
+def _usual(v: View) -> bool:
+    """Whether the coordination had at least what it has by default, for at most the work: else a failure may be the
+    doing of whoever asked, and everybody else's tasks would pay for it."""
+    given: Settings = v.settings
+    if v.opened.waits or v.opened.turn_timeout_s < _USUAL.coordination_s:
+        return False
+    bounded = any(getattr(given, name) < getattr(_USUAL, name) for name in _BOUNDS)
+    return not (bounded or given.ask_below > _USUAL.ask_below or given.wording == "standard")
 
 
 def assign(

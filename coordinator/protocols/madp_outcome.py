@@ -7,7 +7,12 @@ import msgspec
 from coordinator.protocols.madp_state import INBOX, Round, State, agent_state, read, task_of, verdicts
 from coordinator.table import Session, View
 from schemas.madp import Answered, Assignment, Consensus, HandedOver, Supported, Work
+from schemas.madp_work import CUT
 from schemas.wire import decode
+
+_HEAD = "diff --git a/"
+_FOLDERS = frozenset({".husky", ".githooks", ".vscode", ".idea", ".devcontainer"})
+_FILES = frozenset({".envrc", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml"})
 
 
 def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
@@ -37,7 +42,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "findings": s.findings,
         "handoffs": [_handoff(p.n, v) for p in v.posts if p.kind == "handoff"],
         "overrides": s.overrides,
-        "warnings": s.warnings,
+        "warnings": (*s.warnings, *_of_diff(_diff(s, v))),
         "items": _items(s, v),
         "tokens": s.tokens,
     }
@@ -89,10 +94,32 @@ def _concerned(s: State) -> list[str]:
 
 def _work(work: Work, s: State, v: View) -> dict[str, Any]:
     """The diff goes with the folder: both are of all turns."""
-    diff = read(v, s.changed, Work).diff if s.changed is not None else ""
     return {
-        "summary": work.summary, "output": work.output, "performed": work.performed, "diff": diff, "folder": s.folder,
+        "summary": work.summary, "output": work.output, "performed": work.performed, "diff": _diff(s, v),
+        "folder": s.folder,
     }  # fmt: skip
+
+
+def _diff(s: State, v: View) -> str:
+    return read(v, s.changed, Work).diff if s.changed is not None else ""
+
+
+def _of_diff(diff: str) -> tuple[str, ...]:
+    """Warnings of files that run on the machine of whoever only opens, enters or commits in the folder."""
+    lines = diff.split("\n")
+    heads = (i for i, line in enumerate(lines) if line.startswith(_HEAD))
+    # A path stands twice in its head line: `a/PATH b/PATH`.
+    kept = (lines[i][len(_HEAD) :] for i in heads if not "".join(lines[i + 1 : i + 2]).startswith("deleted file"))
+    run = [path for rest in kept if _runs(path := rest[: (len(rest) - len(" b/")) // 2])]
+    names = f"{', '.join(run[:20])}{f' and {len(run) - 20} more' if len(run) > 20 else ''}"
+    found = (f"the changes hold files that run by themselves on a developer's machine: {names}",) if run else ()
+    cut = "the diff is too long to be shown in full: look at the folder before you use it"
+    return (*found, cut) if diff.endswith(CUT) else found
+
+
+def _runs(path: str) -> bool:
+    parts = path.casefold().split("/")
+    return parts[-1] in _FILES or not _FOLDERS.isdisjoint(parts[:-1])
 
 
 def _supported(n: int, v: View) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import msgspec
 from coordinator.commands import StartChild
 from coordinator.protocols.madp_assign import hand_over, with_artifact
 from coordinator.protocols.madp_items import end, open_item, warn
+from coordinator.protocols.madp_seats import deliberation
 from coordinator.protocols.madp_state import (
     GIVE_UP,
     Phase,
@@ -28,7 +29,6 @@ from coordinator.protocols.madp_state import (
 from coordinator.protocols.madp_turns import affordable, ask_reviews, ask_support, reviewing, to_work, without_calls
 from coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
 from schemas.madp import Deliberated, Finding, Review, Reviewed, Settings, Support, Supported, Work
-from schemas.session import MAX_QUESTION, OpenSession
 from schemas.wire import decode
 
 replace = msgspec.structs.replace
@@ -147,11 +147,8 @@ def block(s: State, v: View, says: Says, question: str) -> Step:
     s = replace(s, question=question, blocks=s.blocks + 1)
     if not settings.deliberation:
         return ask_human(s, v, says)
-    asked = f"{question}\n\nIt came up in this task:\n{task_of(v).prompt}"[:MAX_QUESTION]
-    opening = OpenSession(
-        question=asked, protocol=settings.deliberation, settings=settings.deliberation_settings, inherits=True,
-        turn_timeout_s=v.opened.turn_timeout_s,
-    )  # fmt: skip
+    asked = f"{question}\n\nIt came up in this task:\n{task_of(v).prompt}"
+    opening = deliberation(settings, asked, v.opened.turn_timeout_s)
     told = Deliberated(session=v.child, protocol=settings.deliberation, question=question)
     s = replace(s, phase=Phase.DELIBERATING, child=v.child)
     return s, (*says, say(s, "deliberation", told), StartChild(opening=opening))

@@ -1,13 +1,16 @@
 """The circuit breaker of 9.2: its numbers, what it says, and that nothing ends it."""
 
+import logging
 from typing import Any
 
 import msgspec
 import pytest
 
+from coordinator import measures
 from coordinator.machine import Illegal, outcome, record, record_opening
 from coordinator.protocols.breaker import BREAKER
 from coordinator.replay import replay
+from observability.metrics import Metrics
 from schemas import log
 from schemas.breaker import TaskOutcome
 from schemas.wire import encode, raw
@@ -22,6 +25,7 @@ class Play:
         )
         self.session, entry = record_opening(BREAKER, "madp-breaker", opened, START_NS, "standing")
         self.entries = [entry]
+        self.metrics = Metrics()
 
     def told(self, *outcomes: bool) -> None:
         for ok in outcomes:
@@ -29,11 +33,18 @@ class Play:
             body = raw(TaskOutcome(session=f"t{n}", ok=ok, why="" if ok else "nobody claimed it"))
             self.take(log.Told(sender=f"t{n}", kind="outcome", body=body))
 
+    def own_failures(self, times: int) -> None:
+        """Of tasks whose own settings may have brought them about."""
+        for _ in range(times):
+            n = len(self.entries)
+            body = raw(TaskOutcome.of(f"t{n}", "too late", counts=False))
+            self.take(log.Told(sender=f"t{n}", kind="outcome", body=body))
+
     def take(self, event: log.Event) -> None:
         n = len(self.entries)
-        self.session, entry = record(
-            BREAKER, self.session, self.entries[-1].digest, event, START_NS + n, f"tell:t{n}:0-0"
-        )
+        before = self.session
+        self.session, entry = record(BREAKER, before, self.entries[-1].digest, event, START_NS + n, f"tell:t{n}:0-0")
+        measures.note(self.metrics, before, self.session, entry)
         self.entries.append(entry)
 
     @property
@@ -76,6 +87,28 @@ def test_five_in_a_row_recover() -> None:
     assert [c.severity for e in play.entries for c in e.commands if isinstance(c, log.Notify)] == ["warning", "info"]
     play.told(False, False, False)
     assert not play.degraded, "what was before does not count"
+
+
+def test_a_failure_of_the_askers_own_making_neither_degrades_nor_delays_recovery() -> None:
+    play = Play()
+    play.told(False, False, False)
+    play.own_failures(8)
+    assert not play.degraded
+    play.told(False)
+    assert play.degraded, "nor does it push the others out of the last ten"
+    play.told(True, True, True, True)
+    play.own_failures(1)
+    play.told(True)
+    assert not play.degraded
+
+
+def test_each_change_is_one_line_in_the_log_of_the_moderator_that_made_it(caplog: pytest.LogCaptureFixture) -> None:
+    play = Play()
+    with caplog.at_level(logging.INFO, logger="coordinator.measures_madp"):
+        play.told(*[False] * 6, *[True] * 7)
+    degraded, recovered = caplog.records
+    assert degraded.levelname == "WARNING" and "4 of the last 4 tasks" in degraded.getMessage()
+    assert recovered.levelname == "INFO" and "coordinated again" in recovered.getMessage()
 
 
 def test_it_takes_nothing_else_and_never_ends() -> None:

@@ -13,6 +13,7 @@ from coordinator.replay import replay
 from schemas import log
 from schemas.expert import pin
 from schemas.madp import Claim, Support, Supported, ToolCall
+from schemas.madp_work import CUT
 from schemas.session import Budget, Document, Seat
 from schemas.turn import Usage
 from schemas.wire import decode, encode
@@ -457,6 +458,28 @@ def test_what_support_changed_reaches_the_lead_and_the_next_one() -> None:
     assert p.outcome["work"]["diff"] == "", "what support changed is not the lead's"
 
 
+def head(path: str, *lines: str) -> str:
+    return "".join(f"{line}\n" for line in (f"diff --git a/{path} b/{path}", *lines))
+
+
+def test_changes_that_run_by_themselves_are_named_in_the_result() -> None:
+    p = Play().working()
+    harmless = [head(".github/x.yml", "+diff --git a/.envrc b/.envrc"), head("a/.husky"), head("lib/.envrc.md")]
+    gone = head(".idea/x.xml", "deleted file mode 100644", "-x")
+    runs = [head(".envrc", "new file mode 100644", "+ls"), head("sub/.Husky/pre commit", "+x")]
+    p.reply(SRE, done(diff="".join([*harmless, gone, *runs]), folder=artifact(1)))
+    p.approve()
+    (warned,) = p.outcome["warnings"]
+    assert warned.endswith("run by themselves on a developer's machine: .envrc, sub/.Husky/pre commit")
+
+
+def test_a_diff_that_is_cut_may_hide_what_it_changes() -> None:
+    p = Play().working()
+    p.reply(SRE, done(diff=head("a.py", "+x") + CUT, folder=artifact(1)))
+    p.approve()
+    assert p.outcome["warnings"] == ["the diff is too long to be shown in full: look at the folder before you use it"]
+
+
 def test_a_revision_that_changes_nothing_keeps_the_diff() -> None:
     p = Play({"folder": "f" * 64}).working(reviewers=(AUDITOR,))
     assert p.brief(SRE)["base"] == "f" * 64
@@ -746,6 +769,13 @@ def test_a_deliberation_without_an_answer_goes_to_a_human() -> None:
     p.reply(SRE, blocked())
     p.child_ends(status="refused", reason="", why="no debaters")
     assert p.phase == "waiting" and "came to nothing: no debaters" in p.warnings
+
+
+def test_a_question_loses_what_steers_a_terminal_before_it_is_put_to_others() -> None:
+    p = Play({"deliberation": "competition"}).working()
+    p.reply(SRE, blocked("\x1b[31mPostgres\u202e or\n SQLite?"))
+    (child,) = p.commands(log.StartChild)
+    assert child.opening.question.startswith("[31mPostgres or\n SQLite?")
 
 
 @pytest.mark.parametrize(

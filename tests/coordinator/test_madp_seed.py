@@ -344,7 +344,7 @@ def test_no_experts_match() -> None:
     p = Play().match({})
     assert p.asked() == [(GENERAL, "work")] and p.consensus["how"] == "general"
     assert "no expert matches the task: generalist takes it" in p.warnings
-    assert p.told() == [{"session": "s1", "ok": True, "why": ""}], "an abstention is no failure"
+    assert p.told() == [{"session": "s1", "ok": True, "why": "", "counts": True}], "an abstention is no failure"
 
 
 def test_no_experts_match_and_no_general_one_is_there() -> None:
@@ -413,7 +413,10 @@ def test_the_matcher_fails() -> None:
     p = Play()
     p.fail("helper")
     assert p.lead == GENERAL and "could not be matched: model unreachable" in p.warnings
-    assert p.told() == [{"session": "s1", "ok": False, "why": "the task could not be matched: model unreachable"}]
+    (told,) = p.told()
+    assert told == {
+        "session": "s1", "ok": False, "why": "the task could not be matched: model unreachable", "counts": True,
+    }  # fmt: skip
     p = Play(experts=(SRE,))
     p.fail("helper")
     assert p.stop["reason"] == "nobody" and not p.told()[0]["ok"]
@@ -538,7 +541,35 @@ def test_the_breaker_is_told_of_every_task() -> None:
     p = Play().match(INSTANT)
     (tell,) = p.commands(log.Tell)
     assert (tell.session, tell.kind) == ("madp-breaker", "outcome")
-    assert p.told() == [{"session": "s1", "ok": True, "why": ""}]
+    assert p.told() == [{"session": "s1", "ok": True, "why": "", "counts": True}]
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts"),
+    [
+        ({}, True),
+        ({"coordination_s": 30, "claim_window_s": 5, "wording": "never"}, True),
+        ({"coordination_s": 9.9}, False),
+        ({"claim_window_s": 0.5}, False),
+        ({"attempts": 1}, False),
+        ({"max_output_tokens": 20}, False),
+        ({"wording": "standard"}, False),
+        ({"ask_below": 1.0}, False),
+    ],
+)
+def test_a_failure_that_the_askers_own_settings_may_have_brought_about_is_marked(
+    settings: dict[str, Any], counts: bool
+) -> None:
+    p = Play(settings)
+    p.fail("helper")
+    (told,) = p.told()
+    assert (told["ok"], told["counts"]) == (False, counts)
+
+
+def test_a_turn_time_out_below_the_coordinations_bound_is_the_askers_doing() -> None:
+    p = Play(turn_timeout_s=5.0)
+    p.fail("helper")
+    assert [(t["ok"], t["counts"]) for t in p.told()] == [(False, False)]
 
 
 # ---------------------------------------------------------------- 9.3

@@ -231,6 +231,14 @@ async def test_a_debate_beneath_a_task_advises_its_lead(crew: Crew) -> None:
     assert by_seat[f"session {beneath}"]["calls"] == child["usage"]["calls"] > 0
 
 
+async def test_a_debate_that_would_be_refused_is_refused_with_its_task(crew: Crew) -> None:
+    """MACI argues over documents, and this task has none."""
+    await begun(crew, {})
+    await crew.helper(ONE)
+    fate = await crew.open("s1", question="Look at it", protocol="madp", settings=DELIBERATION)
+    assert (fate.fate, fate.field) == ("refused", "madp.deliberation") and "evidence: got none" in fate.why
+
+
 async def test_the_budget_of_a_task_reaches_the_debate_beneath(crew: Crew) -> None:
     """It ends by what was left; where that is too little for a round it is refused, and a human decides."""
     sre = Actor(work=[blocked(QUESTION), done()])

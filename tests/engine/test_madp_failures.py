@@ -325,7 +325,7 @@ async def test_repeated_failures_degrade_and_five_good_tasks_recover(crew: Crew)
         helper.said["match"] = [mute] * 4 + [mute] * 5 + [ONE]
         keyword = []
         for i in range(11):
-            await crew.task(f"s{i}", claim_window_s=0.25)
+            await crew.task(f"s{i}")
             result = await crew.result(f"s{i}")
             how = result["outcome"]["consensus"]["how"]
             keyword.append(helper.briefs("match")[-1].keyword)

@@ -81,6 +81,8 @@ def test_a_reply_is_found(text: str, how: How) -> None:
         (json.dumps({**FULL, "confidence": "high"}), "Expected `float`, got `str`"),
         (GOOD.replace("0.75", "NaN"), "NaN|nan|JSON"),
         ("[1]", "Expected `object`"),
+        (json.dumps({**FULL, "answer": "\ud800"}), "half of a character"),
+        (f"Here: {json.dumps({**FULL, 'answer': chr(0xDC00)})}", "half of a character"),
     ],
 )
 def test_what_is_no_reply_says_why(text: str, why: str) -> None:

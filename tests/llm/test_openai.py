@@ -88,11 +88,33 @@ async def test_rung_3_the_reply_is_extracted_where_json_is_refused_too(caplog: p
     assert "the reply was extracted" in caplog.text
 
 
-async def test_a_server_that_ignores_the_format_with_status_200_is_found_out_once() -> None:
+async def test_a_server_that_ignores_the_format_with_status_200_is_found_out_by_two_replies() -> None:
     async with model_server(says(f"Well: {json.dumps(FULL)}")) as server, model(server.url) as made:
-        for _ in range(2):
+        for _ in range(3):
             assert (await made.reply(asked(), silent)).body.answer == "A4"
-    assert [r.format for r in server.requests] == ["json_schema", "text"]
+    assert [r.format for r in server.requests] == ["json_schema", "json_schema", "text"]
+
+
+async def test_a_slip_of_the_model_is_no_lesson(tmp_path: Path) -> None:
+    """Prose, the repair as text; a reply as asked for; prose again; another kind of slip: never two alike in a row."""
+    said = [says(PROSE), says(FULL), says(FULL), says(PROSE), says(FULL), says({"reply": "A4"}), says(FULL), says(FULL)]
+    async with model_server(*said) as server, model(server.url, state=str(tmp_path)) as made:
+        for _ in range(5):
+            assert (await made.reply(asked(), silent)).body.answer == "A4"
+    formats = [r.format for r in server.requests]
+    turns = [["json_schema", "text"], ["json_schema"], ["json_schema", "text"], ["json_schema", "json_object"]]
+    assert formats == [*(f for turn in turns for f in turn), "json_schema"]
+    assert not list(tmp_path.iterdir()), "nothing is remembered"
+
+
+async def test_half_a_character_is_repaired_and_after_that_a_named_error() -> None:
+    half = json.dumps({**FULL, "answer": "A\ud800"})
+    completion, server = await once(says(half), says(FULL))
+    assert completion.body.answer == "A4" and "half of a character" in server.requests[1].prompt
+    assert server.requests[1].format == "json_schema", "it is no sign of a server that ignores"
+    error, server = await fault(says(half))
+    assert isinstance(error, ModelRefused) and "after a repair: a text holds half of a character" in error.why
+    assert len(server.requests) == 2
 
 
 async def test_rung_4_one_repair_with_the_error(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,11 +1,15 @@
 """A task whose blocked question goes to another protocol: its workers are in the stack beside the experts."""
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from coordinator.admission import check_beneath
+from coordinator.protocols import PROTOCOLS
+from coordinator.table import Inadmissible
 from parley import asking, panel
 from parley.api import local, request
 from parley.opening import unserved
@@ -14,6 +18,7 @@ from parley.settings import load
 from parley.stack import Stack
 from schemas.expert import QUEUE
 from schemas.presence import Announcement
+from schemas.session import Document
 from tests.parley.support import TEXTS
 
 BLOCKED = "tests.parley.blocked_model:make"
@@ -46,6 +51,56 @@ def test_who_is_missing_on_a_bus_elsewhere_is_said() -> None:
     assert "madp.deliberation=consensus" in told and "panelist, analyst" in told and "human" in told
     here: list[Announcement] = [*workers, *panel.announced(rows_of("consensus"))]
     assert unserved(opening, here) == unserved(request("q", protocol="madp"), workers) == ""
+
+
+def check(protocol: str, settings: dict[str, Any], workers: bool = True, texts: tuple[str, ...] = ()) -> None:
+    given = {"deliberation": protocol, "deliberation_settings": settings}
+    opening = request("rotate the leaked key", protocol="madp", settings=given)
+    documents = tuple(
+        Document(id=sha256(text.encode()).hexdigest(), name=f"{i}.md", text=text, holders=("expert",))
+        for i, text in enumerate(texts)
+    )
+    there = [*panel.announced(rows_of("madp")), *(panel.announced(rows_of(protocol)) if workers else ())]
+    check_beneath(PROTOCOLS, PROTOCOLS["madp"], msgspec.structs.replace(opening, documents=documents), tuple(there))
+
+
+def test_what_deliberates_can_do_so_with_no_further_settings() -> None:
+    for protocol in ("consensus", "critic", "competition"):
+        check(protocol, {})
+    check("competition", {"format": "oxford"})
+    check("maci", {}, texts=("Keys are rotated within a day.",))
+    check("maci", {"outcomes": ["now", "later"]}, texts=("Keys are rotated within a day.",))
+
+
+@pytest.mark.parametrize("workers", [True, False])
+@pytest.mark.parametrize(
+    ("protocol", "settings", "texts", "field", "why"),
+    [
+        ("maci", {}, (), "madp.deliberation", "got 'maci'.*evidence: got none that the helper holds.*give some"),
+        ("maci", {}, (" ",), "madp.deliberation", "got 'maci'.*1 documents, all empty"),
+        ("maci", {"outcome": ["a"]}, ("x",), "madp.deliberation_settings", "did you mean maci.outcomes"),
+        (
+            "critic",
+            {"min_rounds": 4, "max_rounds": 2},
+            (),
+            "madp.deliberation_settings",
+            "got 4, and critic",
+        ),
+        ("consensus", {"panel": 0}, (), "madp.deliberation_settings", "consensus.panel"),
+        ("competition", {"attempts": 0}, (), "madp.deliberation_settings", "competition.attempts"),
+    ],
+)
+def test_what_would_be_refused_when_it_is_needed_is_refused_at_the_opening(
+    protocol: str, settings: dict[str, Any], texts: tuple[str, ...], field: str, why: str, workers: bool
+) -> None:
+    with pytest.raises(Inadmissible, match=why) as refused:
+        check(protocol, settings, workers, texts)
+    assert refused.value.field == field and not refused.value.worker
+
+
+def test_workers_that_are_missing_are_no_reason_to_refuse_a_task() -> None:
+    for protocol in ("consensus", "critic", "competition", "maci"):
+        check(protocol, {}, workers=False, texts=("Keys are rotated within a day.",))
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_an_expert_that_was_no_candidate_claims_and_leads() -> None:
     )  # fmt: skip
     claiming = Router((HEDGES, quiet), words=True)
     assert own_score(HEDGES, task) > 0.5
-    route = claiming._routed(task, only, 0.0)
+    route = claiming.routed(task, only)
     assert [c.expert for c in route.candidates] == ["quiet"]
     assert route.lead is not None and route.lead.expert == "hedges"
 

@@ -65,6 +65,15 @@ def slow(seconds: float) -> str:
 
 
 @server.tool()
+def complain(times: int) -> str:
+    """Much on standard error."""
+    for _ in range(times):
+        sys.stderr.write("x" * 999 + "\n")
+    sys.stderr.flush()
+    return "done"
+
+
+@server.tool()
 def die() -> str:
     """The server ends."""
     os._exit(3)

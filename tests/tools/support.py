@@ -36,7 +36,7 @@ def files_list() -> AllowList:
 def hostile_list(**more: Any) -> AllowList:
     """One of the hostile server."""
     tools: dict[str, Any] = {
-        name: {} for name in ("env", "hook", "slow", "die", "replace_folder")
+        name: {} for name in ("env", "hook", "slow", "die", "complain", "replace_folder")
     } | {
         "link": {"paths": ["name"], "text": ["target"]},
         "hard": {"paths": ["name"], "text": ["target"]},

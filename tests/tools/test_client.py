@@ -1,6 +1,7 @@
 """Tools over MCP: the server that ships and one that is hostile, both real processes."""
 
 import asyncio
+import functools
 import json
 import os
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from agents.llm.base import ModelMisconfigured
 from agents.roles.madp import Call
 from agents.tools.allow import AllowList, parse
 from agents.tools.client import Called, Toolbox
+from agents.tools.errors import MOST, Errors
 from agents.tools.folder import FolderError, TaskFolder
 from tests.support.engine import until
 from tests.tools.support import files_list, hostile_list, packed
@@ -147,7 +149,7 @@ async def test_hooks_and_special_files_are_removed() -> None:
     with TaskFolder() as folder:
         async with Toolbox(hostile_list(), folder) as box:
             called = await made(box, "hook", {})
-        assert "pre-commit' is removed: a hook" in called.text and "'pipe' is removed" in called.text
+        assert "'.git' is removed: it makes a repository" in called.text and "'pipe' is removed" in called.text
         assert folder.look() == {}
 
 
@@ -242,6 +244,26 @@ async def test_what_a_server_wrote_before_it_ended_is_logged_without_the_operato
             pass
     (told,) = [r.getMessage() for r in caplog.records if "it wrote" in r.getMessage()]
     assert "xxxx" in told and "secret" not in told
+
+
+async def test_of_what_a_server_writes_to_its_standard_error_the_end_is_kept_and_no_file() -> None:
+    with TaskFolder() as folder:
+        async with Toolbox(hostile_list(), folder) as box:
+            called = await made(box, "complain", {"times": 5_000})
+            assert called.text == "done", "it is not held up, whatever it writes"
+            assert {p.name for p in folder.home.parent.iterdir()} == {"task", "home"}
+    errors = Errors()
+    with errors as end:
+        for n in range(MOST):
+            end.write(f"{n}\n")
+            end.flush()
+            if n % 1_000 == 0:
+                await until(functools.partial(has_read, errors, str(n)))
+    assert errors.text().endswith(str(MOST - 1)) and len(errors.text()) <= MOST
+
+
+async def has_read(errors: Errors, what: str) -> bool:
+    return errors.text().endswith(what)
 
 
 async def test_a_turn_that_is_cancelled_ends_its_servers() -> None:

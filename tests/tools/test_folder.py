@@ -105,9 +105,29 @@ def test_what_may_not_stand_there_is_removed_and_said(tmp_path: Path) -> None:
         said = folder.clean()
         assert len(said) == 6 and all("is removed" in s for s in said), said
         assert {p.name for p in root.iterdir()} == {"a", "twin", "sub"}
-        assert list((root / "sub" / ".git" / "hooks").iterdir()) == [] and folder.clean() == []
+        assert list((root / "sub").iterdir()) == [] and folder.clean() == []
         assert set(folder.look()) == {"a", "twin"}, "a repository's own files are in no archive"
         assert outside.read_text() == "secret"
+
+
+@pytest.mark.parametrize("name", [".git", ".GIT", ".git.", "git~1", ".g\u200cit", ".hg", ".git:x"])
+def test_no_repository_is_left_behind(name: str) -> None:
+    """A tool that calls git afterwards would run what its settings name."""
+    with TaskFolder(archive({"a": (b"a", False)})) as folder:
+        (folder.root / name).mkdir()
+        (folder.root / name / "config").write_text("[core]\nfsmonitor = touch /tmp/x\n")
+        (told,) = folder.clean()
+        assert "is removed: it makes a repository" in told and {p.name for p in folder.root.iterdir()} == {"a"}
+
+
+def test_a_folder_that_is_made_a_bare_repository_is_none_afterwards() -> None:
+    files = {"kept/HEAD": (b"ref: x", False), "kept/objects/a": (b"a", False), "kept/refs/b": (b"b", False)}
+    with TaskFolder(archive(files)) as folder:
+        subprocess.run(["git", "init", "-q", "--bare", "."], cwd=folder.root, check=True)
+        told = folder.clean()
+        assert [t.partition(" ")[0] for t in told] == ["'HEAD'"], "what was there in the beginning stays"
+        found = subprocess.run(["git", "rev-parse"], cwd=folder.root, capture_output=True, check=False)
+        assert found.returncode and b"not a git repository" in found.stderr
 
 
 def test_a_folder_that_was_replaced_is_an_error(tmp_path: Path) -> None:

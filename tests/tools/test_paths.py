@@ -48,6 +48,12 @@ def test_what_is_inside_is_found(root: Path, given: str) -> None:
         ("~/x", "begins with ~"),
         ("a\x00b", "zero byte"),
         (".git/hooks/pre-commit", "repository"),
+        (".git./x", "repository"),
+        (".git . /x", "repository"),
+        ("git~1/hooks/x", "repository"),
+        ("src/GIT~1/x", "repository"),
+        (".g\u200cit/x", "repository"),
+        (".git::$INDEX_ALLOCATION/x", "repository"),
         ("src/.GIT/config", "repository"),
         ("a\nb", "control character"),
         ("x" * 300, "bytes a part"),
@@ -72,4 +78,7 @@ def test_names_that_no_archive_may_have(name: str) -> None:
 
 
 def test_plain_names_are_names() -> None:
-    assert [bad_name(n) for n in ("a", "a/b c/ü.py", ".github/x", ".gitignore", "...")] == [""] * 5
+    assert [
+        bad_name(n)
+        for n in ("a", "a/b c/ü.py", ".github/x", ".gitignore", "...", ".envrc", ".husky/x", "git", "git~", "x~1")
+    ] == [""] * 10
