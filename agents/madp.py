@@ -55,6 +55,8 @@ class Expert:
         self._spec = spec
         self._tools = tools
         self._steps = bool(getattr(model, "steps", False))
+        self.tools = self._steps and tools is not None and bool(tools.servers)
+        """Whether its turns of work may take more steps than one."""
         self._words = self._steps or bool(getattr(model, "words", False))
         self.name = model.name
         self.family = model.family
@@ -113,8 +115,7 @@ class Expert:
         self, shown: Shown, brief: WorkBrief | SupportBrief, emit: Emit, artifacts: Artifacts, folder: TaskFolder
     ) -> Completion:
         allowed = self._tools
-        has_tools = self._steps and allowed is not None and bool(allowed.servers)
-        if not (has_tools and brief.tool_calls and brief.model_calls > 1):
+        if not (self.tools and brief.tool_calls and brief.model_calls > 1):
             shown = msgspec.structs.replace(shown, documents=(*shown.documents, *folder.documents()))
             allowed = None
         if not self._words:

@@ -211,6 +211,7 @@ class Worker:
             family=model.family, metered=model.metered, usd_per_million_input=model.usd_per_million_input,
             usd_per_million_output=model.usd_per_million_output, room=self._spec.room, busy=self._busy,
             expertise=self._spec.expertise, draining=self._draining, expert=self._spec.expert,
+            tools=model.tools,
         )  # fmt: skip
         for role in self._spec.roles:
             await self._connection.publish(subjects.here(role, self._spec.queue, self._pin), encode(announcement))

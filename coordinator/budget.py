@@ -5,7 +5,7 @@ announced; what fits is decided against used + unaccounted + reserved + held bac
 turns in flight come to.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -164,6 +164,11 @@ def shortfall(budget: Budget, ledger: Ledger, reserved: Reservation, more: Reser
                 f"the next turns may take {figure(wants)}"
             )
     return ""
+
+
+def most_calls(most: int, least: int, fits: Callable[[int], bool]) -> int:
+    """How many calls a turn is given: as many as fit, at most `most`, and never fewer than `least`."""
+    return next((n for n in range(most, least, -1) if fits(n)), least)
 
 
 def nothing_left(budget: Budget, ledger: Ledger, reserved: Reservation) -> str:

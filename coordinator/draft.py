@@ -148,11 +148,14 @@ class Draft:
             what = nothing_left(budget, self.ledger, self.reserved(final) + more)
         return Unaffordable(what=what) if what else None
 
-    def affords(self, turns: Iterable[tuple[str, Caps]]) -> str:
+    def affords(self, turns: Iterable[tuple[str | Seat, Caps]]) -> str:
         """Which limit these turns together would pass; empty if they fit."""
         if self.time_is_over():
             return self.out_of_time().what
-        more = total(self.most(seat, caps, self.queue(seat)) for seat, caps in turns)
+        more = total(
+            Reservation() if self.queue(seat.seat) else reservation(seat, caps)
+            for seat, caps in ((self.seat(x) if isinstance(x, str) else x, caps) for x, caps in turns)
+        )
         return shortfall(self.opened.budget, self.ledger, self.reserved(False), more)
 
     # -- doing

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from coordinator.budget import Ledger, Reservation, reservation, shortfall, total
-from coordinator.table import Inadmissible, Planned, Protocol, View
+from coordinator.budget import Ledger, Reservation, most_calls, reservation, shortfall, total
+from coordinator.table import Inadmissible, Planned, Protocol, View, Worker
 from schemas import log
 from schemas.session import Budget, Seat
 
@@ -53,10 +53,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     seats: tuple[SeatEstimate, ...]
     budget: Budget
     shortfall: str
-    """Why the budget does not hold one round; empty if it does."""
+    """Why the budget does not hold one round, or the least turn of work with the cheapest worker; empty if it does."""
     work: Amount | None = None
-    """Where the task chooses who works: what one turn of work comes to with the dearest worker that is there. `least`
-    and `most` are without such turns, and how many there will be is not known before."""
+    """Where the task chooses who works: what one turn of work comes to with the dearest worker that is there, as far as
+    the budget goes. `least` and `most` are without such turns, and how many there will be is not known before."""
 
 
 def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
@@ -64,16 +64,43 @@ def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
     settings: Any = msgspec.convert(opened.settings, protocol.settings)
     plan = protocol.plan(View(opened, settings, (), 0, (), 0))
     seats = {s.seat: s for s in opened.seats}
-    least = _reserved(plan.least, seats)
+    budget, least = opened.budget, _reserved(plan.least, seats)
     return Estimate(
         protocol=protocol.name,
         rounds=plan.rounds,
         least=_amount(plan.least, seats),
         most=_amount(plan.most, seats),
         seats=tuple(_seat(s, plan.least, plan.most) for s in opened.seats),
-        budget=opened.budget,
-        shortfall=shortfall(opened.budget, Ledger(), Reservation(), least),
+        budget=budget,
+        shortfall=shortfall(budget, Ledger(), Reservation(), least) or _cannot_work(budget, least, plan.workers),
+        work=_work(budget, plan.workers) if protocol.experts else None,
     )
+
+
+def _cannot_work(budget: Budget, first: Reservation, workers: tuple[Worker, ...]) -> str:
+    """Why nobody could be paid for a turn of work beside the first turns; empty where somebody could, or nobody is
+    there to ask."""
+    ways = sorted((reservation(w.seat, w.least) for w in workers), key=lambda r: (r.cost_usd, r.tokens, r.calls))
+    short = [shortfall(budget, Ledger(), Reservation(), first + way) for way in ways]
+    return short[0] if short and all(short) else ""
+
+
+def _work(budget: Budget, workers: tuple[Worker, ...]) -> Amount:
+    """One turn of work with the dearest of these, with as many calls as the budget may hold."""
+
+    def most(w: Worker) -> Reservation:
+        def of(calls: int) -> Reservation:
+            return reservation(w.seat, msgspec.structs.replace(w.most, calls=calls))
+
+        return of(
+            most_calls(w.most.calls, w.least.calls, lambda n: not shortfall(budget, Ledger(), Reservation(), of(n)))
+        )
+
+    each = [most(w) for w in workers]
+    return Amount(
+        turns=1, calls=max((r.calls for r in each), default=0), tokens=max((r.tokens for r in each), default=0),
+        cost_usd=round(max((r.cost_usd for r in each), default=0.0), 10),
+    )  # fmt: skip
 
 
 def check(protocol: Protocol, opened: log.Opened) -> None:
@@ -84,15 +111,23 @@ def check(protocol: Protocol, opened: log.Opened) -> None:
     Inadmissible
         Names the limit and what that may take.
     """
-    short = estimate(protocol, opened).shortfall
-    if short:
-        field, _, figures = short.partition(":")
-        limit, _, wants = figures.partition(", used or reserved 0, the next turns may take ")
-        raise Inadmissible(field, f"{field}:{limit}, {least_words(protocol)} may take {wants}")
+    found = estimate(protocol, opened)
+    if found.shortfall:
+        field, why = refusal(found, protocol)
+        raise Inadmissible(field, f"{field}: {why}")
+
+
+def refusal(found: Estimate, protocol: Protocol) -> tuple[str, str]:
+    """(the limit, its figure and what the session may take at least), of an estimate with a shortfall."""
+    field, _, figures = found.shortfall.partition(": ")
+    limit, _, wants = figures.partition(", used or reserved 0, the next turns may take ")
+    return field, f"{limit}, {least_words(protocol)} may take {wants}"
 
 
 def least_words(protocol: Protocol) -> str:
     """What a session has at least, in words."""
+    if protocol.experts:
+        return "the match and one turn of work"
     return "the whole debate" if protocol.fixed else "one round"
 
 

@@ -31,6 +31,7 @@ def _merged(one: Announcement, other: Announcement) -> Announcement:
         metered=one.metered or other.metered,
         usd_per_million_input=max(one.usd_per_million_input, other.usd_per_million_input),
         usd_per_million_output=max(one.usd_per_million_output, other.usd_per_million_output),
+        tools=one.tools or other.tools,
         room=min(one.room + other.room, 10_000),
         busy=one.busy + other.busy,
     )
@@ -130,7 +131,7 @@ class Presence:
                 for key in [k for k, _ in self._experts.items() if k[0] == queue]:
                     self._experts.drop(key)
         was = self._experts.put(announcement)
-        if was is None or announcement.draining or _facts(was) != _facts(announcement):
+        if was is None or announcement.draining or known_of(was) != known_of(announcement):
             self._known = None
 
     def alive(self) -> tuple[Announcement, ...]:
@@ -144,9 +145,7 @@ class Presence:
         if self._experts.forget() or self._known is None:
             living = _by_queue(self._experts.items())
             self._specs = {queue: here for queue, here in self._specs.items() if queue in living}
-            self._known = tuple(
-                Known(expert_of(q), self._specs[q].pin, *_facts(a), self._specs[q].general) for q, a in living.items()
-            )  # fmt: skip
+            self._known = tuple(known_of(a, self._specs[q].pin, self._specs[q].general) for q, a in living.items())
         return self._known
 
     def experts(self) -> tuple[ExpertHere, ...]:
@@ -202,5 +201,9 @@ class Presence:
             return
 
 
-def _facts(a: Announcement) -> tuple[str, str, bool, float, float]:
-    return a.model, a.family, a.metered, a.usd_per_million_input, a.usd_per_million_output
+def known_of(a: Announcement, pin: str = "", general: bool = False) -> Known:
+    """An announced expert as an opening has it."""
+    return Known(
+        expert_of(a.queue), pin, a.model, a.family, a.metered, a.usd_per_million_input, a.usd_per_million_output,
+        general, a.tools,
+    )  # fmt: skip

@@ -231,9 +231,9 @@ class View:
     at_ns: int
     ledger: Ledger = field(default_factory=Ledger)
     """What was used so far."""
-    affords: Callable[[Iterable[tuple[str, Caps]]], str] = lambda turns: ""
+    affords: Callable[[Iterable[tuple[str | Seat, Caps]]], str] = lambda turns: ""
     """Which limit of the budget these turns of seats would pass together, beside what is used, reserved and held back;
-    empty: they fit."""
+    empty: they fit. A seat that may not be invited yet is given whole."""
     sid: str = ""
     """The session's own id."""
     windows: Mapping[str, int] = field(default_factory=dict)
@@ -285,6 +285,15 @@ class Planned:
 
 
 @dataclass(frozen=True)
+class Worker:
+    """Who may be chosen for a turn of work, and how many calls that may have."""
+
+    seat: Seat
+    least: Caps
+    most: Caps
+
+
+@dataclass(frozen=True)
 class Plan:
     """Turns that a session may come to; known before it begins."""
 
@@ -294,6 +303,8 @@ class Plan:
     """One round that ends it, every turn asked once."""
     most: tuple[Planned, ...]
     """All rounds of the cap, every turn as often as it may be asked."""
+    workers: tuple[Worker, ...] = ()
+    """Where the session chooses who works: those that it may choose. Their turns are in neither of the two."""
 
 
 @dataclass(frozen=True)

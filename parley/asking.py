@@ -22,7 +22,7 @@ from parley.interrupts import Interrupts
 from parley.opening import unserved, when_served, with_people
 from parley.process import INTERRUPTED
 from parley.rows import CROWDS
-from parley.settings import Settings, tools_of
+from parley.settings import Settings, has_tools, tools_of
 from parley.showing import show, watch_log
 from parley.stack import OWNER, Lease, Stack, default_state, read_running
 from parley.task_folder import NotApplied, Sent
@@ -153,7 +153,7 @@ def expected(settings: Settings, opening: OpenSession) -> Estimate | None:
     """
     if settings.nats.url or read_running(settings.state or default_state()) is not None:
         return None
-    return estimating.of(opening, panel.announced(panel.rows(settings)))
+    return estimating.of(opening, panel.announced(panel.rows(settings), tools=has_tools(settings)))
 
 
 async def _expected_there(parley: Parley, opening: OpenSession) -> Estimate:

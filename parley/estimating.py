@@ -6,16 +6,15 @@ from typing import Any
 import msgspec
 
 from coordinator.admission import admit
-from coordinator.budget import reservation
-from coordinator.estimate import Amount, Estimate, SeatEstimate, estimate, least_words
+from coordinator.estimate import Amount, Estimate, SeatEstimate, estimate, least_words, refusal
 from coordinator.machine import Inadmissible
+from coordinator.presence import known_of
 from coordinator.protocols import PROTOCOLS
 from parley.errors import BadInput
 from parley.text import line
 from schemas.expert import ROLE
 from schemas.presence import Announcement
-from schemas.session import Budget, OpenSession, Seat
-from schemas.turn import Caps
+from schemas.session import Budget, OpenSession
 from schemas.wire import figure
 
 
@@ -29,43 +28,18 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
     """
     protocol = PROTOCOLS[opening.protocol]
     try:
-        opened = admit(protocol, opening, tuple(workers), 0, "")
-        found = estimate(protocol, opened)
+        there = [w for w in workers if ROLE in w.roles] if protocol.experts else []
+        there.sort(key=lambda w: (w.usd_per_million_input, w.usd_per_million_output))  # of copies, the dearest counts
+        return estimate(protocol, admit(protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there))))
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
-    if not protocol.experts:
-        return found
-    settings: Any = msgspec.convert(opened.settings, protocol.settings)
-    return msgspec.structs.replace(found, work=_work(settings, [w for w in workers if ROLE in w.roles]))
-
-
-def _work(settings: Any, there: Sequence[Announcement]) -> Amount:
-    """One turn of work of a task with the dearest of these experts, as it would be reserved."""
-    caps = Caps(
-        input_tokens=settings.max_input_tokens, output_tokens=settings.max_output_tokens, calls=settings.work_calls
-    )
-    seats = (
-        Seat(
-            seat=w.queue, role=ROLE, queue=w.queue, metered=w.metered, usd_per_million_input=w.usd_per_million_input,
-            usd_per_million_output=w.usd_per_million_output,
-        )
-        for w in there
-    )  # fmt: skip
-    each = [reservation(seat, caps) for seat in seats]
-    return Amount(
-        turns=1, calls=caps.calls, tokens=max((r.tokens for r in each), default=0),
-        cost_usd=round(max((r.cost_usd for r in each), default=0.0), 10),
-    )  # fmt: skip
 
 
 def refuse(found: Estimate) -> None:
     """Raise BadInput where the budget does not hold one round."""
     if found.shortfall:
-        field = found.shortfall.partition(":")[0]
-        name = field.partition(".")[2]
-        limit, wants = getattr(found.budget, name), getattr(found.least, name)
-        least = f"{least_words(PROTOCOLS[found.protocol])} may take {figure(wants)}"
-        raise BadInput(field, f"limit {figure(limit)}, {least}; nothing was started")
+        field, why = refusal(found, PROTOCOLS[found.protocol])
+        raise BadInput(field, f"{why}; nothing was started")
 
 
 def costs(found: Estimate) -> bool:

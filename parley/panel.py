@@ -25,6 +25,7 @@ from parley.errors import BadInput
 from parley.rows import CROWDS, DELIBERATES, AgentRow, names_models, rows_of
 from parley.settings import Section, Settings, read_file
 from parley.text import line
+from schemas.expert import QUEUE
 from schemas.presence import Announcement
 from schemas.session import Seat
 
@@ -219,8 +220,13 @@ def spec_of(row: AgentRow) -> "AgentSpec":
         raise BadInput(f"agent {row.queue}", str(error)) from error
 
 
-def announced(rows: tuple[AgentRow, ...]) -> list[Announcement]:
+def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announcement]:
     """What the rows' workers will announce, without starting them.
+
+    Parameters
+    ----------
+    tools
+        Whether the operator allows any.
 
     Raises
     ------
@@ -228,8 +234,10 @@ def announced(rows: tuple[AgentRow, ...]) -> list[Announcement]:
         A model cannot be made: whose, and why.
     """
     if names_models(rows) or any(row.options for row in rows):
-        return [_announced(row) for row in rows]
-    return [_plainly(row) for row in rows]  # without the imports
+        found = [_announced(row) for row in rows]
+    else:
+        found = [_plainly(row) for row in rows]  # without the imports
+    return [msgspec.structs.replace(a, tools=tools and a.queue.startswith(QUEUE)) for a in found]
 
 
 def unpriced_words(rows: tuple[AgentRow, ...]) -> str:

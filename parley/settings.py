@@ -307,6 +307,18 @@ def protocol_settings(protocol: str) -> list[str] | None:
     return [f.encode_name for f in msgspec.structs.fields(found.settings)] if found else None
 
 
+def has_tools(settings: Settings) -> bool:
+    """Whether the settings, or the environment, name an allow list of tools with a server on it. Raises BadInput where
+    it is none."""
+    from agents.tools import allow
+
+    try:
+        found = allow.find(os.environ, settings.tools)
+    except allow.ToolsError as error:
+        raise BadInput("tools", str(error)) from error
+    return found is not None and bool(found.servers)
+
+
 def tools_of(settings: Settings) -> dict[str, str]:
     """The allow list of tools that the settings name, as the services read it. Raises BadInput where it is none."""
     if settings.tools is None:

@@ -166,6 +166,8 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
     usd_per_million_output: float = 0.0
     general: bool = False
     """It takes what nobody else does: who leads where the matcher fails."""
+    tools: bool = False
+    """Its model may use tools: a turn of work may take many calls of it."""
 
 
 Relevance = Literal["high", "medium", "low"]

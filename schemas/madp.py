@@ -80,7 +80,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tool_calls: int = 24
     """Of one turn of work."""
     work_calls: int = 12
-    """Model calls of one turn of work: each may use tools."""
+    """Model calls of one turn of work, each of which may use tools, at most: where none are allowed it takes two."""
     max_input_tokens: int = 24_000
     max_output_tokens: int = 4_000
 

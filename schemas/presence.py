@@ -28,6 +28,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     expertise: tuple[str, ...] = ()
     """Words for what it declares to know; used where a protocol weighs seats."""
     draining: bool = False
+    tools: bool = False
+    """Whether an expert's model may use tools (docs/tools.md)."""
     expert: ExpertSpec | None = None
     """An expert's specification, whose pin stands in the subject."""
 

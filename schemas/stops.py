@@ -136,7 +136,7 @@ STOPS: dict[str, StopRow] = {
             converged=False,
             status="finished",
             exit_code=3,
-            words="the next turns did not fit the budget; no consensus",
+            words="the next turns did not fit the budget",
         ),
         StopRow(
             reason="quorum",

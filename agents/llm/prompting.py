@@ -151,7 +151,7 @@ class _Pieces:
             "own": fence("your last position", "", _readable(shown.own)) if shown.own is not None
             else "You have not taken a position yet.",
             "expert": "You have none." if shown.expert is None
-            else fence("specification", shown.expert.id, _readable(shown.expert)),
+            else fence("specification", shown.expert.id, _specification(shown)),
             "tools": self._tools(),
             **{name: self._escape(text) for name, text in _orders(shown).items()},
             "error": "" if not shown.error else "Your last attempt at this turn was not accepted:\n\n"
@@ -235,6 +235,11 @@ def _brief(shown: Shown) -> str:
         return _readable(shown.brief)
     parts = telling(shown.brief)
     return "{\n" + ",\n".join(f" {_compact(k)}: {_compact(v)}" for k, v in parts.items()) + "\n}"
+
+
+def _specification(shown: Shown) -> str:
+    scope = kind_of(shown.protocol, shown.kind).scope
+    return _readable(shown.expert) if scope is None else _compact(scope(shown.expert))
 
 
 def _compact(value: Any) -> str:

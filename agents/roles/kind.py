@@ -24,6 +24,8 @@ class Kind:
     says what it is asked."""
     telling: Callable[[Any], dict[str, Any]] | None = None
     """The brief as a prompt shows it, a line for each of these names; None: all of it, indented."""
+    scope: Callable[[Any], Any] | None = None
+    """Of an expert's specification, what a prompt shows; None: all of it."""
     orders: Callable[[Any], dict[str, str]] = _none
     """What the moderator asks for in the brief, as further slots of the prompt: it stands outside the fences."""
     apart: bool = False

@@ -11,7 +11,7 @@ import msgspec
 
 from agents.roles.kind import Kind
 from schemas.consensus import few
-from schemas.expert import Relevance
+from schemas.expert import ExpertSpec, Relevance
 from schemas.madp import (
     Challenge,
     ChallengeBrief,
@@ -226,14 +226,27 @@ def _match(brief: Any) -> dict[str, Any]:
 def _claim(brief: ClaimBrief) -> dict[str, Any]:
     return {
         **_task(brief.task),
-        "you": brief.expert,
-        "what your specification declares": msgspec.to_builtins(brief.declared),
+        "your claim as declared": _said(brief.declared),
         "experts that may be relevant": brief.candidates,
     }
 
 
 def _challenge(brief: ChallengeBrief) -> dict[str, Any]:
-    return {**_task(brief.task), "you": brief.expert, "claims": msgspec.to_builtins(brief.claims)}
+    return {**_task(brief.task), "you": brief.expert, "claims": {c.agent_id: _said(c) for c in brief.claims}}
+
+
+def _said(claim: Claim) -> dict[str, Any]:
+    """Of a claim what it says, without what is empty."""
+    defers = {x: claim.topics.get(x, "") for x in claim.defers_to}
+    requires = {x: claim.topics.get(x, "") for x in claim.requires}
+    said = {"claim": claim.claim, "relevance": claim.relevance, "defers to": defers, "requires": requires}
+    return {name: value for name, value in said.items() if value}
+
+
+def _scope(spec: ExpertSpec) -> dict[str, Any]:
+    """What a claim or a challenge takes of a specification. Triggers and examples are for matching, and the longest
+    part of it by far."""
+    return {"name": spec.name, "owns": spec.domain.owns, "leaves to others": spec.domain.defers}
 
 
 def _work(brief: WorkBrief) -> dict[str, Any]:
@@ -276,8 +289,8 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
 
 KINDS = {
     "match": Kind(brief=Match, reply=Matched, computed=True, telling=_match),
-    "claim": Kind(brief=ClaimBrief, reply=Claim, posts=POSTS, telling=_claim),
-    "challenge": Kind(brief=ChallengeBrief, reply=Challenges, posts=POSTS, telling=_challenge),
+    "claim": Kind(brief=ClaimBrief, reply=Claim, posts=POSTS, telling=_claim, scope=_scope),
+    "challenge": Kind(brief=ChallengeBrief, reply=Challenges, posts=POSTS, telling=_challenge, scope=_scope),
     "work": Kind(brief=WorkBrief, reply=Work, posts=POSTS, telling=_work),
     "support": Kind(brief=SupportBrief, reply=Support, posts=POSTS, telling=_support),
     "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, telling=_review),

@@ -27,7 +27,6 @@ from coordinator.protocols.madp_claims import (
     on_intake_late,
     on_matched,
     on_unmatched,
-    on_wording_unaffordable,
     start,
 )
 from coordinator.protocols.madp_human import on_decided, on_item_decided, on_item_over
@@ -103,7 +102,7 @@ _TABLE: Table = {
         Answered: to(on_claim_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
         Missed: to(on_claim_not_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
         WindowClosed: to(on_claims_over, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
-        Unaffordable: to(on_wording_unaffordable, Phase.CLAIMING, Phase.CHALLENGING, *CLAIMED),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.WORKING),
     },
     Phase.CHALLENGING: {
@@ -111,7 +110,7 @@ _TABLE: Table = {
         Answered: to(on_challenge_worded, Phase.CHALLENGING, *ASSIGNED),
         Missed: to(on_challenge_not_worded, Phase.CHALLENGING, *ASSIGNED),
         WindowClosed: to(on_challenges_over, Phase.CHALLENGING, *ASSIGNED),
-        Unaffordable: to(on_wording_unaffordable, Phase.CHALLENGING, *CLAIMED),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.WORKING),
     },
     Phase.WORKING: {

@@ -29,8 +29,8 @@ from coordinator.protocols.madp_state import (
     say,
     task_of,
 )
-from coordinator.protocols.madp_turns import ask_challenge, ask_claim, ask_match
-from coordinator.table import Answered, Heard, Illegal, Inadmissible, Missed, Step, Unaffordable, View, WindowClosed
+from coordinator.protocols.madp_turns import ask_challenge, ask_claim, ask_match, no_words
+from coordinator.table import Answered, Heard, Illegal, Inadmissible, Missed, Step, View, WindowClosed
 from schemas.expert import ExpertSpec, pin, queue_of
 from schemas.madp import (
     CHALLENGES,
@@ -49,6 +49,7 @@ from schemas.wire import SchemaError, decode, encode
 replace = msgspec.structs.replace
 MOST_CLAIMS = 24
 """Of one task: candidates, and others that speak up."""
+DECLARED = "not every claim and challenge is worded by a model, the budget is kept for the work"
 LATE = "the coordination took longer than it may"
 
 
@@ -195,9 +196,23 @@ def on_claim_heard(s: State, e: Heard, v: View) -> Step:
         raise Illegal(fault)
     claim = replace(body, spec=None, reword=False)
     s = replace(s, claims={**s.claims, expert: claim})
-    if body.reword and room(v, expert) and worded(s.depth or "instant", v.settings):
-        return replace(s, wording=(*s.wording, expert)), ask_claim(s, v, claim)
-    return _spoken(s, v, ())
+    s, says, words = _words(s, v, body, expert)
+    if words:
+        return replace(s, wording=(*s.wording, expert)), (*says, *ask_claim(s, v, claim))
+    return _spoken(s, v, says)
+
+
+def _words(s: State, v: View, body: Claim | Challenges, expert: str) -> tuple[State, Says, bool]:
+    """(.., .., whether its model is to word it). What a claim's words cost is not paid where the work that is claimed
+    could then not be."""
+    if not (body.reword and room(v, expert) and worded(s.depth or "instant", v.settings)):
+        return s, (), False
+    short = no_words(s, v, expert)
+    if not short:
+        return s, (), True
+    if any(w.startswith(DECLARED) for w in s.warnings):
+        return s, (), False
+    return *warn(s, (), f"{DECLARED} ({short})"), False
 
 
 def _said(e: Heard, window: str, kinds: dict[str, type]) -> Any:
@@ -243,15 +258,6 @@ def on_claim_worded(s: State, e: Answered, v: View) -> Step:
 def on_claim_not_worded(s: State, e: Missed, v: View) -> Step:
     """The declared claim stands."""
     return _spoken(replace(s, wording=_without(s.wording, e.seat)), v, ())
-
-
-def on_wording_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
-    """What is declared stands; without time there is nothing more."""
-    if e.seconds:
-        return end(s, v, (), "budget", what=e.what)
-    out = {t.ask.seat for t in v.open_turns}
-    s = replace(s, wording=tuple(x for x in s.wording if x in out))
-    return _spoken(s, v, ()) if s.phase == Phase.CLAIMING else _challenged(s, v, ())
 
 
 def _without(experts: tuple[str, ...], expert: str) -> tuple[str, ...]:
@@ -347,9 +353,10 @@ def on_challenge_heard(s: State, e: Heard, v: View) -> Step:
     if fault:
         raise Illegal(fault)
     s = replace(s, spoken=(*s.spoken, expert), challenges=(*s.challenges, *body.challenges))
-    if body.reword and room(v, expert) and worded(s.depth or "instant", v.settings):
-        return replace(s, wording=(*s.wording, expert)), ask_challenge(s, v, expert)
-    return _challenged(s, v, ())
+    s, says, words = _words(s, v, body, expert)
+    if words:
+        return replace(s, wording=(*s.wording, expert)), (*says, *ask_challenge(s, v, expert))
+    return _challenged(s, v, says)
 
 
 def on_challenge_worded(s: State, e: Answered, v: View) -> Step:

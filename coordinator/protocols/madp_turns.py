@@ -2,11 +2,11 @@
 
 import msgspec
 
-from coordinator.budget import Reservation, reservation, shortfall
+from coordinator.budget import Reservation, most_calls, reservation, shortfall
 from coordinator.commands import AskSeat, Invite, Wish
 from coordinator.protocols.madp_depth import REVIEWERS
 from coordinator.protocols.madp_state import HELPER, Phase, Says, State, announced, caps, degraded, read, task_of
-from coordinator.table import Plan, Planned, Step, View
+from coordinator.table import Plan, Planned, Step, View, Worker
 from schemas.expert import ROLE, queue_of
 from schemas.madp import (
     Asking,
@@ -31,6 +31,9 @@ MOST_OTHERS = 24
 """Further experts that a lead is told of."""
 ASKING = 0.5
 """Of 9.1's time budget: how much of it the helper's language model may take."""
+LEAST_CALLS = 2
+"""Of a turn of work: one step and its repair, which is all that it takes where no tools are allowed; with tools, one
+step that uses them and the last."""
 replace = msgspec.structs.replace
 
 
@@ -61,12 +64,51 @@ def _asking(v: View) -> tuple[Asking | msgspec.UnsetType, Caps]:
     if not settings.ask_below or settings.expert or degraded(v):
         return msgspec.UNSET, unasked
     asking = Asking(below=settings.ask_below, within_s=settings.coordination_s * ASKING)
-    short = shortfall(v.opened.budget, v.ledger, Reservation(), reservation(helper, full))
+    question = reservation(helper, full)
+    works = [question + reservation(w.seat, w.least) for w in workers(v)] or [question]
+    short = min((shortfall(v.opened.budget, v.ledger, Reservation(), w) for w in works), key=len)
     return (replace(asking, refused=short[:160]), unasked) if short else (asking, full)
 
 
 def _helper(v: View) -> Seat:
     return v.seats(HELPER)[0]
+
+
+def workers(v: View) -> tuple[Worker, ...]:
+    """Who may lead: everybody announced, or whom a human named; and what one turn of work may take."""
+    named = v.settings.expert
+    return tuple(
+        Worker(seat=invite(v, x).seat, least=caps(v, least_calls(v)), most=caps(v, work_calls(v, x)))
+        for x in announced(v)
+        if not named or x == named
+    )
+
+
+def least_calls(v: View) -> int:
+    """The fewest calls that a turn of work is given."""
+    return min(LEAST_CALLS, int(v.settings.work_calls))
+
+
+def work_calls(v: View, expert: str) -> int:
+    """The most calls that a turn of work of this expert can make use of."""
+    tools = announced(v)[expert].tools and v.settings.tool_calls
+    return int(v.settings.work_calls) if tools else least_calls(v)
+
+
+def _granted(v: View, expert: str, then: str) -> int:
+    """Calls of a turn of work: as many as the budget holds beside a least turn of `then`, who comes after it."""
+    seat = invite(v, expert).seat
+    after = [(invite(v, then).seat, caps(v, least_calls(v)))] if then else []
+    return most_calls(work_calls(v, expert), least_calls(v), lambda n: not v.affords([(seat, caps(v, n)), *after]))
+
+
+def no_words(s: State, v: View, expert: str) -> str:
+    """Why a model does not word what an expert says: the budget would not hold a turn of work beside it, whoever of
+    those that may lead has it. Empty: it may."""
+    asked = (invite(v, expert).seat, caps(v))
+    leads = dict.fromkeys((*s.claims, *(c.expert for c in s.candidates)))
+    seats = [invite(v, x).seat for x in leads if x in announced(v)]
+    return next((short for x in seats if (short := v.affords([asked, (x, caps(v, least_calls(v)))]))), "")
 
 
 def ask_claim(s: State, v: View, declared: Claim) -> tuple[Wish, ...]:
@@ -93,15 +135,16 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
     previous = read(v, s.work, Work) if s.work is not None else None
     known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
     told = _told(s, v)
+    calls = _granted(v, s.lead, next(iter(reviewing(s, v)), ""))
     brief = WorkBrief(
         task=task_of(v), expert=s.lead, responsibility=s.responsibility, team=s.team,
         others=tuple(known[:MOST_OTHERS]), state=s.task_state, handoff=s.handoff,
         supported=(*told, *supported), advice=s.advice, findings=s.findings,
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
-        base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=settings.work_calls,
+        base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
     )  # fmt: skip
     s = replace(s, phase=Phase.WORKING)
-    return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, settings.work_calls))
+    return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls))
 
 
 def _told(s: State, v: View) -> tuple[Supported, ...]:
@@ -123,19 +166,28 @@ def without_calls(given: Supported) -> Supported:
 
 def ask_support(s: State, v: View) -> tuple[Wish, ...]:
     """5.1: a scoped sub-task, on a copy of the folder."""
-    settings = v.settings
+    calls = _granted(v, s.helping, s.lead)
     brief = SupportBrief(
         task=task_of(v), expert=s.helping, lead=s.lead, sub_task=s.sub_task, folder=s.folder,
-        tool_calls=settings.tool_calls, model_calls=settings.work_calls,
+        tool_calls=v.settings.tool_calls, model_calls=calls,
     )  # fmt: skip
-    return _ask(v, s.helping, SUPPORT, s.round, brief, settings.work_calls)
+    return _ask(v, s.helping, SUPPORT, s.round, brief, calls)
 
 
 def reviewing(s: State, v: View) -> tuple[str, ...]:
-    """6.1: who reviews: the reviewers that the work calls for, as many as the depth has, and never the lead."""
-    there = announced(v)
+    """6.1: who reviews: the reviewers that the work calls for, as many as the depth has; never the lead, and nobody who
+    led before as long as there are others."""
+    there, led = announced(v), {r.lead for r in s.rounds}
     fit = [x for x in s.reviewers if x in there and x != s.lead]
-    return tuple(fit[: REVIEWERS[s.depth or "instant"]])
+    others = [x for x in fit if x not in led]
+    return tuple((others or fit)[: REVIEWERS[s.depth or "instant"]])
+
+
+def affordable(v: View, reviewers: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """(as many of the reviewers as the budget holds, but one at least; which limit the rest would pass)."""
+    turns = [(invite(v, x).seat, caps(v)) for x in reviewers]
+    n = most_calls(len(turns), 1, lambda n: not v.affords(turns[:n]))
+    return reviewers[:n], v.affords(turns) if n < len(turns) else ""
 
 
 def whole_diff(s: State, v: View, work: Work) -> str:
@@ -162,4 +214,4 @@ def plan(v: View) -> Plan:
     helper, (_, allowed) = _helper(v).seat, _asking(v)
     match = Planned(helper, MATCH, allowed)
     most = Planned(helper, MATCH, allowed, v.settings.attempts)
-    return Plan(rounds=v.settings.max_reviews + 1, least=(match,), most=(most,))
+    return Plan(rounds=v.settings.max_reviews + 1, least=(match,), most=(most,), workers=workers(v))

@@ -26,7 +26,7 @@ from coordinator.protocols.madp_state import (
     say,
     task_of,
 )
-from coordinator.protocols.madp_turns import ask_reviews, ask_support, reviewing, to_work, without_calls
+from coordinator.protocols.madp_turns import affordable, ask_reviews, ask_support, reviewing, to_work, without_calls
 from coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
 from schemas.madp import Deliberated, Finding, Review, Reviewed, Settings, Support, Supported, Work
 from schemas.wire import decode
@@ -202,6 +202,12 @@ def _done(s: State, v: View, says: Says, w: Work) -> Step:
             why = "nobody could say who reviews: the helper did not answer, or with nothing that could be used"
         s, says = warn(s, says, f"not reviewed: {why}")
         return end(s, v, says, "unreviewed" if w.performed else "planned")
+    again = [x for x in reviewers if x in {r.lead for r in s.rounds}]
+    if again:
+        s, says = warn(s, says, f"reviewed by {', '.join(again)}, who led it before: no other reviewer is there")
+    reviewers, short = affordable(v, reviewers)
+    if short:
+        s, says = warn(s, says, f"reviewed by {', '.join(reviewers)} alone, the budget holds no more ({short})")
     s = replace(s, phase=Phase.REVIEWING, iteration=s.iteration + 1)
     asks = ask_reviews(s, v, w, reviewers)
     return s, (*says, *asks)

@@ -58,8 +58,8 @@ def spec(expert: str, **more: Any) -> ExpertSpec:
     )  # fmt: skip
 
 
-def known(expert: str, metered: bool = False) -> Known:
-    return Known(expert, pin(spec(expert)), "stub", "stub", metered, general=expert == GENERAL)
+def known(expert: str, metered: bool = False, tools: bool = False) -> Known:
+    return Known(expert, pin(spec(expert)), "stub", "stub", metered, general=expert == GENERAL, tools=tools)
 
 
 def matched(
@@ -142,6 +142,7 @@ class Play:
         experts: Sequence[str] = EXPERTS,
         metered: bool = False,
         helper_metered: bool = False,
+        tools: bool = False,
         task: str = TASK,
         degraded: bool = False,
         budget: Budget | None = None,
@@ -165,7 +166,7 @@ class Play:
             )
             there = [helper]
         opened = admit(
-            MADP, request, tuple(there), 7, "client", experts=tuple(known(x, metered) for x in sorted(experts)),
+            MADP, request, tuple(there), 7, "client", experts=tuple(known(x, metered, tools) for x in sorted(experts)),
             known={"degraded": degraded},
         )  # fmt: skip
         self.now_ns = START_NS

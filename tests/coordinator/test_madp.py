@@ -412,7 +412,7 @@ def test_what_was_agreed_as_route_prints_it() -> None:
 
 
 def test_the_lead_gets_a_seat_with_what_it_was_announced_with() -> None:
-    p = Play(metered=True).working()
+    p = Play(metered=True, tools=True).working()
     seat = next(s for s in p.session.opened.seats if s.seat == SRE)
     assert (seat.role, seat.queue, seat.model, seat.metered) == ("expert", "expert_sre", "stub", True)
     assert p.turn(SRE).ask.caps.calls == 12
@@ -822,9 +822,9 @@ def test_tokens_are_counted_by_phase() -> None:
 
 
 def test_the_end_of_the_budget_keeps_what_was_done() -> None:
-    """A turn of work reserves 12 calls of 600, a review 2."""
-    p = Play({"max_input_tokens": 500, "max_output_tokens": 100}, metered=True, budget=Budget(tokens=8_000)).working()
-    p.reply(SRE, done(), Usage(input_tokens=7_000, calls=1))
+    """A turn of work reserves 2 calls of 600, and so does a review."""
+    p = Play({"max_input_tokens": 500, "max_output_tokens": 100}, metered=True, budget=Budget(tokens=2_000)).working()
+    p.reply(SRE, done(), Usage(input_tokens=1_000, calls=1))
     assert p.stop["reason"] == "budget" and p.outcome["work"]["summary"] == "It is done."
     assert p.result.status == "finished" and not p.stop["converged"]
 
@@ -845,12 +845,12 @@ def test_seconds_that_are_over_end_it_anywhere(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["match", "work", "support", "review"])
 def test_another_attempt_that_does_not_fit_ends_it(kind: str) -> None:
     """Calls are limited to what the first attempt uses."""
-    at = {"match": 2, "work": 14, "support": 26, "review": 16}[kind]
+    at = {"match": 2, "work": 4, "support": 6, "review": 6}[kind]
     p = Play(budget=Budget(calls=at), metered=True)
     while p.asked()[0][1] != kind:
         seat, asked = p.asked()[0]
         replies: Any = {"match": matched({SRE: 0.95}), "work": done() if kind == "review" else wants(IMPL)}
-        p.reply(seat, replies[asked], Usage(calls={"match": 2, "work": 12}[asked]))
+        p.reply(seat, replies[asked], Usage(calls=2))
     p.reply(p.asked()[0][0], None, Usage(calls=2), error="down")
     assert p.session.closed and p.stop["reason"] in ("budget", "unreviewed")
 

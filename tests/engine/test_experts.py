@@ -224,6 +224,10 @@ def test_who_is_known_is_worked_out_only_when_it_changes() -> None:
     assert there.known() == (Known("sre", pin(SRE), "m", "f", True, 2.0),), "the dearest of its copies"
     there.hear(said(instance="two", draining=True), pin(SRE))
     assert there.known() == first
+    there.hear(said(tools=True), pin(SRE))
+    assert there.known() == (Known("sre", pin(SRE), "m", "f", tools=True),)
+    there.hear(said(), pin(SRE))
+    assert there.known() == first
     there.hear(said(OTHER, instance="three"), pin(OTHER))
     assert there.known() == (Known("sre", pin(OTHER), "m", "f"),)
     assert [a.instance for a in there.everybody()] == ["three"], "who serves the older specification is out"

@@ -1,10 +1,15 @@
 """What a task may come to, before it runs: experts' turns are not known yet, and nothing claims otherwise."""
 
+from pathlib import Path
+
 import msgspec
+import pytest
 
 from parley import estimating, panel
 from parley.api import request
+from parley.errors import BadInput
 from parley.rows import rows_of
+from parley.settings import has_tools, load
 from schemas.expert import QUEUE
 from schemas.session import Budget
 
@@ -31,6 +36,26 @@ def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
     assert document["most"] is None and document["work"]["calls"] == 3 and document["least"]["turns"] == 1
 
 
+def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
+    opening = request("q", protocol="madp")
+    with_tools, without = (
+        estimating.of(opening, panel.announced(rows_of("madp"), tools=tools)).work for tools in (True, False)
+    )
+    assert with_tools is not None and without is not None and (with_tools.calls, without.calls) == (12, 2)
+
+
+def test_a_budget_that_holds_no_turn_of_work_is_refused_before_anything_starts() -> None:
+    opening = request("q", protocol="madp", budget=Budget(tokens=55_999))
+    workers = [msgspec.structs.replace(w, metered=True) for w in panel.announced(rows_of("madp"))]
+    found = estimating.of(opening, workers)
+    with pytest.raises(BadInput, match="limit 55999, the match and one turn of work may take 56000; nothing was") as e:
+        estimating.refuse(found)
+    assert e.value.field == "budget.tokens"
+    some = [msgspec.structs.replace(w, metered=w.queue != "expert_sre") for w in workers]
+    estimating.refuse(estimating.of(opening, some))
+    assert any("does not hold the match and one turn of work" in text for text in estimating.words(found))
+
+
 def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() -> None:
     workers = [
         msgspec.structs.replace(w, metered=True, usd_per_million_input=1.0, usd_per_million_output=10.0)
@@ -53,3 +78,11 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
 def test_other_protocols_have_a_most() -> None:
     found = estimating.of(request("q", protocol="consensus"), panel.announced(rows_of("consensus")))
     assert found.work is None and estimating.document(found)["most"]["turns"] > 0
+
+
+def test_whether_tools_are_allowed_is_what_the_operators_list_says(tmp_path: Path) -> None:
+    listed = Path(__file__).parents[2] / "examples" / "tools" / "tools.yaml"
+    assert has_tools(load(given={"tools": str(listed)})) and not has_tools(load())
+    with pytest.raises(BadInput) as e:
+        has_tools(load(given={"tools": str(tmp_path / "none.yaml")}))
+    assert e.value.field == "tools"

@@ -59,6 +59,11 @@ async def test_a_model_edits_files_and_hands_in_folder_diff_and_calls(tmp_path: 
     assert any("print('hi')" in body and "files.read_file" in body for body in seen)
 
 
+def test_who_may_use_tools_is_announced() -> None:
+    assert Expert(Scripted(DONE), SPEC, files_list()).tools
+    assert not Expert(Scripted(DONE), SPEC).tools and not Expert(make_model("extractive"), SPEC, files_list()).tools
+
+
 @pytest.mark.slow
 async def test_support_has_a_copy_of_its_own(tmp_path: Path) -> None:
     artifacts = FolderArtifacts(tmp_path)
