@@ -12,10 +12,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import msgspec
 
 from bus import subjects
-from bus.channels import CONTROL
+from bus.channels import ACCOUNT_OF_ROLE, CONTROL
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault, UnknownSession
 from bus.library import Msg, Subscription
+from schemas.expert import expert_of
 from schemas.post import CLOSED, Live, Post, Posts, ReadPosts
 from schemas.wire import Undecodable, decode, encode
 
@@ -108,9 +109,7 @@ class Reader:
                 _, author, _ = subjects.parse_live(msg.subject)
                 live = decode(msg.data, Live)
                 if live.session == sid:
-                    # The broker vouches for the author, nobody for the seat: a seat of another name shows both.
-                    name = live.seat if live.seat == author else f"{live.seat} ({author})"
-                    on_live(msgspec.structs.replace(live, seat=name))
+                    on_live(msgspec.structs.replace(live, seat=_vouched(live.seat, author)))
 
         subscribe = self._connection.subscribe
         subscriptions = [await subscribe(subjects.channel(sid, c), hear) for c in channels]
@@ -155,6 +154,14 @@ class Reader:
                 if loop.time() > deadline:
                     raise
                 await asyncio.sleep(0.05)
+
+
+def _vouched(seat: str, author: str) -> str:
+    """The seat's name, where it is its author's own: its queue's, or the expert's whose queue it is. The broker vouches
+    for the author, nobody for the seat: one of another's name shows both. That a role is called like an expert makes
+    its seat nobody's but the role's."""
+    own = seat == author or (bool(seat) and seat == expert_of(author) and seat not in ACCOUNT_OF_ROLE)
+    return seat if own else f"{seat} ({author})"
 
 
 class _Following:

@@ -72,4 +72,4 @@ def inbox_answer(
         if json:
             options.print_json({"session": session, "item": item, "choice": choice, "taken": True})
         else:
-            print(f"session {session}: {item} is answered with {choice}")
+            items.taken(session, item, choice)

@@ -19,7 +19,7 @@ from parley.api import Parley
 from parley.errors import BadInput, Interrupted, ParleyError, Refusal, Unreachable
 from parley.records import Record, Seen
 from parley.rows import panel, rows_of
-from parley.served import check_models
+from parley.served import check_models, check_tools
 from parley.settings import Settings
 from parley.stack import OTHER, OWNER, Lease, Order, Running, default_state, remembered
 from parley.view import choose
@@ -250,6 +250,7 @@ def up(settings: Settings, *, clients: tuple[str, ...], json: bool) -> int:
     stack = replace(asking.stack_of(settings), clients=clients)
     unpriced = panel_file.unpriced_words(stack.agents)
     check_models(stack.agents)
+    check_tools(stack.agents, stack.env)
     if unpriced:
         print(unpriced, file=sys.stderr, flush=True)
     try:

@@ -110,6 +110,8 @@ class _Doctor:
             self.missing.append(found)
 
     async def examine(self) -> Report:
+        if not self.settings.nats.url:
+            self._tools()
         await (self._remote() if self.settings.nats.url else self._embedded())
         roles = tuple(self._roles())
         if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
@@ -130,6 +132,17 @@ class _Doctor:
         except BadInput:
             return False
         return any(mine.get(w.queue, w.model) != w.model for w in workers)
+
+    def _tools(self) -> None:
+        from parley.served import check_tools
+        from parley.settings import tools_of
+
+        try:
+            check_tools(self._rows(), tools_of(self.settings))
+        except BadInput as error:
+            self.lacks(
+                str(error), "correct the file, or name another: the setting tools, or PARLEY_TOOLS (docs/tools.md)"
+            )
 
     # -- the bus
     async def _remote(self) -> None:

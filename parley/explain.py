@@ -147,6 +147,9 @@ def _madp(record: Record) -> Iterator[str]:
         yield "Coordination:"
         yield from transcript_madp.explained(found)
         yield from transcript_madp.trace_words(records.trace(record))
+        if found.steps:
+            yield "Tools, support and reviews:"
+            yield from transcript_madp.steps_words(found)
 
 
 def _told(r: dict[str, Any], record: Record) -> Iterator[str]:

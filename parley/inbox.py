@@ -159,6 +159,11 @@ def _known(settings: "Settings", sid: str) -> Iterator[None]:
         raise commands.NoSession(sid, commands.place(settings)) from None
 
 
+def taken(sid: str, item: str, choice: str) -> None:
+    """Print that an answer was taken."""
+    print(f"session {line(sid)}: {line(item)} is answered with {line(choice)}")
+
+
 def words(found: Sequence[Waiting], where: str = "") -> Iterator[str]:
     """Each with how it is answered. `where`: options that name the bus."""
     if not found:

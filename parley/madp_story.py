@@ -36,6 +36,8 @@ KINDS: dict[str, type] = {
 }
 """Kind of post -> what its body is."""
 
+_STEPS = (Work, Supported, Reviewed, Deliberated)
+
 
 class Story:
     """One task, folded post by post; what cannot be read is left out."""
@@ -46,6 +48,8 @@ class Story:
         self.challenges: list[Challenges] = []
         self.consensus: Consensus | None = None
         self.reviews: list[Reviewed] = []
+        self.steps: list[tuple[Post, Any]] = []
+        """Work, support, reviews and sessions beneath, in their order."""
         self.items: dict[str, Item] = {}
         self.open: dict[str, Item] = {}
         """Items that nobody has answered."""
@@ -57,6 +61,8 @@ class Story:
         if post.kind == "closed" and post.channel == "control":
             self.open.clear()
         body = body_of(post)
+        if isinstance(body, _STEPS):
+            self.steps.append((post, body))
         match body:
             case TaskPosted():
                 self.task = body

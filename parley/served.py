@@ -1,9 +1,11 @@
 """What the agents of a stack are, so that whoever shares it gets the models that he named. Keys never leave: what may
 be one is compared by its digest."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +21,8 @@ _PLAIN = ("provider", "model", "temperature")
 _KEYS = ("api_key",)
 """Options that two users may have each their own."""
 _ROOM = 4
+_TOOLS = "PARLEY_TOOLS"
+"""As agents.tools.allow reads it, which is not imported where nobody names one."""
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +69,34 @@ def check_models(rows: "tuple[AgentRow, ...]") -> None:
                 services.model_of(spec)
         except (SpecError, ModelError) as error:
             raise BadInput(f"agent {row.queue}", str(error)) from error
+
+
+def check_tools(rows: "tuple[AgentRow, ...]", env: Mapping[str, str]) -> None:
+    """Refuse an allow list of tools that experts could not be started with, before anything starts.
+
+    Parameters
+    ----------
+    env
+        What the stack's services get beside this process's environment.
+
+    Raises
+    ------
+    BadInput
+        The file that PARLEY_TOOLS names cannot be used: the file, the field and what is allowed.
+    """
+    named = env.keys() | os.environ.keys()
+    if not any(expert_of(row.queue) for row in rows) or not (_TOOLS in named or Path(".env").is_file()):
+        return
+    from agents.config import environment
+    from agents.llm import ModelError
+    from agents.tools import allow
+
+    try:
+        allow.find(environment(environ={**os.environ, **env}))
+    except allow.ToolsError as error:
+        raise BadInput(allow.VARIABLE, str(error)) from error
+    except ModelError as error:
+        raise BadInput(".env", str(error)) from error
 
 
 def differences(wanted: Sequence[Served], there: Sequence[Served]) -> list[str]:

@@ -224,9 +224,10 @@ class Lease:
 
     def _check(self) -> None:
         if not self._any_stack:
-            from parley.served import check_models
+            from parley.served import check_models, check_tools
 
             check_models(self._stack.agents)
+            check_tools(self._stack.agents, self._stack.env)
 
     def _enter(self) -> Self:
         self._make_state()

@@ -49,7 +49,7 @@ _GRACE_S = 4.0
 _DRAIN_S = 1.5
 _STORE_FREE_S = 5.0
 _REFUSED = 77
-"""Exit status of a service whose credentials the bus does not take."""
+"""Exit status of a service that would meet the same again: credentials or an allow list that are not taken."""
 NATS = "nats"
 _YIELDS = 10
 """Niceness of agents: where cores are few, the server, the moderators and the helper, for whom everybody waits, come
@@ -71,7 +71,7 @@ class _Child:
         self.ready = False
         self.metrics = ""
         self.refused = False
-        """The bus does not take its credentials: it was revoked, and is started no more."""
+        """It is started no more: the bus does not take its credentials, or its allow list of tools cannot be used."""
 
 
 class Supervisor:
@@ -279,13 +279,14 @@ class Supervisor:
             child.pid = pid
             return
         from agents.specs import NotEnrolled
+        from agents.tools.allow import ToolsError
 
         code = 70
         try:
             self._become_service()
             os.nice(child.nice)
             code = child.serve()
-        except (WrongCredentials, NotEnrolled) as error:
+        except (WrongCredentials, NotEnrolled, ToolsError) as error:
             print(f"{child.name}: {error}; it is not started again", file=sys.stderr)
             code = _REFUSED
         except BaseException:

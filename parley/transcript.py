@@ -17,7 +17,7 @@ from parley import (
 from parley.competition_story import Story
 from parley.text import clean, count, line
 from parley.transcript_competition import Piece
-from parley.turns import Flagged, Turns
+from parley.turns import WITHDRAWN, Flagged, Turns
 from schemas.post import Post
 from schemas.result import Result
 from schemas.stops import STOPS
@@ -186,6 +186,8 @@ def _said(post: Post, width: int) -> Iterator[Line]:
         sits = waits if body.get("waits") else "a person sits down"
         who = sits if body.get("human") else "its agent goes on"
         yield "score", f"  {line(str(body.get('seat')))}: {who}"
+    elif post.kind == WITHDRAWN and post.channel == "control":
+        yield "quiet", f"  {line(str(body.get('seat')))}: {count(len(body.get('turns') or ()), 'turn')} withdrawn"
     elif post.kind == "position":
         yield from _position(post.seat, body, width)
     elif post.kind == "assessment":
@@ -356,6 +358,8 @@ def _stop(body: Mapping[str, Any]) -> Iterator[Line]:
     what = certificate.get("what")
     if what:
         yield "quiet", f"      {limit_words(line(str(what)))}"
+    if reason == "cancelled" and certificate.get("why"):
+        yield "quiet", f"      {line(str(certificate.get('by')))}: {line(str(certificate['why']), _REASON)}"
 
 
 def limit_words(what: str) -> str:

@@ -206,13 +206,18 @@ def _done(body: Work | Supported, brief: bool, most: int) -> Iterator[Line]:
         yield "quiet", f"      {calls_words(body.calls)}"
     if body.diff:
         yield "quiet", f"      {diff_words(body.diff)}"
-    for call in () if brief else body.calls:
-        told = "" if call.ok else ", failed"
-        yield "quiet", f"        {line(call.server)}.{line(call.tool)} {line(call.arguments, _WIDE)}{told}"
+    if not brief:
+        yield from _calls(body.calls)
     if most:
         yield from _text(body.output, most)
     if not brief:
         yield from diff_lines(body.diff, "      ")
+
+
+def _calls(calls: Sequence[ToolCall]) -> Iterator[Line]:
+    for call in calls:
+        told = "" if call.ok else ", failed"
+        yield "quiet", f"        {line(call.server)}.{line(call.tool)} {line(call.arguments, _WIDE)}{told}"
 
 
 def calls_words(calls: Sequence[ToolCall]) -> str:
@@ -361,6 +366,13 @@ def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, dif
     told = lead_words(outcome, story)
     if told:
         yield "quiet", f"By: {told}"
+    first = ((outcome.get("consensus") or {}).get("outcome") or {}).get("lead") or {}
+    last = outcome.get("lead")
+    if told and last and last != first.get("agent_id"):
+        yield (
+            "quiet",
+            f"Finished by: {line(str(last))}" if outcome.get("answer") else f"Led in the end by: {line(str(last))}",
+        )
     for h in outcome.get("handoffs") or ():
         yield "quiet", f"Handed over: {line(h['from_agent'])} to {line(h['to_agent'])}: {line(h['reason'], _WIDE)}"
     verdicts = outcome.get("reviewed") or {}
@@ -368,6 +380,9 @@ def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, dif
         said = ", ".join(f"{line(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
         yield "quiet", f"Reviews: {said}; {count(outcome.get('revisions', 0), 'revision')}"
     yield from finding_lines(list(dict.fromkeys(msgspec.convert(outcome.get("findings") or (), list[Finding]))))
+    for _, body in story.steps if story is not None else ():
+        if isinstance(body, Deliberated) and body.status:
+            yield from (("quiet", f"Deliberated: {text.strip()}") for _, text in _deliberation(body))
     for item in outcome.get("items") or ():
         if item.get("choice") is not None:
             yield "quiet", f"Asked ({line(str(item['kind']))}): {answered_words(item)}"
@@ -390,6 +405,17 @@ def explained(story: Story) -> Iterator[str]:
         yield from (text for _, text in _challenges(challenges))
     if story.consensus is not None:
         yield from (text for _, text in _consensus(story.consensus, story, False))
+
+
+def steps_words(story: Story) -> Iterator[str]:
+    """Calls of tools, support, reviews and sessions beneath, in their order: what the rounds do not tell."""
+    for post, body in story.steps:
+        if not isinstance(body, Work):
+            yield from (text for _, text in lines(post, body, story, _WIDE, brief=True))
+        elif body.calls:
+            yield f"  {line(post.seat)}: {calls_words(body.calls)}"
+        if isinstance(body, Work | Supported):
+            yield from (text for _, text in _calls(body.calls))
 
 
 def trace_words(found: CoordinationTrace) -> Iterator[str]:

@@ -80,6 +80,8 @@ class Scene:
         self.direction = ""
         self.signals = ""
         """Of MACI: the last round's signals, and the dials of the next."""
+        self.scored = True
+        """Whether rounds have a score; a task's have none."""
         self.tokens = 0
         self.calls = 0
         self._turns: dict[str, log.Ask] = {}
@@ -103,6 +105,7 @@ class Scene:
     def post(self, post: Post) -> None:
         """Fold one post. A seat that was asked anew in the meantime, or with the post itself, is at its new turn."""
         self.round = max(self.round, post.round)
+        self.scored = self.scored and post.kind != "task"
         seat = self.seat(post.seat) if post.seat else None
         if seat is not None and seat.asked < post.transition:
             seat.text, seat.state = "", "answered"
@@ -131,8 +134,9 @@ class Scene:
     def foot(self) -> str:
         """The session's figures on one line."""
         trend = " → ".join(f"{s:.0f}" for s in self.trend) or "–"
-        moves = self.signals or f"score {trend} {line(self.band)} {line(self.direction)}"
-        return f"round {self.round or 1} · {moves} · {self.used()}"
+        score = f"score {trend} {line(self.band)} {line(self.direction)}" if self.scored else ""
+        moves = self.signals or score
+        return " · ".join(part for part in (f"round {self.round or 1}", moves, self.used()) if part)
 
     def live(self, live: Live) -> None:
         """Fold one sign of life."""
@@ -155,6 +159,7 @@ class Scene:
         except SchemaError:
             return  # written by another version; the posts go on
         if isinstance(entry.event, log.Opened):
+            self.scored = entry.event.protocol != "madp"
             self._seats = {s.seat: s for s in entry.event.seats}
             self._queues = {s.seat: s.queue for s in entry.event.seats}
         if isinstance(entry.event, log.Replied):

@@ -108,7 +108,7 @@ def _route(s: State, v: View, says: Says, factors: Factors) -> Step:
     if wanted:
         return named_by_human(s, v, says, wanted)
     if not s.candidates:
-        return general(s, v, says, "no expert matches the task")
+        return general(s, v, says, "no expert matches the task" if v.opened.experts else "no expert is there")
     if asked == "none":
         return _implicit(s, v, says, skip)
     s = replace(s, phase=Phase.CLAIMING)

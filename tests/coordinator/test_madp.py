@@ -406,6 +406,8 @@ def test_what_was_agreed_as_route_prints_it() -> None:
     assert found["excluded"] == [{"expert": IMPL, "reason": "Not mine."}] and found["support"] == []
     nobody = routed(Play(experts=(SRE,)).match({}, general="").session)
     assert nobody is not None and nobody["lead"] is None and nobody["rationale"] == "no expert matches the task"
+    alone = routed(Play(experts=()).match({}, reviewers=(), general="").session)
+    assert alone is not None and alone["rationale"] == "no expert is there"
 
 
 # ---------------------------------------------------------------- work, support, handoff

@@ -12,9 +12,11 @@ from agents import experts
 from agents.llm import make_model
 from bus import subjects
 from bus.errors import Denied
+from bus.posts import Reader, _vouched
 from schemas import log
 from schemas.expert import ROLE, Domain, ExpertSpec, Triggers, pin, queue_of
 from schemas.madp import Challenges, Claim, Pass
+from schemas.post import Live
 from schemas.presence import Announcement
 from schemas.turn import Speak
 from schemas.wire import encode, raw
@@ -31,6 +33,7 @@ from tests.coordinator.madp_play import (
     objection,
     spec,
 )
+from tests.support.engine import until
 from tests.support.experts import expert
 from tests.support.madp import Actor, Crew, lead_of
 
@@ -233,6 +236,48 @@ async def test_a_claim_is_taken_of_who_was_announced_with_this_specification_alo
     assert lead_of(result) == SRE
     spoke = [e.event.author for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
     assert spoke == [queue_of(x) for x in (WRITER.id, SRE, IMPL)]
+
+
+async def test_what_an_expert_says_live_is_its_own_seats_and_another_name_shows_both(crew: Crew) -> None:
+    """The queue is another word than the seat; an expert that is called like a role is not taken for it."""
+    moderator = await crew.moderator()
+    await crew.experts(hears=False)
+    await crew.know(moderator)
+    await crew.helper(matched({SRE: 0.95}))
+    sre, impl = await crew.connect(queue_of(SRE)), await crew.connect(queue_of(IMPL))
+    heard: dict[str, str] = {}
+    following = Reader(crew.owner).follow(
+        "s1", ["public", "control"], on_live=lambda x: heard.update({x.seat: x.state})
+    )
+    await crew.task("s1")
+    await crew.result("s1")
+    await anext(following)
+    for voice, queue, seat in ((sre, SRE, SRE), (impl, IMPL, SRE), (impl, IMPL, "helper")):
+        said = encode(Live(session="s1", seat=seat, turn="9-0", state="thinking"))
+        await voice.publish(subjects.live("public", queue_of(queue), "s1"), said, confirm=True)
+    wanted = {SRE, f"{SRE} ({queue_of(IMPL)})", f"helper ({queue_of(IMPL)})"}
+
+    async def came() -> bool:
+        return wanted <= heard.keys()
+
+    await until(came)
+    await following.aclose()
+    assert heard.keys() == wanted
+
+
+@pytest.mark.parametrize(
+    ("seat", "author", "shown"),
+    [
+        ("dba", "expert_dba", "dba"),
+        ("panelist_1", "panelist_1", "panelist_1"),
+        ("dba", "expert_sre", "dba (expert_sre)"),
+        ("analyst", "expert_analyst", "analyst (expert_analyst)"),
+        ("expert_dba", "dba", "expert_dba (dba)"),
+        ("", "expert_", " (expert_)"),
+    ],
+)
+def test_a_seat_is_shown_bare_only_where_the_broker_vouches_for_it(seat: str, author: str, shown: str) -> None:
+    assert _vouched(seat, author) == shown
 
 
 async def test_a_dead_candidate_costs_the_window_and_is_silent(crew: Crew) -> None:

@@ -12,7 +12,7 @@ from parley.records import Record
 from parley.transcript import Teller
 from parley.turns import Flagged, Turns
 from parley.view import PlainView, QuietView, Scene
-from schemas.madp import Review, Supported, ToolCall, Work
+from schemas.madp import Finding, Review, Supported, ToolCall, Work
 from schemas.post import Post
 from schemas.trace import CoordinationTrace
 from schemas.turn import Usage
@@ -143,6 +143,63 @@ def test_explain_shows_the_coordination_with_its_cost(session: Play) -> None:
     found = explain.figures(of(session))
     assert found["trace"].token_usage.total == 100
     assert {s["seat"] for s in found["seats"]} >= {"helper", SRE, IMPL, AUDITOR}
+
+
+def test_explain_tells_of_tools_support_reviews_and_turns_that_failed() -> None:
+    play = Play().working()
+    play.reply(SRE, wants(IMPL, "profile the loop"))
+    play.reply(IMPL, helps("The loop takes 80 %.", calls=(PROFILE,), diff=THEIRS))
+    play.reply(SRE, None, error="model unreachable")
+    play.reply(SRE, done(calls=(CALL,)))
+    play.reply(AUDITOR, REVISE)
+    told = "\n".join(explain.words(of(play)))
+    assert f"{IMPL} gives support: profile the loop" in told and "The loop takes 80 %." in told
+    assert 'files.write_file {"path": "prof.py"}' in told and f"{SRE}: 1 call of tools: 1 edit_file" in told
+    (finding,) = msgspec.convert(play.bodies("review")[0]["findings"], list[Finding])
+    assert f"{AUDITOR} reviews (iteration 1): revision needed" in told and finding.description in told
+    assert f"{SRE}, round 2 (work, attempt 1): model unreachable." in told
+
+
+def test_the_result_says_who_finished_and_what_was_deliberated(session: Play) -> None:
+    told = brief(of(session))
+    assert f"By: {SRE} leads" in told and f"Finished by: {IMPL}" in told
+    play = Play({"deliberation": "maci"}).working()
+    play.reply(SRE, blocked("Postgres or SQLite?"))
+    play.child_ends(outcome={"answer": "Postgres"})
+    play.reply(SRE, done())
+    play.approve()
+    told = brief(of(play))
+    assert "Deliberated: the maci session ended" in told and told.count("Postgres") >= 2
+    assert "Finished by" not in told, "it is the one that led from the start"
+
+
+def test_turns_that_are_taken_back_are_told_in_words() -> None:
+    body = raw({"seat": f"{SRE}\x1b[2J", "turns": ["1-0"]})
+    post = Post(
+        session="s1", channel="control", k=0, n=0, transition=0, round=0, at_ns=0, seat="", kind="withdrawn", body=body
+    )
+    ((_, told),) = Teller().lines(post)
+    assert told == f"  {SRE}\\x1b[2J: 1 turn withdrawn"
+
+
+def test_a_cancelled_session_says_why_as_text() -> None:
+    body = raw({"reason": "cancelled", "certificate": {"by": "owner", "why": "enough\x1b[2J"}, "converged": False})
+    post = Post(
+        session="s1", channel="control", k=0, n=0, transition=0, round=0, at_ns=0, seat="", kind="stop", body=body
+    )
+    told = [text.strip() for _, text in Teller().lines(post)]
+    assert told[1:] == ["owner: enough\\x1b[2J"]
+
+
+def test_a_task_has_no_score_below_it() -> None:
+    scene = Scene()
+    for entry in of(Play().working()).entries:
+        scene.entry(entry)
+    assert "score" not in scene.foot() and scene.foot().endswith(" calls")
+    scene = Scene()
+    for post in records.posts_of(of(Play().working())):
+        scene.post(post)
+    assert "score" not in scene.foot(), "whoever may not read the log sees the same"
 
 
 def test_silent_candidates_are_named() -> None:

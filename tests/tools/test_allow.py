@@ -1,5 +1,6 @@
 """Allow lists that are refused, and what is filled in."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from agents.tools.allow import CODE, ToolsError, filled, find, load, parse
 from parley import settings
 from parley.asking import stack_of
 from parley.errors import BadInput
-from tests.parley.support import Front
+from parley.rows import AgentRow
+from parley.stack import Lease, Stack
+from tests.parley.support import ROOT, Front
 from tests.tools.support import EXAMPLE
 
 GOOD: dict[str, Any] = {"command": ["{python}"], "tools": {"t": {}}}
@@ -89,3 +92,45 @@ def test_an_expert_is_not_started_with_a_list_that_cannot_be_used(tmp_path: Path
     path.write_text("servers: {s: {command: [no-such-program-here], tools: {t: {}}}}")
     code, out, err = Front(tmp_path).run("agent", "expert_sre", "--tools", str(path))
     assert (code, out) == (2, "") and "no program 'no-such-program-here' is found" in err and "tools.yaml" in err
+
+
+BAD = {
+    "none.yaml": (None, "none.yaml: it cannot be read"),
+    "key.yaml": ("servrs: {}", "key.yaml: servrs: Extra inputs are not permitted"),
+    "program.yaml": ("servers: {s: {command: [no-such-program], tools: {t: {}}}}", "no program 'no-such-program'"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BAD)
+def test_a_list_that_the_environment_names_is_refused_before_anything_starts(tmp_path: Path, name: str) -> None:
+    front = Front(tmp_path, protocol="madp")
+    text, why = BAD[name]
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    for command in (("ask", "q"), ("up",)):
+        code, out, err = front.run(*command, env={"PARLEY_TOOLS": name})
+        assert (code, out) == (2, "") and err.startswith("parley: PARLEY_TOOLS: ") and why in err, err
+        assert len(err.splitlines()) == 1
+    code, out, _ = front.run("doctor", env={"PARLEY_TOOLS": name})
+    assert code == 1 and "missing      PARLEY_TOOLS: " in out and why in out
+    assert not front.state.exists() and front.left() == []
+    fine = {"PARLEY_TOOLS": name, "PARLEY__TOOLS": str(EXAMPLE)}
+    assert front.run("doctor", env=fine)[0] == 0, "what the settings name is what counts"
+
+
+@pytest.mark.slow
+def test_an_expert_that_finds_it_spoilt_says_so_in_a_line_and_is_not_started_again(tmp_path: Path) -> None:
+    """It is checked before the stack starts, and spoilt after: by a module that the stack loads first."""
+    path = tmp_path / "tools.yaml"
+    path.write_text("servers: {}")
+    (tmp_path / "spoils.py").write_text(f"open({str(path)!r}, 'w').write('servrs: {{}}')")
+    env = {"PARLEY_TOOLS": str(path), "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    rows = (AgentRow(queue="expert_sre"), AgentRow(queue="expert_database-engineer"))
+    stack = Stack(agents=rows, imports=("spoils",), env=env)
+    with Lease(stack, tmp_path / "state", wait_ready=True) as lease:
+        assert set(lease.running().services) == {"nats", "moderator-1"}, "whoever is refused keeps nobody waiting"
+        said = (lease.state / "logs" / "supervisor.log").read_text()
+    lines = sorted(x for x in said.splitlines() if x.startswith("expert_"))
+    assert len(lines) == 2 and "Traceback" not in said
+    assert lines[1].startswith(f"expert_sre-1: {path}: servrs: ") and lines[1].endswith("; it is not started again")
