@@ -7,7 +7,7 @@ from coordinator.commands import AskSeat, Invite, Wish
 from coordinator.protocols.madp_depth import REVIEWERS
 from coordinator.protocols.madp_state import HELPER, Phase, Says, State, announced, caps, degraded, read, task_of
 from coordinator.table import Plan, Planned, Step, View, Worker
-from schemas.expert import ROLE, queue_of
+from schemas.expert import ROLE, Known, queue_of
 from schemas.madp import (
     Asking,
     ChallengeBrief,
@@ -39,12 +39,14 @@ replace = msgspec.structs.replace
 
 def invite(v: View, expert: str) -> Invite:
     """The seat of an announced expert, named by its id."""
-    k = announced(v)[expert]
-    seat = Seat(
-        seat=expert, role=ROLE, queue=queue_of(expert), model=k.model, family=k.family, metered=k.metered,
+    return Invite(seat=_seat(announced(v)[expert]))
+
+
+def _seat(k: Known) -> Seat:
+    return Seat(
+        seat=k.id, role=ROLE, queue=queue_of(k.id), model=k.model, family=k.family, metered=k.metered,
         usd_per_million_input=k.usd_per_million_input, usd_per_million_output=k.usd_per_million_output,
     )  # fmt: skip
-    return Invite(seat=seat)
 
 
 def ask_match(v: View) -> AskSeat:
@@ -75,12 +77,17 @@ def _helper(v: View) -> Seat:
 
 
 def workers(v: View) -> tuple[Worker, ...]:
-    """Who may lead: everybody announced, or whom a human named; and what one turn of work may take."""
+    """Who may lead: everybody announced, or whom a human named; and what one turn of work may take. Of those that cost
+    the same one stands for all: there may be hundreds."""
     named = v.settings.expert
+    kinds = {
+        (k.metered, k.usd_per_million_input, k.usd_per_million_output, k.tools): k
+        for k in reversed(v.opened.experts)
+        if not named or k.id == named
+    }
     return tuple(
-        Worker(seat=invite(v, x).seat, least=caps(v, least_calls(v)), most=caps(v, work_calls(v, x)))
-        for x in announced(v)
-        if not named or x == named
+        Worker(seat=_seat(k), least=caps(v, least_calls(v)), most=caps(v, _work_calls(v, k)))
+        for k in reversed(kinds.values())
     )
 
 
@@ -89,17 +96,17 @@ def least_calls(v: View) -> int:
     return min(LEAST_CALLS, int(v.settings.work_calls))
 
 
-def work_calls(v: View, expert: str) -> int:
+def _work_calls(v: View, k: Known) -> int:
     """The most calls that a turn of work of this expert can make use of."""
-    tools = announced(v)[expert].tools and v.settings.tool_calls
-    return int(v.settings.work_calls) if tools else least_calls(v)
+    return int(v.settings.work_calls) if k.tools and v.settings.tool_calls else least_calls(v)
 
 
 def _granted(v: View, expert: str, then: str) -> int:
     """Calls of a turn of work: as many as the budget holds beside a least turn of `then`, who comes after it."""
     seat = invite(v, expert).seat
     after = [(invite(v, then).seat, caps(v, least_calls(v)))] if then else []
-    return most_calls(work_calls(v, expert), least_calls(v), lambda n: not v.affords([(seat, caps(v, n)), *after]))
+    most = _work_calls(v, announced(v)[expert])
+    return most_calls(most, least_calls(v), lambda n: not v.affords([(seat, caps(v, n)), *after]))
 
 
 def no_words(s: State, v: View, expert: str) -> str:
@@ -107,7 +114,8 @@ def no_words(s: State, v: View, expert: str) -> str:
     those that may lead has it. Empty: it may."""
     asked = (invite(v, expert).seat, caps(v))
     leads = dict.fromkeys((*s.claims, *(c.expert for c in s.candidates)))
-    seats = [invite(v, x).seat for x in leads if x in announced(v)]
+    there = announced(v)
+    seats = [_seat(there[x]) for x in leads if x in there]
     return next((short for x in seats if (short := v.affords([asked, (x, caps(v, least_calls(v)))]))), "")
 
 
