@@ -16,8 +16,8 @@ from bus.connection import Connection
 from bus.errors import BusError
 from bus.library import Msg, Subscription
 from schemas.expert import ROLE, ExpertSpec
-from schemas.presence import ALIVE_S, Announcement, is_own_expert
-from schemas.wire import SchemaError, decode
+from schemas.presence import ALIVE_S, Said, read
+from schemas.wire import SchemaError
 
 _LOGGER = logging.getLogger(__name__)
 ANSWERED_S = 2.0
@@ -52,14 +52,15 @@ class ExpertRegistry:
     def _on_here(self, msg: Msg) -> None:
         try:
             role, queue, pinned = subjects.parse_here(msg.subject)
-            self.hear(role, queue, pinned, decode(msg.data, Announcement))
+            self.hear(role, queue, pinned, read(msg.data))
         except (SchemaError, subjects.BadSubject) as error:
             _LOGGER.info("an announcement that cannot be read: %s", error)
 
-    def hear(self, role: str, queue: str, pinned: str, announcement: Announcement) -> bool:
+    def hear(self, role: str, queue: str, pinned: str, said: Said) -> bool:
         """Note one announcement from the subject of this role, queue and pin; whether it is worth anything."""
+        announcement = said.announcement
         spec = announcement.expert
-        if announcement.queue != queue or spec is None or not is_own_expert(announcement, role, queue, pinned):
+        if announcement.queue != queue or spec is None or not said.is_own_expert(role, queue, pinned):
             return False
         key = (queue, announcement.instance)
         self._heard.pop(key, None)

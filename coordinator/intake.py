@@ -44,6 +44,8 @@ from schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
 _ROOM = 256
+_RECENT_S = 0.25
+"""How old what an opening knows of a standing session may be, where another moderator has moved it."""
 _YOUNG_S = 3.0
 """So long after its start a moderator waits for announcements before it refuses a session for want of a worker."""
 
@@ -296,7 +298,7 @@ class Intake:
         """The opening event, with what its protocol wants to know. Raises Inadmissible."""
         known: dict[str, Any] = {}
         for sid in protocol.reads:
-            held = await self._sessions.look(sid, fresh=True)
+            held = await self._sessions.recent(sid, _RECENT_S)
             if held.session is not None and held.protocol is not None:
                 known |= outcome(held.protocol, held.session)
         if protocol.experts:

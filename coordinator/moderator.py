@@ -37,7 +37,7 @@ from coordinator.shelf import Shelf
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
-from schemas.presence import Announcement, is_own_expert
+from schemas.presence import Announcement, read
 from schemas.session import SESSION_ID, human_queue
 from schemas.turn import Answer, Check, Checked, Reply, Say, Sit, Speak
 from schemas.wire import SchemaError, compact, decode, encode
@@ -339,14 +339,15 @@ class Moderator:
         """The broker pins queue, role and specification; a payload that says otherwise is worth nothing."""
         try:
             role, queue, pinned = subjects.parse_here(msg.subject)
-            announcement = decode(msg.data, Announcement)
+            said = read(msg.data)
         except (SchemaError, subjects.BadSubject) as error:
             self._metrics.aside.labels(kind="undecodable").inc()
             _LOGGER.info("an announcement that cannot be read: %s", error)
             return
+        announcement = said.announcement
         if announcement.queue != queue or role not in announcement.roles:
             return
-        if not is_own_expert(announcement, role, queue, pinned):
+        if not said.is_own_expert(role, queue, pinned):
             _LOGGER.info("an announcement with another specification than is enrolled", extra={"queue": queue})
             return
         announcement = msgspec.structs.replace(announcement, roles=(role,))

@@ -7,6 +7,7 @@ effects out before an answer) are those of docs/bus.md.
 
 import asyncio
 import logging
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -41,12 +42,17 @@ class BrokenLog(MachineError):
 class Held:
     """A session as this process last saw it."""
 
-    __slots__ = ("causes", "digest", "erased", "last", "last_n", "last_seq", "lock", "protocol", "refusals", "session")
+    __slots__ = (
+        "causes", "digest", "erased", "last", "last_n", "last_seq", "lock", "looked_at", "protocol", "refusals",
+        "session",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.session: Session | None = None
         self.protocol: Protocol | None = None
         self.last_seq = 0
+        self.looked_at = -math.inf
+        """When its log was last read, on the monotonic clock."""
         self.digest = ""
         self.causes: dict[str, int] = {}
         self.refusals: dict[str, log.Refused] = {}
@@ -114,6 +120,11 @@ class Sessions:
                 await self._reload(sid, held)
         return held
 
+    async def recent(self, sid: str, within_s: float) -> Held:
+        """The session as the log had it within the last seconds."""
+        held = self._get(sid)
+        return held if time.monotonic() - held.looked_at < within_s else await self.look(sid, fresh=True)
+
     async def find(self, sid: str) -> Held | None:
         """The session after a look at the log's tail; None where the log has nothing of it."""
         held = await self.look(sid, fresh=True)
@@ -135,7 +146,9 @@ class Sessions:
 
     async def _reload(self, sid: str, held: Held) -> bool:
         """Fold what was appended since; whether there was anything."""
+        looked_at = time.monotonic()
         stored = await self._log.read(sid, held.last_seq)
+        held.looked_at = looked_at
         for message in stored:
             self._fold(sid, held, message)
         return bool(stored)

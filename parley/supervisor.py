@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bus import accounts
-from bus.channels import MATCHING
 from bus.embedded import EmbeddedServer
 from bus.errors import BusError, ServerFailed, WrongCredentials
 from parley import keys
@@ -51,18 +50,14 @@ _STORE_FREE_S = 5.0
 _REFUSED = 77
 """Exit status of a service that would meet the same again: credentials or an allow list that are not taken."""
 NATS = "nats"
-_YIELDS = 10
-"""Niceness of agents: where cores are few, the server, the moderators and the helper, for whom everybody waits, come
-first."""
 
 
 class _Child:
     """One service and its process."""
 
-    def __init__(self, name: str, serve: Callable[[], int], *, nice: int = 0) -> None:
+    def __init__(self, name: str, serve: Callable[[], int]) -> None:
         self.name = name
         self.serve = serve
-        self.nice = nice
         self.pid = 0
         self.started = 0.0
         self.starts = 0
@@ -240,8 +235,7 @@ class Supervisor:
 
             for copy in range(1, row.copies + 1):
                 name = f"{row.queue}-{copy}"
-                serve = self._serve(services, name, row.queue, make_agent)
-                self._children.append(_Child(name, serve, nice=0 if MATCHING.intersection(spec.roles) else _YIELDS))
+                self._children.append(_Child(name, self._serve(services, name, row.queue, make_agent)))
         if any(expert_of(row.queue) for row in stack.agents):
             importlib.import_module("agents.hearing")
         if any(row.model in ("", "extractive") for row in stack.agents):
@@ -284,7 +278,6 @@ class Supervisor:
         code = 70
         try:
             self._become_service()
-            os.nice(child.nice)
             code = child.serve()
         except (WrongCredentials, NotEnrolled, ToolsError) as error:
             print(f"{child.name}: {error}; it is not started again", file=sys.stderr)

@@ -1,9 +1,12 @@
 """Who is there: announcements of workers."""
 
+from functools import lru_cache
+from typing import NamedTuple
+
 import msgspec
 
 from schemas.expert import ROLE, ExpertSpec, expert_of, pin
-from schemas.wire import InvalidValue, in_range, not_empty
+from schemas.wire import InvalidValue, decode, in_range, not_empty
 
 ALIVE_S = 15.0
 """Three announcements missed, and a worker counts as gone."""
@@ -46,14 +49,38 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
         in_range("usd_per_million_output", self.usd_per_million_output, 0, 1e6)
 
 
-def is_own_expert(announcement: Announcement, role: str, queue: str, pinned: str) -> bool:
-    """Whether what an announcement says of an expert is what the broker pinned of its author: on an expert's queue that
-    expert's specification, on any other none."""
-    spec = announcement.expert
-    expert = expert_of(queue) if role == ROLE else ""
-    if not expert:
-        return spec is None
-    return spec is not None and spec.id == expert and pin(spec) == pinned
+class Said(NamedTuple):
+    """An announcement, and what pins the specification in it."""
+
+    announcement: Announcement
+    pin: str
+    """Empty: there is none."""
+
+    @classmethod
+    def of(cls, announcement: Announcement) -> "Said":
+        """With its pin, which takes longer than all the rest."""
+        return cls(announcement, "" if announcement.expert is None else pin(announcement.expert))
+
+    def is_own_expert(self, role: str, queue: str, pinned: str) -> bool:
+        """Whether what it says of an expert is what the broker pinned of its author: on an expert's queue that expert's
+        specification, on any other none."""
+        spec = self.announcement.expert
+        expert = expert_of(queue) if role == ROLE else ""
+        if not expert:
+            return spec is None
+        return spec is not None and spec.id == expert and self.pin == pinned
+
+
+@lru_cache(maxsize=2_048)
+def read(data: bytes) -> Said:
+    """An announcement as it came. Workers repeat theirs every 5 s, byte for byte, and there may be hundreds.
+
+    Raises
+    ------
+    SchemaError
+        It is none.
+    """
+    return Said.of(decode(data, Announcement))
 
 
 class ExpertHere(msgspec.Struct, frozen=True, kw_only=True):

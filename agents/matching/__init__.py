@@ -72,14 +72,14 @@ class Matcher:
             parts = await asyncio.gather(*(read(texts[i : i + size], spent) for i in range(0, len(texts), size)))
             for i, row in zip(unsure, (row for some in parts for row in some), strict=True):
                 rows[i] = row
-        return [decide(prepared, h, row, specs, of) for h, row, of in zip(heard, rows, by_words, strict=True)]
+        return [decide(prepared, h, row, of) for h, row, of in zip(heard, rows, by_words, strict=True)]
 
     async def by_words(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:
         """As `match`, without the reader."""
         from agents.matching.better import decide
 
         prepared = await self._ready(tuple(specs), None, None)
-        return decide(prepared, prepared.hear(task), None, specs)
+        return decide(prepared, prepared.hear(task), None)
 
     async def everybody(
         self, task: Task, specs: Sequence[ExpertSpec], *, by_words: bool = False

@@ -18,7 +18,6 @@ features, not of experts. Confidence and abstention are fitted among all shipped
 where most tasks are nobody's.
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -27,7 +26,7 @@ import numpy as np
 
 from agents.encoders.base import Vectors
 from agents.matching import words
-from agents.matching.features import BY_SUBJECT, PARTS, SCOPE, Heard, Prepared
+from agents.matching.features import BY_SUBJECT, FOREIGN, PARTS, SCOPE, Heard, Prepared
 from agents.matching.reading import root, roots, stands_in
 from agents.matching.subjects import NONE, Floats
 from schemas.expert import ExpertSpec
@@ -38,8 +37,6 @@ CANDIDATE = 0.4
 """Relevance from which on an expert is a candidate. Few experts have a part in a task, so the chance of it is small
 where it matters; relevance is that chance on a scale on which it can be held against the thresholds of 2.1: from 0.5 on
 an expert claims."""
-_FOREIGN = 0.1
-"""Chance of no subject above which words alone are never enough: fitted on software, they know nothing of the rest."""
 _OF_SUBJECTS = np.array([name in ("none by words", "none", "theirs", "theirs by words") for name in SCOPE])
 _LIKE = 0.5
 """Cosine from which on an example is like a task."""
@@ -101,13 +98,19 @@ def described(scores: Floats, features: Floats, scope: Floats) -> Floats:
     return np.column_stack([*columns, features[:, [*BY_SUBJECT, *PARTS]], np.tile(scope, (len(scores), 1))])
 
 
-def judged(fitted: Fitted, features: Floats, scope: Floats) -> tuple[Floats, Floats]:
+def judged(fitted: Fitted, prepared: Prepared, features: Floats, scope: Floats) -> tuple[Floats, Floats]:
     """(confidence, relevance) of each expert, 0 to 1; relevance is not below confidence."""
     rows = described(features @ np.array(fitted.score), features, scope)
-    lead = 1 / (1 + np.exp(-(rows @ np.array(fitted.lead))))
-    odds = np.exp(rows @ np.array(fitted.part)) * (1 - fitted.takes_part) / fitted.takes_part
-    part = odds / (odds + 1 / CANDIDATE - 1)
-    return lead, np.maximum(lead, part)
+    # To whom no subject of software is home, it is no objection that a task is of none.
+    of_subjects = np.where(_OF_SUBJECTS, scope, 0.0)
+
+    def odds(of: tuple[float, ...]) -> Floats:
+        w = np.array(of)
+        return np.asarray(np.exp(rows @ w - prepared.foreign * (of_subjects @ w[-len(scope) :])))
+
+    lead, part = odds(fitted.lead), odds(fitted.part) * (1 - fitted.takes_part) / fitted.takes_part
+    lead = lead / (1 + lead)
+    return lead, np.maximum(lead, part / (part + 1 / CANDIDATE - 1))
 
 
 def is_inside(fitted: Fitted, scope: Floats) -> bool:
@@ -124,20 +127,16 @@ def says_of_it(features: Floats) -> bool:
 
 def enough(prepared: Prepared, heard: Heard) -> tuple[Floats, Floats] | None:
     """The features by words alone, where they are so sure of who leads that the reader need not be asked; else None."""
-    if not prepared.apart or not heard.reading.words or heard.chances[NONE] > _FOREIGN:
+    if not prepared.apart or not heard.reading.words or heard.chances[NONE] > FOREIGN:
         return None
     fitted = weights().apart.words
     features, scope = prepared.features(heard, None)
-    lead, _ = judged(fitted, features, scope)
+    lead, _ = judged(fitted, prepared, features, scope)
     return (features, scope) if is_inside(fitted, scope) and float(lead.max()) >= weights().enough else None
 
 
 def decide(
-    prepared: Prepared,
-    heard: Heard,
-    read_as: Vectors | None,
-    specs: Sequence[ExpertSpec],
-    found: tuple[Floats, Floats] | None = None,
+    prepared: Prepared, heard: Heard, read_as: Vectors | None, found: tuple[Floats, Floats] | None = None
 ) -> Matched:
     """The reply for one task that has been heard.
 
@@ -145,8 +144,6 @@ def decide(
     ----------
     read_as : shape (reader.WIDTH,)
         What the reader makes of it; None: words alone decide.
-    specs
-        All that are there, the general-purpose ones too.
     found
         Its features, where they are known already.
     """
@@ -155,11 +152,7 @@ def decide(
     speaks = bool(heard.reading.words) or bool(heard.task.files_mentioned) or bool(heard.parts)
     if prepared.specs and speaks:
         features, scope = found or prepared.features(heard, read_as)
-        lead, part = judged(fitted, features, scope)
-        if prepared.apart and prepared.foreign.any():  # to whom no subject of software is home, it is no objection
-            at_home = np.where(_OF_SUBJECTS, 0.0, scope)
-            theirs = judged(fitted, features, at_home)
-            lead, part = np.where(prepared.foreign, theirs[0], lead), np.where(prepared.foreign, theirs[1], part)
+        lead, part = judged(fitted, prepared, features, scope)
         first = int(lead.argmax())
         watches = lead[first] >= prepared.specs[first].deliberation.confidence.low
         inside = not prepared.elsewhere and is_inside(fitted, scope)
@@ -190,7 +183,9 @@ def decide(
         action_clarity=not (set(said) & _VAGUE) and "make better" not in heard.task.prompt.lower(),
         scope_definition=bool(ranked) and bool(heard.chances[NONE] < 0.5),
     )
-    return words.assembled(heard.task, specs, ranked, factors, "better" if prepared.encoded else "better, by words")
+    return words.assembled(
+        heard.task, prepared.beside, ranked, factors, "better" if prepared.encoded else "better, by words"
+    )
 
 
 def _fitted(prepared: Prepared, read_as: Vectors | None) -> Fitted:
@@ -202,7 +197,7 @@ def everybody(prepared: Prepared, heard: Heard, read_as: Vectors | None) -> list
     """Every expert, the most confident first, however unsure; none: nothing is left of the prompt."""
     if not prepared.specs or not (heard.reading.words or heard.task.files_mentioned):
         return []
-    lead, part = judged(_fitted(prepared, read_as), *prepared.features(heard, read_as))
+    lead, part = judged(_fitted(prepared, read_as), prepared, *prepared.features(heard, read_as))
     found = [
         (spec, Candidate(expert=spec.id, relevance=round(float(part[i]), 4), confidence=round(float(lead[i]), 4)))
         for i, spec in enumerate(prepared.specs)

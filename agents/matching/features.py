@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agents.encoders.base import Vectors
 from agents.matching import reader, subjects
@@ -55,6 +56,8 @@ _APART = 0.7
 shipped ones it is 0.99, of five repositories of software 0.31."""
 _SPEAKS = 0.4
 """From which on an expert speaks of a subject at all: below, it says something else in words of any."""
+FOREIGN = 0.1
+"""Chance of no subject below which a task is surely of software."""
 _SOME = 0.4
 """Of the experts: subjects that do not tell them apart are wrong about some of them, too."""
 _BESIDE = 0.2
@@ -103,6 +106,8 @@ class Prepared:
 
     def __init__(self, specs: Sequence[ExpertSpec]) -> None:
         self.specs = tuple(s for s in specs if not s.general)
+        self.beside = tuple(s for s in specs if s.general or s.reviews is not None)
+        """Who takes what nobody does, and who reviews."""
         self.ids = tuple(s.id for s in specs)
         self.encoded = False
         texts = [t for s in self.specs for part in sentences(s).values() for t in part]
@@ -118,8 +123,8 @@ class Prepared:
         home = ~of_none & (most >= _SPEAKS)
         self.apart = bool(home.any()) and float(most[home].mean()) >= _APART
         """Subjects tell the experts of software apart: each speaks of one above all."""
-        self.foreign = ~home if self.apart else of_none
-        """(experts,): what one speaks of is no subject of software; of none much, where the others speak of one."""
+        self.foreign = ~home & self.apart
+        """(experts,): it speaks of no subject of software much, while others speak of one each."""
         self.elsewhere = not self.apart and int(of_none.sum()) > _SOME * len(of_none)
         """Subjects do not tell them apart, and many are of none."""
         self._none_theirs = 0.0 if self.apart else float(self._by_words[:, NONE].max(initial=0.0))
@@ -223,7 +228,7 @@ class Prepared:
                     found[i, 9] += 0.5 * stands_in(key, heard.unwanted)
         sure = none = 0.0
         if read_as is not None and self.encoded:
-            sure, none = self._compare(found, read_as)
+            sure, none = self._compare(found, read_as, heard.chances[NONE])
         by_part = [self._by_words @ chances for chances in heard.chances_of_parts]
         found[:, 11] = np.max([self._by_words @ heard.chances, *by_part], axis=0) if n else 0.0
         scope = np.array([
@@ -234,18 +239,22 @@ class Prepared:
         ])  # fmt: skip
         return found, scope
 
-    def _compare(self, found: Floats, read_as: Vectors) -> tuple[float, float]:
+    def _compare(self, found: Floats, read_as: Vectors, none_by_words: float) -> tuple[float, float]:
         """Fill in the features by the reader: (the likeliest subject's chance, that of none of theirs)."""
-        vector = reader.vectors(read_as)
-        found[:, 0], found[:, 1] = self._parts["examples"].nearest(vector)
-        found[:, 2] = self._parts["owns"].nearest(vector)[0]
-        if len(read_as) < reader.WIDTH:
-            return 0.0, 0.0
-        chances = reader.chances(read_as)
-        if self.apart:
-            found[:, 3] = _log(self._by_reader @ chances)
-        found[:, 10] = self._by_reader @ reader.parts(read_as)
-        return float(chances.max()), float(chances[NONE]) * (1 - self._none_theirs)
+        vector, of_software = reader.vectors(read_as), False
+        sure = none = 0.0
+        if len(read_as) == reader.WIDTH:
+            chances = reader.chances(read_as)
+            if self.apart:
+                found[:, 3] = _log(self._by_reader @ chances)
+            found[:, 10] = self._by_reader @ reader.parts(read_as)
+            sure, none = float(chances.max()), float(chances[NONE]) * (1 - self._none_theirs)
+            of_software = max(chances[NONE], none_by_words) < FOREIGN
+        # Hundreds may be of something else: who has not a word of what is surely of software is not compared.
+        who = ~self.foreign | (found[:, 5:9].max(axis=1) > 0) if of_software else np.ones(len(found), np.bool_)
+        found[who, 0], found[who, 1] = self._parts["examples"].nearest(vector, who)
+        found[who, 2] = self._parts["owns"].nearest(vector, who)[0]
+        return sure, none
 
 
 @lru_cache(maxsize=2_000)
@@ -264,15 +273,16 @@ class _Rows:
     def __init__(self, rows: Sequence[Vectors]) -> None:
         self._rows = np.concatenate(rows)
         counts = np.array([len(r) for r in rows])
-        self._width = int(counts.max())
-        self._there = np.arange(self._width) < counts[:, None]
+        self._of = np.repeat(np.arange(len(counts)), counts)
+        self._there = np.arange(int(counts.max())) < counts[:, None]
         self._most = np.minimum(counts, _NEAREST)
 
-    def nearest(self, vector: Vectors) -> tuple[Floats, Floats]:
-        """Of each specification: (the greatest cosine, the mean of the greatest three)."""
-        cosines = np.full(self._there.shape, -np.inf)
-        cosines[self._there] = self._rows @ vector
-        if self._width > _NEAREST:
+    def nearest(self, vector: Vectors, who: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Of each of these specifications: (the greatest cosine, the mean of the greatest three)."""
+        there = self._there[who]
+        cosines = np.full(there.shape, -np.inf)
+        cosines[there] = (self._rows if who.all() else self._rows[who[self._of]]) @ vector
+        if self._there.shape[-1] > _NEAREST:
             cosines = np.partition(cosines, -_NEAREST, axis=1)[:, -_NEAREST:]
         few = np.where(np.isfinite(cosines), cosines, 0.0)
-        return cosines.max(axis=1), few.sum(axis=1) / self._most
+        return cosines.max(axis=1), few.sum(axis=1) / self._most[who]

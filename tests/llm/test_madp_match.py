@@ -18,7 +18,7 @@ from coordinator.protocols.madp_depth import ranked
 from schemas.critic import BY_ENCODER
 from schemas.expert import Domain, ExpertSpec, pin, queue_of
 from schemas.madp import NOT_ANSWERED, NOT_ASKED, Asking, Match, Matched, Message, Task
-from schemas.presence import Announcement
+from schemas.presence import Announcement, Said
 from schemas.turn import Caps
 from tests.llm.server import ModelServer, Step, fails, goes_silent, hangs_up, model_server, says
 from tests.llm.support import model, silent
@@ -37,7 +37,7 @@ def registry(specs: tuple[ExpertSpec, ...] = builtin()) -> ExpertRegistry:
     for spec in specs:
         queue = queue_of(spec.id)
         said = Announcement(instance=spec.id, queue=queue, roles=("expert",), model="m", family="f", expert=spec)
-        assert heard.hear("expert", queue, pin(spec), said)
+        assert heard.hear("expert", queue, pin(spec), Said.of(said))
     return heard
 
 
