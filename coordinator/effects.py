@@ -73,12 +73,6 @@ class Effects:
             Some may not be out: carry it out again.
         """
         sid = session.sid
-        number = _first_post(session, n)
-        for command in commands:
-            if isinstance(command, log.Say):
-                post = session.posts[number]
-                number += 1
-                await self._connection.publish(subjects.post(sid, post.channel, post.kind), encode(post))
         effects: list[Coroutine[Any, Any, Any]] = [self._send(sid, sending, reissued) for sending in sendings]
         for i, command in enumerate(commands):
             match command:
@@ -100,10 +94,17 @@ class Effects:
         if at_ns is not None:
             again = "-again" if reissued else ""
             effects.append(self._timers.arm(sid, at_ns, f"{sid}-{n}-timer{again}"))
+        if any(isinstance(c, log.Say) for c in commands):  # last: what is to be stored is on its way when all wake up
+            effects.append(self._say(session, n, commands))
         if len(effects) == 1:
             await effects[0]
         elif effects:
             await asyncio.gather(*effects)
+
+    async def _say(self, session: Session, n: int, commands: Commands) -> None:
+        first = _first_post(session, n)
+        for post in session.posts[first : first + sum(isinstance(c, log.Say) for c in commands)]:
+            await self._connection.publish(subjects.post(session.sid, post.channel, post.kind), encode(post))
 
     def _timer(self, session: Session, commands: Commands) -> int | None:
         """When the session's timer is to fire, where these commands move it: when it is set for, or earlier, to look

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from agents.encoders.base import Vectors
 from agents.matching import words
@@ -42,6 +43,8 @@ _LIKE = 0.5
 """Cosine from which on an example is like a task."""
 _FAR = 6.0
 """At this much a logarithm of a chance and a lead are cut."""
+_SILENT = 100.0
+"""Taken off the score of who says nothing of a task."""
 _VAGUE = frozenset(root(v) for v in words.VAGUE_VERBS if " " not in v)
 
 
@@ -100,7 +103,9 @@ def described(scores: Floats, features: Floats, scope: Floats) -> Floats:
 
 def judged(fitted: Fitted, prepared: Prepared, features: Floats, scope: Floats) -> tuple[Floats, Floats]:
     """(confidence, relevance) of each expert, 0 to 1; relevance is not below confidence."""
-    rows = described(features @ np.array(fitted.score), features, scope)
+    # Hundreds may be of something else: who says nothing of a task takes no part of its chances.
+    silent = prepared.foreign & ~says_of_it(features)
+    rows = described(features @ np.array(fitted.score) - _SILENT * silent, features, scope)
     # To whom no subject of software is home, it is no objection that a task is of none.
     of_subjects = np.where(_OF_SUBJECTS, scope, 0.0)
 
@@ -119,10 +124,9 @@ def is_inside(fitted: Fitted, scope: Floats) -> bool:
     return bool(1 / (1 + np.exp(-(w[0] + scope @ w[1:]))) >= fitted.abstain)
 
 
-def says_of_it(features: Floats) -> bool:
-    """Whether an expert's specification names something of a task, or has an example like it."""
-    triggers, of_words = features[5:7].sum(), features[8]
-    return bool(triggers > 0 or of_words > 0 or features[0] >= _LIKE)
+def says_of_it(features: Floats) -> NDArray[np.bool_]:
+    """(experts,): whether the specification names something of a task, or has an example like it."""
+    return np.asarray((features[:, 5:9].max(axis=1) > 0) | (features[:, 0] >= _LIKE))
 
 
 def enough(prepared: Prepared, heard: Heard) -> tuple[Floats, Floats] | None:
@@ -156,7 +160,7 @@ def decide(
         first = int(lead.argmax())
         watches = lead[first] >= prepared.specs[first].deliberation.confidence.low
         inside = not prepared.elsewhere and is_inside(fitted, scope)
-        speaks_of_it = says_of_it(features[first])
+        speaks_of_it = bool(says_of_it(features)[first])
         if prepared.apart:  # who is of no subject of software takes what it says something of
             taken = watches and speaks_of_it if prepared.foreign[first] else inside
         else:

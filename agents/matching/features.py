@@ -158,7 +158,7 @@ class Prepared:
         self._words = {}
         for word, row in counts.items():
             log = np.log1p(row)
-            self._words[word] = log / log.sum() * math.log(1 + n / np.count_nonzero(row))
+            self._words[word] = log / log.sum() * math.log(1 + n / np.count_nonzero(row)) / math.log(1 + n)
 
     def index(self, vectors: Mapping[str, Encoded]) -> None:
         """Take what the reader (or, where subjects do not tell them apart, the plain encoder) makes of each, by id."""
