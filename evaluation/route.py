@@ -49,7 +49,8 @@ async def asked(of: RoutingSet, answers: Mapping[int, Named], below: float) -> l
     matcher = Matcher(make_readers())
     tasks = [tasked(case) for case in of.cases]
     result = []
-    for n, (task, found) in enumerate(zip(tasks, await matcher.match_all(tasks, of.specs), strict=True)):
+    read = await matcher.match_all(tasks, of.specs, always_read=True)
+    for n, (task, found) in enumerate(zip(tasks, read, strict=True)):
         everybody = await matcher.everybody(task, of.specs) if is_unsure(found, below) else []
         if everybody and n not in answers:
             raise BadData(f"{of.name}: prompt {n} would be asked about, and no answer is on record")

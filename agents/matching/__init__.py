@@ -44,18 +44,30 @@ class Matcher:
         self._prepared: dict[bool, tuple[tuple[ExpertSpec, ...], Prepared]] = {}
         self._preparing = asyncio.Lock()
 
-    async def match(self, task: Task, specs: Sequence[ExpertSpec], spent: "Spent | None" = None) -> Matched:
+    async def match(
+        self, task: Task, specs: Sequence[ExpertSpec], spent: "Spent | None" = None, *, always_read: bool = False
+    ) -> Matched:
         """The candidates for a task, the most confident first; none: it abstains.
+
+        Parameters
+        ----------
+        always_read
+            Ask the reader also where words alone are sure enough.
 
         Raises
         ------
         EncoderError
             The reader cannot be used; `by_words` needs none.
         """
-        return (await self.match_all((task,), specs, spent))[0]
+        return (await self.match_all((task,), specs, spent, always_read=always_read))[0]
 
     async def match_all(
-        self, tasks: Sequence[Task], specs: Sequence[ExpertSpec], spent: "Spent | None" = None
+        self,
+        tasks: Sequence[Task],
+        specs: Sequence[ExpertSpec],
+        spent: "Spent | None" = None,
+        *,
+        always_read: bool = False,
     ) -> list[Matched]:
         """The same for many tasks, in their order."""
         from agents.matching.better import decide, enough
@@ -63,7 +75,7 @@ class Matcher:
         prepared = await self._ready(tuple(specs), self._readers, spent)
         heard = [prepared.hear(task) for task in tasks]
         rows: list[Vectors | None] = [None] * len(heard)
-        by_words = [None if self._readers is None else enough(prepared, h) for h in heard]
+        by_words = [None if self._readers is None or always_read else enough(prepared, h) for h in heard]
         if self._readers is not None:
             unsure = [i for i, h in enumerate(heard) if h.parts and by_words[i] is None]
             texts = [heard[i].parts[0] for i in unsure]

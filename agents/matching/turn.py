@@ -43,7 +43,8 @@ class Matching:
         specs = registry.specs()
         if brief.keyword:
             return Completion(body=match(brief.task, specs, keyword=True), usage=_CALL)
-        found = await self._computed(brief, specs)
+        may_ask = self._asks is not None and isinstance(brief.asking, Asking)
+        found = await self._computed(brief, specs, may_ask)
         if self._asks is None or not isinstance(brief.asking, Asking):
             return found
         from agents.matching.asking import asked, is_unsure
@@ -59,12 +60,13 @@ class Matching:
             return await self._matcher.everybody(task, specs, by_words=bool(self._why))
         return await self._matcher.everybody(task, specs, by_words=True)
 
-    async def _computed(self, brief: Match, specs: tuple[ExpertSpec, ...]) -> Completion:
+    async def _computed(self, brief: Match, specs: tuple[ExpertSpec, ...], may_ask: bool) -> Completion:
+        """Where a language model may be asked, how sure the match is decides that it is not: so it is read."""
         if self._matcher is None:
             self._matcher = await asyncio.to_thread(self._made)
         if not self._why:
             try:
-                return self._reply(await self._matcher.match(brief.task, specs), (BY_ENCODER,))
+                return self._reply(await self._matcher.match(brief.task, specs, always_read=may_ask), (BY_ENCODER,))
             except EncoderError as error:
                 self._why = error.why
         by_words = await self._matcher.by_words(brief.task, specs)

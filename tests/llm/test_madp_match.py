@@ -106,17 +106,27 @@ async def test_the_model_that_agrees_makes_nobody_less_sure() -> None:
 @pytest.mark.parametrize(
     "shown",
     [
-        turn(SURE),
         turn(NOTHING),
         turn(UNSURE, asking=None),
         turn(UNSURE, asking=Asking(below=0.5, within_s=20.0)),
         turn(UNSURE, specs=(SHIPPED["generalist"],)),
     ],
-    ids=["sure", "nothing is left of the prompt", "not wanted", "sure enough", "nobody is there"],
+    ids=["nothing is left of the prompt", "not wanted", "sure enough", "nobody is there"],
 )
 async def test_the_model_is_not_asked(shown: Shown) -> None:
     done, server = await asked(shown, says(ANSWER))
     assert done == await computed(shown) and not server.requests
+
+
+async def test_it_is_not_asked_where_the_reader_is_sure_and_read_is_every_task() -> None:
+    """What words alone would say is sure may not be: where there is a model to ask, every task is read."""
+    shown = turn(SURE)
+    done, server = await asked(shown, says(ANSWER))
+    by_words: Matched = (await computed(shown)).body
+    assert not server.requests and done.body.matcher == by_words.matcher
+    first, before = done.body.candidates[0], by_words.candidates[0]
+    assert first.expert == before.expert == "database-engineer"
+    assert first.confidence > 0.8 and first.confidence != before.confidence
 
 
 async def test_in_the_degraded_mode_it_is_not_asked() -> None:
