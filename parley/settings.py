@@ -315,7 +315,7 @@ def has_tools(settings: Settings) -> bool:
     try:
         found = allow.find(os.environ, settings.tools)
     except allow.ToolsError as error:
-        raise BadInput("tools", str(error)) from error
+        raise BadInput(allow.VARIABLE if settings.tools is None else "tools", str(error)) from error
     return found is not None and bool(found.servers)
 
 
