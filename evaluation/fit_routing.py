@@ -43,6 +43,9 @@ SMALLER = (1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 10)
 """Experts of the registries, drawn from the shipped ones, that confidence is fitted for beside the whole: most tasks
 are nobody's there."""
 
+ALIKE = 0.2
+"""How much those count, together, where subjects say nothing: what tells that a task is nobody's is weaker there."""
+
 
 class Rows(NamedTuple):
     """Features of all prompts, and what is right."""
@@ -149,35 +152,35 @@ def among(rows: Rows, weights: Sequence[Floats], fold: NDArray[np.int64]) -> Amo
     return Among(rows, told, first, np.column_stack([np.ones(len(rows.scope)), rows.scope]))
 
 
-def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int]) -> Found:
+def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int], less: float = 1.0) -> Found:
     """See Found.
 
     Parameters
     ----------
     smaller
-        The same prompts, among fewer experts each: together they count as much as the whole.
+        The same prompts, among fewer experts each: together they count `less` times the whole.
     """
     inside = rows.lead.any(axis=1) & rows.speaks
     fold = np.random.Generator(np.random.PCG64(SEED)).permutation(len(inside)) % FOLDS
     scores = [fit_score(rows, inside & (fold != k), columns) for k in range(FOLDS)]
-    whole, *less = [among(each, scores, fold) for each in (rows, *smaller)]
-    counts = [1.0, *[1 / max(1, len(less))] * len(less)]
+    whole, *few = [among(each, scores, fold) for each in (rows, *smaller)]
+    counts = [1.0, *[less / max(1, len(few))] * len(few)]
 
     def sure(of: Callable[[Among], NDArray[np.bool_]], wanted: Callable[[Among], Floats]) -> tuple[float, ...]:
-        x = np.concatenate([each.told[of(each)] for each in (whole, *less)])
-        y = np.concatenate([wanted(each)[of(each)] for each in (whole, *less)])
-        each_counts = np.concatenate([np.full(of(e).sum(), n) for e, n in zip((whole, *less), counts, strict=True)])
+        x = np.concatenate([each.told[of(each)] for each in (whole, *few)])
+        y = np.concatenate([wanted(each)[of(each)] for each in (whole, *few)])
+        each_counts = np.concatenate([np.full(of(e).sum(), n) for e, n in zip((whole, *few), counts, strict=True)])
         return _rounded(fit_sure(x, y, counts=each_counts))
 
     def somebody(use: NDArray[np.bool_]) -> Floats:
-        x = np.concatenate([each.scope[use] for each in (whole, *less)])
-        y = np.concatenate([each.anybody[use] for each in (whole, *less)])
+        x = np.concatenate([each.scope[use] for each in (whole, *few)])
+        y = np.concatenate([each.anybody[use] for each in (whole, *few)])
         return fit_sure(x, y, _SIGNS, np.repeat(counts, use.sum()))
 
     chance = np.zeros((len(counts), len(fold)))
     for k in range(FOLDS):
         w = somebody(rows.speaks & (fold != k))
-        for i, each in enumerate((whole, *less)):
+        for i, each in enumerate((whole, *few)):
             chance[i, fold == k] = 1 / (1 + np.exp(-(each.scope[fold == k] @ w)))
     chance = np.where(rows.speaks, chance, 0.0)
     abstain = _threshold(chance[0], whole.hit, 1 - whole.anybody)
@@ -264,8 +267,7 @@ async def fit_all(folder: Path, to: Path) -> dict[str, float]:
         every = range(len(features.NAMES))
         columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_READER)]
         columns = [c for c in columns if not alike or c not in features.BY_SUBJECT]
-        # Where subjects say nothing, nothing tells a small registry from a task that is nobody's.
-        sets[name] = fit(await rows(specs), [] if alike else [await rows(few) for few in drawn], columns)
+        sets[name] = fit(await rows(specs), [await rows(few) for few in drawn], columns, ALIKE if alike else 1.0)
     found = better.Weights(
         reader=reader.name, enough=enough(sets["words"], sets["read"]),
         apart=better.Sets(read=sets["read"].fitted, words=sets["words"].fitted),

@@ -5,6 +5,9 @@
     confidence                logistic of log p, of the lead over the best other score, and of how much of the task
                               anybody's specification speaks to: that this expert is a right lead
     relevance                 the same with other weights, for whoever is not the likeliest lead: that it has a part
+    named                     where the models know nothing of the field of whom a task names by a primary trigger, and
+                              it names no other: he has 0.6 at least, and all others 0.4 at most; where subjects do
+                              not tell experts apart, only the likeliest has it
     abstention                by a logistic of how much of the task anybody's specification speaks to, however many they
                               are and however like each other; where experts are for something else than software,
                               which that was not fitted for, by 2.1's `low` ("observe only") and what they say of it;
@@ -43,6 +46,9 @@ _LIKE = 0.5
 """Cosine from which on an example is like a task."""
 _FAR = 6.0
 """At this much a logarithm of a chance and a lead are cut."""
+NAMED = 0.6
+"""Confidence, at least, of whom a task names by a primary trigger and the models were not fitted for: they know no word
+of his field, and take his tasks for others'."""
 _SILENT = 100.0
 """Taken off the score of who says nothing of a task."""
 _VAGUE = frozenset(root(v) for v in words.VAGUE_VERBS if " " not in v)
@@ -114,8 +120,13 @@ def judged(fitted: Fitted, prepared: Prepared, features: Floats, scope: Floats) 
         return np.asarray(np.exp(rows @ w - prepared.foreign * (of_subjects @ w[-len(scope) :])))
 
     lead, part = odds(fitted.lead), odds(fitted.part) * (1 - fitted.takes_part) / fitted.takes_part
-    lead = lead / (1 + lead)
-    return lead, np.maximum(lead, part / (part + 1 / CANDIDATE - 1))
+    lead, part = lead / (1 + lead), part / (part + 1 / CANDIDATE - 1)
+    named = features[:, 5] > 0
+    if not prepared.apart:
+        lead = np.where(named & (lead == lead.max(initial=0.0)), np.maximum(lead, NAMED), lead)
+    elif named.any() and not (named & ~prepared.foreign).any():
+        lead = np.where(named, np.maximum(lead, NAMED), np.minimum(lead, 1 - NAMED))
+    return lead, np.maximum(lead, part)
 
 
 def is_inside(fitted: Fitted, scope: Floats) -> bool:

@@ -123,8 +123,8 @@ class Prepared:
         home = ~of_none & (most >= _SPEAKS)
         self.apart = bool(home.any()) and float(most[home].mean()) >= _APART
         """Subjects tell the experts of software apart: each speaks of one above all."""
-        self.foreign = ~home & self.apart
-        """(experts,): it speaks of no subject of software much, while others speak of one each."""
+        self.foreign = (of_none | (most < _APART)) & self.apart
+        """(experts,): it speaks of no subject of software above all, while others speak of one each."""
         self.elsewhere = not self.apart and int(of_none.sum()) > _SOME * len(of_none)
         """Subjects do not tell them apart, and many are of none."""
         self._none_theirs = 0.0 if self.apart else float(self._by_words[:, NONE].max(initial=0.0))

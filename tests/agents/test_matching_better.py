@@ -348,6 +348,28 @@ def test_an_expert_alone_takes_its_own_tasks_and_no_others(matcher: Matcher, alo
         assert first(found(matcher, prompt, only)) == (alone if expert_id == alone else "")
 
 
+GAMES = expert("game-dev", ("shader", "sprite"), owns=("shaders and rendering of scenes", "sprites and their motion"))
+LAWYER = expert("lawyer", ("NDA", "lawsuit"), owns=("contracts with customers", "disputes before a court"))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "specs", "lead"),
+    [
+        ("write a fragment shader for water", (GAMES,), "game-dev"),
+        ("bake a sourdough", (GAMES,), ""),
+        ("our VPN is down", (GAMES,), ""),
+        ("draft an NDA for Bob", (LAWYER, GAMES), "lawyer"),
+        ("we got a lawsuit from a customer", (*builtin(), LAWYER), "lawyer"),
+        ("the sprite flickers", (*builtin(), GAMES), "game-dev"),
+        ("add an index to the orders table", (*builtin(), LAWYER, GAMES), "database-engineer"),
+    ],
+)
+def test_whom_a_task_names_and_the_models_know_nothing_of_has_it(
+    matcher: Matcher, prompt: str, specs: tuple[ExpertSpec, ...], lead: str
+) -> None:
+    assert first(found(matcher, prompt, specs)) == lead
+
+
 def test_code_is_read_where_the_words_say_nothing(matcher: Matcher) -> None:
     sql = "CREATE INDEX i ON orders (customer); EXPLAIN SELECT * FROM orders JOIN lines USING (id)"
     assert first(found(matcher, "?", code_snippets=(sql,))) == "database-engineer"
