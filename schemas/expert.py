@@ -115,6 +115,10 @@ class Reviews(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         _phrases("reviews.of", self.of, 40)
 
 
+RESERVED = frozenset({"emit", "helper", "human", "nobody", "reject", "revise", "stop"})
+"""No expert's id: seats, and answers that stand beside experts' ids."""
+
+
 class ExpertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One expert."""
 
@@ -134,6 +138,10 @@ class ExpertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def __post_init__(self) -> None:
         if not ID.fullmatch(self.id):
             raise InvalidValue("id", self.id, "wanted are 1 to 40 of a-z, 0-9 and -, not - first")
+        if self.id in RESERVED:
+            raise InvalidValue(
+                "id", self.id, f"{', '.join(sorted(RESERVED))} mean something else where experts are named"
+            )
         not_empty("name", self.name, 80)
         not_empty("version", self.version, 40)
         not_empty("category", self.category, 40)

@@ -186,6 +186,7 @@ def test_the_pin_is_of_what_is_said_and_not_of_how_it_is_written() -> None:
         (altered("name: Gardener", f"name: {'x' * 81}"), "name", "got '81 characters', allowed are at most 80"),
         (also("version: 1.0"), "version", "got 1.0, wanted is a text (in quotes"),
         (altered("id: gardener", "id: The Gardener"), "id", "got 'The Gardener', wanted are 1 to 40 of a-z"),
+        (altered("id: gardener", "id: stop"), "id", "nobody, reject, revise, stop mean something else"),
         (altered("id: gardener", f"id: {'g' * 41}"), "id", "1 to 40"),
         (also("priority: 0"), "priority", "got 0, wanted is a whole number >= 1"),
         (also("priority: 100"), "priority", "got 100, wanted is a whole number <= 99"),
