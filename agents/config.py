@@ -22,9 +22,9 @@ from typing import Any
 
 from dotenv.parser import parse_stream
 
-from agents.llm.base import ModelMisconfigured
-from agents.llm.presets import PRESETS, provider
-from agents.llm.secrets import as_key, key_from, variable
+from agents.models.base import ModelMisconfigured
+from agents.models.presets import PRESETS, provider
+from agents.models.secrets import as_key, key_from, variable
 from agents.specs import AgentSpec
 
 WITHOUT_A_SERVER = ("extractive",)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from agents.roles import kind_of
+from agents.protocols import kind_of
 from schemas.expert import ExpertSpec
 from schemas.session import Document
 from schemas.turn import Caps, Turn, Work
 from schemas.wire import Undecodable, decode
 
 if TYPE_CHECKING:  # the bus's client: not for whoever only shows turns to a model
-    from agents.registry import ExpertRegistry
+    from agents.expert_registry import ExpertRegistry
 
 
 class ContextError(Exception):

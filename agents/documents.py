@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from agents.line import Line
+from agents.moderator_link import Line
 from schemas.session import Document
 from schemas.turn import Turn, Work
 

@@ -19,11 +19,11 @@ import msgspec
 from agents.artifacts import TurnArtifacts
 from agents.context import show
 from agents.documents import DocumentCache
-from agents.line import Line
-from agents.llm.base import Completion, Model, ModelError
-from agents.llm.computed import with_computed
-from agents.madp import Expert
-from agents.registry import ExpertRegistry
+from agents.expert_registry import ExpertRegistry
+from agents.models.base import Completion, Model, ModelError
+from agents.models.computed import with_computed
+from agents.moderator_link import Line
+from agents.protocols.madp.expert_worker import Expert
 from agents.specs import AgentSpec
 from agents.tools.allow import AllowList
 from bus import subjects

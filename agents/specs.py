@@ -50,7 +50,7 @@ class AgentSpec(BaseModel):
     """What its credential serves; a seat without one of its own has its queue's name."""
     roles: tuple[str, ...] = Field(min_length=1, strict=False)
     model: str = Field(default="extractive", min_length=1)
-    """As agents.llm.make_model takes it."""
+    """As agents.models.make_model takes it."""
     options: dict[str, Any] = {}
     room: int = Field(default=4, ge=1, le=10_000)
     """Turns at once."""

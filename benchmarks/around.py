@@ -15,9 +15,9 @@ from benchmarks.debates import Bench, Case, bench, stack
 from benchmarks.processes import Memory
 from bus.accounts import load_credentials
 from bus.connection import connect
-from parley.client import Client
-from parley.rows import panel
-from parley.stack import OWNER, Lease, Stack
+from client.client import Client
+from parley.stack.lease import OWNER, Lease, Stack
+from parley.stack.rows import panel
 from schemas.log import Entry, Replied
 from schemas.wire import decode
 

@@ -20,15 +20,15 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.llm.base import Completion, Emit
+from agents.models.base import Completion, Emit
 from benchmarks import bare
 from benchmarks.debates import Bench, Case, bench
 from benchmarks.processes import cpu_between, cpu_s
-from parley import formats
-from parley.rows import AgentRow
-from parley.stack import Stack
-from schemas import competition as comp
+from client.protocols.competition import files as formats
+from parley.stack.lease import Stack
+from parley.stack.rows import AgentRow
 from schemas.log import Entry, Replied
+from schemas.protocols.competition import messages as comp
 from schemas.session import OpenSession
 from schemas.turn import Usage
 from schemas.wire import decode, raw

@@ -16,9 +16,9 @@ from bus import subjects
 from bus.accounts import load_credentials
 from bus.channels import CLIENT, CONTROL
 from bus.connection import Connection, connect
-from parley.client import Client
-from parley.rows import AgentRow
-from parley.stack import OWNER, Lease, Stack
+from client.client import Client
+from parley.stack.lease import OWNER, Lease, Stack
+from parley.stack.rows import AgentRow
 from schemas.log import Entry, Replied
 from schemas.post import Post
 from schemas.result import Result

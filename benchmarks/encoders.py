@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from agents.encoders import Encoder, EncoderError, make_encoder
 from agents.encoders.settings import chosen
-from agents.llm.extractive_compare import by_encoder
-from agents.llm.extractive_critic_judge import alike
+from agents.protocols.critic.extractive_compare import by_encoder
+from agents.protocols.critic.extractive_judge import alike
 from coordinator.signals import paraphrase
-from schemas.critic import Settings
+from schemas.protocols.critic import Settings
 
 ROOT = Path(__file__).parents[1]
 DOC = ROOT / "docs" / "encoders.md"

@@ -105,8 +105,8 @@ async def _openai(stack: AsyncExitStack, url: str, http_client: Any, how: str) -
 async def _turn(stack: AsyncExitStack, url: str) -> Call:
     """What an agent does: prompt, request, checked reply, usage."""
     from agents.context import Shown
-    from agents.llm import openai
-    from schemas.consensus import PanelBrief, Position
+    from agents.openai import model as openai
+    from schemas.protocols.consensus import PanelBrief, Position
 
     model = openai.make({"base_url": url, "model": "stub", "concurrency": CALLERS, "usd_per_million_input": 1,
                          "usd_per_million_output": 2})  # fmt: skip

@@ -18,9 +18,9 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.llm.base import Completion, Emit
-from agents.roles import Kind
-from agents.roles import register as register_kinds
+from agents.models.base import Completion, Emit
+from agents.protocols import Kind
+from agents.protocols import register as register_kinds
 from coordinator import protocols
 from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
 from coordinator.table import Answered, Cell, Missed, OpenTurn, Protocol, Role, Step, Unaffordable, View, to

@@ -16,7 +16,6 @@ import msgspec
 
 from coordinator.budget import OVERSTATED, booked, pays_for_tries
 from coordinator.commands import Stop
-from coordinator.draft import Draft, Taken
 from coordinator.table import (
     Answered,
     BrokenTable,
@@ -45,6 +44,7 @@ from coordinator.table import (
     digest,
     to,
 )
+from coordinator.transition import Draft, Taken
 from schemas import log
 from schemas.wire import Undecodable, decode, encode, raw
 

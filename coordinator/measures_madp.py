@@ -10,8 +10,8 @@ from typing import Any
 from coordinator.machine import Session
 from observability.metrics import Metrics
 from schemas import log
-from schemas.breaker import Mode
-from schemas.madp import Answered, Consensus, Item, TaskPosted
+from schemas.protocols.breaker import Mode
+from schemas.protocols.madp.messages import Answered, Consensus, Item, TaskPosted
 from schemas.wire import SchemaError, decode
 
 MADP, BREAKER = "madp", "breaker"

@@ -25,15 +25,15 @@ from bus.errors import BusError, PayloadTooLarge
 from bus.library import Msg, Subscription
 from bus.log import Asides
 from coordinator import briefing
+from coordinator.artifact_store import Shelf
 from coordinator.budget import pays_for_tries
-from coordinator.desk import Desk
 from coordinator.effects import Effects
 from coordinator.intake import BadSessionId, Intake
 from coordinator.machine import Protocol
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
+from coordinator.queries import Desk
 from coordinator.sessions import Held, Sessions, Taken
-from coordinator.shelf import Shelf
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log

@@ -19,15 +19,16 @@ from scipy.optimize import minimize
 
 from agents.encoders import Encoder
 from agents.experts import builtin
-from agents.matching import better, features, vectors
+from agents.matching import features, vectors
+from agents.matching import weighted as better
 from agents.matching.features import Prepared
-from agents.matching.reader import make_readers
+from agents.matching.subject_model import make_readers
 from agents.matching.subjects import Floats
 from evaluation.fit_subjects import training
 from evaluation.routing import Case
 from evaluation.routing_data import GOLDEN, golden
 from schemas.expert import ExpertSpec
-from schemas.madp import Task
+from schemas.protocols.madp.messages import Task
 
 SCORE_PENALTY, SURE_PENALTY = 1.0, 1.0
 """Of the squared weights."""

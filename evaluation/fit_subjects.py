@@ -17,11 +17,11 @@ from scipy.sparse import csr_matrix
 
 from agents.experts import builtin
 from agents.matching import subjects
-from agents.matching.plain import plain
-from agents.matching.reading import read
+from agents.matching.sanitize import plain
 from agents.matching.spelling import Speller
 from agents.matching.subjects import BUCKETS, SUBJECTS, Floats
 from agents.matching.vectors import sentences
+from agents.matching.word_roots import read
 from evaluation.routing import Case
 from evaluation.routing_data import GOLDEN, golden
 from schemas.expert import ExpertSpec

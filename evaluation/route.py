@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from agents.matching import Matcher, match
-from agents.matching.asking import Named, is_unsure, settled
-from agents.matching.reader import make_readers
+from agents.matching.ask_model import Named, is_unsure, settled
+from agents.matching.subject_model import make_readers
 from evaluation import routing
 from evaluation.loaders import BadData
 from evaluation.routing import Case, Report, Routed
 from evaluation.routing_data import RoutingSet
-from schemas.madp import Matched, Task
+from schemas.protocols.madp.messages import Matched, Task
 
 MATCHERS = ("words", "better, by words", "better")
 
@@ -38,7 +38,7 @@ async def matched(name: str, of: RoutingSet) -> list[Matched]:
 
 
 async def asked(of: RoutingSet, answers: Mapping[int, Named], below: float) -> list[Matched]:
-    """What the better matcher makes of a set's prompts, and where it would ask (agents/matching/asking.py), with the
+    """What the better matcher makes of a set's prompts, and where it would ask (agents/matching/ask_model.py), with the
     answer that is on record for the prompt.
 
     Raises

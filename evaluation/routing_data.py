@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agents.matching.asking import NOBODY, Named
+from agents.matching.ask_model import NOBODY, Named
 from evaluation.loaders import BadData, NoData
 from evaluation.routing import Case
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers

@@ -31,7 +31,7 @@ from torch import nn
 from torch.nn import functional
 
 from agents.encoders.export import OPSET
-from agents.matching.reader import Reader
+from agents.matching.subject_model import Reader
 from agents.matching.subjects import SUBJECTS
 from evaluation.fit_subjects import SUBJECT, training
 from evaluation.routing import Case
@@ -47,7 +47,7 @@ _MASK, _FIRST, _LAST = 103, 101, 102
 
 
 class Model(nn.Module):  # type: ignore[misc]
-    """Token ids and mask to a row as agents.matching.reader has it."""
+    """Token ids and mask to a row as agents.matching.subject_model has it."""
 
     def __init__(self, transformer: Any) -> None:
         super().__init__()

@@ -11,25 +11,26 @@ async with parley.connect("nats://bus:4222", "owner.json") as p:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from parley.api import Parley, Session, connect, local
-    from parley.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
-    from parley.rows import AgentRow
-    from parley.stack import Stack
+    from client.api import Parley, Session, connect
+    from client.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
+    from parley.local_stack import local
+    from parley.stack.lease import Stack
+    from parley.stack.rows import AgentRow
     from schemas.result import Result
 
 _WHERE = {
-    "AgentRow": "parley.rows",
-    "BadInput": "parley.errors",
-    "Parley": "parley.api",
-    "ParleyError": "parley.errors",
-    "Refusal": "parley.errors",
+    "AgentRow": "parley.stack.rows",
+    "BadInput": "client.errors",
+    "Parley": "client.api",
+    "ParleyError": "client.errors",
+    "Refusal": "client.errors",
     "Result": "schemas.result",
-    "Session": "parley.api",
-    "Stack": "parley.stack",
-    "StackFailed": "parley.errors",
-    "Unreachable": "parley.errors",
-    "connect": "parley.api",
-    "local": "parley.api",
+    "Session": "client.api",
+    "Stack": "parley.stack.lease",
+    "StackFailed": "client.errors",
+    "Unreachable": "client.errors",
+    "connect": "client.api",
+    "local": "parley.local_stack",
 }
 
 __all__ = [

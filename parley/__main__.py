@@ -1,6 +1,6 @@
 """python -m parley"""
 
-from parley.cli import main
+from parley.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bus.errors import UnknownSession
+from client.errors import BadInput, Refusal
+from client.protocols.madp import transcript as transcript_madp
+from client.protocols.madp.story import Story
+from client.text import line
 from coordinator.protocols import STANDING
-from parley import asking, commands, transcript_madp
-from parley.errors import BadInput, Refusal
-from parley.madp_story import Story
-from parley.text import line
-from schemas.madp import Item
+from parley import ask as asking
+from parley.cli import commands
+from schemas.protocols.madp.messages import Item
 from schemas.session import DecideItem
 from schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
-    from parley.client import Client
+    from client.client import Client
     from parley.settings import Settings
 
 OVERRIDE = "expert"

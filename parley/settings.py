@@ -17,15 +17,12 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from agents import strict_yaml
-from parley.errors import BadInput
-from parley.rows import DEFAULT
+from client.errors import BadInput
+from client.yaml_file import read_file
+from coordinator.protocols import DEFAULT
 
 DEFAULT_FILE = "parley.yaml"
 PREFIX = "PARLEY__"
-MAX_FILE = 1_000_000
-"""Bytes of a settings file."""
-
-
 SCHEMES = ("nats", "tls", "ws", "wss")
 """Of a bus's address; without one it is nats."""
 
@@ -118,7 +115,7 @@ class Settings(BaseSettings):
     """Which tools experts' models may use (agents.tools.allow); nothing: what PARLEY_TOOLS names."""
     notify: NotifySection = NotifySection()
     panel_file: Path | None = None
-    """Who sits where with which model (parley.panel), in the embedded stack."""
+    """Who sits where with which model (parley.stack.panel_file), in the embedded stack."""
     consensus: dict[str, Any] = {}
     """Settings of the consensus protocol."""
     critic: dict[str, Any] = {}
@@ -126,7 +123,8 @@ class Settings(BaseSettings):
     maci: dict[str, Any] = {}
     """Settings of the MACI protocol."""
     competition: dict[str, Any] = {}
-    """Settings of the competition; `format` is a name or a file, `personalities` a file (parley.formats)."""
+    """Settings of the competition; `format` is a name or a file, `personalities` a file
+    (client.protocols.competition.files)."""
     madp: dict[str, Any] = {}
     """Settings of a task."""
 
@@ -179,31 +177,11 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
     if found.notify.webhook and (webhook.scheme not in ("http", "https") or not webhook.hostname):
         raise BadInput("notify.webhook", "it is no http or https address")  # which it is may be a secret
     if {"min_rounds", "max_rounds"} <= found.critic.keys():
-        from coordinator.protocols.critic_seats import contradiction
+        from coordinator.protocols.critic.seats import contradiction
 
         if why := contradiction(found.critic):
             raise BadInput("critic.min_rounds", why)
     return found
-
-
-def read_file(path: Path) -> dict[str, Any]:
-    """One settings file. Raises BadInput if it is missing, too large, no YAML mapping, or says a key twice."""
-    try:
-        if path.stat().st_size > MAX_FILE:
-            raise BadInput("config", f"{path} has {path.stat().st_size:,} bytes, allowed are {MAX_FILE:,}")
-        data = strict_yaml.read(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput("config", f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput("config", f"{path} is not UTF-8 text (byte {error.start})") from error
-    except strict_yaml.BadYaml as error:
-        comma = "," if error.why.startswith("line") else ""
-        raise BadInput("config", f"{path}{comma} {error.why}") from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise BadInput("config", f"{path} holds a {type(data).__name__}, wanted are keys with values")
-    return data
 
 
 def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.consensus import few
+from schemas.protocols.consensus import few
 from schemas.wire import InvalidValue, encode, in_range, not_empty
 
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")

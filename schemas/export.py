@@ -20,9 +20,15 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def modules() -> list[ModuleType]:
     """The modules of this package that define messages, by name."""
-    names = sorted(m.name for m in pkgutil.iter_modules(schemas.__path__) if m.name != "export")
-    found = [importlib.import_module(f"{schemas.__name__}.{name}") for name in names]
+    names = (m.name for m in pkgutil.walk_packages(schemas.__path__, f"{schemas.__name__}.") if m.name != __name__)
+    found = sorted((importlib.import_module(n) for n in names if n != "schemas.export"), key=name_of)
     return [m for m in found if messages(m)]
+
+
+def name_of(module: ModuleType) -> str:
+    """What a module's schema is called: `consensus`, `maci`, `maci_control`; the protocol in front, once."""
+    path = module.__name__.removeprefix("schemas.").removeprefix("protocols.").removesuffix(".messages")
+    return path.replace(".", "_")
 
 
 def messages(module: ModuleType) -> list[type[msgspec.Struct]]:
@@ -47,10 +53,7 @@ def schema_of(module: ModuleType) -> dict[str, Any]:
 
 def documents() -> dict[str, str]:
     """File name -> text of all schema documents."""
-    return {
-        f"{m.__name__.rpartition('.')[2]}.json": json.dumps(schema_of(m), indent=2, ensure_ascii=False) + "\n"
-        for m in modules()
-    }
+    return {f"{name_of(m)}.json": json.dumps(schema_of(m), indent=2, ensure_ascii=False) + "\n" for m in modules()}
 
 
 def write(folder: Path) -> None:

@@ -13,7 +13,7 @@ from bus import accounts, streams
 from bus.accounts import Credentials, User
 from bus.connection import Connection, connect
 from bus.embedded import EmbeddedServer
-from parley.process import one_thread
+from parley.cli.process import one_thread
 
 one_thread()  # threads of numpy's that wait for a processor which another test has take ten times as long
 QUEUES = {"panel_1": "panelist", "panel_2": "panelist", "panel_3": "panelist", "analyst": "analyst"}

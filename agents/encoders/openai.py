@@ -15,12 +15,12 @@ import msgspec
 import numpy as np
 
 from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
-from agents.llm import prices
-from agents.llm.base import ModelMisconfigured
-from agents.llm.endpoint import Broken, Endpoint, Rejected
-from agents.llm.limits import backoff_s
-from agents.llm.secrets import Secret, key_from
-from agents.llm.tokens import estimate
+from agents.models.base import ModelMisconfigured
+from agents.models.secrets import Secret, key_from
+from agents.models.tokens import estimate
+from agents.openai import prices
+from agents.openai.endpoint import Broken, Endpoint, Rejected
+from agents.openai.limits import backoff_s
 
 HOME = "https://api.openai.com/v1"
 BATCH = 64

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.encoders import Encoder, EncoderError, EncoderMisconfigured, make_encoder
-from agents.llm.base import ModelMisconfigured
-from agents.llm.secrets import Secret, variable
+from agents.models.base import ModelMisconfigured
+from agents.models.secrets import Secret, variable
 
 VARIABLES = ("ENCODER", "ENCODER_MODEL", "ENCODER_BASE_URL", "ENCODER_API_KEY", "ENCODER_API_KEY_FILE")
 """Every variable, without a prefix."""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from agents.matching import words
 from schemas.expert import ExpertSpec
-from schemas.madp import Candidate, Matched, Task
+from schemas.protocols.madp.messages import Candidate, Matched, Task
 
 if TYPE_CHECKING:  # numpy: not for an expert's process, which reads but does not match
     from agents.encoders import Encoder, Spent, Vectors
     from agents.matching.features import Prepared
-    from agents.matching.reader import Readers
+    from agents.matching.subject_model import Readers
     from agents.matching.vectors import SpecVectors
 
 __all__ = ["Matcher", "match"]
@@ -37,7 +37,7 @@ class Matcher:
     """
 
     def __init__(self, readers: "Readers | None" = None) -> None:
-        from agents.matching.better import weights
+        from agents.matching.weighted import weights
 
         self._readers = readers if readers is not None and readers.apart.name == weights().reader else None
         self._vectors: dict[bool, SpecVectors] = {}
@@ -70,7 +70,7 @@ class Matcher:
         always_read: bool = False,
     ) -> list[Matched]:
         """The same for many tasks, in their order."""
-        from agents.matching.better import decide, enough
+        from agents.matching.weighted import decide, enough
 
         prepared = await self._ready(tuple(specs), self._readers, spent)
         heard = [prepared.hear(task) for task in tasks]
@@ -88,7 +88,7 @@ class Matcher:
 
     async def by_words(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:
         """As `match`, without the reader."""
-        from agents.matching.better import decide
+        from agents.matching.weighted import decide
 
         prepared = await self._ready(tuple(specs), None, None)
         return decide(prepared, prepared.hear(task), None)
@@ -100,7 +100,7 @@ class Matcher:
 
         None: nothing is left of the prompt that anybody could be found by. Raises EncoderError, unless `by_words`.
         """
-        from agents.matching.better import everybody
+        from agents.matching.weighted import everybody
 
         readers = None if by_words else self._readers
         prepared = await self._ready(tuple(specs), readers, None)

@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.encoders.base import Vectors
-from agents.matching import reader, subjects
-from agents.matching.plain import plain
-from agents.matching.reading import Reading, read, root, roots, stands_in
+from agents.matching import subject_model as reader
+from agents.matching import subjects
+from agents.matching.sanitize import plain
 from agents.matching.spelling import Speller
 from agents.matching.subjects import NONE, SUBJECTS, Floats
 from agents.matching.vectors import Encoded, sentences, spoken
+from agents.matching.word_roots import Reading, read, root, roots, stands_in
 from agents.matching.words import fit
 from agents.retrieval.corpus import word_set
 from schemas.expert import ExpertSpec
-from schemas.madp import Task
+from schemas.protocols.madp.messages import Task
 
 NAMES = (
     "example", "examples", "owns", "subject", "subject by words", "primary", "secondary", "files", "words", "unwanted",

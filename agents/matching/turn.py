@@ -1,5 +1,5 @@
 """The helper's turn `match`: computed, whatever model its seat has, from the experts that it has heard of; where that
-is unsure and the seat has a language model, this is asked (agents/matching/asking.py)."""
+is unsure and the seat has a language model, this is asked (agents/matching/ask_model.py)."""
 
 import asyncio
 import contextlib
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from agents.context import Shown
 from agents.encoders import EncoderError
-from agents.llm.base import Completion, Emit, Model
 from agents.matching import Matcher, match
-from schemas.critic import BY_ENCODER, BY_WORDS, WHY
+from agents.models.base import Completion, Emit, Model
 from schemas.expert import ExpertSpec
-from schemas.madp import Asking, Candidate, Match, Matched, Task
+from schemas.protocols.critic import BY_ENCODER, BY_WORDS, WHY
+from schemas.protocols.madp.messages import Asking, Candidate, Match, Matched, Task
 from schemas.turn import Usage
 
 if TYPE_CHECKING:  # the bus's client
-    from agents.registry import ExpertRegistry
+    from agents.expert_registry import ExpertRegistry
 
 _CALL = Usage(calls=1)
 
@@ -47,7 +47,7 @@ class Matching:
         found = await self._computed(brief, specs, may_ask)
         if self._asks is None or not isinstance(brief.asking, Asking):
             return found
-        from agents.matching.asking import asked, is_unsure
+        from agents.matching.ask_model import asked, is_unsure
 
         if not is_unsure(found.body, brief.asking.below):
             return found
@@ -73,7 +73,7 @@ class Matching:
         return self._reply(by_words, (BY_WORDS, f"{WHY}{self._why}"[:200]))
 
     def _made(self) -> Matcher:
-        from agents.matching.reader import make_readers
+        from agents.matching.subject_model import make_readers
 
         try:
             return Matcher(make_readers())

@@ -16,7 +16,7 @@ import numpy as np
 
 from agents.encoders import Encoder, Spent
 from agents.encoders.base import Vectors
-from agents.matching import reader
+from agents.matching import subject_model as reader
 from agents.matching.subjects import SUBJECTS, Floats
 from schemas.expert import ExpertSpec, pin
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from agents import strict_yaml
-from schemas.competition import Personality
+from schemas.protocols.competition.messages import Personality
 from schemas.wire import SchemaError
 
 BUILTIN = Path(__file__).parent / "personalities.yaml"

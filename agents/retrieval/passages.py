@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agents.llm.injection import is_instruction, is_suspicious
-from agents.llm.tokens import estimate
+from agents.models.injection import is_instruction, is_suspicious
+from agents.models.tokens import estimate
 from agents.retrieval.bm25 import relevance
 from agents.retrieval.corpus import collapse, sentence_ends, stems
 from schemas.session import Document

@@ -22,7 +22,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from agents import strict_yaml
-from agents.llm.base import ModelMisconfigured
+from agents.models.base import ModelMisconfigured
 
 VARIABLE = "PARLEY_TOOLS"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")

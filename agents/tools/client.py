@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from agents.llm.base import ModelMisconfigured
-from agents.roles.madp import Call
+from agents.models.base import ModelMisconfigured
+from agents.protocols.madp.kinds import Call
 from agents.tools import launch
 from agents.tools.allow import AllowList, Server, Tool, filled
 from agents.tools.errors import Errors
 from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
 from observability import tracing
-from schemas.madp_work import ToolCall
+from schemas.protocols.madp.work import ToolCall
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from agents.tools.paths import Outside, bad_name, inside, is_repository
 from schemas.artifact import MAX_ARTIFACT
-from schemas.madp_work import CUT
+from schemas.protocols.madp.work import CUT
 from schemas.session import Document
 
 MOST_FILES = 4_000

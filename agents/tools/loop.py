@@ -1,9 +1,9 @@
 """A language model's steps inside one turn: it asks for calls of tools, sees what came back, and ends with the reply.
 
-Each step goes down the same ladder as any reply (agents/llm/descent.py), with its calls as a field of a structured
-reply: one way for every endpoint, also for those that know no tools. What tools returned stands in the next prompt's
-fences like any text. The last step is without tools: when the calls, the steps, the model calls or the time run out.
-"""
+Each step goes down the same ladder as any reply (agents/openai/structured_call.py), with its calls as a field of a
+structured reply: one way for every endpoint, also for those that know no tools. What tools returned stands in the next
+prompt's fences like any text. The last step is without tools: when the calls, the steps, the model calls or the time
+run out."""
 
 import time
 from typing import Any
@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from agents.context import Other, Shown, Tools
-from agents.llm.base import Emit, Model, ModelError, ModelRefused
-from agents.roles.madp import STEPS, SupportStep, WorkStep
+from agents.models.base import Emit, Model, ModelError, ModelRefused
+from agents.protocols.madp.kinds import STEPS, SupportStep, WorkStep
 from agents.tools.client import Toolbox
 from agents.tools.folder import FolderError
-from schemas.madp_work import ToolCall
+from schemas.protocols.madp.work import ToolCall
 from schemas.turn import Usage
 
 _LAST_SHARE = 0.2
@@ -27,7 +27,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """What the steps came to."""
 
     reply: Any
-    """agents.roles.madp.WorkReply or SupportReply."""
+    """agents.protocols.madp.kinds.WorkReply or SupportReply."""
     calls: tuple[ToolCall, ...]
     usage: Usage
     flags: tuple[str, ...]

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
-from coordinator.protocols.breaker import BREAKER
+from coordinator.protocols.breaker.protocol import BREAKER
 from coordinator.table import Protocol
 
-__all__ = ["PROTOCOLS", "STANDING", "register"]
+__all__ = ["DEFAULT", "PROTOCOLS", "STANDING", "register"]
 
 
 class _Protocols(Mapping[str, Protocol]):
@@ -40,14 +40,16 @@ class _Protocols(Mapping[str, Protocol]):
 
 
 _KNOWN = _Protocols({
-    "breaker": "breaker:BREAKER",
-    "competition": "competition:COMPETITION",
-    "consensus": "consensus:CONSENSUS",
-    "critic": "critic:CRITIC_PROTOCOL",
-    "maci": "maci:MACI",
-    "madp": "madp:MADP",
+    "breaker": "breaker.protocol:BREAKER",
+    "competition": "competition.protocol:COMPETITION",
+    "consensus": "consensus.protocol:CONSENSUS",
+    "critic": "critic.protocol:CRITIC_PROTOCOL",
+    "maci": "maci.protocol:MACI",
+    "madp": "madp.protocol:MADP",
 })  # fmt: skip
 PROTOCOLS: Mapping[str, Protocol] = _KNOWN
+DEFAULT = "madp"
+"""The protocol where none is named: whoever a task calls for."""
 STANDING: dict[str, Protocol] = {"madp-breaker": BREAKER}
 """Well-known sessions that moderators open by themselves, one each on a bus."""
 

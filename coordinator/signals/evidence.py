@@ -7,7 +7,7 @@ from struct import pack
 
 import numpy as np
 
-from schemas.maci import Similar
+from schemas.protocols.maci.messages import Similar
 
 
 class Similarities:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import TypeVar
 
-from schemas.consensus import Position
+from schemas.protocols.consensus import Position
 from schemas.text import normalise, same, squeeze, tokens
 
 T = TypeVar("T")

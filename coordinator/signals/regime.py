@@ -2,7 +2,7 @@
 
 import msgspec
 
-from schemas.maci import Control
+from schemas.protocols.maci.messages import Control
 
 FEW = 5  # K.1: small multiple choice
 

@@ -1,7 +1,7 @@
 """Small corpora of other kinds than the examples: nothing in the extractive model may be made for one of them."""
 
 from schemas.session import Document
-from tests.agents.simulate import document
+from tests.protocols.consensus.simulate import document
 
 RETENTION = "How long should we keep the nightly database backups?"
 RETENTION_DOCUMENTS: list[Document] = [

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schemas.text import same
-from tests.agents.simulate import ask, document, turn_shown
+from tests.protocols.consensus.simulate import ask, document, turn_shown
 
 PAGE = Path(__file__).parents[2] / "docs" / "extractive.md"
 BEGIN, END = "<!-- measured -->", "<!-- end -->"

@@ -3,11 +3,11 @@
 import pytest
 
 from agents.context import MissingDocument, MissingPost, label, show
-from agents.roles import KINDS, Kind, UnknownKind, kind_of, register, reply_schema
-from schemas.consensus import PanelBrief, Position
+from agents.protocols import KINDS, Kind, UnknownKind, kind_of, register, reply_schema
+from schemas.protocols.consensus import PanelBrief, Position
 from schemas.turn import Caps, DocumentRef, Seen, Turn, Work
 from schemas.wire import Undecodable, encode, raw
-from tests.agents.simulate import document
+from tests.protocols.consensus.simulate import document
 
 DOCUMENT = document("kept/secret-name.md", "Text.", "panelist_1", "panelist_2")
 

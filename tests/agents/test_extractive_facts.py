@@ -2,14 +2,14 @@
 
 import pytest
 
-from agents.llm import make_model
-from agents.llm.extractive_figures import compatible, finer
-from schemas.consensus import Citation, Position
+from agents.extractive.figures import compatible, finer
+from agents.models import make_model
+from schemas.protocols.consensus import Citation, Position
 from schemas.text import same
 from tests.agents import facts
-from tests.agents.simulate import ask, document, run, turn_shown
-from tests.agents.test_extractive_analyst import position, scored
-from tests.agents.test_extractive_panel import timed
+from tests.protocols.consensus.simulate import ask, document, run, turn_shown
+from tests.protocols.consensus.test_extractive_analyst import position, scored
+from tests.protocols.consensus.test_extractive_panelist import timed
 
 LIGHTHOUSE = (
     document("log.md", "The Brae lighthouse was lit on 9 October 1884 by the keeper.", "panelist_1"),

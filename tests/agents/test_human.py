@@ -10,11 +10,19 @@ import msgspec
 import pytest
 
 from agents.context import Other, Shown
-from agents.llm.human import Human, clock, readable
-from agents.roles import KINDS
-from agents.roles.madp import ASKED, STEPS
-from schemas.competition import Bid, Decision, Identity, QuestionBrief, Questions, SpeechBrief, Spoken
-from schemas.consensus import Position
+from agents.models.human import Human, clock, readable
+from agents.protocols import KINDS
+from agents.protocols.madp.kinds import ASKED, STEPS
+from schemas.protocols.competition.messages import (
+    Bid,
+    Decision,
+    Identity,
+    QuestionBrief,
+    Questions,
+    SpeechBrief,
+    Spoken,
+)
+from schemas.protocols.consensus import Position
 from schemas.session import Document
 from schemas.wire import decode, encode
 

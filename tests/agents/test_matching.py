@@ -3,9 +3,9 @@
 import pytest
 
 from agents.matching import words
-from agents.matching.reading import KEPT, read, root, roots, stands_in
+from agents.matching.word_roots import KEPT, read, root, roots, stands_in
 from schemas.expert import Deliberation, Domain, ExpertSpec, Reviews, Triggers
-from schemas.madp import Task
+from schemas.protocols.madp.messages import Task
 
 
 def expert(name: str, primary: tuple[str, ...], **given: object) -> ExpertSpec:

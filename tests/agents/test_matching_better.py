@@ -12,19 +12,20 @@ import pytest
 from agents.encoders import Encoder, Spent
 from agents.encoders.base import EncoderUnavailable, Vectors
 from agents.experts import builtin
-from agents.hearing import own_score
-from agents.matching import Matcher, match, reader, subjects
-from agents.matching.better import CANDIDATE, weights
+from agents.matching import Matcher, match, subjects
+from agents.matching import subject_model as reader
 from agents.matching.features import NAMES, SCOPE, Prepared, unspecific
-from agents.matching.plain import LONGEST, plain
-from agents.matching.reading import KEPT, read, root
+from agents.matching.sanitize import LONGEST, plain
 from agents.matching.spelling import Speller, distance
 from agents.matching.subjects import SUBJECTS
 from agents.matching.vectors import SpecVectors, shipped
+from agents.matching.weighted import CANDIDATE, weights
+from agents.matching.word_roots import KEPT, read, root
 from agents.matching.words import fit
+from agents.protocols.madp.reactions import own_score
 from evaluation.fit_subjects import SUBJECT
 from schemas.expert import ExpertSpec
-from schemas.madp import Matched, Message, Task
+from schemas.protocols.madp.messages import Matched, Message, Task
 from tests.agents.test_matching import expert
 
 IDS = ("sre", "qa-engineer", "security-architect")

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from agents.context import Shown
-from agents.llm import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded, make_model
-from agents.llm.recorded import Recorder
-from agents.roles import KINDS as ROWS
-from agents.roles import Kind, register
-from schemas.consensus import Position
+from agents.models import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded, make_model
+from agents.models.recorded import Recorder
+from agents.protocols import KINDS as ROWS
+from agents.protocols import Kind, register
+from schemas.protocols.consensus import Position
 from schemas.turn import Usage
 from schemas.wire import decode, encode
-from tests.agents.simulate import document, example, run, turn_shown
+from tests.protocols.consensus.simulate import document, example, run, turn_shown
 
 
 class Fixed:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.llm.tokens import estimate
+from agents.models.tokens import estimate
 from agents.retrieval.passages import LEAST, LONGEST, MOST, passages, ranked, within
 from schemas.text import stands_in
-from tests.agents.simulate import document
 from tests.llm.test_injections import ATTACKS
+from tests.protocols.consensus.simulate import document
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = sorted(EXAMPLES.glob("*/evidence/**/*.md"))

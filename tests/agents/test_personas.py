@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from agents import personas
-from agents.llm.extractive_competition_read import STYLES, style_of
 from agents.personas import PersonalityError, parse, read
-from schemas.competition import Settings
-from tests.agents.competition_simulate import format_named
-from tests.agents.competition_turns import me
+from agents.protocols.competition.extractive_reading import STYLES, style_of
+from schemas.protocols.competition.messages import Settings
+from tests.protocols.competition.simulate import format_named
+from tests.protocols.competition.turns import me
 
 GOOD = "quiet:\n  name: Quiet\n  characteristics: You say little.\n"
 

@@ -2,7 +2,7 @@
 
 from agents.retrieval.bm25 import relevance
 from agents.retrieval.corpus import MAX_QUOTE, Corpus, collapse, cut, stem, stems
-from tests.agents.simulate import document
+from tests.protocols.consensus.simulate import document
 
 TEXT = """# Plan
 

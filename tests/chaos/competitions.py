@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 
 from bus.channels import JUDGE_NOTES, TEAM_CON, TEAM_PRO
-from coordinator.protocols.competition_seats import due
+from coordinator.protocols.competition.seats import due
 from schemas import log
-from schemas.competition import Format
+from schemas.protocols.competition.messages import Format
 from schemas.session import OpenSession
-from tests.agents.competition_simulate import example, format_named, run
 from tests.chaos.harness import TURN_TIMEOUT_S, Play
 from tests.chaos.model import Played
-from tests.coordinator.competition_play import exchange, free, small, speech
+from tests.protocols.competition.play import exchange, free, small, speech
+from tests.protocols.competition.simulate import example, format_named, run
 
 READERS = {TEAM_PRO: "pro_1", TEAM_CON: "con_1", JUDGE_NOTES: "judge"}
 STANCES: tuple[dict[str, Any], ...] = (

@@ -10,8 +10,8 @@ from random import Random
 
 import psutil
 
-from parley.errors import StackFailed
-from parley.stack import Lease, Service
+from client.errors import StackFailed
+from parley.stack.lease import Lease, Service
 from tests.chaos.harness import pause
 
 NATS, SUPERVISOR, MODERATOR = "nats", "supervisor", "moderator"

@@ -18,13 +18,13 @@ from bus.channels import CLIENTS, CONTROL, readable_by
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError
 from bus.posts import Reader
-from parley.client import Client
-from parley.rows import AgentRow
-from parley.stack import OWNER, Lease, Stack
+from client.client import Client
+from parley.stack.lease import OWNER, Lease, Stack
+from parley.stack.rows import AgentRow
 from schemas.post import Post
 from schemas.session import OpenSession, Seat
-from tests.agents.maci_simulate import example
 from tests.chaos.verify import Evidence, Findings, Stored, Text, check, disturbed, started, transcript
+from tests.protocols.maci.simulate import example
 from tests.support.crash import CRASH, CRASH_DIR
 from tests.support.model import Call, read_journal
 

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.llm import make_model
-from agents.llm.base import Completion, Emit, Model
-from agents.roles.madp import WorkStep
-from schemas import competition as comp
-from schemas.maci import Blind, Case, Crit, Tests
+from agents.models import make_model
+from agents.models.base import Completion, Emit, Model
+from agents.protocols.madp.kinds import WorkStep
+from schemas.protocols.competition import messages as comp
+from schemas.protocols.maci.messages import Blind, Case, Crit, Tests
 from schemas.turn import Usage
 from tests.chaos import tasks
 from tests.chaos.verify import AT_ONCE

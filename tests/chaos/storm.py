@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from bus.errors import BusError
-from parley.errors import ParleyError
-from parley.rows import AgentRow
+from client.errors import ParleyError
+from parley.stack.rows import AgentRow
 from tests.chaos import competitions, tasks
 from tests.chaos.faults import (
     ANALYST,

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.roles.madp import Call, WorkReply, WorkStep
-from parley.rows import AgentRow
+from agents.protocols.madp.kinds import Call, WorkReply, WorkStep
+from parley.stack.rows import AgentRow
 from schemas.expert import queue_of
-from schemas.madp import (
+from schemas.protocols.madp.messages import (
     Candidate,
     Challenge,
     ChallengeBrief,

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from parley.rows import AgentRow
+from parley.stack.rows import AgentRow
 from schemas.session import Seat
 from tests.chaos.faults import read_metrics
 from tests.chaos.harness import Rig, calm_arrivals, make_stack, pause, shown, until

@@ -12,7 +12,7 @@ import pytest
 
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
-from parley.rows import AgentRow
+from parley.stack.rows import AgentRow
 from schemas import log
 from schemas.expert import queue_of
 from schemas.presence import ALIVE_S

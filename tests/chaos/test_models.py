@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from parley.stack import read_running
+from parley.stack.lease import read_running
 from schemas import log
 from tests.chaos.verify import LATE_NS
 from tests.llm.aimock import Aimock, aimock

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from parley.rows import AgentRow
+from parley.stack.rows import AgentRow
 from schemas import log
 from schemas.session import Seat
 from schemas.wire import decode

@@ -6,8 +6,8 @@ from pathlib import Path
 from nats.aio.msg import Msg
 
 from bus import streams, subjects
-from schemas.consensus import PanelBrief
 from schemas.post import Post
+from schemas.protocols.consensus import PanelBrief
 from schemas.turn import Answer, Caps, Turn, Work
 from schemas.wire import encode, raw
 from tests.support.engine import engine, until

@@ -12,9 +12,9 @@ import pytest
 
 from agents.tools.folder import archive
 from bus import artifacts
-from parley.rows import AgentRow
+from parley.stack.rows import AgentRow
 from schemas.expert import queue_of
-from schemas.madp_work import Work
+from schemas.protocols.madp.work import Work
 from schemas.session import OpenSession
 from schemas.wire import decode
 from tests.chaos import tasks

@@ -11,7 +11,7 @@ from coordinator.protocols import PROTOCOLS, register
 from schemas.log import Opened
 from schemas.session import Document, OpenSession, Seat
 from schemas.wire import encode
-from tests.coordinator.consensus_play import CONSENSUS, document, worker, workers
+from tests.protocols.consensus.play import CONSENSUS, document, worker, workers
 
 
 def opened(there: Any = None, **more: Any) -> Opened:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from coordinator.schedulers.bandit import ACTIONS, LinUcb, Ucb, feasible, moved, reward
-from tests.coordinator.maci_rounds import control, play, seen
+from tests.protocols.maci.rounds import control, play, seen
 
 ALL = list(range(len(ACTIONS)))
 

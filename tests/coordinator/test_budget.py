@@ -4,15 +4,15 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+from client.turns import Turns
 from coordinator.budget import Ledger, Reservation, booked, nothing_left, pays_for_tries, reservation, shortfall, total
 from coordinator.machine import Illegal, Inadmissible
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
-from parley.turns import Turns
 from schemas import log
 from schemas.session import Budget, Seat
 from schemas.turn import Caps, Usage
-from tests.coordinator.consensus_play import SECOND, Play, says, workers
+from tests.protocols.consensus.play import SECOND, Play, says, workers
 
 PAID = Seat(seat="s", role="r", queue="q", metered=True, usd_per_million_input=2.0, usd_per_million_output=10.0)
 FREE = Seat(seat="s", role="r", queue="q")

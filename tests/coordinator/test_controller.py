@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from coordinator.protocols import PROTOCOLS
 from coordinator.schedulers.controller import Observation, State, admits, advance, begin
 from schemas.wire import decode, encode
-from tests.coordinator import maci_naive as naive
-from tests.coordinator.maci_rounds import OUTCOMES, SHARED, U, V, control, play, seen
+from tests.protocols.maci import naive
+from tests.protocols.maci.rounds import OUTCOMES, SHARED, U, V, control, play, seen
 
 NEAR = (0.5, 0.3, 0.2)
 

@@ -8,8 +8,8 @@ import pytest
 
 from coordinator.schedulers import stops
 from coordinator.schedulers.controller import Observation, begin, verdict
-from schemas.maci import Control, Verdict
-from tests.coordinator.maci_rounds import OUTCOMES, U, V, control, play, seen
+from schemas.protocols.maci.messages import Control, Verdict
+from tests.protocols.maci.rounds import OUTCOMES, U, V, control, play, seen
 
 NEAR = (0.5, 0.3, 0.2)
 APART = ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))

@@ -10,11 +10,12 @@ from coordinator.estimate import Estimate, check, estimate
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
 from schemas import log
-from schemas.critic import Judgement, Rewritten, Settings, Verdict
+from schemas.protocols.critic import Judgement, Rewritten, Settings, Verdict
 from schemas.session import Budget
 from schemas.turn import Usage
-from tests.coordinator import consensus_play, critic_play
-from tests.coordinator.consensus_play import says
+from tests.protocols.consensus import play as consensus_play
+from tests.protocols.consensus.play import says
+from tests.protocols.critic import play as critic_play
 
 PRICED = {"metered": True, "usd_per_million_input": 3.0, "usd_per_million_output": 9.0}
 CAPS = {"max_input_tokens": 200, "max_output_tokens": 50}

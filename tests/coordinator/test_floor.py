@@ -19,9 +19,9 @@ from coordinator.commands import (
     Wish,
     Withdraw,
 )
-from coordinator.draft import child_id
 from coordinator.machine import BrokenTable, Illegal, View, digest
 from coordinator.replay import replay
+from coordinator.transition import child_id
 from schemas import log
 from schemas.result import Result, ResultUsage, Stop
 from schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded

@@ -4,7 +4,7 @@ import pytest
 
 from coordinator.signals.lexical import answers_alike, cosine, dimensions, jaccard, pairwise, score
 from schemas.text import normalise, same, squeeze, stands_in, tokens
-from tests.coordinator.consensus_play import cite, says
+from tests.protocols.consensus.play import cite, says
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,12 @@ from coordinator.machine import (
     to,
 )
 from schemas import log
-from schemas.consensus import Analysis
+from schemas.protocols.consensus import Analysis
 from schemas.session import Budget
 from schemas.stops import STOPS
 from schemas.turn import Caps, Usage
 from schemas.wire import encode, raw
-from tests.coordinator.consensus_play import CONSENSUS, SECOND, START_NS, Play, says, workers
+from tests.protocols.consensus.play import CONSENSUS, SECOND, START_NS, Play, says, workers
 
 
 def replied(play: Play, seat: str, body: object, **more: Any) -> log.Replied:

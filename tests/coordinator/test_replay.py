@@ -12,7 +12,7 @@ from coordinator.protocols import PROTOCOLS
 from coordinator.replay import Diverged, Parting, replay, what_if
 from schemas import log
 from schemas.wire import decode, encode
-from tests.coordinator.consensus_play import Play, cite, document, says
+from tests.protocols.consensus.play import Play, cite, document, says
 
 ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
 

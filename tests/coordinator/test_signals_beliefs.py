@@ -20,9 +20,9 @@ from coordinator.signals.beliefs import (
     spread,
     wasserstein,
 )
-from schemas.maci import Share
+from schemas.protocols.maci.messages import Share
 from schemas.wire import InvalidValue
-from tests.coordinator import maci_naive as naive
+from tests.protocols.maci import naive
 
 SHARES = st.just(0.0) | st.floats(1e-12, 1)
 OUTCOMES = ("HCV", "HBV", "cirrhosis")

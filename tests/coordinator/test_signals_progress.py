@@ -13,8 +13,8 @@ from coordinator.signals.beliefs import mixture, spread
 from coordinator.signals.logged import logged
 from coordinator.signals.progress import flags, information_gain, progress
 from coordinator.signals.regime import classify
-from schemas.maci import Control, Development
-from tests.coordinator import maci_naive as naive
+from schemas.protocols.maci.messages import Control, Development
+from tests.protocols.maci import naive
 
 # ---------------------------------------------------------------- progress
 

@@ -10,14 +10,14 @@ import pytest
 
 from agents.context import Shown
 from agents.encoders.embedded import Embedded
-from agents.llm import Completion, make_model
-from agents.llm.extractive_compare import by_encoder
-from agents.roles import critic
-from parley.transcript import result_lines
-from schemas.critic import BY_ENCODER, BY_WORDS, WHY, CompareBrief
+from agents.models import Completion, make_model
+from agents.protocols.critic import kinds as critic
+from agents.protocols.critic.extractive_compare import by_encoder
+from client.show.transcript import result_lines
+from schemas.protocols.critic import BY_ENCODER, BY_WORDS, WHY, CompareBrief
 from schemas.turn import Caps, Usage
-from tests.agents.critic_simulate import example, run
 from tests.llm.server import Step, fails, goes_silent, model_server, raw
+from tests.protocols.critic.simulate import example, run
 
 NEW = "In the evening a bus runs only every hour."
 PROFILE = ("Buses run only once an hour in the evening.", "The licence fee per seat was left out.")
@@ -62,7 +62,7 @@ def test_an_encoder_that_fails_leaves_the_words_and_is_told_once(caplog: pytest.
             await model.aclose()
             return replies
 
-    with caplog.at_level(logging.WARNING, logger="agents.llm.extractive_compare"):
+    with caplog.at_level(logging.WARNING, logger="agents.protocols.critic.extractive_compare"):
         replies = asyncio.run(both())
     assert [r.flags for r in replies] == [(BY_WORDS, f"{WHY}encoder m: HTTP 400, no such model")] * 2
     told = [r.getMessage() for r in caplog.records if "compared by their words" in r.getMessage()]

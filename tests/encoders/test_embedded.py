@@ -101,7 +101,7 @@ def test_the_files_are_those_that_the_readme_names() -> None:
 
 def test_nothing_is_loaded_before_it_is_used() -> None:
     code = (
-        "import asyncio, json, sys; from agents.encoders import make_encoder; from agents.llm import make_model;"
+        "import asyncio, json, sys; from agents.encoders import make_encoder; from agents.models import make_model;"
         "make_model('extractive'); e = make_encoder('embedded'); before = 'onnxruntime' in sys.modules;"
         "asyncio.run(e.encode(['x'])); after = [m in sys.modules for m in ('onnxruntime', 'torch')];"
         "print(json.dumps([before, *after]))"

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from agents.encoders.embedded import Embedded
-from agents.llm.extractive_compare import by_encoder
-from agents.llm.extractive_critic_judge import alike
+from agents.protocols.critic.extractive_compare import by_encoder
+from agents.protocols.critic.extractive_judge import alike
 from benchmarks.encoders import DOC, auc, best_f1, found_at, objections, ranks, run, spearman
-from schemas.critic import Settings
+from schemas.protocols.critic import Settings
 
 HITS = np.array([True, True, False, False])
 

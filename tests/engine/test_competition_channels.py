@@ -13,13 +13,13 @@ from bus import subjects
 from bus.errors import BusError
 from coordinator.commands import AskSeat, SayOn
 from coordinator.machine import Protocol
-from coordinator.protocols.competition_state import Phase, State
+from coordinator.protocols.competition.state import Phase, State
 from coordinator.table import Answered, Step, View, to
-from schemas.competition import Note
 from schemas.post import Posts, ReadPosts
+from schemas.protocols.competition.messages import Note
 from schemas.wire import decode, encode, raw
-from tests.coordinator.competition_play import COMPETITION, small, speech
 from tests.engine.test_rules import announce, asked, say
+from tests.protocols.competition.play import COMPETITION, small, speech
 from tests.support.engine import Engine, engine
 
 QUEUES = {"pro_1": "pro", "con_1": "con", "judge": "judge"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.llm import make_model
+from agents.models import make_model
 from bus import subjects
 from bus.errors import BusError
 from coordinator.protocols import PROTOCOLS
@@ -15,7 +15,7 @@ from schemas import log
 from schemas.result import Result
 from schemas.turn import Answer, Speak
 from schemas.wire import decode, encode, raw
-from tests.agents.critic_simulate import ROLES, example, play
+from tests.protocols.critic.simulate import ROLES, example, play
 from tests.support.engine import Engine, engine
 
 QUESTION, DOCUMENTS = example("critic-archive")

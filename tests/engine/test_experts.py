@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.registry import ExpertRegistry
+from agents.expert_registry import ExpertRegistry
 from agents.runtime import Worker
 from agents.specs import AgentSpec, NotEnrolled, of_expert
 from bus import subjects

@@ -12,7 +12,7 @@ from bus.channels import PUBLIC
 from coordinator.commands import SayOn
 from coordinator.machine import Heard, Protocol, Step, View, to
 from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.consensus_state import Phase
+from coordinator.protocols.consensus.state import Phase
 from schemas.log import Spoke
 from schemas.post import Post
 from schemas.turn import Speak

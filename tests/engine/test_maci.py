@@ -12,21 +12,21 @@ import pytest
 from nats.aio.msg import Msg
 
 from agents.context import Shown
-from agents.llm import Completion, Emit, make_model
+from agents.models import Completion, Emit, make_model
 from bus import channels, subjects
 from bus.errors import BusError, Denied
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
 from schemas import log
-from schemas.maci import Ruled
 from schemas.post import Post, ReadPosts
+from schemas.protocols.maci.messages import Ruled
 from schemas.result import Result
 from schemas.turn import Speak, Work
 from schemas.wire import decode, encode, raw
-from tests.agents.maci_simulate import example, run
 from tests.engine.test_rules import announce
 from tests.llm.server import ModelServer, Request, Step, model_server, says
 from tests.llm.support import model
+from tests.protocols.maci.simulate import example, run
 from tests.support.engine import Engine, engine, until
 
 QUESTION, DOCUMENTS, OUTCOMES = example("diagnosis")

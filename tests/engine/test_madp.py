@@ -9,30 +9,18 @@ import pytest
 from nats.aio.msg import Msg
 
 from agents import experts
-from agents.llm import make_model
+from agents.models import make_model
 from bus import subjects
 from bus.errors import Denied
 from bus.posts import Reader, _vouched
 from schemas import log
 from schemas.expert import ROLE, Domain, ExpertSpec, Triggers, pin, queue_of
-from schemas.madp import Challenges, Claim, Pass
 from schemas.post import Live
 from schemas.presence import Announcement
+from schemas.protocols.madp.messages import Challenges, Claim, Pass
 from schemas.turn import Speak
 from schemas.wire import encode, raw
-from tests.coordinator.madp_play import (
-    ARCH,
-    AUDITOR,
-    EXPERTS,
-    IMPL,
-    QA,
-    SEC,
-    SRE,
-    claim,
-    matched,
-    objection,
-    spec,
-)
+from tests.protocols.madp.play import ARCH, AUDITOR, EXPERTS, IMPL, QA, SEC, SRE, claim, matched, objection, spec
 from tests.support.engine import until
 from tests.support.experts import expert
 from tests.support.madp import Actor, Crew, lead_of

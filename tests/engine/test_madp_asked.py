@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from agents import experts
+from client.protocols.madp.story import Story
+from client.protocols.madp.trace import trace
+from client.protocols.madp.transcript import explained, lead_words
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
-from observability.traces import trace
-from parley.madp_story import Story
-from parley.transcript_madp import explained, lead_words
 from schemas import log
-from schemas.madp import NOT_ANSWERED, NOT_ASKED
 from schemas.post import Post
+from schemas.protocols.madp.messages import NOT_ANSWERED, NOT_ASKED
 from tests.llm.server import Step, fails, model_server, says
 from tests.llm.support import model
 from tests.support.madp import Crew, lead_of

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from agents.llm import make_model
+from agents.models import make_model
 from agents.tools.folder import archive, unpacked
 from bus import artifacts
 from schemas import log
-from tests.agents.maci_simulate import example
-from tests.coordinator.madp_play import (
+from tests.protocols.maci.simulate import example
+from tests.protocols.madp.play import (
     APPROVED,
     AUDITOR,
     BLOCKED,

@@ -15,11 +15,12 @@ import pytest
 from bus import subjects
 from schemas import log
 from schemas.expert import queue_of
-from schemas.madp import Challenges
 from schemas.presence import ALIVE_S
+from schemas.protocols.madp.messages import Challenges
 from schemas.session import TimerDue
 from schemas.wire import encode
-from tests.coordinator.madp_play import (
+from tests.engine.test_standing import Ear
+from tests.protocols.madp.play import (
     ARCH,
     AUDITOR,
     EXPERTS,
@@ -37,7 +38,6 @@ from tests.coordinator.madp_play import (
     objection,
     spec,
 )
-from tests.engine.test_standing import Ear
 from tests.support.engine import until
 from tests.support.madp import Actor, Crew, lead_of, unusable, waits
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from agents.context import Shown
-from agents.llm.base import Completion, Emit
+from agents.models.base import Completion, Emit
 from agents.specs import AgentSpec
 from agents.tools.folder import archive, unpacked
 from bus import artifacts
 from schemas.expert import ROLE, pin, queue_of
-from schemas.madp import Candidate, Factors, Matched, Profile
-from schemas.madp_work import Artifact, Work
 from schemas.post import Post
+from schemas.protocols.madp.messages import Candidate, Factors, Matched, Profile
+from schemas.protocols.madp.work import Artifact, Work
 from schemas.turn import Usage
 from schemas.wire import decode
 from tests.support.engine import Engine, engine

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from nats.aio.msg import Msg
 
-from agents.llm import make_model
+from agents.models import make_model
 from bus import subjects
 from bus.errors import BusError, Denied
 from schemas.log import Ask, Entry, Replied, Sat
@@ -24,8 +24,8 @@ from schemas.result import Result
 from schemas.session import Seat, human_queue
 from schemas.turn import Answer, Sit
 from schemas.wire import decode, encode
-from tests.coordinator.competition_play import exchange, small, speech
 from tests.engine.test_rules import announce, asked, say
+from tests.protocols.competition.play import exchange, small, speech
 from tests.support.engine import Engine, until
 
 pytestmark = pytest.mark.slow

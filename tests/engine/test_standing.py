@@ -18,9 +18,9 @@ from coordinator.commands import CloseWindow, Notify, Tell, Wish
 from coordinator.presence import Presence
 from coordinator.protocols import STANDING
 from schemas import log
-from schemas.breaker import TaskOutcome
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, pin
 from schemas.presence import Announcement
+from schemas.protocols.breaker import TaskOutcome
 from schemas.session import OpenSession
 from schemas.wire import InvalidValue, encode, raw
 from tests.coordinator.floor_play import ANSWERS, ends

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.experts import builtin
-from agents.matching.asking import NOBODY, Named
+from agents.matching.ask_model import NOBODY, Named
 from evaluation import route, routing, routing_data, routing_page
 from evaluation.loaders import DATA, BadData, NoData
 from evaluation.routing import Case, Routed, reliability, report, wilson

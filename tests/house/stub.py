@@ -5,7 +5,7 @@ stubbed with it. A class loses what its methods do; one that has none cannot be 
 list or set is emptied, any other constant is None wherever it was imported.
 
     stub("coordinator.machine", "step")
-    stub("schemas.consensus", "Settings.threshold")
+    stub("schemas.protocols.consensus", "Settings.threshold")
 """
 
 import importlib

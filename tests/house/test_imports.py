@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client", "evaluation", "parley")
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 ON_THE_BUS = {
-    "briefing", "desk", "effects", "measures", "measures_madp", "intake", "moderator", "notify", "presence", "sessions",
-    "shelf",
+    "briefing", "effects", "measures", "measures_madp", "intake", "moderator", "notify", "presence", "sessions",
+    "artifact_store", "queries",
 }  # fmt: skip
 """The half of the coordinator that is not pure."""
 
@@ -116,7 +116,7 @@ def test_subjects_are_spelt_in_one_module() -> None:
     assert users <= {"bus/subjects.py"}
 
 
-SERVICES = ("coordinator.moderator", "agents.runtime", "parley.services")
+SERVICES = ("coordinator.moderator", "agents.runtime", "parley.stack.services")
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -130,14 +130,14 @@ def test_a_service_imports_nothing_that_is_slow_and_not_needed(service: str) -> 
 
 
 def test_whoever_only_shows_turns_to_a_model_does_not_import_the_bus() -> None:
-    code = "import json, sys, agents.llm.openai, agents.context; print(json.dumps(sorted(sys.modules)))"
+    code = "import json, sys, agents.openai.model, agents.context; print(json.dumps(sorted(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
     modules = set(json.loads(out.stdout))
     assert "agents.context" in modules and not {"nats", "bus"} & modules
 
 
 def test_help_imports_next_to_nothing() -> None:
-    code = "import json, sys, parley.cli; print(json.dumps(sorted(sys.modules)))"
+    code = "import json, sys, parley.cli.app; print(json.dumps(sorted(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
     heavy = {
         "nats",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client", "evaluation", "parley")
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK = (ROOT / "requirements.lock").read_text()
 IMAGE_LOCK = (ROOT / "deploy" / "requirements.lock").read_text()

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.llm import make_model
-from agents.llm.openai import OpenAIModel
-from agents.llm.options import parse
+from agents.models import make_model
+from agents.openai.model import OpenAIModel
+from agents.openai.options import parse
 from schemas.session import Document
 from schemas.turn import Caps
-from tests.agents.simulate import document, turn_shown
+from tests.protocols.consensus.simulate import document, turn_shown
 
 POSITION = {"answer": "A4", "reasoning": "It is measured.", "confidence": 0.75}
 FULL = {**POSITION, "citations": [], "change": "kept", "change_reason": "", "moved_by": [], "abstains": False}

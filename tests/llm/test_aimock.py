@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from agents.context import Shown
-from agents.llm import Completion, Emit, ModelMisconfigured, ModelRefused, ModelUnavailable
-from agents.llm.secrets import Secret
+from agents.models import Completion, Emit, ModelMisconfigured, ModelRefused, ModelUnavailable
+from agents.models.secrets import Secret
 from schemas.turn import Caps
-from tests.agents.simulate import document, run
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import FULL, PROSE, Heard, asked, model, silent
+from tests.protocols.consensus.simulate import document, run
 
 GOOD = json.dumps(FULL)
 SCORED = {"agreements": [], "key_disagreements": ["the paper"], "comment": "", "should_continue": True}

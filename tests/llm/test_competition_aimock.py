@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from schemas.competition import DIMENSIONS
-from tests.coordinator.competition_play import shipped
+from schemas.protocols.competition.messages import DIMENSIONS
 from tests.llm.aimock import Aimock, aimock
 from tests.parley.support import ROOT, Front
+from tests.protocols.competition.play import shipped
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
 EXAMPLE = ROOT / "examples" / "competition"

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from agents.context import Other, Shown
-from agents.llm import ladder
-from agents.llm.prompting import build
-from agents.roles import KINDS, kind_of
-from agents.roles.competition import ACTS, VIOLATIONS
-from schemas.competition import (
+from agents.models.prompting import build
+from agents.openai import ladder
+from agents.protocols import KINDS, kind_of
+from agents.protocols.competition.kinds import ACTS, VIOLATIONS
+from schemas.protocols.competition.messages import (
     DIMENSIONS,
     Act,
     AnswerBrief,
@@ -31,10 +31,10 @@ from schemas.competition import (
     Violation,
 )
 from schemas.turn import Caps
-from tests.agents.competition_turns import asked, me, said, shown
-from tests.agents.simulate import document
 from tests.llm.test_injections import ATTACKS
 from tests.llm.test_prompting import EDGE, edge, inside, text_of
+from tests.protocols.competition.turns import asked, me, said, shown
+from tests.protocols.consensus.simulate import document
 
 DEBATERS = ("confer", "speak", "question", "answer", "captain", "bid")
 EVERY: tuple[Violation, ...] = Violation.__args__  # type: ignore[attr-defined]

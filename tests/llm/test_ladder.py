@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.llm.ladder import How, Unusable, read, strict_schema
-from agents.llm.limits import FIRST_PAUSE_S, LONGEST_PAUSE_S, backoff_s, retry_after_s
-from agents.llm.live import LiveText
-from agents.roles import KINDS
-from schemas.consensus import Analysis, Position
+from agents.openai.ladder import How, Unusable, read, strict_schema
+from agents.openai.limits import FIRST_PAUSE_S, LONGEST_PAUSE_S, backoff_s, retry_after_s
+from agents.openai.live_text import LiveText
+from agents.protocols import KINDS
+from schemas.protocols.consensus import Analysis, Position
 from schemas.wire import encode
 from tests.llm.support import FULL, POSITION
 

@@ -9,17 +9,17 @@ import msgspec
 import pytest
 
 from agents.context import Shown
-from agents.llm import ladder
-from agents.llm.prompting import build
-from agents.roles import KINDS, kind_of
+from agents.models.prompting import build
+from agents.openai import ladder
+from agents.protocols import KINDS, kind_of
 from coordinator.schedulers.tone import LEVELS
-from schemas.maci import BlindBrief, CritBrief, Item, MergeBrief, PlanBrief, Share, Span
+from schemas.protocols.maci.messages import BlindBrief, CritBrief, Item, MergeBrief, PlanBrief, Share, Span
 from schemas.turn import Caps
-from tests.agents.maci_turns import anchor, numbered, ruled, shares, shown
 from tests.llm.server import model_server, says
 from tests.llm.support import model, silent
 from tests.llm.test_injections import ATTACKS
 from tests.llm.test_prompting import EDGE, edge, inside, text_of
+from tests.protocols.maci.turns import anchor, numbered, ruled, shares, shown
 
 OUTCOMES = ("Ash", "Birch", "Cedar")
 POST = numbered(("trees.md", "MARK-passage about bark."))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agents.madp import Expert
+from agents.protocols.madp.expert_worker import Expert
 from agents.tools.folder import archive, unpacked
-from schemas.madp_work import ReviewBrief, Task
+from schemas.protocols.madp.work import ReviewBrief, Task
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import model, silent
 from tests.parley.support import Front

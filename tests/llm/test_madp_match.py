@@ -8,17 +8,17 @@ import msgspec
 import pytest
 
 from agents.context import Shown
+from agents.expert_registry import ExpertRegistry
 from agents.experts import builtin
-from agents.llm.base import Completion
-from agents.llm.computed import with_computed
-from agents.llm.extractive import Extractive
-from agents.matching.asking import MOST_SHOWN
-from agents.registry import ExpertRegistry
-from coordinator.protocols.madp_depth import ranked
-from schemas.critic import BY_ENCODER
+from agents.extractive.model import Extractive
+from agents.matching.ask_model import MOST_SHOWN
+from agents.models.base import Completion
+from agents.models.computed import with_computed
+from coordinator.protocols.madp.depth import ranked
 from schemas.expert import Domain, ExpertSpec, pin, queue_of
-from schemas.madp import NOT_ANSWERED, NOT_ASKED, Asking, Match, Matched, Message, Task
 from schemas.presence import Announcement, Said
+from schemas.protocols.critic import BY_ENCODER
+from schemas.protocols.madp.messages import NOT_ANSWERED, NOT_ASKED, Asking, Match, Matched, Message, Task
 from schemas.turn import Caps
 from tests.llm.server import ModelServer, Step, fails, goes_silent, hangs_up, model_server, says
 from tests.llm.support import model, silent

@@ -2,13 +2,22 @@
 
 import msgspec
 
-from agents import hearing
 from agents.context import Shown
-from agents.llm.prompting import Prompt, build
-from agents.madp import laid_out
-from agents.roles.madp import ASKED
-from parley.routing import specs_of
-from schemas.madp import Candidate, ChallengeBrief, Claim, ClaimBrief, Factors, Message, Task, TaskPosted
+from agents.models.prompting import Prompt, build
+from agents.protocols.madp import reactions as hearing
+from agents.protocols.madp.expert_worker import laid_out
+from agents.protocols.madp.kinds import ASKED
+from parley.routing.route import specs_of
+from schemas.protocols.madp.messages import (
+    Candidate,
+    ChallengeBrief,
+    Claim,
+    ClaimBrief,
+    Factors,
+    Message,
+    Task,
+    TaskPosted,
+)
 
 SPECS = {s.id: s for s in specs_of(None)}
 THREE = ("security-architect", "implementation-engineer", "qa-engineer")

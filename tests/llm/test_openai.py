@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from agents.context import Shown
-from agents.llm import Completion, ModelMisconfigured, ModelRefused, ModelUnavailable, probe
-from agents.llm.openai import OpenAIModel
-from agents.llm.secrets import Secret
-from schemas.consensus import Analysis, Position
+from agents.models import Completion, ModelMisconfigured, ModelRefused, ModelUnavailable
+from agents.models.secrets import Secret
+from agents.openai import probe
+from agents.openai.model import OpenAIModel
+from schemas.protocols.consensus import Analysis, Position
 from schemas.turn import Caps, Usage
 from tests.llm.server import (
     ModelServer,
@@ -48,7 +49,7 @@ async def fault(*steps: Step, shown: Shown | None = None, **options: Any) -> tup
 
 # -- the ladder
 async def test_rung_1_a_schema_that_the_server_takes(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "agents.llm")
+    caplog.set_level(logging.DEBUG, "agents.openai")
     completion, server = await once(says(FULL))
     assert completion.body == Position(**POSITION)  # type: ignore[arg-type]
     assert completion.usage == Usage(input_tokens=100, output_tokens=20, calls=1)

@@ -5,14 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.llm import ModelMisconfigured, ModelRefused
-from agents.llm.prompting import PROMPTS, Repair, build, fresh_boundary, render
-from agents.llm.tokens import estimate, first_tokens
-from agents.roles import KINDS
-from schemas.consensus import Position
+from agents.models import ModelMisconfigured, ModelRefused
+from agents.models.prompting import PROMPTS, Repair, build, fresh_boundary, render
+from agents.models.tokens import estimate, first_tokens
+from agents.protocols import KINDS
+from schemas.protocols.consensus import Position
 from schemas.turn import Caps
-from tests.agents.simulate import document
 from tests.llm.support import POSITION, asked
+from tests.protocols.consensus.simulate import document
 
 EDGE = "0123456789abcdef"
 
@@ -108,14 +108,14 @@ def test_a_kind_without_a_prompt_is_refused() -> None:
         build(shown)
 
 
-@pytest.mark.parametrize("path", sorted(PROMPTS.glob("*/*.md")), ids=lambda p: f"{p.parent.name}-{p.stem}")
+@pytest.mark.parametrize("path", sorted(PROMPTS.glob("*/prompts/*.md")), ids=lambda p: f"{p.parts[-3]}-{p.stem}")
 def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(path: Path) -> None:
     template = path.read_text()
-    assert (path.parent.name, path.stem) in KINDS
+    assert (path.parts[-3], path.stem) in KINDS
     names = ["rules", "role", "round", "question", "brief", "documents", "others", "own", "error", "reply"]
-    names += ("expert", "tools")  # agents/madp.py
-    names += ("cl", "tone", "tau_q", "tau_crit", "most")  # what a moderator asks for (agents/roles/maci.py)
-    # The same of agents/roles/competition.py.
+    names += ("expert", "tools")  # agents/protocols/madp/expert_worker.py
+    names += ("cl", "tone", "tau_q", "tau_crit", "most")  # what a moderator asks for (agents/protocols/maci/kinds.py)
+    # The same of agents/protocols/competition/kinds.py.
     names += (
         "aside",
         "seat",
@@ -150,7 +150,8 @@ def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(path: Path) ->
 
 
 def test_every_kind_of_the_consensus_protocol_has_a_prompt() -> None:
-    assert {kind for p, kind in KINDS if p == "consensus"} <= {p.stem for p in (PROMPTS / "consensus").glob("*.md")}
+    written = {p.stem for p in (PROMPTS / "consensus" / "prompts").glob("*.md")}
+    assert {kind for p, kind in KINDS if p == "consensus"} <= written
 
 
 def test_estimates_are_on_the_high_side_and_cut_no_character_in_two() -> None:

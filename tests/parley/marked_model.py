@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.llm import extractive
-from agents.llm.base import Completion, Emit
-from schemas.competition import Bid, Decision, Marks, Note
+from agents.extractive import model as extractive
+from agents.models.base import Completion, Emit
+from schemas.protocols.competition.messages import Bid, Decision, Marks, Note
 
 MARK = "xyzzy"
 

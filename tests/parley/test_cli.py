@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from parley.stack import read_running
+from parley.stack.lease import read_running
 from tests.parley.support import QUESTION, Front, until
 
 pytestmark = [pytest.mark.slow]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from parley.beginning import texts
-from parley.stack import read_running
+from parley.cli.init_folder import texts
+from parley.stack.lease import read_running
 from tests.llm.server import Step, fails, model_server, raw, says
 from tests.parley.support import QUESTION, ROOT, Front, until
 

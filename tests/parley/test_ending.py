@@ -16,10 +16,10 @@ import msgspec
 import pytest
 
 import parley
-from parley.errors import Unanswered
-from parley.ordering import in_order
-from parley.rows import panel
-from parley.stack import OWNER, Lease, Stack, read_running
+from client.errors import Unanswered
+from client.post_order import in_order
+from parley.stack.lease import OWNER, Lease, Stack, read_running
+from parley.stack.rows import panel
 from schemas.post import Post
 from schemas.session import OpenSession
 from tests.parley.support import QUESTION, Front, until

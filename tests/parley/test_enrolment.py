@@ -19,15 +19,16 @@ from bus.accounts import load_credentials
 from bus.connection import connect
 from bus.embedded import EmbeddedServer
 from bus.errors import WrongCredentials
-from parley import enrolment, expert_files, keys
-from parley.bus_revoke import CONFIGURATION, revoke
-from parley.commands import bus_config
-from parley.errors import BadInput, StackFailed, Unreachable
-from parley.rows import AgentRow, rows_of
-from parley.rows import experts as shipped
-from parley.served import differences, served
-from parley.services import spec_of
-from parley.stack import Lease, Stack
+from client.errors import BadInput, StackFailed, Unreachable
+from parley.bus import enrol as enrolment
+from parley.bus import expert_files, keys
+from parley.bus.revoke import CONFIGURATION, revoke
+from parley.cli.commands import bus_config
+from parley.stack.agent_identity import differences, served
+from parley.stack.lease import Lease, Stack
+from parley.stack.rows import AgentRow, rows_of
+from parley.stack.rows import experts as shipped
+from parley.stack.services import spec_of
 from schemas.expert import pin, queue_of
 from schemas.presence import Announcement, ExpertHere, Workers
 from tests.parley.support import Front, until

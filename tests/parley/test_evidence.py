@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from parley.errors import BadInput
-from parley.evidence import read
+from client.errors import BadInput
+from client.evidence import read
 from schemas.session import MAX_DOCUMENT, MAX_EVIDENCE
 
 ROLES = ("panelist", "analyst")

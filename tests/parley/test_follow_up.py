@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 
 import parley
-from parley import follow_up
-from parley.records import Record
-from schemas.consensus import Citation
+from client import follow_up
+from client.api import request
+from client.records import Record
+from schemas.protocols.consensus import Citation
 from schemas.session import EVERYBODY, Document
 from schemas.wire import encode
-from tests.coordinator.consensus_play import Play, document, says
-from tests.coordinator.critic_play import Play as CriticPlay
 from tests.parley.support import QUESTION, TEXTS
+from tests.protocols.consensus.play import Play, document, says
+from tests.protocols.critic.play import Play as CriticPlay
 
 
 def finished(reasoning: str = "because") -> Play:
@@ -84,4 +85,4 @@ async def test_the_library_goes_on_from_a_session(tmp_path: Path) -> None:
         with pytest.raises(parley.BadInput, match="nothing is left of it"):
             await p.start("q", continues=first.session)
         with pytest.raises(parley.BadInput, match="continues"):
-            parley.api.request("q", continues="../x")
+            request("q", continues="../x")

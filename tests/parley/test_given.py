@@ -8,21 +8,23 @@ from typing import Any
 import msgspec
 import pytest
 
+from client import records
+from client.errors import BadInput
+from client.protocols.maci import outcomes_file as outcomes
+from client.records import Record
 from coordinator import estimate
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
-from parley import outcomes, records
-from parley.errors import BadInput
-from parley.given import own_options
-from parley.records import Record
+from parley.cli.protocol_options import own_options
 from parley.settings import load
 from schemas import log
 from schemas.session import Budget
 from schemas.wire import encode
-from tests.coordinator import competition_play, maci_play
-from tests.coordinator.competition_play import small, speech
-from tests.coordinator.maci_play import belief
 from tests.parley.support import QUESTION, Front, until
+from tests.protocols.competition import play as competition_play
+from tests.protocols.competition.play import small, speech
+from tests.protocols.maci import play as maci_play
+from tests.protocols.maci.play import belief
 
 
 def said(given: str) -> str:

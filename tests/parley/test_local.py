@@ -21,8 +21,8 @@ from bus.channels import CONTROL, PUBLIC
 from bus.connection import Connection, connect
 from bus.errors import UnknownSession
 from bus.posts import Reader
-from parley.rows import panel
-from parley.stack import OWNER, Lease, Stack, read_running
+from parley.stack.lease import OWNER, Lease, Stack, read_running
+from parley.stack.rows import panel
 from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.wire import decode, encode

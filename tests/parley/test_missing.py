@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from parley import records
-from parley.records import Record
-from parley.turns import Turns
-from tests.coordinator.consensus_play import Play, says
+from client import records
+from client.records import Record
+from client.turns import Turns
 from tests.parley.support import QUESTION, Front
+from tests.protocols.consensus.play import Play, says
 
 pytestmark = [pytest.mark.slow]
 

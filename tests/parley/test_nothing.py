@@ -11,19 +11,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley import explain, records, transcript
-from parley.records import Record
-from parley.turns import Turns
-from parley.view import AnswerView, PlainView, QuietView
+from client import records
+from client.records import Record
+from client.show import explain, transcript
+from client.turns import Turns
+from parley.show.view import AnswerView, PlainView, QuietView
 from schemas import log
-from schemas.critic import Critique, Judgement
-from schemas.maci import Blind, Case, Crit, Score, Span
+from schemas.protocols.critic import Critique, Judgement
+from schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
 from schemas.wire import encode, raw
-from tests.coordinator import competition_play, consensus_play, critic_play, maci_play
-from tests.coordinator.competition_play import small, speech
-from tests.coordinator.maci_play import argument, belief
 from tests.llm.server import ModelServer, Request, fails, model_server, says
 from tests.parley.support import QUESTION, Front
+from tests.protocols.competition import play as competition_play
+from tests.protocols.competition.play import small, speech
+from tests.protocols.consensus import play as consensus_play
+from tests.protocols.critic import play as critic_play
+from tests.protocols.maci import play as maci_play
+from tests.protocols.maci.play import argument, belief
 
 DOWN = "model unreachable"
 

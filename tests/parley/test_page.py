@@ -9,15 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parley import page, records
-from parley.text import clean, line
+from client import records
+from client.show import page
+from client.text import clean, line
 from schemas.result import Stop
 from schemas.wire import encode
-from tests.coordinator.consensus_play import Play
-from tests.parley import chromium, maci_record
+from tests.parley import chromium
 from tests.parley.chromium import Visit
-from tests.parley.maci_record import ORDINARY, Words
 from tests.parley.support import Front
+from tests.protocols.consensus.play import Play
+from tests.protocols.maci import record as maci_record
+from tests.protocols.maci.record import ORDINARY, Words
 
 NOWHERE = "http://127.0.0.1:9"
 BREAK = "window.broken=1;document.title='broken';alert(1)"

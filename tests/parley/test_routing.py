@@ -13,15 +13,16 @@ import psutil
 import pytest
 
 from agents.experts import builtin
-from agents.hearing import own_score
+from agents.protocols.madp.reactions import own_score
+from client.errors import BadInput
 from evaluation.loaders import DATA
 from evaluation.routing import Report
-from parley import routing_commands, routing_eval
-from parley.errors import BadInput
-from parley.routing import Route, Router, Wanted, read_prompts, task_of, words
-from parley.routing_many import HelperLost, route_many
+from parley.routing import commands as routing_commands
+from parley.routing import evaluate as routing_eval
+from parley.routing.many import HelperLost, route_many
+from parley.routing.route import Route, Router, Wanted, read_prompts, task_of, words
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
-from schemas.madp import Task
+from schemas.protocols.madp.messages import Task
 from schemas.wire import InvalidValue, decode
 from tests.support.forks import run as command
 
@@ -221,7 +222,7 @@ async def test_a_process_that_is_killed_is_an_error_and_leaves_nothing_behind() 
     tasks = [Task(prompt=f"the tap {i}") for i in range(2_000)]
     routes = route_many(tasks, GARDEN, keyword=True, processes=2)
     await anext(routes)
-    helpers = [p for p in psutil.Process().children() if "parley.routing_many" in " ".join(p.cmdline())]
+    helpers = [p for p in psutil.Process().children() if "parley.routing.many" in " ".join(p.cmdline())]
     assert len(helpers) == 2
     for helper in helpers:
         helper.kill()

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from agents import strict_yaml
-from parley import options
-from parley.errors import BadInput
-from parley.panel import read as read_panel
+from client.errors import BadInput
+from parley.cli import options
 from parley.settings import load, merge, parse_sets, read_environment
+from parley.stack.panel_file import read as read_panel
 
 
 @pytest.fixture(autouse=True)

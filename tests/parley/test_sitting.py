@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from bus.accounts import load_credentials
-from parley.stack import read_running
-from parley.text import clean
-from parley.transcript import post_lines
-from parley.turns import Turns
+from client.show.transcript import post_lines
+from client.text import clean
+from client.turns import Turns
+from parley.stack.lease import read_running
 from schemas import log
-from tests.coordinator.consensus_play import Play, says
 from tests.parley.support import QUESTION, Front, until
+from tests.protocols.consensus.play import Play, says
 
 pytestmark = pytest.mark.slow
 POSITION = "\n".join(

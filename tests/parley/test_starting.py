@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from parley import commands
-from parley.records import Record
+from client.records import Record
+from parley.cli import commands
 from schemas.wire import encode
-from tests.coordinator.madp_play import SRE, Play, done
+from tests.protocols.madp.play import SRE, Play, done
 
 HEAVY = ("numpy", "scipy", "matplotlib", "nats", "aiohttp", "openai", "mcp", "opentelemetry", "rich", "jinja2")
 RUN = f"""
 import sys
-from parley.cli import main
+from parley.cli.app import main
 try:
     main()
 except SystemExit as end:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agents.tools import folder as folders
-from parley import task_folder
-from parley.errors import BadInput
-from parley.task_folder import NotApplied, Sent
+from client import task_folder
+from client.errors import BadInput
+from client.task_folder import NotApplied, Sent
 
 Files = dict[str, tuple[bytes, bool]]
 

@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from parley.text import clean, line, line_end
-from parley.transcript import limit_words
+from client.show.transcript import limit_words
+from client.text import clean, line, line_end
 
 HOSTILE = [
     ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from parley.view import Scene
+from client.show.scene import Scene
 from schemas import log
 from schemas.post import Live, Post
 from schemas.wire import encode
-from tests.coordinator.consensus_play import Play
+from tests.protocols.consensus.play import Play
 
 
 def opened() -> Scene:

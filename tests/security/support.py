@@ -8,7 +8,7 @@ from typing import Any
 from bus import streams
 from bus.accounts import mint, publics, table, write_private
 from bus.embedded import EmbeddedServer
-from parley import keys
+from parley.bus import keys
 from tests.support.engine import Engine
 
 QUEUES = {

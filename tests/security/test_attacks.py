@@ -11,9 +11,9 @@ import pytest
 from bus import accounts, streams, subjects
 from bus.connection import connect
 from bus.embedded import EmbeddedServer
-from parley import bus_check
+from client.errors import BadInput, Unreachable
 from parley.attacks.scene import LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row
-from parley.errors import BadInput, Unreachable
+from parley.bus import check as bus_check
 from tests.security.support import QUEUES, Target, allowed, naive
 from tests.support.forks import run
 

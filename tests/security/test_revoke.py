@@ -11,11 +11,11 @@ from bus.accounts import publics, table
 from bus.connection import connect
 from bus.embedded import EmbeddedServer, forbidden
 from bus.errors import BadTable, WrongCredentials
-from parley import keys
-from parley.bus_revoke import CONFIGURATION, revoke
-from parley.commands import bus_config
-from parley.errors import BadInput, StackFailed, Unreachable
-from parley.stack import read_running
+from client.errors import BadInput, StackFailed, Unreachable
+from parley.bus import keys
+from parley.bus.revoke import CONFIGURATION, revoke
+from parley.cli.commands import bus_config
+from parley.stack.lease import read_running
 from schemas.result import Result
 from schemas.wire import decode
 from tests.parley.support import QUESTION, Front

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agents.artifacts import ArtifactError
 from schemas.artifact import MAX_ARTIFACT
-from schemas.madp_work import Artifact
+from schemas.protocols.madp.work import Artifact
 
 
 class FolderArtifacts:

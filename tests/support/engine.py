@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from prometheus_client import CollectorRegistry
 
-from agents.llm import make_model
+from agents.models import make_model
 from agents.runtime import Worker
 from agents.specs import AgentSpec, load
 from bus import subjects

@@ -196,7 +196,7 @@ def _become(fds: list[int], arguments: list[str], cwd: str, env: dict[str, str])
 
 def _load() -> None:
     """Everything of the command line, before the first request."""
-    for package in ("parley", "agents.llm", "agents.roles"):
+    for package in ("parley", "agents.models", "agents.protocols"):
         for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
             if not module.name.endswith("__main__"):
                 import_module(module.name)
@@ -210,7 +210,7 @@ def main() -> None:
     _load()
     if serve(asked):
         asked.detach()
-        import_module("parley.cli").main()
+        import_module("parley.cli.app").main()
 
 
 if __name__ == "__main__":

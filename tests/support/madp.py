@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.hearing import HEARD, make_hear
-from agents.llm import make_model
-from agents.llm.base import Completion, Emit, Model, ModelUnavailable
+from agents.models import make_model
+from agents.models.base import Completion, Emit, Model, ModelUnavailable
+from agents.protocols.madp.reactions import HEARD, make_hear
 from agents.runtime import Hear, Worker
 from agents.specs import of_expert
 from bus import subjects
 from bus.connection import Connection
 from schemas import log
 from schemas.expert import ROLE, ExpertSpec, pin, queue_of
-from schemas.madp import Item
 from schemas.post import AskFate, Fate, Post
+from schemas.protocols.madp.messages import Item
 from schemas.session import DecideItem
 from schemas.turn import Answer, Speak, Usage
 from schemas.wire import decode, encode, raw
-from tests.coordinator.madp_play import APPROVED, done, helps
+from tests.protocols.madp.play import APPROVED, done, helps
 from tests.support.engine import Engine, until
 
 Said = Any

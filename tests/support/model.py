@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.llm.base import Completion, Emit
-from schemas.consensus import Analysis, Position, Synthesis
+from agents.models.base import Completion, Emit
+from schemas.protocols.consensus import Analysis, Position, Synthesis
 from schemas.turn import Usage
 from schemas.wire import encode
 

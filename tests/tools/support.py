@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.llm.base import Completion, Emit
-from agents.roles import kind_of
+from agents.models.base import Completion, Emit
+from agents.protocols import kind_of
 from agents.tools.allow import AllowList, load, parse
 from agents.tools.folder import archive
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
-from schemas.madp_work import SupportBrief, Task, WorkBrief
+from schemas.protocols.madp.work import SupportBrief, Task, WorkBrief
 from schemas.turn import Caps, Usage
 
 ROOT = Path(__file__).parents[2]

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from agents.tools.allow import CODE, ToolsError, filled, find, load, parse
+from client.errors import BadInput
 from parley import settings
-from parley.asking import stack_of
-from parley.errors import BadInput
-from parley.rows import AgentRow
-from parley.stack import Lease, Stack
+from parley.ask import stack_of
+from parley.stack.lease import Lease, Stack
+from parley.stack.rows import AgentRow
 from tests.parley.support import ROOT, Front
 from tests.tools.support import EXAMPLE
 

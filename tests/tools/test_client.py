@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from agents.llm.base import ModelMisconfigured
-from agents.roles.madp import Call
+from agents.models.base import ModelMisconfigured
+from agents.protocols.madp.kinds import Call
 from agents.tools.allow import AllowList, parse
 from agents.tools.client import Called, Toolbox
 from agents.tools.errors import MOST, Errors

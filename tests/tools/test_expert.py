@@ -14,15 +14,25 @@ import psutil
 import pytest
 
 from agents.context import Shown
-from agents.llm import make_model
-from agents.llm.base import ModelError, ModelRefused, ModelUnavailable
-from agents.llm.prompting import build
-from agents.madp import Expert, fitting
-from agents.roles.madp import SupportStep, WorkReply, WorkStep
+from agents.models import make_model
+from agents.models.base import ModelError, ModelRefused, ModelUnavailable
+from agents.models.prompting import build
+from agents.protocols.madp.expert_worker import Expert, fitting
+from agents.protocols.madp.kinds import SupportStep, WorkReply, WorkStep
 from agents.tools.allow import load
 from agents.tools.folder import unpacked
-from schemas.madp import ChallengeBrief, Claim, ClaimBrief
-from schemas.madp_work import Artifact, Finding, Message, ReviewBrief, Supported, Task, TaskState, ToolCall, Work
+from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief
+from schemas.protocols.madp.work import (
+    Artifact,
+    Finding,
+    Message,
+    ReviewBrief,
+    Supported,
+    Task,
+    TaskState,
+    ToolCall,
+    Work,
+)
 from schemas.turn import MAX_BODY, Reply
 from schemas.wire import InvalidValue, encode, raw
 from tests.llm.support import silent
@@ -262,7 +272,7 @@ _WORKER = """
 import asyncio, json, sys
 from pathlib import Path
 from tests.support.artifacts import FolderArtifacts
-from agents.madp import Expert, fitting
+from agents.protocols.madp.expert_worker import Expert, fitting
 from tests.llm.support import silent
 from tests.support.engine import until
 from tests.tools.support import DONE, SPEC, Scripted, asked, hostile_list, use, work

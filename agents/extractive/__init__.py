@@ -1,0 +1,1 @@
+"""Model `extractive`: answers by quoting documents, without a language model."""

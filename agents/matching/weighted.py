@@ -1,0 +1,230 @@
+"""The better matcher: features of every expert, weighed; how sure it is, said as a probability; and when it abstains.
+
+    score of an expert        weighed sum of its features (agents/matching/features.py)
+    chance p of an expert     softmax of the scores
+    confidence                logistic of log p, of the lead over the best other score, and of how much of the task
+                              anybody's specification speaks to: that this expert is a right lead
+    relevance                 the same with other weights, for whoever is not the likeliest lead: that it has a part
+    named                     where the models know nothing of the field of whom a task names by a primary trigger, and
+                              it names no other: he has 0.6 at least, and all others 0.4 at most; where subjects do
+                              not tell experts apart, only the likeliest has it
+    abstention                by a logistic of how much of the task anybody's specification speaks to, however many they
+                              are and however like each other; where experts are for something else than software,
+                              which that was not fitted for, by 2.1's `low` ("observe only") and what they say of it;
+                              where subjects do not tell them apart, by both; where nothing is left of the prompt
+
+Words alone decide first: where they are sure enough, the reader is not asked, which takes most of a match's time.
+
+Weights stand in weights.json, fitted on the golden set's half to develop on, and on training tasks held back, by
+`python -m evaluation.fit_routing`: for the reader and for words alone, and each with subjects and without. They are of
+features, not of experts. Confidence and abstention are fitted among all shipped experts, and among one to ten of them,
+where most tasks are nobody's.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.encoders.base import Vectors
+from agents.matching import words
+from agents.matching.features import BY_SUBJECT, FOREIGN, PARTS, SCOPE, Heard, Prepared
+from agents.matching.subjects import NONE, Floats
+from agents.matching.word_roots import root, roots, stands_in
+from schemas.expert import ExpertSpec
+from schemas.protocols.madp.messages import Candidate, Factors, Matched
+
+FILE = Path(__file__).parent / "weights.json"
+CANDIDATE = 0.4
+"""Relevance from which on an expert is a candidate. Few experts have a part in a task, so the chance of it is small
+where it matters; relevance is that chance on a scale on which it can be held against the thresholds of 2.1: from 0.5 on
+an expert claims."""
+_OF_SUBJECTS = np.array([name in ("none by words", "none", "theirs", "theirs by words") for name in SCOPE])
+_LIKE = 0.5
+"""Cosine from which on an example is like a task."""
+_FAR = 6.0
+"""At this much a logarithm of a chance and a lead are cut."""
+NAMED = 0.6
+"""Confidence, at least, of whom a task names by a primary trigger and the models were not fitted for: they know no word
+of his field, and take his tasks for others'."""
+_SILENT = 100.0
+"""Taken off the score of who says nothing of a task."""
+_VAGUE = frozenset(root(v) for v in words.VAGUE_VERBS if " " not in v)
+
+
+class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One set of weights."""
+
+    score: tuple[float, ...]
+    """For features.NAMES."""
+    lead: tuple[float, ...]
+    """For a constant, log p, the lead over the others, features.BY_SUBJECT, PARTS and SCOPE: that an expert is a right
+    lead."""
+    part: tuple[float, ...]
+    """The same, for those who are not the likeliest lead: that one leads or supports."""
+    inside: tuple[float, ...]
+    """For a constant and features.SCOPE: that the task is anybody's."""
+    abstain: float
+    """Nobody leads where the chance of that is below this."""
+    takes_part: float
+    """From which chance of having a part on an expert is a candidate beside the first: it is told as CANDIDATE."""
+
+
+class Sets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """With the reader and without it."""
+
+    read: Fitted
+    words: Fitted
+
+
+class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """weights.json."""
+
+    reader: str
+    """Which one the sets `read` are for."""
+    apart: Sets
+    """Where subjects tell the experts apart (features.Prepared.apart)."""
+    alike: Sets
+    """Where they do not: experts of something else, or several of everything. Subjects count nothing then."""
+    enough: float
+    """Confidence by words alone from which on the reader is not asked."""
+
+
+@lru_cache(maxsize=1)
+def weights() -> Weights:
+    """The shipped ones."""
+    return msgspec.json.decode(FILE.read_bytes(), type=Weights)
+
+
+def described(scores: Floats, features: Floats, scope: Floats) -> Floats:
+    """What confidence and relevance are computed from: (experts, 3 + BY_SUBJECT + PARTS + SCOPE)."""
+    top = np.sort(scores)[::-1]
+    chances = scores - top[0] - np.log(np.exp(scores - top[0]).sum())
+    best = np.where(scores == top[0], top[1] if len(top) > 1 else top[0] - _FAR, top[0])
+    columns = [np.ones_like(scores), np.maximum(chances, -_FAR), np.clip(scores - best, -_FAR, _FAR)]
+    return np.column_stack([*columns, features[:, [*BY_SUBJECT, *PARTS]], np.tile(scope, (len(scores), 1))])
+
+
+def judged(fitted: Fitted, prepared: Prepared, features: Floats, scope: Floats) -> tuple[Floats, Floats]:
+    """(confidence, relevance) of each expert, 0 to 1; relevance is not below confidence."""
+    # Hundreds may be of something else: who says nothing of a task takes no part of its chances.
+    silent = prepared.foreign & ~says_of_it(features)
+    rows = described(features @ np.array(fitted.score) - _SILENT * silent, features, scope)
+    # To whom no subject of software is home, it is no objection that a task is of none.
+    of_subjects = np.where(_OF_SUBJECTS, scope, 0.0)
+
+    def odds(of: tuple[float, ...]) -> Floats:
+        w = np.array(of)
+        return np.asarray(np.exp(rows @ w - prepared.foreign * (of_subjects @ w[-len(scope) :])))
+
+    lead, part = odds(fitted.lead), odds(fitted.part) * (1 - fitted.takes_part) / fitted.takes_part
+    lead, part = lead / (1 + lead), part / (part + 1 / CANDIDATE - 1)
+    named = features[:, 5] > 0
+    if not prepared.apart:
+        lead = np.where(named & (lead == lead.max(initial=0.0)), np.maximum(lead, NAMED), lead)
+    elif named.any() and not (named & ~prepared.foreign).any():
+        lead = np.where(named, np.maximum(lead, NAMED), np.minimum(lead, 1 - NAMED))
+    return lead, np.maximum(lead, part)
+
+
+def is_inside(fitted: Fitted, scope: Floats) -> bool:
+    """Whether a task is anybody's."""
+    w = np.array(fitted.inside)
+    return bool(1 / (1 + np.exp(-(w[0] + scope @ w[1:]))) >= fitted.abstain)
+
+
+def says_of_it(features: Floats) -> NDArray[np.bool_]:
+    """(experts,): whether the specification names something of a task, or has an example like it."""
+    return np.asarray((features[:, 5:9].max(axis=1) > 0) | (features[:, 0] >= _LIKE))
+
+
+def enough(prepared: Prepared, heard: Heard) -> tuple[Floats, Floats] | None:
+    """The features by words alone, where they are so sure of who leads that the reader need not be asked; else None."""
+    if not prepared.apart or not heard.reading.words or heard.chances[NONE] > FOREIGN:
+        return None
+    fitted = weights().apart.words
+    features, scope = prepared.features(heard, None)
+    lead, _ = judged(fitted, prepared, features, scope)
+    return (features, scope) if is_inside(fitted, scope) and float(lead.max()) >= weights().enough else None
+
+
+def decide(
+    prepared: Prepared, heard: Heard, read_as: Vectors | None, found: tuple[Floats, Floats] | None = None
+) -> Matched:
+    """The reply for one task that has been heard.
+
+    Parameters
+    ----------
+    read_as : shape (reader.WIDTH,)
+        What the reader makes of it; None: words alone decide.
+    found
+        Its features, where they are known already.
+    """
+    fitted = _fitted(prepared, read_as)
+    ranked: list[tuple[ExpertSpec, Candidate]] = []
+    speaks = bool(heard.reading.words) or bool(heard.task.files_mentioned) or bool(heard.parts)
+    if prepared.specs and speaks:
+        features, scope = found or prepared.features(heard, read_as)
+        lead, part = judged(fitted, prepared, features, scope)
+        first = int(lead.argmax())
+        watches = lead[first] >= prepared.specs[first].deliberation.confidence.low
+        inside = not prepared.elsewhere and is_inside(fitted, scope)
+        speaks_of_it = bool(says_of_it(features)[first])
+        if prepared.apart:  # who is of no subject of software takes what it says something of
+            taken = watches and speaks_of_it if prepared.foreign[first] else inside
+        else:
+            taken = inside or (watches and (speaks_of_it or not prepared.elsewhere))
+        if taken:
+            ranked = words.by_rank(
+                [
+                    (
+                        spec,
+                        Candidate(
+                            expert=spec.id, relevance=round(float(part[i]), 4), confidence=round(float(lead[i]), 4)
+                        ),
+                    )
+                    for i, spec in enumerate(prepared.specs)
+                    if i == first or part[i] >= CANDIDATE
+                ]
+            )
+    said = heard.reading.wanted
+    ranked = [(spec, msgspec.structs.replace(c, why=_why(spec, heard))) for spec, c in ranked]
+    factors = Factors(
+        candidate_count=len(ranked),
+        confidence_variance=words.variance([c.confidence for _, c in ranked]),
+        domain_overlap=words.has_overlapping_domains([(s, c.confidence) for s, c in ranked], heard.reading.kept),
+        action_clarity=not (set(said) & _VAGUE) and "make better" not in heard.task.prompt.lower(),
+        scope_definition=bool(ranked) and bool(heard.chances[NONE] < 0.5),
+    )
+    return words.assembled(
+        heard.task, prepared.beside, ranked, factors, "better" if prepared.encoded else "better, by words"
+    )
+
+
+def _fitted(prepared: Prepared, read_as: Vectors | None) -> Fitted:
+    sets = weights().apart if prepared.apart else weights().alike
+    return sets.words if read_as is None else sets.read
+
+
+def everybody(prepared: Prepared, heard: Heard, read_as: Vectors | None) -> list[tuple[ExpertSpec, Candidate]]:
+    """Every expert, the most confident first, however unsure; none: nothing is left of the prompt."""
+    if not prepared.specs or not (heard.reading.words or heard.task.files_mentioned):
+        return []
+    lead, part = judged(_fitted(prepared, read_as), prepared, *prepared.features(heard, read_as))
+    found = [
+        (spec, Candidate(expert=spec.id, relevance=round(float(part[i]), 4), confidence=round(float(lead[i]), 4)))
+        for i, spec in enumerate(prepared.specs)
+    ]
+    return sorted(found, key=lambda c: (-c[1].confidence, -c[1].relevance, c[0].priority, c[0].id))
+
+
+def _why(spec: ExpertSpec, heard: Heard) -> str:
+    said = heard.reading.wanted
+    among = set(said)
+    found = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if stands_in(roots(t), said)]
+    near = [p for p in (*spec.domain.owns, *spec.triggers.examples) if len(among.intersection(roots(p))) > 1]
+    count = words.files(spec, heard.task)
+    why = ", ".join([*found, *([f"{count} files"] if count else []), *near[:2]])
+    return why[:200] or "its meaning"

@@ -1,0 +1,51 @@
+"""Turns whose reply is computed, whatever model their seat has: what decides over participants is asked of no model,
+but for who should lead a task, where what is computed of that is unsure (agents/matching/ask_model.py)."""
+
+from typing import TYPE_CHECKING
+
+from agents.context import Shown
+from agents.models.base import Completion, Emit, Model
+from agents.protocols import kind_of
+
+if TYPE_CHECKING:
+    from agents.extractive.model import Extractive
+
+
+class Computing:
+    """A model, and beside it what computes the turns that are none of a model's (agents.protocols.kind.Kind.computed).
+
+    They are computed with the embedded encoder, if it can be had (docs/encoders.md).
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._computing: Extractive | None = None
+        self.name = model.name
+        self.family = model.family
+        self.metered = model.metered
+        self.usd_per_million_input = model.usd_per_million_input
+        self.usd_per_million_output = model.usd_per_million_output
+        self.steps = bool(getattr(model, "steps", False))
+        self.words = bool(getattr(model, "words", False))
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """The model's reply, or the computed one."""
+        if not kind_of(shown.protocol, shown.kind).computed:
+            return await self._model.reply(shown, emit)
+        if self._computing is None:
+            from agents.extractive.model import Extractive  # numpy: for the helper alone
+
+            self._computing = Extractive(asks=self._model if self.steps else None)
+        return await self._computing.reply(shown, emit)
+
+    async def aclose(self) -> None:
+        """Close both."""
+        for model in (self._model, self._computing):
+            close = getattr(model, "aclose", None)
+            if close is not None:
+                await close()
+
+
+def with_computed(model: Model) -> Model:
+    """The model itself if it computes such turns by its own options (`extractive`); else one beside it that does."""
+    return model if getattr(model, "computes", False) else Computing(model)

@@ -1,0 +1,342 @@
+"""The model that is a person at a terminal: a turn is shown as plain text, and its reply read field by field.
+
+The form is made from the reply's own struct, so that every kind of turn of every protocol can be answered. What was
+typed is checked by that struct, and asked for again with the fault in words; so is what the moderator did not take. The
+clock is the turn's: cancelling ends the input.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import inspect
+
+from agents.context import Other, Shown
+from agents.models.base import Completion, Emit
+from schemas.wire import Undecodable, decode, encode, figure
+
+_TOLD_S = (300, 120, 60, 30, 10)
+"""Seconds left at which the clock is told while nothing is typed."""
+_EARLY_NS = 50_000_000
+_CHOICES = {"answerer": "answerers", "speaker": "may"}
+"""Field of a reply -> field of its brief that says what may stand there: one line, and no words of a speech."""
+END = "."
+"""A line of this alone ends a text."""
+
+
+class Terminal(Protocol):
+    """Where the person sits."""
+
+    def say(self, text: str) -> None:
+        """Show text, made safe."""
+
+    def begin(self) -> None:
+        """A turn begins: what was typed before it is no part of its reply."""
+
+    async def line(self, prompt: str) -> str | None:
+        """The next line that is typed; None at an end of input. Can be cancelled."""
+
+    def leave(self) -> None:
+        """There is no more input, and never will be."""
+
+
+class Human:
+    """Model `human`.
+
+    It reserves and costs nothing, and is asked one turn at a time.
+    """
+
+    name = "human"
+    family = "human"
+    metered = False
+    words = True
+    """Its replies are its own words (agents/protocols/madp/expert_worker.py)."""
+    usd_per_million_input = 0.0
+    usd_per_million_output = 0.0
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._told: set[tuple[str, str, int | str]] = set()
+        """(session, seat, post or document) that were shown before."""
+        self._draft: tuple[tuple[str, str, str, int], dict[str, Any]] | None = None
+        """What was typed last, and for which turn."""
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """Show the turn, and read its reply."""
+        terminal = self._terminal
+        terminal.begin()
+        terminal.say("\n".join(self._words(shown)))
+        ticking = asyncio.create_task(self._tick(shown.deadline_ns))
+        try:
+            body = await self._filled(shown, emit)
+        except asyncio.CancelledError:
+            over = time.time_ns() >= shown.deadline_ns - _EARLY_NS
+            terminal.say("\nThe time for this turn is over." if over else "\nThis turn is wanted no more.")
+            raise
+        finally:
+            ticking.cancel()
+            await asyncio.gather(ticking, return_exceptions=True)
+        terminal.say("Sent. Waiting for the next turn.")
+        return Completion(body=body)
+
+    async def _tick(self, deadline_ns: int) -> None:
+        for mark in _TOLD_S:
+            left = (deadline_ns - time.time_ns()) / 1e9
+            if left > mark:
+                await asyncio.sleep(left - mark)
+                self._terminal.say(f"\n{clock(deadline_ns)} left")
+
+    # -- showing
+    def _words(self, shown: Shown) -> Iterator[str]:
+        head = f"{shown.seat}: {shown.kind}, round {shown.round}, session {shown.session}"
+        yield f"\n=== {head} ===\n{clock(shown.deadline_ns)} for this turn"
+        yield f"\nQuestion\n  {shown.question}"
+        news = [d for d in shown.documents if self._new(shown, d.id)]
+        for document in news:
+            yield f"\nDocument {document.name}\n" + _indented(document.text)
+        if len(news) < len(shown.documents):
+            yield "\nYou also hold, shown before: " + ", ".join(d.name for d in shown.documents if d not in news)
+        fresh = [o for o in shown.others if self._new(shown, o.post)]
+        for other in (o for o in fresh if o.channel == "public"):
+            yield _post(other)
+        aside = [o for o in fresh if o.channel != "public"]
+        if aside:
+            yield f"\n--- not in public: {', '.join(dict.fromkeys(o.channel for o in aside))} ---"
+        for other in aside:
+            yield _post(other)
+        if shown.own is not None:
+            yield "\nYour last position\n" + _indented(readable(shown.own))
+        yield "\nTask\n" + _indented(readable(shown.brief) or shown.kind)
+        if shown.error:
+            yield f"\nYour last reply was not taken: {shown.error}"
+
+    def _new(self, shown: Shown, what: int | str) -> bool:
+        key = (shown.session, shown.seat, what)
+        if key in self._told:
+            return False
+        self._told.add(key)
+        return True
+
+    # -- reading
+    async def _filled(self, shown: Shown, emit: Emit) -> Any:
+        key = (shown.session, shown.seat, shown.kind, shown.round)
+        kept = self._draft[1] if self._draft is not None and self._draft[0] == key else {}
+        words = getattr(shown.brief, "words", None)
+        choices = {name: getattr(shown.brief, of, ()) for name, of in _CHOICES.items()}
+        form = _Form(self._terminal, shown.deadline_ns, words if isinstance(words, int) else None, emit, choices)
+        while True:
+            values = await form.struct(shown.reply, kept)
+            self._draft = key, values
+            try:
+                return decode(encode(values), shown.reply)
+            except Undecodable as fault:
+                self._terminal.say(f"\nThat cannot be sent: {fault.why}\nOnce more; an empty line keeps what you had.")
+                kept = values
+
+
+class _Form:
+    """Reads one reply."""
+
+    def __init__(
+        self, terminal: Terminal, deadline_ns: int, words: int | None, emit: Emit, choices: dict[str, tuple[str, ...]]
+    ) -> None:
+        self._terminal = terminal
+        self._deadline_ns = deadline_ns
+        self._words = words
+        self._emit = emit
+        self._choices = choices
+
+    async def struct(self, wanted: Any, kept: dict[str, Any], within: str = "") -> dict[str, Any]:
+        """Values of the struct's fields; those left out have their defaults."""
+        values: dict[str, Any] = {}
+        info = inspect.type_info(wanted)
+        assert isinstance(info, inspect.StructType), "a reply is a struct"
+        for field in info.fields:
+            found = await self._field(within + field.name, field.type, field.required, kept.get(field.encode_name))
+            if found is not None:
+                values[field.encode_name] = found
+        return values
+
+    async def _field(self, name: str, kind: inspect.Type, required: bool, kept: Any) -> Any:
+        """What was typed for a field; None: nothing, and it has a default."""
+        kind = _bare(kind)
+        optional = "" if required and kept is None else ", empty keeps it" if kept is not None else ", may be empty"
+        if isinstance(kind, inspect.StrType) and name in self._choices:
+            return await self._chosen(name, self._choices[name], kept)
+        if isinstance(kind, inspect.StrType) and required:
+            return await self._text(name, kept)
+        if isinstance(kind, inspect.StructType):
+            if not required and not await self._yes(f"{name}: fill it in? y or empty"):
+                return kept
+            return await self.struct(kind.cls, kept or {}, f"{name}.")
+        if isinstance(kind, inspect.VarTupleType | inspect.ListType):
+            found = await self._several(name, _bare(kind.item_type), optional)
+            return found or kept or ([] if required else None)
+        if isinstance(kind, inspect.DictType):
+            pairs = await self._pairs(name, _bare(kind.value_type), optional)
+            return pairs or kept or ({} if required else None)
+        while True:
+            text = (await self._line(f"{name} ({_hint(kind)}{optional})")).strip()
+            if not text and (kept is not None or not required):
+                return kept
+            try:
+                return _value(kind, text)
+            except ValueError as fault:
+                self._terminal.say(f"{name}: got {text!r}, {fault}")
+
+    async def _chosen(self, name: str, among: tuple[str, ...], kept: Any) -> str:
+        wanted = " or ".join(among) or "a seat"
+        while True:
+            text = (await self._line(f"{name} ({wanted}{'' if kept is None else f', empty keeps {kept}'})")).strip()
+            if not text and kept is not None:
+                return str(kept)
+            if text in among or (text and not among):
+                return text
+            self._terminal.say(f"{name}: got {text!r}, wanted is {wanted}")
+
+    async def _line(self, prompt: str) -> str:
+        """One line. At the end of all input nothing is ever replied: whoever asked cancels."""
+        found = await self._terminal.line(f"[{clock(self._deadline_ns)}] {prompt}: ")
+        if found is None:
+            self._terminal.leave()
+            await asyncio.get_running_loop().create_future()
+        return found or ""
+
+    async def _yes(self, prompt: str) -> bool:
+        return (await self._line(prompt)).strip().lower() in ("y", "yes", "true")
+
+    async def _text(self, name: str, kept: Any) -> str:
+        keeps = "; an empty first line keeps what you had" if kept is not None else ""
+        self._terminal.say(f"{name}: as many lines as you like, a single {END} ends it{keeps}")
+        lines: list[str] = []
+        while True:
+            found = await self._terminal.line(f"[{clock(self._deadline_ns)}, {self._counted(lines)}] ")
+            if found is None and not lines:
+                return await self._line(name)
+            if not found and kept is not None and not lines:
+                return str(kept)
+            if found is None or found.strip() == END:
+                return "\n".join(lines).strip()
+            lines.append(found)
+            self._emit(found + "\n")
+
+    def _counted(self, lines: list[str]) -> str:
+        typed = sum(len(line.split()) for line in lines)
+        return f"{typed} words" if self._words is None else f"{typed} of {self._words} words"
+
+    async def _several(self, name: str, item: inspect.Type, optional: str) -> list[Any]:
+        found: list[Any] = []
+        if isinstance(item, inspect.StructType):
+            while await self._yes(f"{name}: {'another' if found else 'one'}? y or empty{optional}"):
+                found.append(await self.struct(item.cls, {}, f"{name}."))
+            return found
+        self._terminal.say(f"{name} ({_hint(item)}): one a line, an empty line ends them{optional}")
+        while text := (await self._line(str(len(found) + 1))).strip():
+            try:
+                found.append(_value(item, text))
+            except ValueError as fault:
+                self._terminal.say(f"{name}: got {text!r}, {fault}")
+        return found
+
+    async def _pairs(self, name: str, value_type: inspect.Type, optional: str) -> dict[str, Any]:
+        self._terminal.say(f"{name}: one `name = value` a line, an empty line ends them{optional}")
+        found: dict[str, Any] = {}
+        while text := (await self._line(str(len(found) + 1))).strip():
+            key, equals, value = text.rpartition("=")
+            if not equals:
+                self._terminal.say(f"{name}: got {text!r}, wanted is name = value")
+                continue
+            plain = isinstance(value_type, inspect.StrType)
+            found[key.strip()] = value.strip() if plain else _json(value.strip())
+        return found
+
+
+def _bare(kind: inspect.Type) -> inspect.Type:
+    """Without `None` and annotations."""
+    if isinstance(kind, inspect.Metadata):
+        return _bare(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        others = [t for t in kind.types if not isinstance(t, inspect.NoneType)]
+        return _bare(others[0]) if len(others) == 1 else kind
+    return kind
+
+
+def _hint(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.LiteralType():
+            return " | ".join(map(str, kind.values))
+        case inspect.EnumType():
+            return " | ".join(str(member.value) for member in kind.cls)
+        case inspect.BoolType():
+            return "y | n"
+        case inspect.IntType() | inspect.FloatType():
+            return "a number"
+        case inspect.StrType():
+            return "a line"
+    return "JSON"
+
+
+def _value(kind: inspect.Type, text: str) -> Any:
+    """What a line says. Raises ValueError with what is wanted."""
+    if isinstance(kind, inspect.StrType):
+        return text
+    if isinstance(kind, inspect.BoolType):
+        known = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
+        if text.lower() not in known:
+            raise ValueError("wanted is y or n")
+        return known[text.lower()]
+    if isinstance(kind, inspect.LiteralType | inspect.EnumType):
+        options = kind.values if isinstance(kind, inspect.LiteralType) else [m.value for m in kind.cls]
+        for option in options:
+            if str(option) == text:
+                return option
+        raise ValueError(f"allowed are {', '.join(map(str, options))}")
+    found = _json(text)
+    if isinstance(kind, inspect.IntType | inspect.FloatType) and (isinstance(found, bool | str) or found is None):
+        raise ValueError("a number is wanted")
+    return found
+
+
+def _json(text: str) -> Any:
+    """The JSON value that a text is; else the text."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+def clock(deadline_ns: int) -> str:
+    """Time left as m:ss, or h:mm:ss from an hour on."""
+    seconds = max(0, (deadline_ns - time.time_ns()) // 1_000_000_000)
+    hours, rest = divmod(seconds, 3_600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+def readable(value: Any, depth: int = 0) -> str:
+    """A message as lines `name: value`, what is empty left out."""
+    plain = msgspec.to_builtins(value)
+    if isinstance(plain, dict):
+        told = ((str(k).replace("_", " "), v) for k, v in plain.items() if v not in (None, "", (), [], {}))
+        parts = [_named(name, v, depth) for name, v in told]
+        return "\n".join(parts)
+    if isinstance(plain, list | tuple):
+        return "\n".join(f"- {readable(item, depth + 1).lstrip()}" for item in plain)
+    if isinstance(plain, bool):
+        return "yes" if plain else "no"
+    return figure(plain) if isinstance(plain, float) else str(plain)
+
+
+def _named(name: str, value: Any, depth: int) -> str:
+    text = readable(value, depth + 1)
+    below = isinstance(value, dict | list | tuple) or "\n" in text
+    return f"{name}:\n{_indented(text)}" if below else f"{name}: {text}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join("  " + row for row in text.split("\n"))
+
+
+def _post(other: Other) -> str:
+    return f"\n{other.label}, post {other.post}, {other.kind}, round {other.round}\n" + _indented(readable(other.body))

@@ -1,0 +1,99 @@
+"""Keys: held so that no repr, log line, error or message shows them."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from agents.models.base import ModelMisconfigured
+
+_LOOKS_LIKE_A_KEY = re.compile(
+    r"\b(?:sk|pk|rk|key|gsk|xai|glm)-[\w*.-]{4,}|\bAIza[\w*-]{8,}|\bBearer\s+\S+|\beyJ[\w-]+\.[\w.-]+", re.I
+)
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.I)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+class Secret:
+    """A text that is shown as `***`, compared by identity, and not to be pickled, copied into JSON or formatted."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text, for the one place that sends it."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "***"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return "***"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret is not to be pickled")
+
+    def __deepcopy__(self, memo: Any) -> "Secret":
+        return self
+
+
+def scrub(text: str, *secrets: Secret | None, most: int = 200) -> str:
+    """A foreign text on one line, without keys and addresses, cut to `most` characters."""
+    for secret in secrets:
+        if secret is not None and secret.reveal():
+            text = text.replace(secret.reveal(), "***")
+    text = _LOOKS_LIKE_A_KEY.sub("***", _ADDRESS.sub("(address)", text))
+    text = " ".join(_UNPRINTABLE.sub(" ", text).split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def variable(name: str, environ: Mapping[str, str]) -> str:
+    """A variable's value, or the text of the file that `<name>_FILE` names; empty: neither is set.
+
+    Raises
+    ------
+    ModelMisconfigured
+        Both are set, or the file cannot be read or is empty. Names the variable, never the value.
+    """
+    value, path = environ.get(name, "").strip(), environ.get(f"{name}_FILE", "").strip()
+    if not path:
+        return value
+    if value:
+        raise ModelMisconfigured(f"{name} and {name}_FILE are both set: unset one")
+    try:
+        text = Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ModelMisconfigured(f"{name}_FILE: the file that it names cannot be read: {error.strerror}") from None
+    except ValueError:  # no UTF-8, or a path that can be none
+        raise ModelMisconfigured(f"{name}_FILE: the file that it names cannot be read as UTF-8 text") from None
+    if not text:
+        raise ModelMisconfigured(f"{name}_FILE: the file that it names is empty")
+    return text
+
+
+def as_key(name: str, value: str) -> Secret:
+    """A variable's value as a key. Raises ModelMisconfigured where no header could carry it; the value is not shown."""
+    if not (value.isascii() and value.isprintable()) or " " in value:
+        raise ModelMisconfigured(f"{name}: a key has printable ASCII characters and no spaces; this has others")
+    return Secret(value)
+
+
+def key_from(names: Iterable[str], environ: Mapping[str, str]) -> Secret | None:
+    """The first of the variables that is set, as a key.
+
+    Raises
+    ------
+    ModelMisconfigured
+        What stands there can be no key, or no variable's name: what was given is not repeated.
+    """
+    for name in names:
+        if not _VARIABLE.fullmatch(name):
+            raise ModelMisconfigured("key_variable: the name of a variable is wanted, and not the key itself")
+        if value := variable(name, environ):
+            return as_key(name, value)
+    return None

@@ -1,0 +1,1 @@
+"""Model `openai`: any server that speaks OpenAI's chat completions."""

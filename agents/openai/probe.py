@@ -1,0 +1,88 @@
+"""What was learned of an endpoint and a model: which rung it takes, and what it refuses. Kept for the process, and in a
+file if a folder is given, so that a restart need not learn it again."""
+
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from agents.models.presets import Rung
+
+KEPT_S = 7 * 24 * 3600.0
+"""So long what was learned counts: servers get better."""
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one model at one endpoint beyond its preset. Nothing here is a secret."""
+
+    rung: Rung | None = None
+    """The highest that it takes; None: not known."""
+    dropped: tuple[str, ...] = ()
+    """Request fields that it refused."""
+    tokens_field: str = ""
+    at_s: float = 0.0
+    """Unix time of the last lesson."""
+
+
+_KNOWN: dict[tuple[str, str], Learned] = {}
+_DOUBTED: dict[tuple[str, str], tuple[Rung, Rung]] = {}
+"""What the last reply looked like: (the rung that seemed ignored, the one to go on with)."""
+
+
+class Memory:
+    """Lessons about one (base URL, model); all instances of a process share them."""
+
+    def __init__(
+        self, base_url: str, model: str, folder: Path | None = None, now: Callable[[], float] = time.time
+    ) -> None:
+        self._key = (base_url, model)
+        self._now = now
+        name = hashlib.sha256("\n".join(self._key).encode()).hexdigest()[:24]
+        self._path = folder / f"{name}.json" if folder is not None else None
+
+    def get(self) -> Learned:
+        """What is known and not too old."""
+        if self._key not in _KNOWN and self._path is not None:
+            with contextlib.suppress(OSError, msgspec.MsgspecError):
+                _KNOWN[self._key] = msgspec.json.decode(self._path.read_bytes(), type=Learned)
+        found = _KNOWN.get(self._key, Learned())
+        return found if self._now() - found.at_s < KEPT_S else Learned()
+
+    def ignored(self, rung: Rung, lower: Rung) -> bool:
+        """A reply looked as if the server ignored a rung. Once may be the model's slip: it is a lesson where the reply
+        before it looked the same. Whether it is one."""
+        again = _DOUBTED.pop(self._key, None) == (rung, lower)
+        if again:
+            self.learn(rung=lower)
+        else:
+            _DOUBTED[self._key] = rung, lower
+        return again
+
+    def heeded(self, rung: Rung) -> None:
+        """A reply was in the form that this rung asks for."""
+        if _DOUBTED.get(self._key, (None,))[0] is rung:
+            del _DOUBTED[self._key]
+
+    def learn(self, *, rung: Rung | None = None, drop: str = "", tokens_field: str = "") -> None:
+        """Keep a lesson beside what is known. A file that cannot be written is no harm: it is learned again."""
+        old = self.get()
+        dropped = old.dropped if not drop or drop in old.dropped else (*old.dropped, drop)
+        lower = old.rung if rung is None or (old.rung is not None and old.rung < rung) else rung
+        new = Learned(rung=lower, dropped=dropped, tokens_field=tokens_field or old.tokens_field, at_s=self._now())
+        _KNOWN[self._key] = new
+        if self._path is not None:
+            with contextlib.suppress(OSError):
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+                draft.write_bytes(msgspec.json.encode(new))
+                draft.replace(self._path)
+
+
+def forget() -> None:
+    """Drop what this process learned; files stay."""
+    _KNOWN.clear()
+    _DOUBTED.clear()

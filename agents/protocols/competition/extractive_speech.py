@@ -1,0 +1,132 @@
+"""What a debater without a language model says in public, by what the speech is for."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from agents.context import Shown
+from agents.extractive.weighing import clean
+from agents.models.injection import is_suspicious
+from agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
+from agents.protocols.competition.extractive_composition import (
+    OPENERS,
+    ROOM_FOR_WHO,
+    WHO,
+    Draft,
+    point,
+    reply,
+    shortened,
+)
+from agents.protocols.competition.extractive_reading import Heard, Line, Reading, counted, quotes, reading
+from schemas.protocols.competition.messages import SpeechBrief, Spoken
+
+MOST_POINTS = 8
+OF_A_CASE = 0.25
+"""Share of the unused sentences that a first speech may take: the others are for those who come later."""
+
+
+def speak(shown: Shown) -> tuple[Spoken, bool]:
+    """A speech, by what it is for."""
+    brief: SpeechBrief = shown.brief
+    r = reading(shown, brief.me)
+    kept = counted(WHO) if brief.words >= ROOM_FOR_WHO else 0
+    draft = Draft(brief.words, kept)
+    if brief.act == "summary":
+        _sum_up(draft, r)
+    elif brief.act == "free":
+        _debate(draft, r)
+    elif brief.act == "closing":
+        _close(draft, r, brief)
+    else:
+        _open(draft, r, brief)
+    return spoken(draft, kept, r, shown, brief.words), r.injected
+
+
+def spoken(draft: Draft, kept: int, r: Reading, shown: Shown, limit: int) -> Spoken:
+    """The finished text and what it cites; `kept` words were held back for saying that no language model is at work."""
+    if draft.empty:
+        _least(draft, r, limit)
+    draft.free(kept)
+    if kept:
+        draft.add(WHO)
+    return Spoken(text=draft.text, citations=draft.citations(shown.error if shown.attempt > 1 else ""))
+
+
+def _least(draft: Draft, r: Reading, limit: int) -> None:
+    """A few words, where there is room for no more or nothing to quote."""
+    short = [x for x in fresh(r, ranked(r, target_of(r))) if counted(x.text) <= limit]
+    if short and draft.add(f"“{clean(short[0].text)}”", short[0]):
+        return
+    for text in (
+        f"On the motion “{shortened(r.motion, 12)}” we hold to what we said.",
+        "We hold to what we said.",
+        "Yes.",
+    ):
+        if draft.add(text):
+            return
+
+
+def _open(draft: Draft, r: Reading, brief: SpeechBrief) -> None:
+    """The case: the motion, the side, points, what they come to."""
+    earlier = [h for h in r.heard if h.team == r.team and h.said.act == "speech"]
+    draft.add(f"The motion: {r.motion} {_side(r, brief.me.stance)}" if not earlier else _side(r, brief.me.stance))
+    _rebut(draft, r, most=1 if r.opposing else 0)
+    lines = fresh(r, ranked(r))
+    _points(draft, r, lines, min(MOST_POINTS, max(3, round(OF_A_CASE * len(lines)))))
+    draft.add("That is why our side of the motion is the better one." if draft.cited else _nothing())
+
+
+def _debate(draft: Draft, r: Reading) -> None:
+    """First the other side's last speech, then what the captain wants."""
+    _rebut(draft, r, most=1)
+    _points(draft, r, ranked(r, target_of(r)), 3)
+
+
+def _sum_up(draft: Draft, r: Reading) -> None:
+    """What was asked and answered, then what stands."""
+    draft.add("What did the cross-examination bring?")
+    for asked, given in pairwise(h for h in r.heard if h.said.act in ("question", "answer")):
+        if (asked.said.act, given.said.act) != ("question", "answer") or not asked.said.questions:
+            continue
+        theirs = [q for q in asked.said.questions if not is_suspicious(q)][:1]
+        said = [c.text for c in given.claims][:1]
+        who, whom = ("We", "they") if asked.team == r.team else ("They", "we")
+        for q in theirs:
+            told = f"and {whom} answered “{shortened(said[0], 22)}”" if said else f"and {whom} showed nothing for it"
+            draft.add(f"{who} asked about “{shortened((quotes(q) or [q])[0], 22)}”, {told}.")
+    _rebut(draft, r, most=1, speeches=[h for h in r.opposing if h.said.act == "answer"])
+    _points(draft, r, ranked(r, target_of(r)), 2)
+    draft.add("So far the answers leave our side of the motion standing.")
+
+
+def _close(draft: Draft, r: Reading, brief: SpeechBrief) -> None:
+    """The clashes, and how they fell."""
+    draft.add(f"This debate turned on a few clashes. {_side(r, brief.me.stance)}")
+    _rebut(draft, r, most=4, speeches=r.opposing)
+    _points(draft, r, ranked(r), 3)
+    draft.add("Weigh these clashes one by one, and our side of the motion is left." if draft.cited else _nothing())
+
+
+def _rebut(draft: Draft, r: Reading, most: int, speeches: Sequence[Heard] | None = None) -> None:
+    """Claims of the other side, each with what stands against it."""
+    most += most > 0 and r.style == "aggressive"
+    for claim, line in clashes(r, last(r) if speeches is None else speeches)[:most]:
+        draft.add(reply(r.style, claim.text, line), line)
+
+
+def _points(draft: Draft, r: Reading, lines: Sequence[Line], most: int) -> None:
+    """Sentences that the draft does not have yet, and that the team has not used, where others are left."""
+    openers = OPENERS[r.style]
+    taken = 0
+    for line in [x for x in fresh(r, lines) if x not in draft.cited]:
+        if taken == most:
+            break
+        taken += draft.add(point(openers[taken] if taken < len(openers) else "And further", line), line)
+
+
+def _side(r: Reading, stance: str) -> str:
+    held = "" if stance in ("for the motion", "against the motion") or is_suspicious(stance) else clean(stance)
+    return f"We speak {'for' if r.team == 'pro' else 'against'} it.{f' We hold: {held}' if held else ''}"
+
+
+def _nothing() -> str:
+    return "We hold no document that speaks for our side, and claim nothing that we cannot show."

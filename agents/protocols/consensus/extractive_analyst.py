@@ -1,0 +1,226 @@
+"""An analyst without a language model: how far positions agree, counted from their answers and the evidence they quote.
+
+    facts      weight of the seats whose answer is that of the most central one, itself left out     0 to 100
+    approach   the same, with what share of their evidence they have in common                       0 to 100
+    priority   how near their confidence in those answers is                                         0 to 100
+
+Three with one answer come to 90 or more, three with three answers to less than 50.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.context import Shown
+from agents.extractive.figures import alone, compatible, finer
+from agents.extractive.stance import is_negated
+from agents.extractive.weighing import clean
+from agents.retrieval.corpus import sentence, stems
+from schemas.protocols.consensus import Analysis, Position, ScoreBrief, Synthesis, SynthesisBrief, Weighted
+from schemas.text import same
+
+STRONG = 90.0  # seed, "ConsensusAnalyzer": ready for synthesis
+UNLIKE = 0.85
+"""Agreement of answers in the first round that are compatible and not the same: one more round lets the seats say the
+same, which is how they are counted. If they then still say it each in its way, it is agreement."""
+PROGRESS = 2.0
+"""Points by which a score must differ from the last to be called improving or diverging."""
+SHOWN = 160
+"""Characters of an answer quoted in a disagreement."""
+
+
+@dataclass(frozen=True)
+class _Voice:
+    position: Position
+    weight: float
+    evidence: frozenset[str]
+    """Stems of what it quotes."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    answer: str
+    voices: tuple[_Voice, ...]
+
+    @property
+    def weight(self) -> float:
+        return sum(v.weight for v in self.voices)
+
+
+def score(shown: Shown) -> Analysis:
+    """The agreement of the positions named in the brief."""
+    brief: ScoreBrief = shown.brief
+    voices = _voices(shown, brief.positions)
+    groups = _groups(voices)
+    dimensions = _dimensions(voices, UNLIKE if brief.iteration == 1 else 1.0)
+    shares = brief.shares or {"facts": 0.6, "approach": 0.25, "priority": 0.15}
+    whole = sum(shares.get(d, 0.0) for d in dimensions) or 1.0
+    points = round(sum(shares.get(d, 0.0) * v for d, v in dimensions.items()) / whole, 1)
+    moved = any(v.position.change != "kept" for v in voices)
+    return Analysis(
+        score=points,
+        dimensions=dimensions,
+        agreements=_agreements(groups, voices),
+        key_disagreements=_disagreements(groups),
+        comment=_comment(groups, voices),
+        should_continue=points < STRONG and (brief.iteration == 1 or moved),
+        convergence=_convergence(points, brief.trend),
+    )
+
+
+def synthesize(shown: Shown) -> Synthesis:
+    """The panel's answer with the best that was quoted for it, and what others held."""
+    brief: SynthesisBrief = shown.brief
+    groups = _groups(_voices(shown, brief.positions))
+    if not groups:
+        return Synthesis(answer=brief.answer or "No answer", reasoning="No seat took a position.", confidence=0.0)
+    answer = brief.answer or groups[0].answer
+    holding = next((g for g in groups if any(same(v.position.answer, answer) for v in g.voices)), groups[0])
+    whole = sum(g.weight for g in groups)
+    share = holding.weight / whole
+    confidence = sum(v.weight * v.position.confidence for v in holding.voices) / holding.weight * share
+    tied = any(g is not holding and g.weight >= holding.weight for g in groups)
+    apart = "There is no consensus but a tie; one side stands" if tied else "There is no consensus; most weight stands"
+    how = "The panel agrees" if brief.converged else apart
+    seats = sum(len(g.voices) for g in groups)
+    parts = [f"{how} on {_shown(answer)}: {len(holding.voices)} of {seats} seats, {share:.0%} of the weight."]
+    best = _best_quotes(holding)
+    if best:
+        parts.append("The evidence quoted most: " + "; ".join(best) + ".")
+    for other in (g for g in groups if g is not holding):
+        quotes = _best_quotes(other)[:1]
+        parts.append(f"A minority answers {_shown(other.answer)}" + (f", on {quotes[0]}" if quotes else "") + ".")
+    return Synthesis(answer=answer, reasoning=" ".join(parts), confidence=round(min(1.0, confidence), 3))
+
+
+def _voices(shown: Shown, wanted: Sequence[Weighted]) -> list[_Voice]:
+    bodies = {o.post: o.body for o in shown.others}
+    found = []
+    for w in wanted:
+        body = bodies.get(w.post)
+        if isinstance(body, Position) and not body.abstains and w.weight > 0:
+            quoted = frozenset(s for c in body.citations for s in stems(c.quote))
+            found.append(_Voice(body, w.weight, quoted))
+    return found
+
+
+def _groups(voices: Sequence[_Voice]) -> list[_Group]:
+    """Voices by answers that are compatible with each other, the weightiest group first; its answer is the finest."""
+    groups: list[list[_Voice]] = []
+    answers = sorted(
+        {v.position.answer for v in voices}, key=lambda a: (sum(finer(a, v.position.answer) for v in voices), a)
+    )
+    for v in sorted(voices, key=lambda v: -answers.index(v.position.answer)):
+        fitting = [g for g in groups if all(compatible(o.position.answer, v.position.answer) for o in g)]
+        if fitting:
+            max(fitting, key=lambda g: sum(o.weight for o in g)).append(v)
+        else:
+            groups.append([v])
+    return sorted((_Group(_finest(g), tuple(g)) for g in groups), key=lambda g: (-g.weight, g.answer))
+
+
+def _finest(voices: Sequence[_Voice]) -> str:
+    answers = sorted(v.position.answer for v in voices)
+    return max(reversed(answers), key=lambda a: sum(finer(a, other) for other in answers))
+
+
+def _dimensions(voices: Sequence[_Voice], unlike: float) -> dict[str, float]:
+    if not voices:
+        return {"facts": 0.0, "approach": 0.0, "priority": 0.0}
+    if len(voices) == 1:
+        return {"facts": 100.0, "approach": 100.0, "priority": 100.0}
+    best = (0.0, 0.0, 0.0)
+    for centre in voices:
+        if any(finer(v.position.answer, centre.position.answer) for v in voices):
+            continue  # a year goes with two days of it that do not go with each other
+        rest = [v for v in voices if v is not centre]
+        whole = sum(v.weight for v in rest)
+        near = [(v, agreement(centre.position.answer, v.position.answer, unlike)) for v in rest]
+        facts = sum(v.weight * a for v, a in near) / whole
+        approach = sum(v.weight * a * (0.75 + 0.25 * _common(centre, v)) for v, a in near) / whole
+        priority = sum(
+            v.weight * (0.25 + 0.75 * a) * (1 - abs(centre.position.confidence - v.position.confidence))
+            for v, a in near
+        )
+        best = max(best, (facts, approach, priority / whole))
+    return {name: round(100 * min(1.0, v), 1) for name, v in zip(("facts", "approach", "priority"), best, strict=True)}
+
+
+def _common(a: _Voice, b: _Voice) -> float:
+    """Share of the words of the smaller evidence that the other quotes too."""
+    least = min(len(a.evidence), len(b.evidence))
+    return len(a.evidence & b.evidence) / least if least else 0.0
+
+
+def agreement(a: str, b: str, unlike: float = 1.0) -> float:
+    """How near two answers are, 0 to 1: 1 the same, `unlike` compatible.
+
+    Up to 0.5: figures of one kind, and texts that share less than most of their words.
+    """
+    if compatible(a, b):
+        return 1.0 if same(a, b) else unlike
+    one, two = alone(a), alone(b)
+    if one and two:
+        if one.kind != two.kind or one.kind == "date" or max(one.high, two.high) <= 0:
+            return 0.0
+        return max(0.0, 0.5 * min(one.low, two.low) / max(one.high, two.high))
+    first, second = sentence(a), sentence(b)
+    if is_negated(first) != is_negated(second):
+        return 0.0
+    left, right = set(first.stems or first.words), set(second.stems or second.words)
+    shared = len(left & right) / max(1, len(left | right))
+    return 0.5 * shared if shared < 0.6 else shared
+
+
+def _agreements(groups: Sequence[_Group], voices: Sequence[_Voice]) -> tuple[str, ...]:
+    found = [f"{len(g.voices)} of {len(voices)} answer {_shown(g.answer)}." for g in groups if len(g.voices) > 1]
+    counts: dict[str, int] = {}
+    for v in voices:
+        for quote in {clean(c.quote) for c in v.position.citations}:
+            counts[quote] = counts.get(quote, 0) + 1
+    shared = sorted((q for q, n in counts.items() if n > 1), key=lambda q: (-counts[q], q))
+    return (*found, *(f"{counts[q]} quote {_shown(q)}." for q in shared[:2]))
+
+
+def _disagreements(groups: Sequence[_Group]) -> tuple[str, ...]:
+    if len(groups) < 2:
+        return ()
+    first, rest = groups[0], groups[1:4]
+    found = []
+    for g in rest:
+        one, two = _best_quotes(first)[:1], _best_quotes(g)[:1]
+        text = f"{_shown(first.answer)} or {_shown(g.answer)}"
+        if one and two and one != two:
+            text += f": {one[0]} against {two[0]}"
+        found.append(text)
+    return tuple(found)
+
+
+def _best_quotes(group: _Group) -> list[str]:
+    """What is quoted for an answer: by most weight first, then in the order of quoting."""
+    weight: dict[tuple[str, str], float] = {}
+    for v in group.voices:
+        for rank, c in enumerate(v.position.citations):
+            key = clean(c.quote), clean(c.document)
+            weight[key] = weight.get(key, 0.0) + v.weight * v.position.confidence / (1 + rank)
+    ordered = sorted(weight, key=lambda k: (-weight[k], k))
+    return [f"{_shown(quote)} ({document})" for quote, document in ordered[:3]]
+
+
+def _comment(groups: Sequence[_Group], voices: Sequence[_Voice]) -> str:
+    if not voices:
+        return "There is no position to compare."
+    moved = sum(1 for v in voices if v.position.change != "kept")
+    n = len(groups)
+    what = f"{len(voices)} positions with {n} answer{'' if n == 1 else 's'}; {moved} moved."
+    return what + " Counted without a language model."
+
+
+def _convergence(points: float, trend: Sequence[float]) -> str:
+    if not trend or abs(points - trend[-1]) < PROGRESS:
+        return "stable"
+    return "improving" if points > trend[-1] else "diverging"
+
+
+def _shown(answer: str) -> str:
+    text = clean(answer)
+    return f"“{text if len(text) <= SHOWN else text[: SHOWN - 1] + '…'}”"

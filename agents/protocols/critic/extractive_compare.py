@@ -1,0 +1,68 @@
+"""The helper of the critic protocol without a language model: how like is a new objection to each of the profile's?
+
+    encoder    cosine of what the two quote, or of all that they say; halved where their figures differ
+    words      share of words of meaning, where there is no encoder or it fails (extractive_critic_judge.alike)
+
+Which of the two it was stands in the reply's flags (extractive_encoding).
+"""
+
+import msgspec
+
+from agents.context import Shown
+from agents.encoders import Encoder, Spent
+from agents.extractive.encoding import Encoding
+from agents.protocols.critic.extractive_judge import LEAST_WORDS, alike, quoted
+from agents.retrieval.corpus import sentence
+from schemas.protocols.critic import CompareBrief, Similarities
+from schemas.turn import Usage
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """The helper's answer."""
+
+    body: Similarities
+    """One similarity for each objection of the profile."""
+    flags: tuple[str, ...]
+    """What they are by; and, where an encoder was wanted and failed, why (schemas.protocols.critic.WHY)."""
+    usage: Usage
+
+
+class Comparer(Encoding):
+    """Compares objections."""
+
+    async def compare(self, shown: Shown) -> Compared:
+        """By the encoder; else by words."""
+        brief: CompareBrief = shown.brief
+        done = await self.use(
+            shown,
+            lambda encoder, spent: by_encoder(encoder, brief.objection, brief.profile, spent),
+            lambda: tuple(round(alike(brief.objection, text), 4) for text in brief.profile),
+        )
+        return Compared(Similarities(values=done.value), done.flags, done.usage)
+
+
+async def by_encoder(
+    encoder: Encoder, new: str, profile: tuple[str, ...], spent: Spent | None = None
+) -> tuple[float, ...]:
+    """Likeness of a text to each of others, 0 to 1. Raises EncoderError."""
+    texts = [_said(new), *(_said(text) for text in profile)]
+    vectors = await encoder.encode(texts, spent)
+    cosines = vectors[1:] @ vectors[0]
+    figures = [_figures(text) for text in texts]
+    found = []
+    for cosine, other in zip(cosines, figures[1:], strict=True):
+        value = min(1.0, max(0.0, float(cosine)))
+        if figures[0] and other and not figures[0] & other:
+            value /= 2
+        found.append(round(value, 4))
+    return tuple(found)
+
+
+def _said(text: str) -> str:
+    """What an objection quotes, if that is a sentence: what it says around quotations is the same each time."""
+    quotes = quoted(text)
+    return quotes if len(sentence(quotes).stems) >= LEAST_WORDS else text
+
+
+def _figures(text: str) -> set[str]:
+    return {w for w in sentence(text).words if any(c.isdigit() for c in w)}

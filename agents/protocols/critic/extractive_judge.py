@@ -1,0 +1,134 @@
+"""The judge of the critic protocol without a language model: it counts and compares quotations.
+
+    score      100 * A / (A + O): A, O what the answer's and the objection's quotations weigh together
+    answered   an objection that the answer takes up by its number, quoting it, and with another quotation that weighs
+               at least as much
+
+A quotation weighs by how firmly it speaks and what kind of document it stands in. The order in which the two are shown
+plays no part.
+"""
+
+import re
+from collections.abc import Sequence
+
+from agents.context import Shown
+from agents.extractive.stance import firmness, is_negated, source_weight
+from agents.models.injection import is_instruction
+from agents.protocols.critic.extractive_answers import NEUTRAL
+from agents.retrieval.corpus import collapse, sentence
+from schemas.protocols.consensus import Citation
+from schemas.protocols.critic import Answer, JudgeBrief, Judgement, Past, Raised, Rewritten, Verdict, VerdictBrief
+from schemas.stops import STOPS
+
+DAMPING = 0.8
+"""Each further quotation counts this much of the one before."""
+UNQUOTED = 0.3
+"""What an objection weighs that quotes nothing."""
+CONTAINED = 0.95
+"""Similarity of two texts of which one has all the words of the other."""
+LEAST_WORDS = 4
+"""Words of meaning from which a text may be contained in another."""
+
+_LOADED = re.compile(
+    r"\b(?:surely|obviously|clearly|of course|honestly|really|simply|please|frankly|undoubtedly|certainly|"
+    r"(?:as )?every(?:body|one) (?:knows|agrees)(?: that)?|we all (?:know|agree)(?: that)?|"
+    r"don['’]t you think(?: that)?|"
+    r"isn['’]t it (?:true|obvious|clear) that|i (?:think|believe|guess)(?: that)?)\b[,:]?\s*",
+    re.I,
+)
+_QUOTED = re.compile("“([^”]+)”")
+
+
+def rewrite(shown: Shown) -> Rewritten:
+    """The question without words that lead to an answer, to be answered by the evidence."""
+    plain = collapse(shown.question)
+    bare = re.sub(r"\s+([?,.])", r"\1", _LOADED.sub("", plain)).strip(" ,:")
+    bare = bare or plain
+    bare = bare[0].upper() + bare[1:]
+    if bare[-1] not in "?.!":
+        bare += "?"
+    dropped = [m.strip(" ,:") for m in _LOADED.findall(plain)]
+    note = f"Left out: {', '.join(dropped)}." if dropped else "No loaded word was found."
+    return Rewritten(question=NEUTRAL + bare, note=note + " Rewritten without a language model.")
+
+
+def judge(shown: Shown) -> tuple[Judgement, bool]:
+    """(the ruling, whether something that was said talks to the reader as to a machine)."""
+    brief: JudgeBrief = shown.brief
+    given = next((o.body for o in shown.others if isinstance(o.body, Answer)), None)
+    said = next((o.body for o in shown.others if isinstance(o.body, Raised)), None)
+    if given is None:
+        return Judgement(score=0.0, comment="There is no answer to judge."), False
+    met = tuple(o.number for o in brief.profile if _meets(given, o))
+    score = 100.0
+    if said is not None:
+        own = [c for c in given.citations if collapse(c.quote) not in {collapse(x.quote) for x in said.citations}]
+        for_it, against = _sum(own), _sum(said.citations) or UNQUOTED
+        score = round(100 * for_it / (for_it + against), 1)
+    spoken = [given.answer, given.reasoning, *(c.quote for c in given.citations)]
+    spoken += [said.objection] if said is not None else []
+    missing = [o.number for o in brief.profile if o.number not in met]
+    comment = f"Of the profile it meets: {_numbers(met)}; left open: {_numbers(missing)}. Counted, no language model."
+    return Judgement(score=score, answered=met, comment=comment), any(is_instruction(t) for t in spoken)
+
+
+def verdict(shown: Shown) -> Verdict:
+    """The answer that stands, and what became of the objections to it."""
+    brief: VerdictBrief = shown.brief
+    given = next((o.body for o in shown.others if isinstance(o.body, Answer)), None)
+    left = [o for o in brief.profile if not o.answered]
+    met = [o for o in brief.profile if o.answered]
+    words = STOPS[brief.reason].words
+    parts = [f"The debate ended because {words}." if brief.converged else f"The debate was ended: {words}."]
+    parts.append(f"Of {len(brief.profile)} objections the answer meets {len(met)}.")
+    parts += [f"Left open, {o.number}: {o.text}" for o in left[:5]]
+    if given is not None and given.citations:
+        first = given.citations[0]
+        parts.append(f"The answer rests above all on “{collapse(first.quote)}” ({first.document}).")
+    parts.append("Written without a language model.")
+    return Verdict(answer=given.answer if given else "No answer", reasoning=" ".join(parts))
+
+
+def alike(one: str, other: str) -> float:
+    """Likeness of two objections, 0 to 1, by the words of meaning in what they quote, or in all that they say."""
+    a, b = sentence(quoted(one) or one), sentence(quoted(other) or other)
+    left, right = set(a.stems), set(b.stems)
+    if not left or not right:
+        return 1.0 if a.words == b.words else 0.0
+    shared = len(left & right)
+    found = 2 * shared / (len(left) + len(right))
+    least = min(len(left), len(right))
+    if shared == least >= LEAST_WORDS:
+        found = max(found, CONTAINED)
+    figures = [{w for w in s.words if any(c.isdigit() for c in w)} for s in (a, b)]
+    if is_negated(a) != is_negated(b) or (all(figures) and not figures[0] & figures[1]):
+        found /= 2
+    return found
+
+
+def quoted(text: str) -> str:
+    """What a text quotes, or nothing."""
+    return " ".join(_QUOTED.findall(text))
+
+
+def _meets(given: Answer, o: Past) -> bool:
+    how = next((collapse(a.how) for a in given.addresses if a.objection == o.number), "")
+    quotes = {collapse(c.quote) for c in o.citations}
+    if not how or (quotes and not any(q in how for q in quotes)):
+        return False
+    rest = [_weight(c) for c in given.citations if collapse(c.quote) not in quotes]
+    most = max((_weight(c) for c in o.citations), default=UNQUOTED)
+    return max(rest, default=0.0) >= most
+
+
+def _sum(citations: Sequence[Citation]) -> float:
+    weights = sorted((_weight(c) for c in citations), reverse=True)
+    return sum(w * DAMPING**i for i, w in enumerate(weights))
+
+
+def _weight(c: Citation) -> float:
+    return firmness(sentence(c.quote)) * source_weight(c.document)
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers)) or "none"

@@ -1,0 +1,164 @@
+"""A MACI debater without a language model: it believes what the passages come to, and argues with sentences from them.
+
+Every debater is shown the same passages, and two that weigh them alike would be one. So each reads other sources
+closely (extractive_maci_read.close): those count in full, the others FAINT. What another debater quotes in an admitted
+argument counts in full from then on, and the belief goes towards what that comes to, by 1 - CL of the way: at a high
+contentiousness a little, at a low one most of it.
+
+At a high contentiousness it brings what is not in the record yet, and one argument against what the others hold. At a
+low one it cites what is decisive, whoever cited it first, and grants what speaks for the other side.
+"""
+
+from collections.abc import Sequence
+
+from agents.context import Shown
+from agents.extractive.nearness import kin
+from agents.extractive.weighing import clean
+from agents.protocols.maci.extractive_reading import (
+    FAINT,
+    Line,
+    Reading,
+    Said,
+    belief,
+    close,
+    heard,
+    proposed,
+    reading,
+    shares,
+    speaking,
+)
+from agents.retrieval.corpus import collapse, stem, words
+from schemas.protocols.maci.messages import ArgueBrief, Argument, Blind, BlindBrief, Case
+
+SPANS = 2
+"""Quotations of one argument."""
+CONTENTIOUS = 0.6
+"""Contentiousness from which it attacks; below, it grants."""
+NEAR = 0.1
+"""Times 1 - CL: what may be left of the way and is gone at once. Who halves a distance for ever never arrives."""
+UNKNOWN = "The passages do not say"
+"""What it proposes where an open question finds no answer in them."""
+_WHO = "No language model was at work."
+
+
+def blind(shown: Shown) -> tuple[Blind, bool]:
+    """(the belief, whether something that was read talks to the reader as to a machine)."""
+    brief: BlindBrief = shown.brief
+    read = reading(shown)
+    weight = {line: 1.0 for line in read.lines if close(shown.seat, line.source)}
+    outcomes = list(brief.outcomes)
+    if outcomes:
+        found = speaking(shown.question, outcomes, read.lines)
+    else:
+        outcomes, found = proposed(shown.question, read, weight)
+    if not outcomes:
+        outcomes, found = [UNKNOWN], [()]
+    p = belief(outcomes, found, weight)
+    held = shares(outcomes, p)
+    best = max(range(len(p)), key=lambda i: (p[i], -i))
+    cited = [s.line for s in _weighed(found[best], weight) if s.value > 0][:SPANS]
+    told = ", ".join(f"{clean(s.outcome)} {s.p:.0%}" for s in sorted(held, key=lambda s: -s.p)[:4])
+    near = sum(1 for line in read.lines if line in weight)
+    why = (
+        f"Weighed by words from {len(read.lines)} sentences, {near} of them read closely as this seat's own half of "
+        f"the sources: {told}. {_WHO}"
+    )
+    return Blind(belief=held, reasoning=why, spans=tuple(x.span for x in cited)), read.injected
+
+
+def argue(shown: Shown) -> tuple[Case, bool]:
+    """(arguments and the belief after the record, whether something that was read talks as to a machine)."""
+    brief: ArgueBrief = shown.brief
+    read = reading(shown)
+    outcomes = brief.outcomes
+    found = speaking(shown.question, outcomes, read.lines)
+    own = {line: 1.0 for line in read.lines if close(shown.seat, line.source)}
+    told = {
+        line
+        for post, argument in read.record
+        if post not in brief.own
+        for span in argument.spans
+        for line in read.lines
+        if heard(span.quote, span.passage, line)
+    }
+    weight = own | {line: 1.0 for line in told}
+    target = belief(outcomes, found, weight)
+    before = {s.outcome: s.p for s in brief.belief}
+    after = _towards(tuple(before.get(o, 0.0) for o in outcomes), target, brief.cl)
+    case = Case(
+        arguments=_arguments(shown, read, found, weight, after),
+        belief=shares(outcomes, after),
+        changed=_changed(outcomes, before, after, sorted(told - set(own), key=lambda x: (x.passage, x.sentence.text))),
+    )
+    return case, read.injected
+
+
+def _towards(held: Sequence[float], target: Sequence[float], cl: float) -> list[float]:
+    """1 - CL of the way; all of it where that leaves next to nothing."""
+    share = 0.0 if all(cl * abs(t - h) < NEAR * (1 - cl) for h, t in zip(held, target, strict=True)) else cl
+    moved = [share * h + (1 - share) * t for h, t in zip(held, target, strict=True)]
+    return [m / sum(moved) for m in moved]
+
+
+def _changed(outcomes: Sequence[str], before: dict[str, float], after: Sequence[float], new: Sequence[Line]) -> str:
+    most = max(range(len(outcomes)), key=lambda i: abs(after[i] - before.get(outcomes[i], 0.0)))
+    was, now = before.get(outcomes[most], 0.0), after[most]
+    if not new or abs(now - was) < 0.0005:
+        return f"Nothing in the record is new to me and moves it. {_WHO}"
+    return (
+        f"{clean(outcomes[most])} went from {was:.1%} to {now:.1%}, because of what others quoted: "
+        f"{_quoted(new[0])}. {_WHO}"
+    )
+
+
+def _arguments(
+    shown: Shown, read: Reading, found: Sequence[Sequence[Said]], weight: dict[Line, float], held: Sequence[float]
+) -> tuple[Argument, ...]:
+    """What it says in this round, the weightiest first."""
+    brief: ArgueBrief = shown.brief
+    outcomes = brief.outcomes
+    asked = {kin(stem(w)): w for w in reversed(words(shown.question)) if w.isalpha()}
+    mine = max(range(len(outcomes)), key=lambda i: (held[i], -i))
+    sums = [sum(s.p for b in brief.opponents for s in b if s.outcome == o) for o in outcomes]
+    other = max(range(len(outcomes)), key=lambda i: (sums[i], -i))
+    recorded = {x for _, a in read.record for s in a.spans for x in read.lines if heard(s.quote, s.passage, x)}
+    worth = {x: weight.get(x, FAINT) * (1 - brief.cl if x in recorded else 1.0) for x in read.lines}
+    against: list[Argument] = []
+    if other != mine and brief.most > 1:
+        sign = -1 if brief.cl >= CONTENTIOUS else 1
+        said = [s for s in _weighed(found[other], worth) if s.value * sign > 0][:SPANS]
+        if said:
+            claim = _claim(outcomes[other], said, asked, "against" if sign < 0 else "for")
+            against.append(_argument(claim, outcomes[other], said, asked))
+    for_it = [s for s in _weighed(found[mine], worth) if s.value > 0]
+    room = brief.most - len(against)
+    groups = [for_it[i : i + SPANS] for i in range(0, len(for_it), SPANS)][:room]
+    return (*(_argument(_claim(outcomes[mine], g, asked, "for"), outcomes[mine], g, asked) for g in groups), *against)
+
+
+def _weighed(said: Sequence[Said], weight: dict[Line, float]) -> list[Said]:
+    """What is said, by how much this seat makes of it."""
+    return sorted(said, key=lambda s: (-abs(s.value) * weight.get(s.line, FAINT), s.line.passage, s.line.sentence.text))
+
+
+def _claim(outcome: str, said: Sequence[Said], asked: dict[str, str], side: str) -> str:
+    terms = [asked[t] for t in dict.fromkeys(t for s in said for t in s.terms) if t in asked][:4]
+    what = f"What is said about {_listed(terms)}" if terms else "What the passages say"
+    return f"{what} speaks {side} {clean(outcome)}."
+
+
+def _argument(claim: str, outcome: str, said: Sequence[Said], asked: dict[str, str]) -> Argument:
+    reasons = []
+    for s in said:
+        terms = [asked[t] for t in s.terms if t in asked][:4]
+        fits = f"; asked is about {_listed(terms)}" if terms else ""
+        reasons.append(f"On {clean(outcome)} the evidence says: {_quoted(s.line)}{fits}.")
+    return Argument(claim=claim, reasons=tuple(reasons), spans=tuple(s.line.span for s in said))
+
+
+def _listed(terms: Sequence[str]) -> str:
+    return terms[0] if len(terms) == 1 else ", ".join(terms[:-1]) + " and " + terms[-1]
+
+
+def _quoted(line: Line) -> str:
+    return f"“{clean(collapse(line.sentence.text))}” ({clean(line.document)})"

@@ -1,0 +1,125 @@
+"""The helper of the MACI protocol: it finds passages, and measures how near quotations are to the matter.
+
+    retrieve   BM25 takes twice as many passages as are wanted, an encoder orders them anew (B.2), and the first are
+               taken; without an encoder, in the order of BM25
+    measure    cosines of the quotations with each other and with the prototype (eq. 1, D.1)
+
+No language model has a part in either, whatever the seat's model is. Only figures leave the process, no vectors.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+
+import numpy as np
+
+from agents.context import Shown
+from agents.encoders import Encoder, Spent
+from agents.extractive.encoding import Done, Encoding
+from agents.models.base import Completion
+from agents.retrieval.corpus import collapse
+from agents.retrieval.dense import POOL, Rows, counted, rerank, unit
+from agents.retrieval.passages import Piece, passages, ranked, within
+from agents.retrieval.prototype import prototype, similar
+from schemas.protocols.maci.messages import Found, MeasureBrief, Measured, Passages, RetrieveBrief, Retrieved, Similar
+from schemas.session import Document
+
+MOST = 400
+"""Passages of one reply."""
+
+
+async def retrieve(shown: Shown, encoding: Encoding) -> Completion:
+    """Passages of the documents for the task or for queries; for the task also their similarities."""
+    brief: RetrieveBrief = shown.brief
+    queries = brief.queries or (shown.question,)
+    pieces, left_out = await asyncio.to_thread(_pieces, shown.documents, brief.known)
+    pools = await asyncio.to_thread(_pools, queries, pieces, brief)
+    texts = list(dict.fromkeys([*queries, *(pieces[i].text for pool in pools for i in pool)]))
+    rows = await _Rows.of(shown, encoding, texts)
+    if rows.encoded:
+        pools = [
+            [pool[i] for i in rerank(rows.one(query), rows.many(pieces[i].text for i in pool))]
+            for query, pool in zip(queries, pools, strict=True)
+        ]
+    # The best for each query first, then the second best, so that a bound on all leaves none without.
+    turns = (i for layer in zip_longest(*(pool[: brief.k] for pool in pools)) for i in layer if i is not None)
+    most = min(MOST, brief.k * len(queries))
+    taken = within((pieces[i] for i in dict.fromkeys(turns)), most, brief.tokens)
+    body = Retrieved(
+        passages=tuple(Found(document=p.document, text=p.text) for p in taken),
+        similar=Similar() if brief.queries else rows.similar(shown.question, taken, [p.text for p in taken]),
+    )
+    return Completion(body=body, usage=rows.usage, flags=(*rows.flags, *(("injection",) if left_out else ())))
+
+
+async def measure(shown: Shown, encoding: Encoding) -> Completion:
+    """Similarities of the round's quotations."""
+    brief: MeasureBrief = shown.brief
+    task = [
+        Piece(p.document, p.text, ())
+        for o in shown.others
+        if isinstance(o.body, Passages) and not o.body.queries
+        for p in o.body.passages
+    ]
+    quotes = [span.quote for span in brief.spans]
+    rows = await _Rows.of(shown, encoding, [shown.question, *(p.text for p in task), *quotes])
+    body = Measured(similar=rows.similar(shown.question, task, quotes))
+    return Completion(body=body, usage=rows.usage, flags=rows.flags)
+
+
+class _Rows:
+    """Texts and their vectors, by an encoder or by words counted."""
+
+    def __init__(self, texts: Sequence[str], done: Done[Rows]) -> None:
+        self._rows = done.value
+        self._place = {text: i for i, text in enumerate(texts)}
+        self.encoded = done.encoded
+        self.flags = done.flags
+        self.usage = done.usage
+
+    @classmethod
+    async def of(cls, shown: Shown, encoding: Encoding, texts: Sequence[str]) -> "_Rows":
+        """The vectors of texts; what they are by stands in `flags`."""
+        unique = list(dict.fromkeys(collapse(t) for t in texts))
+
+        async def encode(encoder: Encoder, spent: Spent) -> Rows:
+            return unit(np.asarray(await encoder.encode(unique, spent), dtype=np.float64))
+
+        return cls(unique, await encoding.use(shown, encode, lambda: counted(unique)))
+
+    def one(self, text: str) -> Rows:
+        """Shape (dimension,)."""
+        return np.asarray(self._rows[self._place[collapse(text)]])
+
+    def many(self, texts: Iterable[str]) -> Rows:
+        """Shape (n, dimension)."""
+        return np.asarray(self._rows[[self._place[collapse(t)] for t in texts]])
+
+    def similar(self, task: str, context: Sequence[Piece], texts: Sequence[str]) -> Similar:
+        """Similarities of texts, by the prototype of the task and its passages."""
+        theta = prototype(self.one(task), self.many(p.text for p in context))
+        return similar(self.many(texts), theta)
+
+
+def _pieces(documents: Sequence[Document], known: Sequence[str]) -> tuple[list[Piece], bool]:
+    """(all passages that are not known yet, each text once; whether a sentence was left out)."""
+    seen = {collapse(text) for text in known}
+    found: list[Piece] = []
+    left_out = False
+    for document in documents:
+        pieces, bad = passages(document)
+        left_out |= bad
+        for piece in pieces:
+            if (key := collapse(piece.text)) not in seen:
+                seen.add(key)
+                found.append(piece)
+    return found, left_out
+
+
+def _pools(queries: Sequence[str], pieces: Sequence[Piece], brief: RetrieveBrief) -> list[list[int]]:
+    """For each query the passages that BM25 puts first. For the task also those without a word of it, at the end: the
+    corpus was given for this task; what has no word of a further query is no find."""
+    return [
+        [i for score, i in ranked(query, pieces)[: POOL * brief.k] if score > 0 or not brief.queries]
+        for query in queries
+    ]

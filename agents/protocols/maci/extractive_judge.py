@@ -1,0 +1,150 @@
+"""Judge and analyst of the MACI protocol without a language model: they count words, and see no names.
+
+    evidence    how much of the claim's and the reasons' meaning stands in the quotations; firm quotations count more
+    links       for each reason: how much of it is about what the claim or a quotation says
+    logic       their mean; less where a quotation denies what another says
+    relevance   words of the question that the argument has: ENOUGH of them are all that is wanted
+
+Judges on this model score alike: several of them are one, and their variance is 0.
+"""
+
+import re
+from collections.abc import Sequence
+
+from agents.context import Shown
+from agents.extractive.nearness import kin
+from agents.extractive.stance import firmness
+from agents.extractive.weighing import clean
+from agents.models.injection import is_suspicious
+from agents.protocols.maci.extractive_reading import Line, about, reading
+from agents.retrieval.corpus import STOP, sentence, stem, stems
+from schemas.protocols.maci.messages import (
+    Crit,
+    CritBrief,
+    Group,
+    Item,
+    MergeBrief,
+    Merged,
+    PlanBrief,
+    Score,
+    Share,
+    Test,
+    Tests,
+    outcome_key,
+)
+from schemas.text import normalise
+
+ENOUGH = 4
+LIKELY, UNLIKELY = 0.8, 0.2
+"""How likely a finding is positive under the outcome of which it is said, and under another."""
+LEAST_TELLING, QUERY_WORDS = 2, 6
+"""Words of a sentence that only it has: so many are needed, and so many go into a query."""
+_QUOTE = re.compile("“[^”]*”(?: \\([^)]*\\))?")
+_KINDS = (
+    ("test", re.compile(r"\b(?:test|count|level|serology|antibod|antigen|scan|measure|sample|trial|blood|rate)", re.I)),
+    ("document", re.compile(r"\b(?:record|report|log|policy|contract|audit|register|ledger|minutes)", re.I)),
+)
+
+
+def crit(shown: Shown) -> tuple[Crit, bool]:
+    """(three sub-scores for each argument, whether one of them talks to the judge as to a machine)."""
+    brief: CritBrief = shown.brief
+    asked = frozenset(kin(s) for s in stems(shown.question))
+    injected = any(is_suspicious(t) for item in brief.items for t in _said(item))
+    return Crit(scores=tuple(_score(item, asked) for item in brief.items)), injected
+
+
+def _said(item: Item) -> tuple[str, ...]:
+    return (item.claim, *item.reasons, *item.quotes)
+
+
+def _score(item: Item, asked: frozenset[str]) -> Score:
+    """What talks to the judge as to a machine is not read, and what is not read is worth nothing."""
+    quotes = [q for q in item.quotes if not is_suspicious(q)]
+    claim = "" if is_suspicious(item.claim) else item.claim
+    reasons = ["" if is_suspicious(r) else r for r in item.reasons]
+    quoted, claimed = _meaning(" ".join(quotes)), _meaning(claim)
+    own = [_meaning(_QUOTE.sub(" ", r)) for r in reasons]
+    links = tuple(
+        round(0.5 * _share(_meaning(r), quoted | claimed) + 0.5 * _share(claimed, quoted | mine), 3)
+        if claim and r
+        else 0.0
+        for r, mine in zip(reasons, own, strict=True)
+    )
+    firm = sum(firmness(sentence(q)) for q in quotes) / len(quotes) / 1.3 if quotes else 0.0
+    covered = _share(claimed | frozenset().union(*own), quoted | asked) if quotes else 0.0
+    logic = sum(links) / len(links) if links else 0.0
+    everything = claimed | quoted | frozenset().union(*own)
+    relevance = min(1.0, len(everything & asked) / max(1, min(ENOUGH, len(asked)))) if claim else 0.0
+    evidence = firm * (0.4 + 0.6 * covered)
+    why = (
+        f"{len(quotes)} quotations, {len(everything & asked)} words of the question, {len(links)} reasons. "
+        "Counted, no language model."
+    )
+    return Score(
+        item=item.item, links=links, evidence=round(evidence, 3), logic=round(logic, 3), relevance=round(relevance, 3),
+        justification=why,
+    )  # fmt: skip
+
+
+def _meaning(text: str) -> frozenset[str]:
+    return frozenset(kin(s) for s in stems(text))
+
+
+def _share(wanted: frozenset[str], there: frozenset[str]) -> float:
+    return len(wanted & there) / len(wanted) if wanted else 0.0
+
+
+def merge(shown: Shown) -> Merged:
+    """Proposals that are the same but for case, articles, order of words and their endings; each under its shortest."""
+    brief: MergeBrief = shown.brief
+    groups: dict[object, list[str]] = {}
+    keys: dict[str, object] = {}
+    for name in dict.fromkeys(brief.proposed):
+        meaning: object = frozenset(stem(w) for w in normalise(name).split() if w not in STOP) or outcome_key(name)
+        # Two names that would be one outcome to the moderator are in one group, whatever their words are.
+        key = keys.setdefault(outcome_key(name), meaning)
+        groups.setdefault(key, []).append(name)
+    return Merged(
+        groups=tuple(
+            Group(name=min(members, key=lambda m: (len(m), m)), members=tuple(members)) for members in groups.values()
+        )
+    )
+
+
+def plan(shown: Shown) -> tuple[Tests, bool]:
+    """(what would separate the outcomes in contention, whether something talks to the reader as to a machine).
+
+    A test asks whether a sentence about one outcome holds here: one with words that are said of no other outcome, and
+    that the question does not have. Those of the likeliest outcomes come first, one of each, then the second of each.
+    """
+    brief: PlanBrief = shown.brief
+    read = reading(shown)
+    outcomes = [s.outcome for s in brief.mixture]
+    found = about(outcomes, read.lines) if len(outcomes) > 1 else []
+    asked = frozenset(kin(s) for s in stems(shown.question))
+    known = asked | {kin(s) for o in outcomes for s in stems(o)}
+    listed: list[tuple[int, float, Test]] = []
+    for i, lines in enumerate(found):
+        others = frozenset().union(*(said for j, of in enumerate(found) if j != i for said in of.values()))
+        own = {line: said - others - known for line, said in lines.items()}
+        # What is said beside a word of the question is nearer to it.
+        worth = {line: len(own[line]) * (1 if said & asked else 0.4) for line, said in lines.items()}
+        order = sorted(own, key=lambda x: (-worth[x] / (8 + len(x.sentence.stems)), x.passage, x.sentence.text))
+        tests = (_test(line, own[line], i, outcomes) for line in order if len(own[line]) >= LEAST_TELLING)
+        fresh = [t for t in tests if t.query not in brief.asked]
+        listed += [(rank, -brief.mixture[i].p, t) for rank, t in enumerate(fresh)]
+    chosen = sorted(listed, key=lambda x: (x[0], x[1], x[2].query))[: brief.most]
+    return Tests(tests=tuple(t for _, _, t in chosen)), read.injected
+
+
+def _test(line: Line, telling: frozenset[str], of: int, outcomes: Sequence[str]) -> Test:
+    said = clean(line.sentence.text)
+    words = [w for w in dict.fromkeys(line.sentence.words) if kin(stem(w)) in telling][:QUERY_WORDS]
+    kind = next((k for k, pattern in _KINDS if pattern.search(said)), "question")
+    return Test(
+        what=f"Is this so here: “{said}”? It is said of {clean(outcomes[of])} and of no other answer in contention.",
+        kind=kind,  # type: ignore[arg-type]
+        query=" ".join([*words, clean(outcomes[of])])[:500],
+        positive=tuple(Share(outcome=o, p=LIKELY if i == of else UNLIKELY) for i, o in enumerate(outcomes)),
+    )

@@ -1,0 +1,94 @@
+"""Kinds of turns of the MACI protocol: debaters answer blind and argue, judges score, the analyst merges and plans, the
+helper retrieves and measures.
+
+What the helper does is computed and asked of no language model: it decides over participants.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from agents.protocols.kind import Kind
+from schemas.protocols.maci.messages import (
+    ArgueBrief,
+    Blind,
+    BlindBrief,
+    Case,
+    Crit,
+    CritBrief,
+    MeasureBrief,
+    Measured,
+    MergeBrief,
+    Merged,
+    Passages,
+    PlanBrief,
+    RetrieveBrief,
+    Retrieved,
+    Ruled,
+    Share,
+    Tests,
+)
+
+POSTS = {"passages": Passages, "argument": Ruled, "outcomes": Merged}
+DEBATER_TEMPERATURE = 0.7  # B.2
+JUDGE_TEMPERATURE = 0.3  # E.4
+MOST_NAMED = 20
+"""Outcomes of a belief that a prompt names; the others are told by their number and their sum."""
+NAMED_FROM = 0.005
+"""Probability from which a prompt names them."""
+
+
+def _belief(shares: Iterable[Share]) -> dict[str, Any]:
+    """A belief as a map, the most probable first, so that one over hundreds of outcomes is short."""
+    ordered = sorted(shares, key=lambda s: -s.p)
+    named = [s for s in ordered if s.p >= NAMED_FROM][:MOST_NAMED] or ordered[:MOST_NAMED]
+    told: dict[str, Any] = {s.outcome: round(s.p, 3) for s in named}
+    rest = ordered[len(named) :]
+    return {"named": told, "others": {"outcomes": len(rest), "together": round(sum(s.p for s in rest), 3)}}
+
+
+def _blind(brief: BlindBrief) -> dict[str, Any]:
+    return {"outcomes": brief.outcomes or "open: propose them", "ordered": brief.ordered}
+
+
+def _argue(brief: ArgueBrief) -> dict[str, Any]:
+    return {
+        "outcomes": brief.outcomes,
+        "ordered": brief.ordered,
+        "your belief": _belief(brief.belief),
+        "what the other debaters hold": [_belief(b) for b in brief.opponents],
+        "posts that are your own arguments": brief.own,
+    }
+
+
+def _argue_orders(brief: ArgueBrief) -> dict[str, str]:
+    return {
+        "cl": f"{brief.cl:.2f}",
+        "tone": " ".join(brief.tone.split()),
+        "tau_q": f"{brief.tau_q:.2f}",
+        "tau_crit": f"{brief.tau_crit:.2f}",
+        "most": str(brief.most),
+    }
+
+
+def _plan(brief: PlanBrief) -> dict[str, Any]:
+    return {"outcomes in contention": _belief(brief.mixture), "queries that were run already": brief.asked}
+
+
+def _plan_orders(brief: PlanBrief) -> dict[str, str]:
+    return {"most": str(brief.most)}
+
+
+KINDS = {
+    "retrieve": Kind(brief=RetrieveBrief, reply=Retrieved, computed=True),
+    "measure": Kind(brief=MeasureBrief, reply=Measured, posts=POSTS, computed=True),
+    "blind": Kind(brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, telling=_blind),
+    "argue": Kind(
+        brief=ArgueBrief, reply=Case, posts=POSTS, temperature=DEBATER_TEMPERATURE, telling=_argue,
+        orders=_argue_orders,
+    ),
+    "crit": Kind(brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE),
+    "merge": Kind(brief=MergeBrief, reply=Merged, telling=msgspec.to_builtins),
+    "plan": Kind(brief=PlanBrief, reply=Tests, posts=POSTS, telling=_plan, orders=_plan_orders),
+}  # fmt: skip

@@ -1,0 +1,164 @@
+"""An expert without a language model: it quotes the documents that bear on its task, or says what it would do, from
+its specification, and that no language model was at work. It changes no file.
+
+A claim and challenges are those that the specification declares. A review looks at formal things alone, and says so.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agents.context import Shown
+from agents.models.injection import is_instruction, suspicious
+from agents.retrieval.bm25 import relevance
+from agents.retrieval.corpus import Corpus, Sentence, stems
+from schemas.expert import ExpertSpec
+from schemas.protocols.madp.messages import ChallengeBrief, Challenges, ClaimBrief, ClaimsPosted
+from schemas.protocols.madp.work import Finding, Review, ReviewBrief, Support, SupportBrief, Task, Work, WorkBrief
+
+HERE = "no language model is here"
+MOST_QUOTED = 8
+LEAST = 0.35
+"""Relevance (1: the most relevant sentence) from which a sentence is quoted."""
+LEAST_WORDS = 2
+"""Words of meaning that it shares with the task; one where the task has no more."""
+ANSWERED = 0.5
+"""Share of a finding's words of meaning that the work repeats, from which it counts as answered."""
+
+
+def answer(shown: Shown, corpus: Corpus) -> tuple[Any, bool]:
+    """(the reply, whether something that was read talks to its reader as to a machine). KeyError: no such kind."""
+    brief = shown.brief
+    match brief:
+        case ClaimBrief():
+            return brief.declared, suspicious(_texts(brief.task))
+        case ChallengeBrief():
+            return _challenges(shown, brief), suspicious((*_texts(brief.task), *(c.claim for c in brief.claims)))
+        case WorkBrief():
+            return _work(shown, brief, corpus)
+        case SupportBrief():
+            return _support(shown, brief, corpus)
+        case ReviewBrief():
+            return _review(brief), suspicious((*_texts(brief.task), brief.summary, brief.output, brief.diff))
+    raise KeyError(shown.kind)
+
+
+def _challenges(shown: Shown, brief: ChallengeBrief) -> Challenges:
+    """Those that the specification declares."""
+    from agents.protocols.madp import reactions as hearing  # the matcher: for experts alone
+
+    if shown.expert is None:
+        return Challenges()
+    posted = ClaimsPosted(claims=brief.claims)
+    return Challenges(challenges=hearing.challenges(shown.expert, brief.task, posted) or ())
+
+
+def _work(shown: Shown, brief: WorkBrief, corpus: Corpus) -> tuple[Work, bool]:
+    found = _quoted(shown, f"{brief.task.prompt} {brief.responsibility} {brief.advice}", corpus)
+    injected = suspicious(
+        (
+            *_texts(brief.task),
+            *(d.text for d in shown.documents),
+            *(x for s in brief.supported for x in (s.output, s.diff)),
+        )
+    )
+    lines = _lines(found) if found else _plan(brief.responsibility, brief.task, shown.expert)
+    for given in brief.supported:
+        lines += ["", f"{given.agent_id} gave back, for: {_said(given.sub_task)}", _said(given.output)]
+    if brief.findings:
+        lines += ["", f"Findings of the last review. None is acted on, because {HERE}:"]
+        lines += [
+            f"- {_said(f.description)}" + (f" ({_said(f.location)})" if f.location else "") for f in brief.findings
+        ]
+    work = Work(outcome="done", summary=_summary(found), output=_output(lines), performed=bool(found))
+    return work, injected
+
+
+def _support(shown: Shown, brief: SupportBrief, corpus: Corpus) -> tuple[Support, bool]:
+    found = _quoted(shown, brief.sub_task, corpus)
+    lines = _lines(found) if found else _plan(brief.sub_task, brief.task, shown.expert)
+    injected = suspicious((*_texts(brief.task), brief.sub_task, *(d.text for d in shown.documents)))
+    return Support(summary=_summary(found), output=_output(lines)), injected
+
+
+def _quoted(shown: Shown, about: str, corpus: Corpus) -> list[tuple[str, Sentence]]:
+    """(document, sentence) of those that bear on it, the most relevant first; never one that gives orders."""
+    texts = [
+        (d.name, s) for d in shown.documents for s in corpus.text(d).sentences if s.stems and not is_instruction(s.text)
+    ]
+    query = list(dict.fromkeys(stems(about)))
+    scores = relevance(query, [[*s.stems, *s.context] for _, s in texts])
+    least = min(LEAST_WORDS, len(query))
+    ranked = sorted(range(len(texts)), key=lambda i: (-scores[i], i))
+    found: dict[str, tuple[str, Sentence]] = {}
+    for i in ranked:
+        if scores[i] < LEAST or len(found) == MOST_QUOTED:
+            break
+        own = set(texts[i][1].stems) & set(query)
+        if own and len(own | set(texts[i][1].context) & set(query)) >= least:
+            found.setdefault(texts[i][1].text, texts[i])
+    return list(found.values())
+
+
+def _summary(found: Sequence[tuple[str, Sentence]]) -> str:
+    if found:
+        names = len({name for name, _ in found})
+        return f"{len(found)} sentences of {names} documents bear on it and are quoted; {HERE}, so nothing was changed."
+    return f"A plan from the specification: {HERE}, and no document answers the task, so nothing was done."
+
+
+def _lines(found: Sequence[tuple[str, Sentence]]) -> list[str]:
+    lines = [f"What the documents say about it, quoted ({HERE}: nothing beyond the quotations is claimed):", ""]
+    return lines + [f'- "{s.text}" ({_said(name)})' for name, s in found]
+
+
+def _plan(part: str, task: Task, spec: ExpertSpec | None) -> list[str]:
+    who = "An expert" if spec is None else spec.name
+    lines = [f"Nothing was done: {HERE}. This is what would be done.", "", f"{who} would take: {_said(part)}"]
+    if task.files_mentioned:
+        lines += ["", "Files to look at:", *(f"- {_said(name)}" for name in task.files_mentioned)]
+    if spec is not None:
+        lines += ["", "What it owns, and would go through:", *(f"- {_said(what)}" for what in spec.domain.owns)]
+        if spec.deliberation.handoff_when:
+            lines += ["", "When it would hand over:", *(f"- {_said(w)}" for w in spec.deliberation.handoff_when)]
+    return lines
+
+
+def _review(brief: ReviewBrief) -> Review:
+    """Is there a result, does it speak of the files that the task names, does it answer the review before?"""
+    work = "\n".join((brief.summary, brief.output, brief.diff))
+    found = []
+    if not brief.output.strip() and not brief.diff.strip():
+        found.append(Finding(severity="critical", description="There is no result: output and diff are both empty."))
+    else:
+        silent = [f for f in brief.task.files_mentioned if f not in work and f.rpartition("/")[2] not in work]
+        if silent:
+            said_of = f"The work says nothing of files that the task names: {', '.join(silent[:20])}"[:4_000]
+            fix = "Change them, or say why not."
+            found.append(Finding(severity="major", description=said_of, suggested_fix=fix))
+        said = set(stems(work))
+        for f in brief.findings:
+            about = set(stems(f.description))
+            if f.severity in ("critical", "major") and about and len(about & said) < ANSWERED * len(about):
+                found.append(
+                    Finding(
+                        severity="major", location=f.location, suggested_fix=f.suggested_fix,
+                        description=f"A finding of the review before is not answered: {f.description}"[:4_000],
+                    )
+                )  # fmt: skip
+    verdict: Any = "revision_needed" if found else "approved"
+    honest = f"Have somebody judge whether it is right: that was not judged. Only formal things were looked at: {HERE}."
+    return Review(verdict=verdict, findings=(*found[:39], Finding(severity="suggestion", description=honest)))
+
+
+def _texts(task: Task) -> tuple[str, ...]:
+    return (task.prompt, *task.code_snippets, *(m.text for m in task.prior_conversation))
+
+
+def _said(text: str) -> str:
+    """Somebody's words in one line; those that give orders to a machine are left out."""
+    line = " ".join(text.split())
+    return "(left out: it talks to its reader as to a machine)" if suspicious((text,)) else line[:4_000]
+
+
+def _output(lines: Sequence[str]) -> str:
+    return "\n".join(lines)[:60_000]

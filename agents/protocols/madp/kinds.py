@@ -1,0 +1,299 @@
+"""Kinds of turns of MADP: the helper matches, experts claim, challenge, work, support and review
+(schemas/protocols/madp/messages.py).
+
+`Work` and `Support` are what a worker replies: with the calls of tools, the diff and the folder, which no model writes.
+What a language model is asked for, step by step, is `WorkStep` and `SupportStep`, and in the last step, without tools,
+`WorkReply` and `SupportReply` (agents/tools/loop.py).
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from agents.protocols.kind import Kind
+from schemas.expert import ExpertSpec, Relevance
+from schemas.protocols.consensus import few
+from schemas.protocols.madp.messages import (
+    Challenge,
+    ChallengeBrief,
+    Challenges,
+    Claim,
+    ClaimBrief,
+    ClaimsPosted,
+    Consensus,
+    HandedOver,
+    Match,
+    Matched,
+    Resolution,
+    Reviewed,
+    TaskPosted,
+    Warned,
+)
+from schemas.protocols.madp.work import (
+    HandoffRequest,
+    Review,
+    ReviewBrief,
+    Support,
+    SupportBrief,
+    Supported,
+    SupportRequest,
+    Task,
+    Work,
+    WorkBrief,
+)
+from schemas.wire import InvalidValue
+
+POSTS = {
+    "task": TaskPosted,
+    "claims": ClaimsPosted,
+    "consensus": Consensus,
+    "work": Work,
+    "support": Supported,
+    "review": Reviewed,
+    "handoff": HandedOver,
+    "challenges": Challenges,
+    "warning": Warned,
+}
+MOST_CALLS = 16
+"""Calls of tools in one step."""
+
+
+class ClaimReply(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim as a model words it: who claims, and how sure it is, are not the model's to say."""
+
+    claim: str
+    relevance: Relevance
+    defers_to: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    topics: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        self.of("x", 0.0)
+
+    def of(self, expert: str, confidence: float) -> Claim:
+        """As this expert's claim. Raises InvalidValue."""
+        return Claim(
+            agent_id=expert, claim=self.claim, relevance=self.relevance, defers_to=self.defers_to,
+            requires=self.requires, topics=self.topics, confidence=confidence,
+        )  # fmt: skip
+
+
+class ChallengeReply(msgspec.Struct, frozen=True, kw_only=True):
+    """A challenge as a model words it."""
+
+    challenged_id: str
+    reason: str
+    proposed_resolution: Resolution
+
+
+class ChallengesReply(msgspec.Struct, frozen=True, kw_only=True):
+    """Challenges as a model words them, maybe none."""
+
+    challenges: tuple[ChallengeReply, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.of("x")
+
+    def of(self, expert: str) -> Challenges:
+        """As this expert's challenges. Raises InvalidValue."""
+        return Challenges(
+            challenges=tuple(
+                Challenge(
+                    challenger_id=expert, challenged_id=c.challenged_id, reason=c.reason,
+                    proposed_resolution=c.proposed_resolution,
+                )
+                for c in self.challenges
+            )
+        )  # fmt: skip
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a tool, as a model asks for it."""
+
+    server: str
+    tool: str
+    arguments: str = "{}"
+    """A JSON object as text: tools' arguments have no schema that a strict one could hold."""
+
+
+Outcome = Literal["done", "request_support", "handoff", "blocked"]
+
+
+class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model says at the end of a turn of work."""
+
+    outcome: Outcome
+    summary: str
+    output: str = ""
+    support: SupportRequest | None = None
+    handoff: HandoffRequest | None = None
+    blocked: str = ""
+
+    def __post_init__(self) -> None:
+        self.work()
+
+    def work(self) -> Work:
+        """As a reply; what does not go with the outcome is left out. Raises InvalidValue for what lacks."""
+        is_ = self.outcome
+        return Work(
+            outcome=is_,
+            summary=self.summary,
+            output=self.output,
+            support=self.support if is_ == "request_support" else None,
+            handoff=self.handoff if is_ == "handoff" else None,
+            blocked=self.blocked if is_ == "blocked" else "",
+        )
+
+
+class WorkStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of a turn of work: calls of tools, or the end."""
+
+    outcome: Literal["use_tools", "done", "request_support", "handoff", "blocked"]
+    calls: tuple[Call, ...] = ()
+    summary: str = ""
+    output: str = ""
+    support: SupportRequest | None = None
+    handoff: HandoffRequest | None = None
+    blocked: str = ""
+
+    def __post_init__(self) -> None:
+        _calls(self.calls, self.outcome == "use_tools")
+        self.end()
+
+    def end(self) -> WorkReply | None:
+        """The end, if it is one."""
+        if self.outcome == "use_tools":
+            return None
+        return WorkReply(
+            outcome=self.outcome, summary=self.summary, output=self.output, support=self.support, handoff=self.handoff,
+            blocked=self.blocked,
+        )  # fmt: skip
+
+
+class SupportReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model says at the end of a turn of support."""
+
+    summary: str
+    output: str
+
+    def __post_init__(self) -> None:
+        self.support()
+
+    def support(self) -> Support:
+        """As a reply. Raises InvalidValue for what lacks."""
+        return Support(summary=self.summary, output=self.output)
+
+
+class SupportStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of a turn of support: calls of tools, or the end."""
+
+    outcome: Literal["use_tools", "done"]
+    calls: tuple[Call, ...] = ()
+    summary: str = ""
+    output: str = ""
+
+    def __post_init__(self) -> None:
+        _calls(self.calls, self.outcome == "use_tools")
+        self.end()
+
+    def end(self) -> SupportReply | None:
+        """The end, if it is one."""
+        return None if self.outcome == "use_tools" else SupportReply(summary=self.summary, output=self.output)
+
+
+def _calls(calls: tuple[Call, ...], wanted: bool) -> None:
+    few("calls", calls, MOST_CALLS)
+    if bool(calls) != wanted:
+        why = "with the outcome use_tools, and with no other, calls are given"
+        raise InvalidValue("calls", f"{len(calls)} of them", why)
+
+
+STEPS: dict[str, tuple[Any, Any]] = {"work": (WorkStep, WorkReply), "support": (SupportStep, SupportReply)}
+"""Kind -> what whoever words his replies, a language model or a person, is asked for with tools, and without."""
+ASKED: dict[str, Any] = {"claim": ClaimReply, "challenge": ChallengesReply}
+"""The same of the other kinds, where it is not the reply."""
+
+
+def _task(task: Task) -> dict[str, Any]:
+    """The task without its prompt, which is the question, and without what is shown apart
+    (agents/protocols/madp/expert_worker.py)."""
+    return {"files that the task mentions": task.files_mentioned} if task.files_mentioned else {}
+
+
+def _match(brief: Any) -> dict[str, Any]:
+    """As a language model is asked (agents.matching.ask_model.WhoLeads)."""
+    return {**_task(brief.task), "experts": msgspec.to_builtins(brief.experts)}
+
+
+def _claim(brief: ClaimBrief) -> dict[str, Any]:
+    return {
+        **_task(brief.task),
+        "your claim as declared": _said(brief.declared),
+        "experts that may be relevant": brief.candidates,
+    }
+
+
+def _challenge(brief: ChallengeBrief) -> dict[str, Any]:
+    return {**_task(brief.task), "you": brief.expert, "claims": {c.agent_id: _said(c) for c in brief.claims}}
+
+
+def _said(claim: Claim) -> dict[str, Any]:
+    """Of a claim what it says, without what is empty."""
+    defers = {x: claim.topics.get(x, "") for x in claim.defers_to}
+    requires = {x: claim.topics.get(x, "") for x in claim.requires}
+    said = {"claim": claim.claim, "relevance": claim.relevance, "defers to": defers, "requires": requires}
+    return {name: value for name, value in said.items() if value}
+
+
+def _scope(spec: ExpertSpec) -> dict[str, Any]:
+    """What a claim or a challenge takes of a specification. Triggers and examples are for matching, and the longest
+    part of it by far."""
+    return {"name": spec.name, "owns": spec.domain.owns, "leaves to others": spec.domain.defers}
+
+
+def _work(brief: WorkBrief) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        **_task(brief.task),
+        "you": brief.expert,
+        "your responsibility": brief.responsibility,
+        "your team": {a.agent_id: a.responsibility for a in brief.team},
+        "other experts that are there": brief.others,
+    }
+    if brief.state.completed or brief.state.remaining:
+        told |= {"completed already": brief.state.completed, "remaining": brief.state.remaining}
+    if brief.state.artifacts:
+        told["artifacts so far"] = [{"id": a.id, "type": a.type, "path": a.path} for a in brief.state.artifacts]
+    if brief.handoff:
+        told["why it was handed over to you"] = brief.handoff
+    if brief.advice:
+        told["what was decided about what blocked the work"] = brief.advice
+    if brief.findings:
+        told["findings of the last review, to be answered"] = msgspec.to_builtins(brief.findings)
+    return told
+
+
+def _support(brief: SupportBrief) -> dict[str, Any]:
+    return {**_task(brief.task), "you": brief.expert, "the lead": brief.lead, "your sub-task": brief.sub_task}
+
+
+def _review(brief: ReviewBrief) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        **_task(brief.task),
+        "you": brief.expert,
+        "the lead": brief.lead,
+        "review number": brief.iteration,
+        "the lead's summary": brief.summary,
+    }
+    if brief.findings:
+        told["findings of the review before, which the work was to answer"] = msgspec.to_builtins(brief.findings)
+    return told
+
+
+KINDS = {
+    "match": Kind(brief=Match, reply=Matched, computed=True, telling=_match),
+    "claim": Kind(brief=ClaimBrief, reply=Claim, posts=POSTS, telling=_claim, scope=_scope),
+    "challenge": Kind(brief=ChallengeBrief, reply=Challenges, posts=POSTS, telling=_challenge, scope=_scope),
+    "work": Kind(brief=WorkBrief, reply=Work, posts=POSTS, telling=_work),
+    "support": Kind(brief=SupportBrief, reply=Support, posts=POSTS, telling=_support),
+    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, telling=_review),
+}

@@ -1,0 +1,227 @@
+"""What an expert's process does about a post that it hears: it claims, passes, challenges, or says nothing.
+
+It decides by its own specification and its own reading of the task, in this process: no model, no encoder, no clock.
+What intake found about it is advice. It overrules it both ways: it claims what intake did not name it for, and passes
+on what intake took it for where the task says that just this is not wanted.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from agents.matching.word_roots import Reading, read, roots, roots_of, share, stands_in
+from agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
+from bus.channels import PUBLIC
+from schemas.expert import ExpertSpec, relevance_word
+from schemas.post import Post
+from schemas.protocols.madp.messages import (
+    CHALLENGES,
+    CLAIMS,
+    Challenge,
+    Challenges,
+    Claim,
+    ClaimsPosted,
+    Pass,
+    Resolution,
+    Task,
+    TaskPosted,
+)
+from schemas.turn import Speak
+from schemas.wire import decode, raw
+
+HEARD = ((PUBLIC, "task"), (PUBLIC, "claims"))
+"""(channel, kind) of the posts that it does anything about."""
+KEPT = 256
+"""Tasks that a process remembers between its claim and its challenges."""
+_PHRASE, _NEAR = 0.4, 0.6
+"""What a phrase of its own that the task is like adds, and from which share of its words on it is."""
+_CLEARLY = 0.25
+"""Confidence by which one claimant has to exceed another to object to it."""
+_MOST = 8
+"""Challenges of one expert: as many as schemas.protocols.madp.messages.Challenges holds."""
+
+
+def own_score(spec: ExpertSpec, task: Task) -> float:
+    """How much of a task is this expert's by its own words, 0 to 1.
+
+    As 3.3, but by whole words in any inflection, and only by those that are wanted; a phrase that it owns, or an
+    example of its tasks, most of whose words stand there, counts too.
+    """
+    said = read(task.prompt).wanted
+    words = frozenset(said)
+    found = PRIMARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.primary) if own <= words)
+    found += SECONDARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.secondary) if own <= words)
+    found += FILE * files(spec, task)
+    phrases = (*keys(spec.domain.owns), *keys(spec.triggers.examples))
+    near = max((len(own & words) / len(own) for _, own in phrases if len(own) > 1), default=0.0)
+    return min(1.0, round(found + (_PHRASE * near if near >= _NEAR else 0.0), 6))
+
+
+@lru_cache(maxsize=4_000)
+def keys(phrases: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], frozenset[str]], ...]:
+    """Roots of each phrase, in order and as a set: an expert compares the same ones with every task."""
+    return tuple((found, frozenset(found)) for found in map(roots, phrases))
+
+
+def vetoed(spec: ExpertSpec, task: Task) -> bool:
+    """Whether a task says that just what is this expert's is not wanted: it is named, and only under a negation."""
+    reading = read(task.prompt)
+    return bool(reading.unwanted) and not _names(spec, reading.wanted) and _names(spec, reading.unwanted)
+
+
+def _names(spec: ExpertSpec, said: Sequence[str]) -> bool:
+    phrases = [roots(p) for p in (*spec.triggers.primary, *spec.triggers.secondary)]
+    return any(stands_in(p, said) for p in phrases) or any(share(roots(p), said) >= _NEAR for p in spec.domain.owns)
+
+
+def owned(spec: ExpertSpec, said: Sequence[str], most: int = 2) -> tuple[str, ...]:
+    """What it owns that a task speaks of, the most fitting first."""
+    shares = [(share(roots(p), said), p) for p in spec.domain.owns]
+    return tuple(p for value, p in sorted(shares, key=lambda s: -s[0]) if value > 0)[:most]
+
+
+def deferred(spec: ExpertSpec, said: Sequence[str]) -> dict[str, str]:
+    """Experts to whom it leaves something that a task speaks of -> what, in the specification's words."""
+    mine = {r for p in spec.triggers.primary for r in roots(p)}
+    return {
+        expert: what
+        for expert, what in spec.domain.defers.items()
+        if share(set(roots(what)) - mine or roots(what), said) > 0
+    }
+
+
+def claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass | None:
+    """What it says to a task; None: nothing."""
+    task, named = post.task, next((c for c in post.candidates if c.expert == spec.id), None)
+    if spec.general:
+        return None if named is None else _claimed(spec, post, named.confidence, named.confidence, metered=metered)
+    if vetoed(spec, task):
+        return None if named is None else Pass(agent_id=spec.id, why="The task says that this is not to be done.")
+    own, medium = own_score(spec, task), spec.deliberation.confidence.medium
+    leads = max(own, named.confidence) if named else own
+    said = max(leads, named.relevance) if named else own
+    if named and post.candidates[0].expert == spec.id:
+        leads = said  # whoever intake puts first should lead, as far as intake can see
+    if said < medium:
+        return None if named is None else Pass(agent_id=spec.id, why=_short_of(spec, said))
+    # To have a part in a task is of medium relevance, however sure it is: high is for who should lead it.
+    said = leads if leads >= medium else medium
+    return _claimed(spec, post, said, named.confidence if named else own, metered=metered, sent=named is None)
+
+
+def _claimed(
+    spec: ExpertSpec, post: TaskPosted, relevance: float, confidence: float, *, metered: bool, sent: bool = False
+) -> Claim:
+    said = read(post.task.prompt).wanted
+    topics = deferred(spec, said)
+    mine = owned(spec, said) if post.claims == "full" else ()
+    words = " ".join([spec.deliberation.claim, *(["Here: " + "; ".join(mine) + "."] if mine else [])])
+    return Claim(
+        agent_id=spec.id,
+        claim=words[:600],
+        relevance=relevance_word(spec, relevance),
+        defers_to=tuple(topics)[:12],
+        topics=dict(tuple(topics.items())[:12]),
+        confidence=confidence,
+        reword=post.reword and metered,
+        spec=spec if sent else None,
+    )
+
+
+def _short_of(spec: ExpertSpec, said: float) -> str:
+    medium = spec.deliberation.confidence.medium
+    return f"Its confidence, {said:.2f}, is below {medium:.2f}, from which on it takes part."
+
+
+def challenges(spec: ExpertSpec, task: Task | None, posted: ClaimsPosted) -> tuple[Challenge, ...] | None:
+    """What it objects to in others' claims; None: it has made none itself, so it says nothing.
+
+    Parameters
+    ----------
+    task
+        None: another copy of this expert heard the task; it goes by the claims alone.
+    """
+    mine = next((c for c in posted.claims if c.agent_id == spec.id), None)
+    if mine is None:
+        return None
+    reading = read(task.prompt) if task is not None else None
+    found = [_challenge(spec, mine, theirs, reading) for theirs in posted.claims if theirs.agent_id != spec.id]
+    return tuple(c for c in found if c is not None)[:_MOST]
+
+
+def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: Reading | None) -> Challenge | None:
+    """What it says to one other claimant; None: nothing.
+
+    To whom it leaves more of the task than it owns: that it should lead. To whom claims what is its own, and is clearly
+    less sure: that it should support, or stay out if the task names nothing of what it claims. To who is as sure of the
+    same matter: to work together.
+    """
+
+    def says(resolution: Resolution, reason: str) -> Challenge:
+        return Challenge(
+            challenger_id=spec.id, challenged_id=theirs.agent_id, reason=reason[:600], proposed_resolution=resolution
+        )
+
+    said = reading.wanted if reading is not None else roots_of(mine.claim)
+    ours = max((share(roots(p), said) for p in spec.domain.owns), default=0.0)
+    if (topic := mine.topics.get(theirs.agent_id)) is not None:
+        if share(roots(topic), said) > ours and theirs.confidence >= mine.confidence - CLOSE:
+            return says("lead", f"This task is about what I leave to {theirs.agent_id}: {topic}.")
+        return None
+    if spec.id in theirs.topics:
+        return None  # it leaves to this expert what is this expert's: nothing to object to
+    ahead = mine.confidence - theirs.confidence
+    if ahead >= _CLEARLY:
+        if reading is not None and not share(roots_of(theirs.claim), said):
+            return says("exclude", f"The task names nothing of what {theirs.agent_id} claims.")
+        what = next(iter(owned(spec, said, 1)), "")
+        return says("support", f"What this task is about is mine: {what or spec.deliberation.claim}")
+    if abs(ahead) <= CLOSE:
+        both = owned(spec, roots_of(theirs.claim), 1)
+        return says("collaborate", f"We both own part of this{': ' + both[0] if both else ''}.")
+    return None
+
+
+def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | None]:
+    """What the process of one expert does about the posts that it hears (agents.runtime.Hear).
+
+    Parameters
+    ----------
+    metered
+        Its model counts tokens: it is a language model, so it asks for turns that word what it says, where it may.
+    """
+    tasks: OrderedDict[str, Task] = OrderedDict()
+
+    def hear(post: Post) -> Speak | None:
+        if post.seat:
+            return None  # a participant's words, whatever they call themselves
+        if post.kind == "task":
+            task = decode(post.body, TaskPosted)
+            if task.claims == "none" or task.degraded or task.override:
+                return None
+            tasks[post.session] = task.task
+            while len(tasks) > KEPT:
+                tasks.popitem(last=False)
+            said = claim(spec, task, metered=metered)
+            return (
+                None
+                if said is None
+                else Speak(window=CLAIMS, kind="claim" if isinstance(said, Claim) else "pass", body=raw(said))
+            )
+        if post.kind == "claims":
+            posted, of = decode(post.body, ClaimsPosted), tasks.pop(post.session, None)
+            if not posted.challenges:
+                return None
+            objections = challenges(spec, of, posted)
+            return (
+                None
+                if objections is None
+                else Speak(
+                    window=CHALLENGES,
+                    kind="challenges",
+                    body=raw(Challenges(challenges=objections, reword=posted.reword and metered)),
+                )
+            )
+        return None
+
+    return hear

@@ -1,0 +1,306 @@
+"""The Python API: open sessions on a bus, and wait for what they come to. A stack of one's own: parley.local."""
+
+import asyncio
+import difflib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bus.errors import BadKeyFile, BusError
+from client import evidence as evidence_folder
+from client import task_folder
+from client.errors import BadInput, Unreachable
+from coordinator.admission import build_settings
+from coordinator.machine import Inadmissible, Protocol
+from coordinator.protocols import DEFAULT, PROTOCOLS
+from coordinator.protocols.competition.seats import refuse_controls
+from schemas.post import Live, Post
+from schemas.result import Result
+from schemas.session import Budget, Document, OpenSession, Seat
+from schemas.wire import InvalidValue
+
+if TYPE_CHECKING:
+    from client.client import Client
+
+CONNECT_S = 3.0
+
+
+class Session:
+    """A session that was opened."""
+
+    def __init__(self, client: "Client", sid: str) -> None:
+        self._client = client
+        self.sid = sid
+
+    def posts(self, on_live: Callable[[Live], None] | None = None) -> AsyncIterator[Post]:
+        """What is said, from the beginning, until the session is closed."""
+        return self._client.posts(self.sid, on_live=on_live)
+
+    async def result(self) -> Result:
+        """What it came to; waits until it is closed."""
+        return await self._client.result(self.sid)
+
+    async def cancel(self, reason: str = "") -> None:
+        """End it before its protocol does."""
+        await self._client.cancel(self.sid, reason)
+
+
+class Parley:
+    """A connection on which sessions are opened. Made by `connect`, and by `parley.local`."""
+
+    def __init__(self, client: "Client", protocol: str = DEFAULT) -> None:
+        self.client = client
+        self.protocol = protocol
+        """Of sessions that name none."""
+
+    async def gathered(self, protocol: str) -> tuple[str, ...]:
+        """Wait until every expert of one's own stack has been heard, where there is such a stack: those that were not
+        heard in time. On a bus that runs elsewhere nobody is waited for."""
+        return ()
+
+    async def opened(self, opening: OpenSession, sid: str) -> str:
+        """Open a session under this id, once a moderator has taken it. Raises as Client.open."""
+        return await self.client.open(opening, sid)
+
+    async def start(
+        self,
+        question: str,
+        *,
+        protocol: str | None = None,
+        evidence: Path | str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        turn_timeout_s: float = 120.0,
+        seats: Sequence[Seat] = (),
+        continues: str = "",
+        folder: Path | str | None = None,
+    ) -> Session:
+        """Open a session. Returns once a moderator has taken it.
+
+        Parameters
+        ----------
+        protocol
+            How they argue: `madp`, `consensus`, `critic`, `maci` or `competition`. None: what `local` or `connect` was
+            told, else `madp`, the experts that a task calls for.
+        evidence
+            Folder of documents (client.evidence).
+        settings
+            The protocol's settings, `{"threshold": 80}`; what is absent has its default. A competition's `format` may
+            be a built-in name or a file, and its `personalities` a file.
+        budget
+            Limits: tokens, calls, cost_usd, seconds.
+        seed
+            Of the order in which positions are shown; None: drawn.
+        turn_timeout_s
+            Seconds for one turn, 0.25 to 86,400.
+        seats
+            Who sits where; none: the queues that are alive.
+        continues
+            A finished session whose result is among the documents (owners only).
+        folder
+            madp: the folder that is worked on, a copy of it (client.task_folder writes the result back).
+
+        Raises
+        ------
+        BadInput
+            A field that cannot be right.
+        Refusal
+            A moderator refused it, and why.
+        Unreachable
+            No moderator answered.
+        """
+        previous = await self.previous(continues) if continues else None
+        sent = None
+        if folder is not None:
+            sent = task_folder.read(Path(folder))
+            settings = {**(settings or {}), "folder": sent.id}
+        opening = request(
+            question, protocol=protocol or self.protocol, evidence=evidence, settings=settings, budget=budget,
+            seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
+        )  # fmt: skip
+        return await self._begin(opening, sent)
+
+    async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
+        """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
+        from client.client import new_sid
+
+        await self.gathered(opening.protocol)
+        sid = new_sid()
+        if sent is not None:
+            await task_folder.send(self.client, sid, sent)
+        return Session(self.client, await self.opened(opening, sid))
+
+    async def previous(self, sid: str) -> Document:
+        """What a finished session came to, as a document for the one that follows it up.
+
+        Raises
+        ------
+        BadInput
+            There is no such session, it is still open, or was erased; or the credentials are no owner's.
+        """
+        from client import follow_up
+        from client.records import Record
+
+        if not self.client.owner:
+            raise BadInput("continue", "an owner's credentials are needed to read an earlier session")
+        entries = await self.client.log(sid)
+        if not entries:
+            raise BadInput("continue", f"there is no session {sid}, or nothing is left of it")
+        return follow_up.document(Record(sid=sid, entries=tuple(entries)))
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        protocol: str | None = None,
+        evidence: Path | str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        turn_timeout_s: float = 120.0,
+        seats: Sequence[Seat] = (),
+        continues: str = "",
+        folder: Path | str | None = None,
+    ) -> Result:
+        """Open a session, wait until it is closed; what it came to. Takes and raises what `start` does."""
+        session = await self.start(
+            question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
+            turn_timeout_s=turn_timeout_s, seats=seats, continues=continues, folder=folder,
+        )  # fmt: skip
+        return await session.result()
+
+
+def request(
+    question: str,
+    *,
+    protocol: str = DEFAULT,
+    evidence: Path | str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    budget: Budget | Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    turn_timeout_s: float = 120.0,
+    seats: Sequence[Seat] = (),
+    previous: Document | None = None,
+    continues: str = "",
+) -> OpenSession:
+    """A session as it is submitted, checked as far as it can be without a moderator.
+
+    Parameters
+    ----------
+    evidence
+        Folder of documents (client.evidence).
+    settings
+        The protocol's settings; what is absent has its default.
+    budget
+        Limits: tokens, calls, cost_usd, seconds.
+    seats
+        Who sits where; none: the queues that are alive.
+    previous, continues
+        For a follow-up: what an earlier session came to (client.follow_up), and its id.
+
+    Raises
+    ------
+    BadInput
+        Names the field, the value and what is allowed.
+    """
+    found = known_protocol(protocol)
+    try:
+        settings = whole_settings(protocol, settings or {})
+        if protocol == "competition":
+            refuse_controls("question", question)
+        build_settings(found, settings)
+        limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
+        given = {
+            "question": question, "protocol": protocol, "settings": dict(settings), "budget": limits,
+            "seed": seed, "turn_timeout_s": turn_timeout_s, "seats": tuple(seats), "continues": continues,
+        }  # fmt: skip
+        checked = OpenSession(**given)  # type: ignore[arg-type]  # before a folder is read
+        if evidence is None and previous is None:
+            return checked
+        roles = [role.name for role in found.roles]
+        documents = () if evidence is None else evidence_folder.read(Path(evidence), roles)
+        return OpenSession(**given, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
+    except (Inadmissible, InvalidValue) as error:
+        raise BadInput(error.field, str(error)) from error
+    except TypeError as error:
+        raise BadInput("budget", str(error)) from error
+
+
+def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A protocol's settings, with what stands in files read in: a competition's format, personalities; also of one that
+    a task's question may be put to. Raises BadInput."""
+    beneath = given.get("deliberation_settings", {})
+    if protocol == "madp" and given.get("deliberation") and isinstance(beneath, Mapping):
+        return {**given, "deliberation_settings": whole_settings(str(given["deliberation"]), beneath)}
+    if protocol != "competition":
+        return dict(given)
+    from client.protocols.competition import files as formats
+
+    return formats.whole(given)
+
+
+def known_protocol(name: str) -> Protocol:
+    """The protocol of this name. Raises BadInput with the nearest known one."""
+    found = PROTOCOLS.get(name)
+    if found is None or found.standing:
+        names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+        raise BadInput("protocol", f"{name!r} is no protocol; {hint}")
+    return found
+
+
+@asynccontextmanager
+async def connect(
+    url: str, creds: Path | str, *, protocol: str = DEFAULT, patience_s: float = 30.0
+) -> AsyncIterator[Parley]:
+    """A bus that runs elsewhere.
+
+    Parameters
+    ----------
+    creds
+        A client's or an owner's credentials file.
+    protocol
+        How sessions argue that name none.
+    patience_s
+        How long a moderator is waited for.
+
+    Raises
+    ------
+    Unreachable
+        Nobody listens there, or the server does not take the credentials.
+    BadInput
+        No such protocol; the credentials file cannot be used.
+    """
+    known_protocol(protocol)
+    async with connected(url, Path(creds), patience_s) as client:
+        yield Parley(client, protocol=protocol)
+
+
+@asynccontextmanager
+async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["Client"]:
+    """A client over a connection of its own. Raises as `connect`."""
+    from bus.accounts import CLIENT as CLIENT_KIND
+    from bus.accounts import OWNER as OWNER_KIND
+    from bus.accounts import load_credentials
+    from bus.connection import connect as connect_bus
+    from client.client import Client
+
+    try:
+        credentials = load_credentials(creds)
+    except BadKeyFile as error:
+        raise BadInput("creds", str(error)) from error
+    if credentials.kind not in (CLIENT_KIND, OWNER_KIND):
+        what = f"{creds} is for {credentials.user!r}, of kind {credentials.kind}"
+        raise BadInput("creds", f"{what}; wanted are a client's or an owner's")
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            connection = await connect_bus(url, credentials, name="parley")
+    except TimeoutError:
+        raise Unreachable(f"no NATS server answers at {url} within {CONNECT_S:g} s") from None
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+    async with connection:
+        yield Client(connection, credentials.user, url=connection.url, patience_s=patience_s)

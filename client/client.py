@@ -1,0 +1,253 @@
+"""A client of a running bus: open a session, follow it, cancel it, read its result and its log."""
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TypeVar
+
+import msgspec
+
+from bus import artifacts, subjects
+from bus.accounts import OWNER as OWNER_KIND
+from bus.channels import CLIENT, CLIENTS, CONTROL, INBOX, OWNER, readable_by
+from bus.connection import Connection
+from bus.errors import BusError, LocalFault
+from bus.posts import Reader
+from client.errors import BadInput, Refusal, Unanswered, Unreachable
+from schemas.post import (
+    CLOSED,
+    AskFate,
+    EraseSession,
+    Fate,
+    ListSessions,
+    Live,
+    LogPage,
+    Post,
+    ReadLog,
+    SessionRow,
+    SessionRows,
+)
+from schemas.presence import AskWorkers, Workers
+from schemas.result import Result
+from schemas.session import CancelSession, DecideItem, OpenSession, Submission
+from schemas.turn import Answer
+from schemas.wire import Undecodable, decode, encode
+
+T = TypeVar("T")
+
+_REQUEST_S = 2.0
+_AGAIN_S = 0.02
+_LISTENING_S = 0.1
+_LATE_S = 10.0
+"""So long after its asker gave up an opening may still be taken: clocks differ."""
+
+
+def new_sid() -> str:
+    """A session's id: 80 random bits, hex."""
+    return secrets.token_hex(10)
+
+
+class Client:
+    """What a client's credential may do, over one connection.
+
+    Parameters
+    ----------
+    user
+        The user that the credential stands for: the broker pins it as the author.
+    patience_s
+        How long a moderator is waited for.
+    """
+
+    def __init__(self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0) -> None:
+        self.owner = connection.credentials.kind == OWNER_KIND
+        """Whether it may ask for sessions, logs and workers."""
+        self._connection = connection
+        self._user = user
+        self._url = url
+        self._patience_s = patience_s
+        self._reader = Reader(connection, patience_s=patience_s)
+
+    # -- submitting
+    async def open(self, request: OpenSession, sid: str | None = None) -> str:
+        """Open a session; its id once a moderator has taken it.
+
+        It expires shortly after nobody waits for it any more: a moderator that comes later refuses it.
+
+        Raises
+        ------
+        Refusal
+            A moderator refused it, and why.
+        Unanswered
+            No moderator answered in time: the session may still run, until it expires.
+        BadInput
+            It does not fit one message.
+        """
+        sid = sid or new_sid()
+        if request.expires_ns is None:
+            expires_ns = time.time_ns() + int((self._patience_s + _LATE_S) * 1e9)
+            request = msgspec.structs.replace(request, expires_ns=expires_ns)
+        try:
+            await self._submit(sid, request)
+        except Unreachable as error:
+            assert request.expires_ns is not None, "given above"
+            raise Unanswered(sid, str(error), (request.expires_ns - time.time_ns()) / 1e9) from error
+        return sid
+
+    async def cancel(self, sid: str, reason: str = "") -> None:
+        """End a session. Raises as `open`; Refusal also where it is not open."""
+        await self._submit(sid, CancelSession(reason=reason), OWNER if self.owner else CLIENT)
+
+    async def decide(self, sid: str, decision: DecideItem) -> None:
+        """Answer an open item of a session, one's own or as an owner. Raises as `open`; Refusal with the moderator's
+        words."""
+        await self._submit(sid, decision, OWNER if self.owner else CLIENT)
+
+    async def inbox(self, sid: str) -> tuple[Post, ...]:
+        """What a session asked humans, and what was answered. Raises UnknownSession."""
+        return await self._reader.history(sid, INBOX)
+
+    async def put(self, sid: str, data: bytes) -> str:
+        """Store an artifact in one's own session, which may still be to open; its id. Raises as bus.artifacts.put."""
+        return await artifacts.put(self._connection, sid, data, patience_s=self._patience_s)
+
+    async def get(self, sid: str, id: str) -> bytes:
+        """An artifact of a session. Raises as bus.artifacts.get."""
+        return await artifacts.get(self._connection, sid, id, patience_s=self._patience_s)
+
+    async def _submit(self, sid: str, submission: Submission, channel: str = CLIENT) -> None:
+        """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one
+        submission."""
+        data = encode(submission)
+        limit = self._connection.max_size - 1_024
+        if len(data) > limit:
+            raise BadInput(
+                "evidence", f"the session comes to {len(data) / 1e6:.1f} MB, one message holds {limit / 1e6:.1f} MB"
+            )
+        deadline = time.monotonic() + self._patience_s
+        subject = subjects.inbox(channel, self._user, sid)
+        msg_id = secrets.token_hex(16)
+        ack = await self._until(deadline, lambda: self._connection.store(subject, data, msg_id=msg_id))
+        ask = encode(AskFate(seq=ack.seq))
+        while True:
+            fate = await self._ask(deadline, subjects.fate(channel, self._user, sid), ask, Fate)
+            if fate.fate == "taken":
+                return
+            if fate.fate != "pending":
+                raise Refusal(fate.field, fate.why or f"the submission was put {fate.fate}")
+            if time.monotonic() > deadline:
+                raise self._nobody("no moderator took the submission")
+            await asyncio.sleep(_AGAIN_S)
+
+    # -- reading
+    async def posts(
+        self, sid: str, from_k: int = 0, on_live: Callable[[Live], None] | None = None
+    ) -> AsyncGenerator[Post, None]:
+        """Posts of the channels that clients read, as they come, until the session is closed. Raises as
+        bus.posts.Reader.follow."""
+        async with contextlib.aclosing(self._reader.follow(sid, readable_by(CLIENTS), from_k, on_live)) as posts:
+            async for post in posts:
+                yield post
+
+    async def result(self, sid: str) -> Result:
+        """The session's result; waits until it is closed."""
+        async with contextlib.aclosing(self._reader.follow(sid, (CONTROL,))) as posts:
+            async for post in posts:
+                if post.kind == CLOSED:
+                    return decode(post.body, Result)
+        raise Unreachable(f"session {sid} gave no result")
+
+    async def finished(self, sid: str) -> Result | None:
+        """The session's result if it is closed; does not wait. Raises UnknownSession."""
+        for post in await self._reader.history(sid, CONTROL):
+            if post.kind == CLOSED:
+                return decode(post.body, Result)
+        return None
+
+    # -- for owners
+    async def sessions(self, limit: int | None = None) -> list[SessionRow]:
+        """Sessions, the newest first; all of them, or the newest `limit`."""
+        self._owners_only("sessions are listed to owners")
+        rows: list[SessionRow] = []
+        before: int | None = None
+        while True:
+            size = 200 if limit is None else min(200, limit - len(rows))
+            ask = encode(ListSessions(before_seq=before, limit=size))
+            page = await self._ask(self._deadline(), subjects.own("sessions", self._user, ""), ask, SessionRows)
+            rows += page.rows
+            if not page.more or not page.rows or (limit is not None and len(rows) >= limit):
+                return rows
+            before = page.rows[-1].seq
+
+    async def log(self, sid: str, n: int = 0) -> list[str]:
+        """The session's log from transition `n` on, one JSON text an entry, exactly as stored."""
+        self._owners_only("logs are read by owners")
+        entries: list[str] = []
+        while True:
+            ask = encode(ReadLog(n=n + len(entries)))
+            page = await self._ask(self._deadline(), subjects.own("log", self._user, sid), ask, LogPage)
+            entries += [bytes(entry).decode() for entry in page.entries]
+            if not page.more or not page.entries:
+                return entries
+
+    async def workers(self, patience_s: float | None = None) -> Workers:
+        """Who is alive, copies of one queue apart, as one moderator has heard. `patience_s`: instead of the client's.
+
+        Raises
+        ------
+        Unreachable
+            No moderator answered.
+        """
+        deadline = self._deadline() if patience_s is None else time.monotonic() + patience_s
+        return await self._ask(deadline, subjects.own("workers", self._user, ""), encode(AskWorkers()), Workers)
+
+    async def everybody(self, patience_s: float) -> Workers:
+        """Who is alive, as a moderator says that has listened for as long as workers take to tell of themselves. If
+        none has within `patience_s`: as far as one has heard. Raises Unreachable."""
+        deadline = time.monotonic() + patience_s
+        found = await self.workers(patience_s)
+        while not found.heard and time.monotonic() < deadline:
+            await asyncio.sleep(_LISTENING_S)
+            found = await self.workers(patience_s)
+        return found
+
+    async def erase(self, sid: str) -> None:
+        """Remove a closed session's texts. Raises Refusal where it is open or unknown, or was erased before."""
+        self._owners_only("sessions are erased by owners")
+        subject = subjects.own("erase", self._user, sid)
+        answer = await self._ask(self._deadline(), subject, encode(EraseSession()), Answer)
+        if answer.verdict != "accepted":
+            raise Refusal("session", answer.why)
+
+    # -- asking
+    def _owners_only(self, what: str) -> None:
+        if not self.owner:
+            raise BadInput("creds", f"{what}; the credentials of {self._user!r} are a client's")
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self._patience_s
+
+    async def _ask(self, deadline: float, subject: str, data: bytes, wanted: type[T]) -> T:
+        async def once() -> T:
+            return decode((await self._connection.request(subject, data, _REQUEST_S)).data, wanted)
+
+        return await self._until(deadline, once)
+
+    async def _until(self, deadline: float, call: Callable[[], Awaitable[T]]) -> T:
+        """Call again until it answers, or the deadline passes."""
+        pause = _AGAIN_S
+        while True:
+            try:
+                return await call()
+            except LocalFault as error:
+                raise Refusal("", str(error)) from error
+            except (BusError, Undecodable) as error:
+                if time.monotonic() > deadline:
+                    raise self._nobody("no moderator answered") from error
+                await asyncio.sleep(pause)
+                pause = min(0.25, pause * 1.5)
+
+    def _nobody(self, what: str) -> Unreachable:
+        where = f" at {self._url}" if self._url else ""
+        return Unreachable(f"{what} within {self._patience_s:g} s{where}")

@@ -1,0 +1,104 @@
+"""What a session may come to, before it runs: in words, and as JSON values."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from client.errors import BadInput
+from client.text import line
+from coordinator.admission import admit
+from coordinator.estimate import Amount, Estimate, SeatEstimate, estimate, least_words, refusal
+from coordinator.machine import Inadmissible
+from coordinator.presence import known_of
+from coordinator.protocols import PROTOCOLS
+from schemas.expert import ROLE
+from schemas.presence import Announcement
+from schemas.session import Budget, OpenSession
+from schemas.wire import figure
+
+
+def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
+    """What this session comes to with these workers: seated as a moderator would seat it.
+
+    Raises
+    ------
+    BadInput
+        It could not be opened with them, and why.
+    """
+    protocol = PROTOCOLS[opening.protocol]
+    try:
+        there = [w for w in workers if ROLE in w.roles] if protocol.experts else []
+        there.sort(key=lambda w: (w.usd_per_million_input, w.usd_per_million_output))  # of copies, the dearest counts
+        return estimate(protocol, admit(protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there))))
+    except Inadmissible as error:
+        raise BadInput(error.field, str(error)) from error
+
+
+def refuse(found: Estimate) -> None:
+    """Raise BadInput where the budget does not hold one round."""
+    if found.shortfall:
+        field, why = refusal(found, PROTOCOLS[found.protocol])
+        raise BadInput(field, f"{why}; nothing was started")
+
+
+def costs(found: Estimate) -> bool:
+    """Whether it is worth a word before it begins: some model counts tokens."""
+    return any(s.metered for s in found.seats) or bool(found.work and found.work.tokens)
+
+
+def document(found: Estimate) -> dict[str, Any]:
+    """As JSON values; `most` is null where it is not known."""
+    told = {**msgspec.to_builtins(found), "fits_one_round": not found.shortfall}
+    return told if found.work is None else {**told, "most": None}
+
+
+def words(found: Estimate) -> Iterator[str]:
+    """In lines."""
+    yield "This session may come to, if every turn uses all that it may (usually it is far less):"
+    if PROTOCOLS[found.protocol].fixed:
+        yield f"  each turn once:       {_amount(found.least)}"
+        yield f"  with all repeats:     {_amount(found.most)}"
+    elif found.work is not None:
+        yield f"  at least, the match:  {_amount(found.least)}"
+        yield "  at most:              not known before the task has chosen its experts; a budget limits it"
+        yield f"  each turn of work:    up to {_amount(found.work).partition(', ')[2]}"
+    else:
+        yield f"  at least, one round:  {_amount(found.least)}"
+        yield f"  at most, {found.rounds} round{'s' if found.rounds > 1 else ''}:    {_amount(found.most)}"
+    yield f"  budget:               {_budget(found.budget)}"
+    if found.shortfall:
+        yield f"  The budget does not hold {least_words(PROTOCOLS[found.protocol])}: {found.shortfall}"
+    unpriced = [s.seat for s in found.seats if s.metered and not s.usd_per_million_input + s.usd_per_million_output]
+    if unpriced:
+        yield f"  Counted as free, since no price is known (or none is taken): {', '.join(map(line, unpriced))}"
+
+
+def table(found: Estimate) -> Iterator[str]:
+    """The same with a line a seat."""
+    yield from words(found)
+    yield ""
+    yield f"  {'seat':14} {'model':24} {'USD per million tokens':>24} {'turns':>8}  most USD"
+    for s in found.seats:
+        price = _price(s)
+        turns = f"{s.least.turns} to {s.most.turns}"
+        yield f"  {line(s.seat):14} {line(s.model, 24):24} {price:>24} {turns:>8}  {s.most.cost_usd:.4f}"
+
+
+def _price(s: SeatEstimate) -> str:
+    if not s.metered:
+        return "not metered"
+    if not s.usd_per_million_input and not s.usd_per_million_output:
+        return "free, or not known"
+    return f"{s.usd_per_million_input:g} in, {s.usd_per_million_output:g} out"
+
+
+def _amount(a: Amount) -> str:
+    return f"{a.turns} turns, {a.calls} calls, {a.tokens:,} tokens, {a.cost_usd:.4f} USD"
+
+
+def _budget(budget: Budget) -> str:
+    limits = {
+        "tokens": budget.tokens, "calls": budget.calls, "USD": budget.cost_usd, "seconds": budget.seconds,
+    }  # fmt: skip
+    return ", ".join(f"{figure(value)} {name}" for name, value in limits.items() if value is not None) or "no limit"

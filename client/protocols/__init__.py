@@ -1,0 +1,1 @@
+"""How each protocol is set up and shown, a package each."""

@@ -1,0 +1,1 @@
+"""How a competition is set up and shown."""

@@ -1,0 +1,218 @@
+"""What a competition is run by, from files: formats, personalities and topics, made into settings of its protocol.
+
+    parley ask --protocol competition --format oxford --topic topics.yaml#four-day-week --style pro_1=logical
+
+A format is a built-in name or a YAML file (schemas.protocols.competition.format.Format). A file of personalities holds
+`name: {name, characteristics}`; one of topics holds `name: {motion, stances: {pro, con}, evidence}`, of which only the
+motion is needed: `stances` are what the teams hold, `evidence` is a folder relative to the file.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import schemas
+from agents import personas
+from client.errors import BadInput
+from client.yaml_file import read_file
+from coordinator.protocols.competition.seats import due, refuse_controls, texts
+from coordinator.table import Inadmissible
+from schemas.protocols.competition.messages import TEAMS, Format, Personality, Team, seats_of
+from schemas.wire import SchemaError, not_empty
+
+DEFAULT = "four_stage"
+FORMATS = Path(schemas.__file__).parent / "formats"
+
+
+class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A motion, and what may come with it."""
+
+    motion: str
+    stances: dict[Team, str] = {}
+    """What each team holds; a team that has none is for the motion, or against it."""
+    evidence: str = ""
+    """A folder of documents, relative to the file."""
+
+    def __post_init__(self) -> None:
+        not_empty("topic.motion", self.motion, 20_000)
+
+
+def built_in() -> tuple[str, ...]:
+    """Names of the formats that are shipped."""
+    return tuple(sorted(path.stem for path in FORMATS.glob("*.yaml")))
+
+
+def read(given: str) -> Format:
+    """A format by its built-in name, or from a YAML file.
+
+    Raises
+    ------
+    BadInput
+        Neither; a file that cannot be read; a field that cannot be right, with file, field, value and limit.
+    """
+    path = FORMATS / f"{given}.yaml" if given in built_in() else Path(given)
+    if not path.is_file():
+        near = difflib.get_close_matches(given, built_in(), 1)
+        hint = f"did you mean {near[0]}?" if near else f"built in are {', '.join(built_in())}"
+        raise BadInput("format", f"{given!r} is no format and no file; {hint}")
+    return parsed(_mapping(path, "format"), str(path))
+
+
+def parsed(data: Mapping[str, Any], where: str) -> Format:
+    """A format from plain values. Raises BadInput, which names `where`, the field, the value and what is allowed."""
+    found: Format = _converted(dict(data), Format, "format", where)
+    _refuse_controls(data, f"{where}: format")
+    return found
+
+
+def personalities(path: Path | None = None) -> dict[str, Personality]:
+    """Personalities by name, those of a file over those that are shipped. Raises BadInput."""
+    try:
+        return {**personas.read(), **(personas.read(path) if path is not None else {})}
+    except personas.PersonalityError as error:
+        raise BadInput("personalities", str(error)) from error
+
+
+def topic(given: str, file: Path | None = None) -> tuple[Topic, Path | None]:
+    """A topic and the folder of its evidence, if it has one.
+
+    Parameters
+    ----------
+    given
+        `FILE#NAME`, or the name alone where `file` is given; a file with a single topic needs no name.
+
+    Raises
+    ------
+    BadInput
+        No such file, no such topic (with the nearest one), or one that cannot be right.
+    """
+    name, path = given, file
+    if path is None:
+        text, _, name = given.partition("#")
+        path = Path(text)
+    data = _mapping(path, "topic")
+    topics = data.get("topics", data)
+    if not isinstance(topics, dict) or not topics:
+        raise BadInput("topic", f"{path} holds no topics: wanted are names with a motion each")
+    names = [str(n) for n in topics]
+    if not name:
+        if len(names) > 1:
+            raise BadInput("topic", f"which one of {path}? Name it: {path}#{names[0]}; there are {', '.join(names)}")
+        name = names[0]
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1)
+        raise BadInput(
+            "topic",
+            f"{path} has no topic {name!r}; " + (f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"),
+        )
+    value = next(v for k, v in topics.items() if str(k) == name)
+    found: Topic = _converted({"motion": value} if isinstance(value, str) else value, Topic, f"topic.{name}", str(path))
+    _refuse_controls(msgspec.to_builtins(found), f"{path}: topic.{name}")
+    folder = path.parent / found.evidence if found.evidence else None
+    return found, folder
+
+
+def styles(pairs: Sequence[str]) -> dict[str, str]:
+    """What `--style pro_1=logical` gives. Raises BadInput for a pair without `=`, or a seat that is given twice."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        seat, equals, name = (part.strip() for part in pair.partition("="))
+        if not equals or not seat or not name:
+            raise BadInput("style", f"got {pair!r}, wanted is SEAT=NAME, for example pro_1=logical")
+        if found.setdefault(seat, name) != name:
+            raise BadInput("style", f"seat {seat} is given two styles, {found[seat]} and {name}")
+    return found
+
+
+def whole(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a competition with its format and its personalities read: `format` may be a name, a file or the
+    format itself, `personalities` a file or the personalities. Only those that a seat has are kept.
+
+    Raises
+    ------
+    BadInput
+        As `read` and `personalities`; a style of a seat that is not there, or of a name that nobody knows.
+    """
+    format_ = given.get("format", DEFAULT)
+    rules = parsed(format_, "competition.format") if isinstance(format_, dict) else read(str(format_))
+    named = given.get("styles") or {}
+    settings = {**given, "format": msgspec.to_builtins(rules)}
+    if not isinstance(named, dict):
+        raise BadInput("competition.styles", f"got {named!r}, wanted are seats with the name of a style each")
+    if not named and not given.get("personalities"):
+        return settings
+    source = given.get("personalities")
+    known = personalities(Path(source) if isinstance(source, str) else None)
+    if isinstance(source, dict):
+        known |= {
+            k: _converted(v, Personality, f"personalities.{k}", "competition.personalities") for k, v in source.items()
+        }
+    seats = [seat for team in TEAMS for seat in seats_of(rules, team)]
+    for seat, name in named.items():
+        if seat not in seats:
+            raise BadInput(
+                f"competition.styles.{seat}", f"{rules.name} has no seat {seat!r}; seats are {', '.join(seats)}"
+            )
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+            raise BadInput(f"competition.styles.{seat}", f"{seat}: {name!r} is no personality; {hint}")
+    used = {name: msgspec.to_builtins(known[name]) for name in dict.fromkeys(named.values())}
+    return {**settings, "personalities": used}
+
+
+def of(given: Mapping[str, Any]) -> Format:
+    """The format of a competition's settings, as `whole` takes them. Raises BadInput."""
+    return msgspec.convert(whole({"format": given.get("format", DEFAULT)})["format"], Format)
+
+
+def seats(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every seat that a competition of these settings has: debaters, judge, audience. Raises BadInput."""
+    return tuple(due(of(given)))
+
+
+def _mapping(path: Path, field: str) -> dict[str, Any]:
+    try:
+        return read_file(path)
+    except BadInput as error:
+        raise BadInput(field, error.why) from error
+
+
+def _converted(data: Any, wanted: type, field: str, where: str) -> Any:
+    """Plain values as a type. What is wrong is told with the file, the field, the value and what is allowed."""
+    try:
+        return msgspec.convert(data, wanted)
+    except SchemaError as error:
+        raise BadInput(field, f"{where}: {error}") from error
+    except msgspec.ValidationError as error:
+        text, _, place = str(error).partition(" - at `")
+        path = place.rpartition("$")[2].rstrip("`")
+        if ": got " in text or text.startswith(field):  # a check of ours: it names field, value and limit
+            at = f"at {field}{path}: " if path else ""
+            raise BadInput(field, f"{where}: {at}{text}") from error
+        said = "required" in text or "unknown field" in text or text.startswith("Invalid enum value '")
+        shown = "" if said else f" (got {_at(data, path)!r})"
+        raise BadInput(field, f"{where}: {field}{path}: {text}{shown}") from error
+
+
+def _at(data: Any, path: str) -> Any:
+    """The value at a path such as `.stages[0].agenda[1].words`; what it stands in, where the path says no more."""
+    here = data
+    for part in path.replace("[", ".").replace("]", "").split("."):
+        try:
+            here = here[int(part)] if isinstance(here, list) else here[part] if part else here
+        except (KeyError, IndexError, ValueError, TypeError):
+            break
+    shown = str(here)
+    return here if len(shown) <= 80 else shown[:79] + "…"
+
+
+def _refuse_controls(data: Any, field: str) -> None:
+    try:
+        for where, text in texts(data, field):
+            refuse_controls(where, text)
+    except Inadmissible as error:
+        raise BadInput(error.field, str(error)) from error

@@ -1,0 +1,1 @@
+"""How a consensus session is set up and shown."""

@@ -1,0 +1,1 @@
+"""How a critic session is set up and shown."""

@@ -1,0 +1,153 @@
+"""The critic protocol's posts, rounds and outcome in words."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from client.text import line
+
+Line = tuple[str, str]
+Body = Mapping[str, Any]
+
+_WIDE = 300
+
+
+def _question(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+    yield "seat", f"  {line(seat)} rewrites the question: {line(str(body.get('question', '')), _WIDE)}"
+    if body.get("note"):
+        yield "quiet", f"      {line(str(body['note']), width)}"
+
+
+def _answer(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+    yield "seat", f"  {line(seat)} ({float(body.get('confidence', 0)):.2f}): {line(str(body.get('answer', '')), width)}"
+    if body.get("reasoning"):
+        yield "quiet", f"      {line(str(body['reasoning']), width)}"
+    for one in body.get("addresses") or ():
+        yield "quiet", f"      answers objection {one.get('objection')}: {line(str(one.get('how', '')), width)}"
+
+
+def _objection(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+    pressed = ", asked again," if body.get("pressed") else ""
+    if not body.get("number"):
+        yield "seat", f"  {line(seat)}{pressed} has no new objection"
+    else:
+        said = line(str(body.get("objection", "")), _WIDE)
+        yield "seat", f"  {line(seat)}{pressed} objects ({body['number']}): {said}"
+
+
+def _comparison(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+    source = "" if body.get("source") == "helper" else f", {line(str(body.get('source')))}"
+    told = f"{float(body.get('similarity', 0)):.2f} like objection {body.get('nearest')}"
+    limit = f"duplicate from {float(body.get('threshold', 0)):.2f}{source}"
+    if not body.get("duplicate"):
+        yield "quiet", f"      new: {told} ({limit})"
+        return
+    yield "score", f"      duplicate: {told} ({limit})"
+    yield "quiet", f"        now:    {line(str(body.get('objection', '')), _WIDE)}"
+    yield "quiet", f"        before: {line(str(body.get('nearest_text', '')), _WIDE)}"
+
+
+def by_words(rounds: Sequence[Body]) -> Iterator[Line]:
+    """One warning where objections were compared by words because what was to do it failed."""
+    found = [c for r in rounds for c in r.get("comparisons") or ()]
+    failed = [str(c["why"]) for c in found if c.get("why")]
+    if failed:
+        told = "; ".join(line(why, _WIDE) for why in dict.fromkeys(failed))
+        yield "score", f"Warning: {len(failed)} of {len(found)} objections were compared by words alone: {told}"
+
+
+def _pressed(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+    yield "score", f"  the critic is asked again, in a sharper tone: {line(str(body.get('why', '')), width)}"
+
+
+def _judgement(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+    yield (
+        "quiet",
+        f"  {line(seat)}: {float(body.get('score', 0)):.0f} of 100; {line(str(body.get('comment', '')), width)}",
+    )
+
+
+def _swapped(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+    yield "quiet", f"  {line(seat)}, the opposite order: {float(body.get('score', 0)):.0f} of 100"
+
+
+def _tally(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+    trend = " → ".join(f"{c:.0f}" for c in body.get("trend") or ())
+    parts = [f"confidence {float(body.get('confidence', 0)):.0f} ({line(str(body.get('label')))})", f"trend {trend}"]
+    if body.get("source") != "judge":
+        parts.append(line(str(body.get("source"))))
+    if body.get("answered"):
+        parts.append(f"meets objections {_numbers(body['answered'])}")
+    if body.get("reopened"):
+        parts.append(f"no longer meets {_numbers(body['reopened'])}")
+    if body.get("found"):
+        parts.append(f"objection {body['found']} is new, weight {float(body.get('weight', 0)):.2f}")
+    bias = body.get("bias")
+    if bias:
+        parts.append(f"order makes a difference of {float(bias['difference']):+.0f}")
+    if body.get("missing"):
+        parts.append("missing: " + ", ".join(line(str(s)) for s in body["missing"]))
+    yield "score", f"  round {round_}: " + ", ".join(parts)
+
+
+def _verdict(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+    yield "quiet", f"  {line(seat)} writes the verdict: {line(str(body.get('answer', '')), width)}"
+
+
+POSTS: dict[str, Callable[[str, int, Body, int], Iterator[Line]]] = {
+    "question": _question,
+    "answer": _answer,
+    "objection": _objection,
+    "comparison": _comparison,
+    "pressed": _pressed,
+    "judgement": _judgement,
+    "judgement_swapped": _swapped,
+    "tally": _tally,
+    "verdict": _verdict,
+}
+"""Kind of post -> its lines: (seat, round, body, width)."""
+
+
+def outcome_lines(outcome: Body) -> Iterator[Line]:
+    """What stands beside a verdict: the label and what it is worth, and the objections that are left."""
+    yield "quiet", f"Label: {line(str(outcome.get('label')))} ({line(str(outcome.get('label_note')))})"
+    objections = outcome.get("objections") or ()
+    yield "", f"Objections: {len(objections)}, open: {_numbers(outcome.get('open_objections') or ()) or 'none'}"
+    for o in objections:
+        if not o.get("answered"):
+            yield "quiet", f"  open, {o.get('number')}: {line(str(o.get('text', '')), _WIDE)}"
+
+
+def round_words(r: Body) -> Iterator[str]:
+    """One round of a result."""
+    confidence = r.get("confidence")
+    how = "not judged" if confidence is None else f"confidence {confidence:g}"
+    source = "" if r.get("source") in (None, "judge") else f" ({line(str(r['source']))})"
+    yield f"Round {r.get('round')}: {how}{source}."
+    answer = r.get("answer") or {}
+    if answer:
+        yield f"  answer: {line(str(answer.get('answer')), 200)}"
+    for one in answer.get("addresses") or ():
+        yield f"    answers objection {one['objection']}: {line(str(one['how']), _WIDE)}"
+    for said in r.get("raised") or ():
+        yield f"  {_objected(said)}"
+    for c in r.get("comparisons") or ():
+        what = "a duplicate of" if c["duplicate"] else "nearest to"
+        yield f"    {what} objection {c['nearest']}, {c['similarity']:.2f} ({line(str(c['source']))})"
+        if c.get("why"):
+            yield f"      by words alone: {line(str(c['why']), _WIDE)}"
+    for name, words in (("answered", "newly met"), ("reopened", "no longer met")):
+        if r.get(name):
+            yield f"  {words}: {_numbers(r[name])}"
+    for seat in r.get("missing") or ():
+        yield f"  {line(str(seat))} was missing"
+
+
+def _objected(said: Body) -> str:
+    again = " (asked again)" if said.get("pressed") else ""
+    if not said.get("number"):
+        return f"no new objection{again}"
+    return f"objection {said['number']}{again}: {line(str(said.get('objection')), _WIDE)}"
+
+
+def _numbers(numbers: Any) -> str:
+    return ", ".join(str(n) for n in numbers)

@@ -1,0 +1,1 @@
+"""How a MACI session is set up and shown."""

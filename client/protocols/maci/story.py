@@ -1,0 +1,137 @@
+"""What the posts of a MACI session add up to: rounds, arguments, passages, blind answers, plan. Pictures, the page and
+explanations are made from it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from schemas.post import Post, read
+from schemas.protocols.maci.messages import (
+    Belief,
+    Blind,
+    Case,
+    Crit,
+    Merged,
+    Passage,
+    Passages,
+    Plan,
+    Round,
+    Ruled,
+    Score,
+    Share,
+)
+
+replace = msgspec.structs.replace
+
+KINDS: dict[str, type] = {
+    "passages": Passages,
+    "blind": Blind,
+    "outcomes": Merged,
+    "case": Case,
+    "crit": Crit,
+    "argument": Ruled,
+    "refused": Ruled,
+    "signals": Round,
+    "plan": Plan,
+}
+"""Kind of post -> what its body is."""
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """An argument after the gates, whose it was, and what each judge made of it."""
+
+    round: int
+    seat: str
+    ruled: Ruled
+    scores: tuple[tuple[str, Score], ...] = ()
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What a debater replied in a round, gates aside."""
+
+    round: int
+    seat: str
+    case: Case
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True):
+    """One session."""
+
+    rounds: tuple[Round, ...] = ()
+    arguments: tuple[Heard, ...] = ()
+    cases: tuple[Told, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    found_by: dict[str, tuple[str, ...]] = {}
+    """Passage -> the queries that found it; the task's own have none."""
+    blind: dict[str, Blind] = {}
+    groups: Merged | None = None
+    plan: Plan | None = None
+    """The last one."""
+
+
+def body_of(post: Post) -> Any:
+    """The post's body as its type; None for a kind that MACI has not, or a body that another version wrote."""
+    return read(post, KINDS)
+
+
+def story(posts: Iterable[Post]) -> Story:
+    """Fold them; what cannot be read is left out."""
+    held: dict[type, list[tuple[Post, Any]]] = {kind: [] for kind in KINDS.values()}
+    for post in posts:
+        body = body_of(post)
+        if body is not None:
+            held[type(body)].append((post, body))
+    scores: dict[str, list[tuple[str, Score]]] = {}
+    for post, crit in held[Crit]:
+        for score in crit.scores:
+            scores.setdefault(f"a{score.item}", []).append((post.seat, score))
+    merged, plans = held[Merged], held[Plan]
+    return Story(
+        rounds=tuple(r for _, r in held[Round]),
+        arguments=tuple(
+            Heard(round=p.round, seat=p.seat, ruled=r, scores=tuple(scores.get(r.id, ()))) for p, r in held[Ruled]
+        ),
+        cases=tuple(Told(round=p.round, seat=p.seat, case=c) for p, c in held[Case]),
+        passages=tuple(found for _, body in held[Passages] for found in body.passages),
+        found_by={found.id: body.queries for _, body in held[Passages] for found in body.passages},
+        blind={p.seat: b for p, b in held[Blind]},
+        groups=merged[-1][1] if merged else None,
+        plan=plans[-1][1] if plans else None,
+    )
+
+
+def top(belief: Belief | Mapping[str, float], most: int, answer: str = "") -> list[Share]:
+    """The most probable outcomes, at most `most` of them; of equals the answer first, then those named first."""
+    shares: Sequence[Share] = (
+        [Share(outcome=o, p=p) for o, p in belief.items()] if isinstance(belief, Mapping) else belief
+    )
+    return sorted(shares, key=lambda s: (-s.p, s.outcome != answer))[:most]
+
+
+def why_refused(ruled: Ruled) -> str:
+    """Which gate, with the value and the threshold, or what nobody found out; empty for what was admitted."""
+    if ruled.admitted:
+        return ""
+    told = tuple(_gates(ruled))
+    return " and ".join([words for words, below in told if below] or [words for words, _ in told])
+
+
+def passed(ruled: Ruled) -> str:
+    """Both values beside their thresholds."""
+    return ", ".join(words for words, _ in _gates(ruled))
+
+
+def _gates(ruled: Ruled) -> Iterable[tuple[str, bool]]:
+    """Of each gate: the value beside its threshold, and whether it is not reached. One that is off stands at 0."""
+    for name, value, at, unknown in (
+        ("q", ruled.q, ruled.tau_q, "evidence not measured"), ("CRIT", ruled.crit, ruled.tau_crit, "not judged"),
+    ):  # fmt: skip
+        yield (unknown, at > 0) if value is None else (f"{name} {short(value, at)}", value < at)
+
+
+def short(value: float, threshold: float) -> str:
+    """`0.31 < 0.50`, with as many decimals as it takes to tell them apart."""
+    apart = (d for d in (2, 3, 4, 6) if f"{value:.{d}f}" != f"{threshold:.{d}f}")
+    decimals = 2 if value == threshold else next(apart, 9)
+    return f"{value:.{decimals}f} {'<' if value < threshold else '≥'} {threshold:.{decimals}f}"

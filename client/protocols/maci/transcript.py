@@ -1,0 +1,367 @@
+"""The MACI protocol's posts, rounds and outcome in words."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from client.protocols.maci import story as maci_story
+from client.protocols.maci.story import KINDS, Story, top, why_refused
+from client.text import count, line, plain
+from schemas.post import Post
+from schemas.protocols.maci.messages import (
+    Belief,
+    Blind,
+    Case,
+    Crit,
+    Merged,
+    Outcome,
+    Passages,
+    Plan,
+    Round,
+    Ruled,
+    Score,
+    Signals,
+)
+
+Line = tuple[str, str]
+Dials = tuple[float | None, float | None, float | None]
+"""Contentiousness and the two gates."""
+
+POSTS = frozenset(KINDS)
+_TOP = 5
+_NAME = 60
+_WIDE = 300
+
+COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("jsd", "D", "disagreement of the beliefs"),
+    ("overlap", "O", "overlap of the cited evidence"),
+    ("q", "Q", "evidence quality"),
+    ("crit", "CRIT", "quality of the arguments"),
+    ("entropy", "H", "entropy of the mixture, normalised"),
+    ("information_gain", "IG", "information gained in the round"),
+    ("r_i", "r_I", "progress of information"),
+    ("r_d", "r_D", "progress of disagreement"),
+    ("pi_i", "π_I", "information stands still"),
+    ("pi_d", "π_D", "disagreement stands still"),
+    ("cl", "CL", "contentiousness"),
+    ("tau_q", "τ_Q", "gate on evidence quality"),
+    ("tau_crit", "τ_CRIT", "gate on argument quality"),
+)
+"""Field of Signals, its sign, what it is: the columns of every table of rounds."""
+
+
+def figure(value: float | bool | None, decimals: int = 2) -> str:
+    """A signal or dial as it is shown: `0.23`; a flag `up` or `down`; `–` for what there is not."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "up" if value else "down"
+    return f"{value:.{decimals}f}"
+
+
+def shares(belief: Belief | Mapping[str, float], most: int = _TOP) -> str:
+    """`HCV 0.40, HBV 0.30 and 3 more`, the most probable first."""
+    shown = ", ".join(f"{line(s.outcome, _NAME)} {s.p:.2f}" for s in top(belief, most))
+    return shown + (f" and {len(belief) - most} more" if len(belief) > most else "")
+
+
+def foot(post: Post) -> str:
+    """The last round's signals and the dials of the next, for one line; empty for any other post."""
+    body = maci_story.body_of(post)
+    if not isinstance(body, Round):
+        return ""
+    s = body.signals
+    cl, tau_q, tau_crit = coming(body) or (s.cl, s.tau_q, s.tau_crit)
+    return f"{signal_words(s)} · CL {figure(cl)} τ_Q {figure(tau_q)} τ_CRIT {figure(tau_crit)}"
+
+
+def coming(body: Round) -> Dials | None:
+    """The dials of the round after this one; None: there is none."""
+    found = (body.next_cl, body.next_tau_q, body.next_tau_crit)
+    return None if all(v is None for v in found) else found
+
+
+def dial_words(dials: Dials) -> str:
+    """`CL 0.80, τ_Q 0.50, τ_CRIT 0.30`."""
+    return ", ".join(f"{sign} {figure(v)}" for sign, v in zip(("CL", "τ_Q", "τ_CRIT"), dials, strict=True))
+
+
+def post_lines(post: Post, width: int) -> Iterator[Line] | None:
+    """One post in lines; None where it is none that this version can read."""
+    body = maci_story.body_of(post)
+    if body is None:
+        return None
+    say: Callable[[Post, Any, int], Iterator[Line]] = _SAY[type(body)]
+    return say(post, body, width)
+
+
+def _passages(post: Post, body: Passages, width: int) -> Iterator[Line]:
+    documents = ", ".join(line(d, _NAME) for d in dict.fromkeys(p.document for p in body.passages))
+    ends = list(dict.fromkeys(line(p.id) for p in (*body.passages[:1], *body.passages[-1:])))
+    ids = f"{' to '.join(ends)}, " if ends else ""
+    quality = "" if body.q is None else f"; Q {figure(body.q)}"
+    many = count(len(body.passages), "passage")
+    if body.queries:
+        yield "score", f"  {many} from the plan's queries ({ids}{documents or 'nothing new'}){quality}"
+        for query in body.queries:
+            yield "quiet", f"      searched: {line(query, width)}"
+    else:
+        yield "quiet", f"  {many} for the question ({ids}{documents or 'no document'}){quality}"
+
+
+def _blind(post: Post, body: Blind, width: int) -> Iterator[Line]:
+    yield "seat", f"  {line(post.seat)}, alone: {shares(body.belief)}"
+    if body.reasoning:
+        yield "quiet", f"      {line(body.reasoning, width)}"
+
+
+def _merged(post: Post, body: Merged, width: int) -> Iterator[Line]:
+    yield "score", f"  {count(len(body.groups), 'outcome')}: {', '.join(line(g.name, _NAME) for g in body.groups)}"
+    for group in body.groups:
+        others = [m for m in group.members if m != group.name]
+        if others:
+            yield "quiet", f"      {line(group.name, _NAME)} is also {', '.join(line(m, _NAME) for m in others)}"
+
+
+def _ruled(post: Post, body: Ruled, width: int) -> Iterator[Line]:
+    who = f"{line(post.seat)}, " if post.seat else ""
+    if body.admitted:
+        yield "seat", f"  {who}{line(body.id)}, admitted ({maci_story.passed(body)}): {line(body.claim, width)}"
+    else:
+        yield "score", f"  {who}{line(body.id)}, refused ({why_refused(body)}): {line(body.claim, width)}"
+    for reason in body.reasons:
+        yield "quiet", f"      since {line(reason, width)}"
+    for span in body.spans:
+        yield "quiet", f"      {line(span.passage)}: “{line(span.quote, width)}”"
+    for k, score in enumerate(body.scores, 1):
+        said = f"; {line(score.justification, width)}" if score.justification else ""
+        yield "quiet", f"      judge {k} of it: {score_words(score)}{said}"
+
+
+def score_words(score: Score) -> str:
+    """`0.80 (evidence 0.70, logic 0.80, relevance 0.90)`, and how validly the claim follows from each reason."""
+    parts = f"evidence {score.evidence:.2f}, logic {score.logic:.2f}, relevance {score.relevance:.2f}"
+    links = f", links {' '.join(f'{v:.2f}' for v in score.links)}" if score.links else ""
+    return f"{score.composite:.2f} ({parts}{links})"
+
+
+def _case(post: Post, body: Case, width: int) -> Iterator[Line]:
+    told = f": {line(body.changed, width)}" if body.changed else ""
+    argued = count(len(body.arguments), "argument")
+    yield "seat", f"  {line(post.seat)}, {argued}, would hold {shares(body.belief)}{told}"
+
+
+def _crit(post: Post, body: Crit, width: int) -> Iterator[Line]:
+    told = ", ".join(f"a{score.item} {score.composite:.2f}" for score in body.scores)
+    yield "quiet", f"  {line(post.seat)} scores {told or 'nothing'}"
+
+
+def _signals(post: Post, body: Round, width: int) -> Iterator[Line]:
+    s = body.signals
+    yield "score", f"  round {s.round}: {signal_words(s)}"
+    dials, following = (s.cl, s.tau_q, s.tau_crit), coming(body)
+    if s.cl is not None:
+        moved = f" → {dial_words(following)}" if following not in (None, dials) else ""
+        yield "score", f"      dials: {dial_words(dials)}{moved}"
+    elif following is not None:
+        yield "score", f"      dials to begin with: {dial_words(following)}"
+    if s.round:
+        yield "quiet", f"      arguments: {len(body.admitted)} admitted, {body.refused} refused"
+    if s.held:
+        yield "score", "      the monotone gate kept the beliefs of the round before: they would have drawn apart"
+    for seat, belief in body.beliefs.items():
+        weight = f" (weight {s.weights[seat]:.2f})" if seat in s.weights else ""
+        yield "seat", f"      {line(seat)}{weight}: {shares(belief)}"
+    yield "quiet", f"      mixture: {shares(s.mixture)}"
+
+
+def signal_words(s: Signals) -> str:
+    """A round's signals on one line: `D 0.23, O 0.40, Q 0.61, ...`, and which flags are up."""
+    parts = [f"{sign} {figure(getattr(s, name))}" for name, sign, _ in COLUMNS[:6] if getattr(s, name) is not None]
+    up = [sign for name, sign, _ in COLUMNS if name in ("pi_i", "pi_d") and getattr(s, name)]
+    return ", ".join(parts) + (f"; {' and '.join(up)} up" if up else "")
+
+
+def _plan(post: Post, body: Plan, width: int) -> Iterator[Line]:
+    yield from plan_lines(body, width)
+
+
+def plan_lines(plan: Plan, width: int = _WIDE) -> Iterator[Line]:
+    """The plan, ranked, each with its query."""
+    if not plan.tests:
+        yield "quiet", "  plan: nothing to find out was named"
+        return
+    yield "score", f"  plan, to tell {', '.join(line(o, _NAME) for o in plan.outcomes)} apart:"
+    for rank, test in enumerate(plan.tests, 1):
+        yield "", f"    {rank}. {test.kind}, {test.gain:.2f} bits expected: {line(test.what, width)}"
+        yield "quiet", f"       query: {line(test.query, width)}"
+
+
+_SAY: dict[type, Callable[[Post, Any, int], Iterator[Line]]] = {
+    Passages: _passages, Blind: _blind, Merged: _merged, Case: _case, Crit: _crit, Ruled: _ruled, Round: _signals,
+    Plan: _plan,
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------- the end
+
+
+class Test(msgspec.Struct, frozen=True, kw_only=True):
+    """One comparison of a certificate, in words."""
+
+    what: str
+    value: str
+    wanted: str
+    """`at least 0.50`; empty where there is no limit to compare with."""
+    holds: bool
+
+    @property
+    def words(self) -> str:
+        """All of it but whether it holds."""
+        return f"{self.what}: {self.value}" + (f", wanted {self.wanted}" if self.wanted else "")
+
+
+class Stops(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the reasons to stop, and its tests."""
+
+    name: str
+    holds: bool
+    tests: tuple[Test, ...]
+
+
+_ORDER = ("plateau", "stalemate", "budget", "max_rounds")
+_WANTED = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
+
+
+def stops_of(certificate: Mapping[str, Any]) -> list[Stops]:
+    """The reasons that a certificate tests, in the order in which they are asked; none for a session that ended outside
+    that order (cancelled, too few seats)."""
+    found = certificate.get("stops") or {}
+    return [
+        Stops(name=name, holds=bool(found[name]["holds"]), tests=tuple(map(test_of, found[name]["tests"])))
+        for name in _ORDER
+        if name in found
+    ]
+
+
+def test_of(found: Mapping[str, Any]) -> Test:
+    """One of them."""
+    value, limit, what = found.get("value"), found.get("limit"), line(str(found.get("test")))
+    holds = bool(found.get("holds"))
+    if isinstance(value, str):  # why the next round does not fit the budget; empty: it does
+        return Test(what="the next round", value=line(value, _WIDE) or "fits the budget", wanted="", holds=holds)
+    relation = _WANTED.get(str(found.get("relation")), line(str(found.get("relation"))))
+    return Test(what=what, value=_number(value), wanted=f"{relation} {_number(limit)}", holds=holds)
+
+
+def _number(value: Any) -> str:
+    return "not known" if value is None else f"{value:.4g}" if isinstance(value, int | float) else line(str(value))
+
+
+def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[Line]:
+    """Below a stop: the tests that decided."""
+    for found in stops_of(certificate):
+        if found.name == reason:
+            yield from (("quiet", f"      {test.words}") for test in found.tests)
+    if reason == "plateau" and certificate.get("near_consensus"):
+        yield "quiet", f"      {agreement(certificate)}"
+    first, last = certificate.get("gates_first"), certificate.get("gates")
+    if reason == "stalemate" and first and last and last["tau_crit"] > first["tau_crit"]:
+        yield "quiet", f"      its gate rose from {_number(first['tau_crit'])} to {_number(last['tau_crit'])} meanwhile"
+
+
+def agreement(certificate: Mapping[str, Any]) -> str:
+    """Whether they agree, with the figure."""
+    test = test_of(certificate["near_consensus"])
+    return f"disagreement {test.value}, to be called convergence wanted {test.wanted}: {'yes' if test.holds else 'no'}"
+
+
+def certificate_words(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """Every predicate with value and threshold."""
+    yield "Why it stopped, test by test; the first reason of which every test holds is the one:"
+    for found in stops_of(certificate):
+        yield f"  {line(found.name)}: {'holds' if found.holds else 'does not hold'}"
+        for test in found.tests:
+            yield f"    {'yes' if test.holds else 'no ':3} {test.words}"
+    if certificate.get("near_consensus"):
+        yield f"  {agreement(certificate)}"
+    if certificate.get("held"):
+        rounds = ", ".join(str(t) for t in certificate["held"])
+        yield f"  rounds that the monotone gate held back, which count towards no plateau of disagreement: {rounds}"
+    for name, value in certificate.items():
+        if name not in TOLD and value not in (None, "", [], {}, ()):
+            yield f"  {line(name)}: {line(plain(value), _WIDE)}"
+
+
+TOLD = frozenset({"reason", "round", "converged", "stops", "near_consensus", "held", "history"})
+"""Keys of a certificate that are told in other words."""
+
+
+def stop_note(reason: str, converged: bool) -> str:
+    """What a stop's row cannot say: whether a plateau is agreement. Empty for other reasons."""
+    if reason != "plateau":
+        return ""
+    return "; they agree" if converged else "; they do not agree: a deadlock, not convergence"
+
+
+def outcome_of(body: Mapping[str, Any]) -> Outcome:
+    """A result's outcome."""
+    return msgspec.convert(body, Outcome)
+
+
+def outcome_lines(body: Mapping[str, Any]) -> Iterator[Line]:
+    """What stands beside the answer: the mixture, the blind vote, the record. The plan was posted just before."""
+    outcome = outcome_of(body)
+    yield "", f"Mixture: {shares(outcome.top) or 'none'}"
+    if outcome.vote:
+        same = "the same" if outcome.vote == outcome.answer else "another answer"
+        yield "quiet", f"Vote of the blind round: {line(outcome.vote, _WIDE)} ({same})"
+    for text in regime_words(outcome.regime):
+        yield "quiet", text
+    yield "quiet", f"Arguments: {len(outcome.record)} admitted, {outcome.refused} refused"
+    yield from (("score", text) for text in warnings(outcome))
+
+
+def warnings(outcome: Outcome) -> Iterator[str]:
+    """What speaks against trusting the outcome."""
+    if not outcome.cross_family:
+        yield "A judge is of the same model family as a debater, or of none known: its scores may favour its own kind"
+    for seat in outcome.left_out:
+        yield f"{line(seat)} gave no belief of its own at first and was left out"
+
+
+def regime_words(regime: Mapping[str, Any]) -> Iterator[str]:
+    """Whether a vote would have done (K.1, K.5), and why."""
+    if regime.get("words"):
+        yield f"Whether it was worth a debate: {line(str(regime['words']), _WIDE)}"
+
+
+# ---------------------------------------------------------------- explained
+
+
+def explained(found: Story) -> Iterator[str]:
+    """The dials' history, and round by round what was admitted, refused and believed."""
+    yield "Signals and the dials in force, by round:"
+    yield from (f"  {text}" for text in table([r.signals for r in found.rounds]))
+    for body in found.rounds:
+        t = body.signals.round
+        yield f"Round {t}: {signal_words(body.signals)}."
+        for heard in found.arguments:
+            if heard.round == t:
+                fate = f"admitted, {maci_story.passed(heard.ruled)}"
+                told = fate if heard.ruled.admitted else f"refused, {why_refused(heard.ruled)}"
+                yield f"  {line(heard.ruled.id)} of {line(heard.seat)}: {told}: {line(heard.ruled.claim, 200)}"
+        for seat, belief in body.beliefs.items():
+            yield f"  {line(seat)} holds {shares(belief)}"
+        if body.signals.held:
+            yield "  the monotone gate kept the beliefs of the round before"
+        for seat in body.missing:
+            yield f"  {line(seat)} was missing"
+
+
+def table(rounds: Sequence[Signals]) -> Iterator[str]:
+    """Signals and dials by round, one line each; the dials are those in force in that round."""
+    yield "round " + " ".join(f"{sign:>6}" for _, sign, _ in COLUMNS)
+    for s in rounds:
+        yield f"{s.round:>5} " + " ".join(f"{figure(getattr(s, name)):>6}" for name, _, _ in COLUMNS)

@@ -1,0 +1,1 @@
+"""How a MADP task is set up and shown."""

@@ -1,0 +1,35 @@
+"""The part of a session's page that a task has: who took it, candidates, claims, challenges, reviews, the diff."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from client.protocols.madp import transcript as transcript_madp
+from client.protocols.madp.story import Story, body_of
+from schemas.post import Post
+from schemas.protocols.madp.messages import HandedOver, Reviewed, Supported, Work
+from schemas.result import Result
+
+
+def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
+    """What the template shows."""
+    posts = tuple(posts)
+    story = Story(posts)
+    bodies = [(p, body_of(p)) for p in posts]
+    work = [b for _, b in bodies if isinstance(b, Work)]
+    outcome = result.outcome if result is not None else {}
+    return {
+        "who": transcript_madp.who_words(story.consensus, story) if story.consensus is not None else "",
+        "task": story.task,
+        "factors": transcript_madp.factor_words(story.task.factors) if story.task is not None else "",
+        "claims": story.claims.claims if story.claims is not None else (),
+        "claim_words": transcript_madp.claim_words,
+        "passed": story.claims.passed if story.claims is not None else (),
+        "silent": story.claims.silent if story.claims is not None else (),
+        "challenges": [c for by in story.challenges for c in by.challenges],
+        "consensus": story.consensus,
+        "handoffs": [b for _, b in bodies if isinstance(b, HandedOver)],
+        "reviews": [b for _, b in bodies if isinstance(b, Reviewed)],
+        "calls": [c for _, b in bodies if isinstance(b, Work | Supported) for c in b.calls],
+        "diff": str((outcome.get("work") or {}).get("diff") or (work[-1].diff if work else "")),
+        "notes": [text for _, text in transcript_madp.outcome_lines(outcome, story, diff=False)] if outcome else [],
+    }

@@ -1,0 +1,108 @@
+"""What the posts of a MADP task add up to: candidates, claims, who leads and why, work, reviews, questions to a human.
+The terminal view, the page and explanations are made from it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from schemas.post import Post, read
+from schemas.protocols.madp.messages import (
+    Answered,
+    Challenges,
+    ClaimsPosted,
+    Consensus,
+    Deliberated,
+    HandedOver,
+    Item,
+    Reviewed,
+    Supported,
+    TaskPosted,
+    Warned,
+    Work,
+)
+
+KINDS: dict[str, type] = {
+    "task": TaskPosted,
+    "claims": ClaimsPosted,
+    "challenges": Challenges,
+    "consensus": Consensus,
+    "work": Work,
+    "support": Supported,
+    "handoff": HandedOver,
+    "review": Reviewed,
+    "item": Item,
+    "answered": Answered,
+    "warning": Warned,
+    "deliberation": Deliberated,
+}
+"""Kind of post -> what its body is."""
+
+_STEPS = (Work, Supported, Reviewed, Deliberated)
+
+
+class Story:
+    """One task, folded post by post; what cannot be read is left out."""
+
+    def __init__(self, posts: Iterable[Post] = ()) -> None:
+        self.task: TaskPosted | None = None
+        self.claims: ClaimsPosted | None = None
+        self.challenges: list[Challenges] = []
+        self.consensus: Consensus | None = None
+        self.reviews: list[Reviewed] = []
+        self.steps: list[tuple[Post, Any]] = []
+        """Work, support, reviews and sessions beneath, in their order."""
+        self.items: dict[str, Item] = {}
+        self.open: dict[str, Item] = {}
+        """Items that nobody has answered."""
+        for post in posts:
+            self.take(post)
+
+    def take(self, post: Post) -> Any:
+        """Fold one post. Its body as its type; None for what is no post of a task."""
+        if post.kind == "closed" and post.channel == "control":
+            self.open.clear()
+        body = body_of(post)
+        if isinstance(body, _STEPS):
+            self.steps.append((post, body))
+        match body:
+            case TaskPosted():
+                self.task = body
+            case ClaimsPosted():
+                self.claims = body
+            case Challenges():
+                self.challenges.append(body)
+            case Consensus():
+                self.consensus = body
+            case Reviewed():
+                self.reviews.append(body)
+            case Item():
+                self.items[body.id] = self.open[body.id] = body
+            case Answered():
+                self.open.pop(body.id, None)
+        return body
+
+    def sure(self, expert: str) -> tuple[str, float | None]:
+        """(relevance as it claims it, confidence): its own, else the matcher's; empty and None where nobody knows."""
+        claims = self.claims.claims if self.claims else ()
+        matched = self.task.candidates if self.task else ()
+        claim = next((c for c in claims if c.agent_id == expert), None)
+        candidate = next((c for c in matched if c.expert == expert), None)
+        own = claim.confidence if claim is not None and claim.confidence else None
+        return (
+            claim.relevance if claim is not None else "",
+            own if own is not None else candidate.confidence if candidate is not None else None,
+        )
+
+    def words(self, expert: str) -> str:
+        """What an expert claims; empty: it claimed nothing."""
+        return next((c.claim for c in (self.claims.claims if self.claims else ()) if c.agent_id == expert), "")
+
+
+def body_of(post: Post) -> Any:
+    """The post's body as its type; None for a kind that MADP has not, or a body that another protocol or version
+    wrote."""
+    return read(post, KINDS)
+
+
+def is_outcome(outcome: Mapping[str, Any]) -> bool:
+    """Whether a result's outcome is a task's."""
+    return "depth" in outcome and "consensus" in outcome

@@ -1,0 +1,442 @@
+"""A MADP task's posts and outcome in words. What its experts say is shown as text, whatever it is."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+import msgspec
+
+from client.protocols.madp.story import Story
+from client.text import clean, count, line
+from schemas.post import Post
+from schemas.protocols.madp.messages import (
+    ASKED,
+    Answered,
+    Challenges,
+    Claim,
+    ClaimsPosted,
+    Consensus,
+    Deliberated,
+    Factors,
+    Finding,
+    HandedOver,
+    Item,
+    Reviewed,
+    Supported,
+    TaskPosted,
+    ToolCall,
+    Warned,
+    Work,
+)
+from schemas.protocols.madp.trace import CoordinationTrace
+from schemas.wire import SchemaError
+
+Line = tuple[str, str]
+_WIDE = 300
+_CLAIM = 110
+_DIFF_LINES = 200
+"""Of a diff in a result."""
+_OUTPUT_LINES = 400
+HOW = {
+    "override": "a human chose it", "human": "a human chose it", "degraded": "coordination is degraded: by keywords",
+    "timeout": "out of time: the most confident", "general": "nobody else takes it",
+}  # fmt: skip
+"""Why who leads was not agreed among those who claim."""
+_DOES = {"request_support": "asks for support", "handoff": "hands over", "blocked": "is blocked", "done": "is done"}
+
+
+def lines(post: Post, body: Any, story: Story, width: int, *, brief: bool = False, where: str = "") -> Iterator[Line]:
+    """One post of a task.
+
+    Parameters
+    ----------
+    body
+        The post's, as its type.
+    story
+        The task so far, this post included.
+    width
+        Characters of what is said in passing; work is shown in full unless `brief`.
+    brief
+        Leave out how the coordination went.
+    where
+        Options that name the bus, for commands that are shown.
+    """
+    match body:
+        case TaskPosted():
+            yield from _task(body, brief)
+        case ClaimsPosted() if not brief:
+            yield from _claims(body)
+        case Challenges() if not brief:
+            yield from _challenges(body)
+        case Consensus():
+            yield from _consensus(body, story, brief)
+        case Work():
+            yield from _work(post.seat, body, width, brief)
+        case Supported():
+            yield "seat", f"  {line(body.agent_id)} gives support: {line(body.sub_task, width)}"
+            if body.summary and body.summary != body.output:
+                yield "quiet", f"      {line(body.summary, max(width, _WIDE))}"
+            yield from _done(body, brief, 8 if brief else _OUTPUT_LINES)
+        case HandedOver():
+            yield from _handed(body)
+        case Reviewed():
+            yield from _review(body, story)
+        case Item():
+            yield from item_lines(post.session, body, post.at_ns, where)
+        case Answered():
+            yield "score", f"  {answered_words(msgspec.to_builtins(body))}"
+        case Warned():
+            yield "score", f"  warning: {line(body.text, _WIDE)}"
+        case Deliberated():
+            yield from _deliberation(body)
+
+
+# ---------------------------------------------------------------- coordination
+
+
+def _task(body: TaskPosted, brief: bool) -> Iterator[Line]:
+    if body.degraded:
+        yield "score", "  coordination is degraded: experts are chosen by keywords"
+    if body.override:
+        yield "score", f"  a human chose {line(body.override)}"
+    if brief:
+        return
+    matcher = f", by the matcher {line(body.matcher)}" if body.matcher else ""
+    yield "quiet", f"  depth {body.depth}: {factor_words(body.factors)}{matcher}"
+    for c in body.candidates:
+        why = f" ({line(c.why)})" if c.why else ""
+        yield "quiet", f"      {line(c.expert)}: relevance {c.relevance:.2f}, confidence {c.confidence:.2f}{why}"
+    if not body.candidates:
+        yield "quiet", "      no expert matches"
+
+
+def factor_words(f: Factors) -> str:
+    """3.2's factors on one line."""
+    return ", ".join((
+        count(f.candidate_count, "candidate"), f"confidence variance {f.confidence_variance:.4f}",
+        "domains overlap" if f.domain_overlap else "domains apart",
+        "the action is clear" if f.action_clarity else "the action is vague",
+        "the scope is clear" if f.scope_definition else "the scope is vague",
+    ))  # fmt: skip
+
+
+def _claims(body: ClaimsPosted) -> Iterator[Line]:
+    for c in body.claims:
+        yield "seat", f"  {line(c.agent_id)} claims it ({claim_words(c)}): {line(c.claim, _WIDE)}"
+        for names, what in ((c.defers_to, "defers to"), (c.requires, "requires")):
+            if names:
+                yield "quiet", f"      {what} {', '.join(_topic(x, c.topics) for x in names)}"
+    for p in body.passed:
+        yield "quiet", f"  {line(p.agent_id)} passes" + (f": {line(p.why, _WIDE)}" if p.why else "")
+    if body.silent:
+        yield "score", f"  silent: {', '.join(map(line, body.silent))}"
+
+
+def claim_words(c: Claim) -> str:
+    """`high 0.82`."""
+    return f"{c.relevance} {c.confidence:.2f}" if c.confidence else c.relevance
+
+
+def _topic(expert: str, topics: Mapping[str, str]) -> str:
+    return f"{line(expert)} ({line(topics[expert], _WIDE)})" if topics.get(expert) else line(expert)
+
+
+def _challenges(body: Challenges) -> Iterator[Line]:
+    for c in body.challenges:
+        who = f"{line(c.challenger_id)} challenges {line(c.challenged_id)}"
+        yield "seat", f"  {who} ({c.proposed_resolution}): {line(c.reason, _WIDE)}"
+
+
+def who_words(found: Consensus, story: Story) -> str:
+    """Who takes it, why, who supports and how deep it went, on one line."""
+    lead = found.outcome.lead
+    if lead is None:
+        return f"nobody takes it: {line(found.rationale, _WIDE)}"
+    relevance, confidence = story.sure(lead.agent_id)
+    figures = " ".join(
+        [*([relevance] if relevance else []), *([f"{confidence:.2f}"] if confidence is not None else [])]
+    )
+    why = HOW.get(found.how) or line(story.words(lead.agent_id) or lead.responsibility or found.rationale, _CLAIM)
+    told = "; ".join(part for part in (figures, why.rstrip("."), _who_was_asked(story)) if part)
+    names = [line(a.agent_id) for a in found.outcome.support]
+    support = f", {' and '.join(names)} support{'s' if len(names) == 1 else ''}" if names else ""
+    depth = f"; {story.task.depth}" if story.task is not None else ""
+    return f"{line(lead.agent_id)} leads ({told}){support}{depth}"
+
+
+def _who_was_asked(story: Story) -> str:
+    """The language model that said who leads, where the matcher was unsure."""
+    _, _, model = (story.task.matcher if story.task is not None else "").partition(ASKED)
+    return f"{line(model)} was asked" if model else ""
+
+
+def _consensus(body: Consensus, story: Story, brief: bool) -> Iterator[Line]:
+    yield "stop" if body.outcome.lead else "score", f"  {who_words(body, story)}"
+    if body.conflict:
+        yield "score", f"      in doubt: {line(body.conflict, _WIDE)}"
+    if brief:
+        return
+    if body.outcome.lead is not None:
+        yield "quiet", f"      lead: {line(body.outcome.lead.responsibility, _WIDE)}"
+    for a in body.outcome.support:
+        yield "quiet", f"      support, {line(a.agent_id)}: {line(a.responsibility, _WIDE)}"
+    for x in body.outcome.excluded:
+        yield "quiet", f"      not {line(x.agent_id)}: {line(x.reason, _WIDE)}"
+    yield "quiet", f"      why: {line(body.rationale, _WIDE)} ({body.how}, {body.token_cost:,} tokens)"
+    for note in body.notes:
+        yield "quiet", f"      {line(note, _WIDE)}"
+
+
+# ---------------------------------------------------------------- work
+
+
+def _work(seat: str, body: Work, width: int, brief: bool) -> Iterator[Line]:
+    yield "seat", f"  {line(seat)} {_DOES[body.outcome]}: {line(body.summary, max(width, _WIDE))}"
+    if body.support is not None:
+        yield "quiet", f"      of {line(body.support.agent_id)}: {line(body.support.sub_task, _WIDE)}"
+    if body.blocked:
+        yield "score", f"      {line(body.blocked, _WIDE)}"
+    yield from _done(body, brief, 0 if brief else _OUTPUT_LINES)
+
+
+def _done(body: Work | Supported, brief: bool, most: int) -> Iterator[Line]:
+    """Calls of tools, the diff and so many lines of the text, of a lead or of support."""
+    if body.calls:
+        yield "quiet", f"      {calls_words(body.calls)}"
+    if body.diff:
+        yield "quiet", f"      {diff_words(body.diff)}"
+    if not brief:
+        yield from _calls(body.calls)
+    if most:
+        yield from _text(body.output, most)
+    if not brief:
+        yield from diff_lines(body.diff, "      ")
+
+
+def _calls(calls: Sequence[ToolCall]) -> Iterator[Line]:
+    for call in calls:
+        told = "" if call.ok else ", failed"
+        yield "quiet", f"        {line(call.server)}.{line(call.tool)} {line(call.arguments, _WIDE)}{told}"
+
+
+def calls_words(calls: Sequence[ToolCall]) -> str:
+    """`5 calls of tools, 1 failed: 3 edit_file, 2 read_file`."""
+    by_tool: dict[str, int] = {}
+    for call in calls:
+        by_tool[call.tool] = by_tool.get(call.tool, 0) + 1
+    failed = sum(not call.ok for call in calls)
+    bad = f", {failed} failed" if failed else ""
+    told = ", ".join(f"{n} {line(tool)}" for tool, n in by_tool.items())
+    return f"{count(len(calls), 'call')} of tools{bad}: {told}"
+
+
+def diff_words(diff: str) -> str:
+    """`diff of 2 files, +12 −3 lines`."""
+    rows = diff.split("\n")
+    files = sum(row.startswith("+++ ") or row.startswith("Binary files ") for row in rows) or 1
+    more = sum(row.startswith("+") and not row.startswith("+++ ") for row in rows)
+    less = sum(row.startswith("-") and not row.startswith("--- ") for row in rows)
+    return f"diff of {count(files, 'file')}, +{more} −{less} lines"
+
+
+def diff_lines(diff: str, indent: str = "  ", most: int = _DIFF_LINES) -> Iterator[Line]:
+    """A unified diff, cut to so many lines."""
+    rows = clean(diff).rstrip("\n").split("\n") if diff else []
+    for row in rows[:most]:
+        style = {"+": "stop", "-": "score"}.get(row[:1], "quiet")
+        yield style, f"{indent}{row}"
+    if len(rows) > most:
+        yield "quiet", f"{indent}and {len(rows) - most:,} more lines (parley sessions export --format json has them)"
+
+
+def _text(text: str, most: int, indent: str = "      ") -> Iterator[Line]:
+    rows = clean(text).rstrip("\n").split("\n") if text else []
+    yield from (("", f"{indent}{row}") for row in rows[:most])
+    if len(rows) > most:
+        yield "quiet", f"{indent}and {len(rows) - most:,} more lines"
+
+
+def _handed(body: HandedOver) -> Iterator[Line]:
+    yield "stop", f"  {line(body.from_agent)} hands over to {line(body.to_agent)}: {line(body.reason, _WIDE)}"
+    for what, parts in (("completed", body.task_state.completed), ("remaining", body.task_state.remaining)):
+        if parts:
+            yield "quiet", f"      {what}: {'; '.join(line(p, _WIDE) for p in parts)}"
+
+
+def _review(body: Reviewed, story: Story) -> Iterator[Line]:
+    verdict = body.verdict.replace("_", " ")
+    style = "stop" if body.verdict == "approved" else "score"
+    yield style, f"  {line(body.reviewer_id)} reviews (iteration {body.iteration}): {line(verdict)}"
+    told: dict[Finding, str] = {}
+    of_this = (r for r in story.reviews if r.iteration == body.iteration)
+    for other in takewhile(lambda r: r.reviewer_id != body.reviewer_id, of_this):
+        told.update((f, other.reviewer_id) for f in other.findings if f not in told)
+    yield from finding_lines([f for f in body.findings if f not in told], "      ")
+    again: dict[str, list[str]] = {}
+    for f in body.findings:
+        if f in told:
+            again.setdefault(told[f], []).append(f.severity)
+    for reviewer, severities in again.items():
+        yield "quiet", f"      says the same as {line(reviewer)}: {', '.join(severities)}"
+
+
+def finding_lines(findings: Sequence[Finding], indent: str = "  ") -> Iterator[Line]:
+    """What reviews found."""
+    for f in findings:
+        at = f" ({line(f.location)})" if f.location else ""
+        fix = f"; {line(f.suggested_fix, _WIDE)}" if f.suggested_fix else ""
+        yield "quiet", f"{indent}{f.severity}{at}: {line(f.description, _WIDE)}{fix}"
+
+
+def _deliberation(body: Deliberated) -> Iterator[Line]:
+    if not body.status:
+        told = f"a {line(body.protocol)} session decides: {line(body.question, _WIDE)}"
+        yield "seat", f"  {told}"
+        yield "quiet", f"      session {line(body.session)}"
+        return
+    answer = body.result.get("answer") or body.result.get("winner") or body.why or "nothing"
+    ended = f"the {line(body.protocol)} session ended ({line(body.reason or body.status)})"
+    yield "seat", f"  {ended}: {line(str(answer), _WIDE)}"
+
+
+# ---------------------------------------------------------------- questions to a human
+
+
+def item_lines(sid: str, item: Item, at_ns: int, where: str = "") -> Iterator[Line]:
+    """An open item: the question, what may be answered, by when, and how."""
+    seconds = max(0.0, (item.deadline_ns - at_ns) / 1e9)
+    kind = item.kind.replace("_", " ")
+    yield "warning", f"  item {line(item.id)} ({kind}) waits for a human: {line(item.question, 4_000)}"
+    choices = ", ".join(line(c, _WIDE) for c in item.choices) or "free text"
+    yield "score", f"      answer: {choices}; without one in {span(seconds)}: {line(item.default, _WIDE)}"
+    yield "score", f"      {answer_command(sid, item, where)}"
+
+
+def answer_command(sid: str, item: Item, where: str = "") -> str:
+    """The command that answers it."""
+    choice = shlex.quote(line(item.choices[0])) if item.choices else '"..."'
+    return f"parley inbox answer {line(sid)} {shlex.quote(line(item.id))} {choice}{where}"
+
+
+def span(seconds: float) -> str:
+    """`45 s`, `5 min`, `2.5 h`, `3 d`."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def answered_words(found: Mapping[str, Any]) -> str:
+    """What was answered, and by whom."""
+    choice, note = line(str(found.get("choice")), _WIDE), str(found.get("note") or "")
+    told = f" ({line(note, _WIDE)})" if note else ""
+    if found.get("author"):
+        return f"item {line(str(found['id']))}: {line(str(found['author']))} answered {choice}{told}"
+    return f"item {line(str(found['id']))}: nobody answered; the default holds: {choice}"
+
+
+# ---------------------------------------------------------------- what it came to
+
+
+def lead_words(outcome: Mapping[str, Any], story: Story | None = None) -> str:
+    """Who leads and why, on one line; empty where no consensus is told."""
+    try:
+        found = msgspec.convert(outcome.get("consensus"), Consensus)
+    except (msgspec.ValidationError, SchemaError):
+        return ""
+    if story is not None and story.consensus is not None:
+        return who_words(found, story)
+    return who_words(found, of_outcome(outcome))
+
+
+def of_outcome(outcome: Mapping[str, Any]) -> Story:
+    """As much of a task as its outcome tells: enough for the one line."""
+    story = Story()
+    kept = {k: outcome.get(k) for k in ("task", "depth", "candidates", "factors", "matcher")}
+    try:
+        story.task = msgspec.convert({**kept, "claims": "none"}, TaskPosted)
+    except (msgspec.ValidationError, SchemaError):
+        story.task = None
+    return story
+
+
+def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, diff: bool = True) -> Iterator[Line]:
+    """What a task's result has beside its answer."""
+    told = lead_words(outcome, story)
+    if told:
+        yield "quiet", f"By: {told}"
+    first = ((outcome.get("consensus") or {}).get("outcome") or {}).get("lead") or {}
+    last = outcome.get("lead")
+    if told and last and last != first.get("agent_id"):
+        yield (
+            "quiet",
+            f"Finished by: {line(str(last))}" if outcome.get("answer") else f"Led in the end by: {line(str(last))}",
+        )
+    for h in outcome.get("handoffs") or ():
+        yield "quiet", f"Handed over: {line(h['from_agent'])} to {line(h['to_agent'])}: {line(h['reason'], _WIDE)}"
+    verdicts = outcome.get("reviewed") or {}
+    if verdicts:
+        said = ", ".join(f"{line(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
+        yield "quiet", f"Reviews: {said}; {count(outcome.get('revisions', 0), 'revision')}"
+    yield from finding_lines(list(dict.fromkeys(msgspec.convert(outcome.get("findings") or (), list[Finding]))))
+    for _, body in story.steps if story is not None else ():
+        if isinstance(body, Deliberated) and body.status:
+            yield from (("quiet", f"Deliberated: {text.strip()}") for _, text in _deliberation(body))
+    for item in outcome.get("items") or ():
+        if item.get("choice") is not None:
+            yield "quiet", f"Asked ({line(str(item['kind']))}): {answered_words(item)}"
+    if outcome.get("overrides"):
+        yield "quiet", f"Overrides of the choice of expert by a human: {outcome['overrides']}"
+    yield from (("score", f"Warning: {line(str(text), _WIDE)}") for text in outcome.get("warnings") or ())
+    work = outcome.get("work") or {}
+    if diff and work.get("diff"):
+        yield "", diff_words(work["diff"]).capitalize() + ":"
+        yield from diff_lines(work["diff"])
+
+
+def explained(story: Story) -> Iterator[str]:
+    """How the coordination went, in lines."""
+    if story.task is not None:
+        yield from (text for _, text in _task(story.task, False))
+    if story.claims is not None:
+        yield from (text for _, text in _claims(story.claims))
+    for challenges in story.challenges:
+        yield from (text for _, text in _challenges(challenges))
+    if story.consensus is not None:
+        yield from (text for _, text in _consensus(story.consensus, story, False))
+
+
+def steps_words(story: Story) -> Iterator[str]:
+    """Calls of tools, support, reviews and sessions beneath, in their order: what the rounds do not tell."""
+    for post, body in story.steps:
+        if not isinstance(body, Work):
+            yield from (text for _, text in lines(post, body, story, _WIDE, brief=True))
+        elif body.calls:
+            yield f"  {line(post.seat)}: {calls_words(body.calls)}"
+        if isinstance(body, Work | Supported):
+            yield from (text for _, text in _calls(body.calls))
+
+
+def trace_words(found: CoordinationTrace) -> Iterator[str]:
+    """What the coordination took, and what came after it."""
+    used = found.token_usage
+    if found.duration_ms is not None:
+        yield f"Assigned after {found.duration_ms:,.1f} ms."
+    yield (
+        f"Tokens of the coordination: {used.total:,} (intake {used.intake:,}, claims {used.claims:,}, challenges"
+        f" {used.challenges:,}, consensus {used.consensus:,}); of execution {found.execution.tokens:,}, of reviews"
+        f" {found.review.tokens:,}, of sessions beneath {found.deliberation.tokens:,}."
+    )
+
+
+def round_words(r: Mapping[str, Any]) -> Iterator[str]:
+    """One turn of work of a result."""
+    calls = f", {r['calls']} calls of tools" if r.get("calls") else ""
+    yield f"Round {r.get('round')}: {line(str(r.get('lead')))}, {line(str(r.get('outcome')).replace('_', ' '))}{calls}."
+    if r.get("summary"):
+        yield f"  {line(str(r['summary']), _WIDE)}"
+    for reviewer, verdict in (r.get("verdicts") or {}).items():
+        yield f"  {line(reviewer)}: {line(str(verdict).replace('_', ' '))}"
+    for reviewer in r.get("no_verdict") or ():
+        yield f"  {line(str(reviewer))} gave no verdict"

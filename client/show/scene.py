@@ -1,0 +1,160 @@
+"""The seats and figures of a running session as they are now, whoever shows them."""
+
+from typing import Any
+
+import msgspec
+
+from client.protocols.competition.story import Due, due
+from client.protocols.maci import transcript as transcript_maci
+from client.text import line
+from coordinator.budget import booked
+from schemas import log
+from schemas.post import Live, Post
+from schemas.session import Seat
+from schemas.wire import SchemaError, decode
+
+_KEPT = 40_000
+"""Characters of a text that is under way."""
+
+
+class SeatState:
+    """One seat as it is now."""
+
+    def __init__(self) -> None:
+        self.state = ""
+        self.text = ""
+        self.round = 0
+        self.turn = ""
+
+    @property
+    def asked(self) -> int:
+        """The transition that asked its present turn; -1: none was."""
+        return _asked(self.turn)
+
+    def shown(self, served: bool = True) -> str:
+        """queued | no worker | thinking | retrying | answered | failed | idle"""
+        waits = self.state in ("queued", "thinking", "retrying")
+        return "no worker" if waits and not served else self.state or "idle"
+
+
+class Scene:
+    """The seats and figures of one session, from posts, live text, and, where the credential may read it, the log."""
+
+    def __init__(self) -> None:
+        self.seats: dict[str, SeatState] = {}
+        self.round = 0
+        self.trend: tuple[float, ...] = ()
+        self.band = ""
+        self.direction = ""
+        self.signals = ""
+        """Of MACI: the last round's signals, and the dials of the next."""
+        self.scored = True
+        """Whether rounds have a score; a task's have none."""
+        self.tokens = 0
+        self.calls = 0
+        self._turns: dict[str, log.Ask] = {}
+        self._seats: dict[str, Seat] = {}
+        self._queues: dict[str, str] = {}
+        """Of each seat: who is asked now."""
+        self._alive: frozenset[str] | None = None
+
+    def seat(self, name: str) -> SeatState:
+        """The state of a seat, new if need be."""
+        return self.seats.setdefault(name, SeatState())
+
+    def workers(self, queues: frozenset[str]) -> None:
+        """Note which queues a living worker serves."""
+        self._alive = queues
+
+    def shown(self, name: str) -> str:
+        """A seat's state in a word. `no worker`: it waits, and nobody who is alive serves its queue."""
+        return self.seat(name).shown(self._alive is None or self._queues.get(name, name) in self._alive)
+
+    def post(self, post: Post) -> None:
+        """Fold one post. A seat that was asked anew in the meantime, or with the post itself, is at its new turn."""
+        self.round = max(self.round, post.round)
+        self.scored = self.scored and post.kind != "task"
+        seat = self.seat(post.seat) if post.seat else None
+        if seat is not None and seat.asked < post.transition:
+            seat.text, seat.state = "", "answered"
+        if post.kind in ("assessment", "tally"):
+            body: dict[str, Any] = msgspec.json.decode(post.body)
+            self.trend = tuple(body.get("trend") or ())
+            self.band, self.direction = str(body.get("band") or body.get("label", "")), str(body.get("direction", ""))
+        self.signals = transcript_maci.foot(post) or self.signals
+
+    def busy(self) -> dict[str, tuple[str, str]]:
+        """Seats that are at something: state, and text so far."""
+        names = sorted(
+            name for name, seat in self.seats.items() if seat.state in ("queued", "thinking", "retrying", "text")
+        )
+        return {name: (self.shown(name), self.seats[name].text) for name in names}
+
+    def dues(self) -> dict[str, Due]:
+        """What the turns are for that seats are at, as far as the log has been read: of another turn it says nothing,
+        since each has a limit of its own."""
+        return {name: due(self._turns[seat.turn]) for name, seat in self.seats.items() if seat.turn in self._turns}
+
+    def used(self) -> str:
+        """What was used so far."""
+        return f"{self.tokens:,} tokens, {self.calls} calls"
+
+    def foot(self) -> str:
+        """The session's figures on one line."""
+        trend = " → ".join(f"{s:.0f}" for s in self.trend) or "–"
+        score = f"score {trend} {line(self.band)} {line(self.direction)}" if self.scored else ""
+        moves = self.signals or score
+        return " · ".join(part for part in (f"round {self.round or 1}", moves, self.used()) if part)
+
+    def live(self, live: Live) -> None:
+        """Fold one sign of life."""
+        seat = self.seat(live.seat)
+        if _asked(live.turn) < seat.asked:
+            return
+        if live.turn != seat.turn:
+            seat.turn, seat.text = live.turn, ""
+        if live.state == "text":
+            seat.text = (seat.text + live.text)[-_KEPT:]
+        elif live.state == "done":
+            seat.state = "answered"
+        else:
+            seat.state = live.state
+
+    def entry(self, text: str) -> None:
+        """Fold one log entry: who was asked, who answered, what was used."""
+        try:
+            entry = decode(text.encode(), log.Entry)
+        except SchemaError:
+            return  # written by another version; the posts go on
+        if isinstance(entry.event, log.Opened):
+            self.scored = entry.event.protocol != "madp"
+            self._seats = {s.seat: s for s in entry.event.seats}
+            self._queues = {s.seat: s.queue for s in entry.event.seats}
+        if isinstance(entry.event, log.Replied):
+            ask = self._turns.get(entry.event.turn)
+            seat, usage = ask.seat if ask else "", entry.event.usage
+            if ask and seat in self._seats:
+                usage = booked(self._seats[seat], ask.caps, usage, person=bool(ask.queue))
+            self.tokens += usage.input_tokens + usage.output_tokens
+            self.calls += usage.calls
+            if seat and self.seat(seat).turn == entry.event.turn:
+                self.seat(seat).state = "failed" if entry.event.error else "answered"
+        for index, command in enumerate(entry.commands):
+            if isinstance(command, log.Invite):
+                self._seats[command.seat.seat] = command.seat
+            elif isinstance(command, log.Ask):
+                turn = f"{entry.n}-{index}"
+                self._turns[turn] = command
+                own = self._seats.get(command.seat)
+                self._queues[command.seat] = command.queue or (own.queue if own else command.seat)
+                self.round = max(self.round, command.round)
+                seat_state = self.seat(command.seat)
+                if seat_state.turn != turn and entry.n > seat_state.asked:
+                    seat_state.turn, seat_state.text = turn, ""
+                    seat_state.state = "retrying" if command.attempt > 1 else "queued"
+
+
+def _asked(turn: str) -> int:
+    """The transition that asked a turn, as its id says; -1 where it says none."""
+    n = turn.partition("-")[0]
+    return int(n) if n.isdecimal() else -1

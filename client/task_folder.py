@@ -1,0 +1,196 @@
+"""A task's folder: sent as its first artifact, and the accepted one written back where the folder still is what was
+sent.
+
+Only plain files go, as agents.tools.folder packs them: no links, nothing of version control.
+"""
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bus.errors import BusError
+from client.errors import BadInput, ParleyError, Refusal, Unreachable
+from client.text import line
+from schemas.result import Result
+from schemas.wire import InvalidValue
+
+if TYPE_CHECKING:
+    from client.client import Client
+
+Files = dict[str, tuple[bytes, bool]]
+"""Path -> bytes, and whether it may be run."""
+_NAMED = 5
+APPLIED = ("approved", "unreviewed", "planned", "review_limit")
+"""Stop reasons whose result is written back."""
+
+
+class NotApplied(ParleyError):
+    """The result was not written back, and why."""
+
+    result: Result | None = None
+    """What was not."""
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder as it was sent."""
+
+    folder: Path
+    data: bytes
+    left_out: tuple[str, ...]
+    """What was not sent, and why."""
+
+    @property
+    def id(self) -> str:
+        """The artifact's: SHA-256 of its bytes, hex."""
+        return sha256(self.data).hexdigest()
+
+    def words(self) -> Iterator[str]:
+        """What was left out, in a line; nothing for nothing."""
+        if self.left_out:
+            more = f" and {len(self.left_out) - _NAMED} more" if len(self.left_out) > _NAMED else ""
+            yield f"not sent of {self.folder}: {'; '.join(map(line, self.left_out[:_NAMED]))}{more}"
+
+
+def read(folder: Path) -> Sent:
+    """A folder as it is now.
+
+    Raises
+    ------
+    BadInput
+        It is none, cannot be read, or is larger than an artifact may be.
+    """
+    from agents.tools import folder as folders
+
+    if not folder.is_dir():
+        raise BadInput("folder", f"{folder} is no folder")
+    try:
+        data, left_out = folders.pack(folder)
+    except folders.FolderError as error:
+        raise BadInput("folder", f"{folder}: {error}") from error
+    except OSError as error:
+        raise BadInput("folder", f"cannot read {folder}: {error.strerror}") from error
+    return Sent(folder=folder, data=data, left_out=tuple(left_out))
+
+
+async def send(client: "Client", sid: str, sent: Sent) -> None:
+    """Store it for a session that is still to open. Raises BadInput, Refusal, Unreachable."""
+    from bus.errors import ArtifactRefused
+
+    try:
+        await client.put(sid, sent.data)
+    except InvalidValue as error:
+        raise BadInput("folder", str(error)) from error
+    except ArtifactRefused as error:
+        raise Refusal("folder", str(error)) from error
+    except BusError as error:
+        raise Unreachable(f"the folder could not be sent: {error}") from error
+
+
+async def apply(client: "Client", result: Result, sent: Sent) -> list[str]:
+    """Write a task's accepted folder back into the one that was sent; what was written or removed, by path.
+
+    Raises
+    ------
+    NotApplied
+        The task has no result to be applied, the artifact is not there, the folder is not what was sent any more, or
+        something could not be written.
+    """
+    from bus.errors import ArtifactRefused
+
+    if result.stop.reason not in APPLIED:
+        raise NotApplied(f"the result is not applied: the session ended with {result.stop.reason}")
+    accepted = str((result.outcome.get("work") or {}).get("folder") or "")
+    if not accepted:
+        return []
+    try:
+        data = await client.get(result.session, accepted)
+    except (ArtifactRefused, BusError) as error:
+        raise NotApplied(f"the result is not applied: {error}") from error
+    return write(sent, data)
+
+
+def write(sent: Sent, data: bytes) -> list[str]:
+    """Make the folder that was sent this archive's. All is checked, and every file written beside its place, before the
+    first is put there. Raises NotApplied."""
+    from agents.tools import folder as folders
+
+    try:
+        before, after = folders.unpacked(sent.data), folders.unpacked(data)
+        now, _ = folders.read(sent.folder)
+    except (folders.FolderError, OSError) as error:
+        raise NotApplied(f"the result is not applied: {error}") from error
+    if now != before:
+        moved = sorted(p for p in now.keys() | before.keys() if now.get(p) != before.get(p))
+        more = f" and {len(moved) - _NAMED} more" if len(moved) > _NAMED else ""
+        shown = ", ".join(map(line, moved[:_NAMED]))
+        raise NotApplied(f"the result is not applied: {sent.folder} is not what was sent any more ({shown}{more})")
+    changed = sorted(p for p in after if before.get(p) != after[p])
+    removed = sorted(before.keys() - after.keys())
+    root = sent.folder.resolve()
+    for path in (*changed, *removed):
+        _check(root, path, before, set(removed))
+    try:
+        _put(root, {p: after[p] for p in changed}, removed)
+    except OSError as error:
+        raise NotApplied(f"the result is not applied as a whole: {error}") from error
+    return [*changed, *removed]
+
+
+def _check(root: Path, path: str, before: Files, removed: set[str]) -> None:
+    """Raise NotApplied where a path leads through a link, or onto what was not sent."""
+    at = root
+    parts = path.split("/")
+    for i, part in enumerate(parts):
+        at = at / part
+        try:
+            mode = at.lstat().st_mode
+        except FileNotFoundError:
+            return
+        here = "/".join(parts[: i + 1])
+        last = i == len(parts) - 1
+        if stat.S_ISDIR(mode) and not last:
+            continue
+        if stat.S_ISREG(mode) and (here in removed if not last else path in before):
+            if not last:
+                return
+            continue
+        raise NotApplied(f"the result is not applied: {line(here)!r} stands there and was not sent")
+
+
+def _put(root: Path, files: Files, removed: list[str]) -> None:
+    """Write new files beside their places, then put all there. New folders for names that were files come last."""
+    beside: list[tuple[Path, Path]] = []
+    blocked: dict[str, tuple[bytes, bool]] = {}
+    try:
+        for path, content in files.items():
+            if any(path.startswith(f"{gone}/") for gone in removed):
+                blocked[path] = content
+            else:
+                beside.append((_written(root / path, *content), root / path))
+        for path in removed:
+            (root / path).unlink()
+        beside += [(_written(root / path, *content), root / path) for path, content in blocked.items()]
+        while beside:
+            new, target = beside[0]
+            os.replace(new, target)
+            beside.pop(0)
+    finally:
+        for new, _ in beside:
+            with contextlib.suppress(OSError):
+                new.unlink()
+
+
+def _written(target: Path, data: bytes, runs: bool) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_name(f".parley-{secrets.token_hex(8)}")
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o755 if runs else 0o644)
+    with open(fd, "wb") as file:
+        file.write(data)
+    return new

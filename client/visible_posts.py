@@ -1,0 +1,116 @@
+"""What of a session reaches whom: every channel from its log for owners, the channels of one's credentials for all."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bus.accounts import OWNER as OWNER_KIND
+from bus.accounts import Credentials, load_credentials
+from bus.channels import readable_by
+from bus.errors import BadKeyFile, BusError, UnknownSession
+from client import records
+from client.api import CONNECT_S
+from client.errors import BadInput, Refusal, Unreachable
+from client.records import Record, Seen
+from client.turns import Turns
+from schemas.post import CLOSED, Post
+
+if TYPE_CHECKING:
+    from client.client import Client
+
+_LOG_S = 0.3
+"""The log is looked at when a post is heard, and at least so often."""
+
+
+def _credentials(creds: Path | None) -> Credentials:
+    if creds is None:
+        raise BadInput("nats.creds", "a bus at --nats needs a credentials file, --creds FILE")
+    try:
+        return load_credentials(creds)
+    except BadKeyFile as error:
+        raise BadInput("creds", str(error)) from error
+
+
+def owns(creds: Path | None) -> bool:
+    """Whether a credentials file for a bus that runs elsewhere is an owner's. Raises BadInput."""
+    return _credentials(creds).kind == OWNER_KIND
+
+
+async def posts(url: str, creds: Path | None, sid: str) -> Seen:
+    """A session's posts on the channels that a credentials file reads: a client's, or those of a seat.
+
+    Raises
+    ------
+    BadInput
+        There is no such session, or the credentials read nothing.
+    Refusal
+        The session was refused.
+    Unreachable
+        The bus, or a moderator, does not answer.
+    """
+    from bus.connection import connect
+    from bus.posts import Reader
+
+    credentials = _credentials(creds)
+    channels = readable_by(credentials.account)
+    if not channels:
+        raise BadInput("creds", f"those of {credentials.user!r}, of kind {credentials.kind}, read no channel")
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            connection = await connect(url, credentials, name="parley")
+        async with connection:
+            reader = Reader(connection, patience_s=2 * CONNECT_S)
+            found = [post for channel in channels for post in await reader.history(sid, channel)]
+    except UnknownSession as error:
+        if error.why:
+            raise Refusal("session", str(error)) from None
+        raise BadInput("session", f"there is no session {sid} in {url}") from None
+    except TimeoutError:
+        raise Unreachable(f"no NATS server answers at {url} within {CONNECT_S:g} s") from None
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+    found.sort(key=lambda p: p.n)
+    return Seen(sid=sid, opened=None, posts=tuple(found), turns=Turns(), record=None)
+
+
+async def every_post(client: "Client", sid: str, heard: AsyncIterator[Post]) -> AsyncIterator[Post]:
+    """Posts of every channel in the order in which they were said, from the log: for owners.
+
+    Parameters
+    ----------
+    heard
+        The posts that clients read: they say when there is something new, and with them live text comes in.
+
+    Raises
+    ------
+    BusError, ParleyError
+        As `heard`, and as the client's log.
+    """
+    news = asyncio.Event()
+    listening = asyncio.ensure_future(_listen(heard, news))
+    entries: list[str] = []
+    said = 0
+    try:
+        while True:
+            entries += await client.log(sid, len(entries))
+            found = records.posts_of(Record(sid=sid, entries=tuple(entries)))
+            for post in found[said:]:
+                yield post
+                if post.kind == CLOSED:
+                    return
+            said = len(found)
+            if listening.done() and listening.exception() is not None:
+                raise listening.exception() or BusError
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), _LOG_S)
+            news.clear()
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+
+async def _listen(heard: AsyncIterator[Post], news: asyncio.Event) -> None:
+    async for _ in heard:
+        news.set()

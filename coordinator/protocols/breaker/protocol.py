@@ -1,0 +1,123 @@
+"""The circuit breaker of task coordination (source: seeds/madp.md 9.2): one standing session, shared through the log.
+
+More than 3 failures in the last 10 tasks: degraded mode, in which tasks skip coordination; 5 tasks in a row that went
+well end it. A failure that its asker's own settings may have brought about is none of either: all who share the bus
+share this session. It asks nobody anything and never stops.
+"""
+
+from enum import StrEnum, auto
+from typing import Any
+
+import msgspec
+
+from coordinator.commands import Notify, SayOn
+from coordinator.table import Illegal, Protocol, Step, Table, Told, View, to
+from schemas.protocols.breaker import Mode, TaskOutcome
+from schemas.wire import Undecodable, decode, raw
+
+WINDOW = 10
+MOST_FAILURES = 3
+RECOVERY = 5
+OUTCOME = "outcome"
+
+
+class Phase(StrEnum):
+    """Where it stands."""
+
+    CLOSED = auto()
+    """Tasks are coordinated (a breaker that is closed lets through)."""
+    DEGRADED = auto()
+    """Tasks skip coordination: experts are chosen by keywords."""
+    DONE = auto()
+    """Never reached."""
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What it remembers."""
+
+    phase: Phase = Phase.CLOSED
+    last: tuple[TaskOutcome, ...] = ()
+    """Tasks since the mode began, the newest last; at most WINDOW."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """It has none: its numbers are the specification's."""
+
+
+def _start(_: View) -> Step:
+    return State(), ()
+
+
+def _outcome(event: Told) -> TaskOutcome:
+    if event.kind != OUTCOME:
+        raise Illegal(f"the breaker takes {OUTCOME}, not {event.kind}")
+    try:
+        return decode(event.body, TaskOutcome)
+    except Undecodable as error:
+        raise Illegal(f"{OUTCOME}: {error}") from error
+
+
+def _own_doing(told: TaskOutcome) -> bool:
+    return not told.ok and not told.counts
+
+
+def _on_told_closed(state: State, event: Told, _: View) -> Step:
+    told = _outcome(event)
+    if _own_doing(told):
+        return state, ()
+    last = (*state.last, told)[-WINDOW:]
+    failures = tuple(t for t in last if not t.ok)
+    if len(failures) <= MOST_FAILURES:
+        return State(last=last), ()
+    text = (
+        f"coordination failed in {len(failures)} of the last {len(last)} tasks: tasks skip it now, and experts are "
+        f"chosen by keywords, until {RECOVERY} tasks in a row went well"
+    )
+    body = raw(Mode(text=text, failures=failures))
+    return State(phase=Phase.DEGRADED), (
+        SayOn(channel="control", kind="degraded", round=0, body=body),
+        Notify(severity="warning", text=text),
+    )
+
+
+def _on_told_degraded(state: State, event: Told, _: View) -> Step:
+    told = _outcome(event)
+    if _own_doing(told):
+        return state, ()
+    last = (*state.last, told) if told.ok else ()
+    if len(last) < RECOVERY:
+        return State(phase=Phase.DEGRADED, last=last), ()
+    text = f"{RECOVERY} tasks in a row went well: tasks are coordinated again"
+    return State(), (
+        SayOn(channel="control", kind="recovered", round=0, body=raw(Mode(text=text))),
+        Notify(severity="info", text=text),
+    )
+
+
+def _result(state: State, _: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+    return {"degraded": state.phase == Phase.DEGRADED}, ()
+
+
+TABLE: Table = {
+    Phase.CLOSED: {Told: to(_on_told_closed, Phase.CLOSED, Phase.DEGRADED)},
+    Phase.DEGRADED: {Told: to(_on_told_degraded, Phase.DEGRADED, Phase.CLOSED)},
+}
+
+BREAKER = Protocol(
+    name="breaker",
+    version=1,
+    settings=Settings,
+    state=State,
+    table=TABLE,
+    done=Phase.DONE,
+    replies={},
+    roles=(),
+    channel="control",
+    seat=lambda request, settings, workers: (),
+    start=_start,
+    final=lambda view: (),
+    check=lambda state, turn, body, view: "",
+    outcome=_result,
+    attempts=lambda settings: 1,
+    standing=True,
+)

@@ -1,0 +1,78 @@
+"""competition: semantic faults of a reply, in words that the model is shown with its next attempt."""
+
+from unicodedata import category, normalize
+
+from coordinator.protocols.competition.rules import OF_ACT
+from coordinator.protocols.competition.state import State
+from coordinator.table import OpenTurn, View
+from schemas.protocols.competition.messages import (
+    CaptainBrief,
+    Decision,
+    Marks,
+    QuestionBrief,
+    Questions,
+    Said,
+    ScoreBrief,
+    Spoken,
+)
+from schemas.protocols.consensus import Citation
+from schemas.text import stands_in
+from schemas.wire import decode
+
+_OF_WHOLE_SPEECH = frozenset({"not_direct_answer", "off_topic", "scripted_summary"})
+"""What a speech leaves out, or is as a whole: no words need be quoted for it."""
+
+
+def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
+    """The first fault of a reply; empty if there is none."""
+    match body:
+        case Spoken():
+            return _quotes(body.citations, turn.ask.seat, view)
+        case Questions():
+            return _asked(body, decode(turn.ask.brief, QuestionBrief))
+        case Decision():
+            may = decode(turn.ask.brief, CaptainBrief).may
+            return "" if body.speaker in may else f"speaker: got {body.speaker!r}; who may speak: {', '.join(may)}"
+        case Marks():
+            return _violations(body, turn, view)
+    return ""
+
+
+def _quotes(citations: tuple[Citation, ...], seat: str, view: View) -> str:
+    """Every quotation stands in the document that it names, one that the seat holds, white space aside."""
+    for c in citations:
+        document = next((d for d in view.opened.documents if d.name == c.document and seat in d.holders), None)
+        if document is None:
+            return f"citations: you have no document {c.document!r}"
+        if not stands_in(c.quote, document.text):
+            return f"citations: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}"
+    return ""
+
+
+def _asked(q: Questions, brief: QuestionBrief) -> str:
+    if q.answerer not in brief.answerers:
+        return f"answerer: got {q.answerer!r}; who may answer: {', '.join(brief.answerers)}"
+    if len(q.questions) < brief.least:
+        return f"questions: got {len(q.questions)}, at least {brief.least} are wanted"
+    asked: dict[str, int] = {}
+    for i, question in enumerate(q.questions, 1):
+        same = "".join(c for c in normalize("NFKC", question).casefold() if category(c)[0] in "LMN")
+        if asked.setdefault(same, i) != i:
+            return f"questions: number {i} is number {asked[same]} again; each must be one of its own"
+    return ""
+
+
+def _violations(m: Marks, turn: OpenTurn, view: View) -> str:
+    """Each is one that such a speech can be of, and its words stand in the speech."""
+    brief = decode(turn.ask.brief, ScoreBrief)
+    speech = decode(view.posts[turn.ask.sees[-1]].body, Said)
+    for b in m.violations:
+        if b.kind not in brief.violations:
+            acts = " or ".join(OF_ACT[b.kind])
+            can = ", ".join(brief.violations)
+            return f"violations: only {acts} can be {b.kind}; this is of kind {brief.act}, and can be {can}"
+        if not b.quote and b.kind in _OF_WHOLE_SPEECH:
+            continue
+        if not stands_in(b.quote, speech.text):
+            return f"violations: {b.kind}: quote the words of the speech that it stands in; got {b.quote[:200]!r}"
+    return ""

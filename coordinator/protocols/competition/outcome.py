@@ -1,0 +1,112 @@
+"""competition: what every certificate holds, and what a session came to, for the result frame.
+
+Debaters read the result, on `control`: it has figures, and none of the judge's words beside its review. Those are on
+`scores` and `judge_notes`.
+"""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from coordinator.protocols.competition.rules import best, fines, fines_for, points, score, swing, votes, winner
+from coordinator.protocols.competition.state import Line, Says, Silent, State, format_of, item_of, marks, read, said
+from coordinator.table import View
+from schemas.protocols.competition.messages import DIMENSIONS, Format, Outcome, Review, Speech
+
+
+def figures(s: State, v: View, says: Says) -> dict[str, Any]:
+    """What every certificate holds; `says` are the posts of this transition, which the view has not yet."""
+    f = format_of(v)
+    found = points(s, v, says)
+    return {
+        "format": f.name,
+        "stages": len(f.stages),
+        "stages_played": len(f.stages) if s.complete else s.stage,
+        "speeches": sum(x.post is not None for x in s.lines),
+        "team_totals": found.team,
+        "individual_totals": found.individual,
+        "winner": winner(s, v, says),
+        "decided_by": f.decided_by,
+        "best": best(s, v, says),
+        "swing": swing(votes(s, v, says)),
+        "fines": len(fines(s, v, says)),
+        "unscored": unscored(s, v, says),
+        "silent": [_silent(x, f) for x in s.silent],
+    }
+
+
+def unscored(s: State, v: View, says: Says) -> tuple[int, ...]:
+    """Posts of speeches that were to be scored and have no marks."""
+    return tuple(x.post for x in s.lines if x.post is not None and _due(s, v, x) and marks(v, says, x) is None)
+
+
+def _due(s: State, v: View, line: Line) -> bool:
+    item = item_of(msgspec.structs.replace(s, stage=line.stage, item=line.item), v)
+    return not isinstance(item, Speech) or item.scored
+
+
+def _silent(x: Silent, f: Format) -> str:
+    return f"{x.seat}: {x.asked} in {f.stages[x.stage].name}"
+
+
+def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+    """(Outcome as builtins, one object a stage that was begun)."""
+    f, found = format_of(v), points(s, v)
+    kinds: Counter[str] = Counter()
+    for line in s.lines:
+        given = marks(v, (), line)
+        kinds.update(b.kind for b in given.violations) if given else None
+    taken = votes(s, v)
+    result = Outcome(
+        format=f.name,
+        winner=winner(s, v),
+        decided_by=f.decided_by,
+        complete=s.complete,
+        review=read(v, (), s.review, Review).text if s.review is not None else "",
+        team_totals=found.team,
+        individual_totals=found.individual,
+        best=best(s, v),
+        fines=fines(s, v),
+        violations=dict(sorted(kinds.items())),
+        votes=taken,
+        swing=swing(taken),
+        silent=tuple(_silent(x, f) for x in s.silent),
+        unscored=unscored(s, v, ()),
+    )
+    return msgspec.to_builtins(result), tuple(_stage(n, s, v) for n in range(s.stage + 1))
+
+
+def _stage(n: int, s: State, v: View) -> dict[str, Any]:
+    f = format_of(v)
+    stage = f.stages[n]
+    return {
+        "round": n + 1,
+        "stage": stage.name,
+        "title": stage.title,
+        "speeches": [_speech(x, v) for x in s.lines if x.stage == n],
+        "silent": [_silent(x, f) for x in s.silent if x.stage == n],
+        "summary_post": next((post for i, post in s.summaries if i == n), None),
+    }
+
+
+def _speech(line: Line, v: View) -> dict[str, Any]:
+    """A line of the debate without its text, which its post has."""
+    f, speech = format_of(v), said(v, (), line)
+    if speech is None:
+        return {"post": None, "seat": line.seat, "act": line.act, "seconds": line.seconds}
+    given = marks(v, (), line)
+    return {
+        "post": line.post,
+        "seat": line.seat,
+        "act": line.act,
+        "words": speech.words,
+        "limit": speech.limit,
+        "seconds": speech.seconds,
+        "overtime": speech.overtime,
+        "answerer": speech.answerer,
+        "score": score(given, f) if given else None,
+        "marks": {name: getattr(given, name) for name in DIMENSIONS} if given else None,
+        "violations": [b.kind for b in given.violations] if given else [],
+        "fines": msgspec.to_builtins(fines_for(line.seat, speech, given, f)),
+    }

@@ -1,0 +1,90 @@
+"""competition: the turns to be expected, from the format alone."""
+
+from collections import Counter
+from math import ceil
+
+from coordinator.protocols.competition.seats import audience_of
+from coordinator.protocols.competition.speech_words import seconds
+from coordinator.protocols.competition.state import JUDGE, debaters, format_of
+from coordinator.protocols.competition.turns import (
+    ANSWER,
+    BID,
+    CAPTAIN,
+    CONFER,
+    QUESTION,
+    REVIEW,
+    SCORE,
+    SPEAK,
+    SUMMARIZE,
+    VOTE,
+    caps,
+)
+from coordinator.table import Plan, Planned, View
+from schemas.protocols.competition.messages import (
+    TEAMS,
+    Exchange,
+    Format,
+    Free,
+    Item,
+    Speech,
+    Vote,
+    captain_of,
+    seats_of,
+)
+
+Turns = Counter[tuple[str, str]]
+"""(seat, kind) -> turns"""
+
+
+def plan(v: View) -> Plan:
+    """At least: the whole format, each turn asked once, speeches in free debate at their full length. At most: every
+    turn as often as it may be asked, whichever of its seats is chosen."""
+    f, again = format_of(v), v.settings.attempts
+    least, most = _whole(f, False), _whole(f, True)
+    return Plan(
+        rounds=len(f.stages),
+        least=tuple(Planned(seat, kind, caps(v), n) for (seat, kind), n in least.items()),
+        most=tuple(Planned(seat, kind, caps(v), n * again) for (seat, kind), n in most.items()),
+    )
+
+
+def _whole(f: Format, most: bool) -> Turns:
+    turns: Turns = Counter()
+    for stage in f.stages:
+        if stage.confer:
+            turns.update({(seat, CONFER): stage.confer for seat in debaters(f)})
+        for item in stage.agenda:
+            turns.update(_item(item, f, most))
+        if stage.summary:
+            turns[JUDGE, SUMMARIZE] += 1
+    turns[JUDGE, REVIEW] += 1
+    return turns
+
+
+def _item(item: Item, f: Format, most: bool) -> Turns:
+    match item:
+        case Speech():
+            return Counter({(item.seat, SPEAK): 1} | ({(JUDGE, SCORE): 1} if item.scored else {}))
+        case Exchange():
+            answering = item.answerers if most else item.answerers[:1]
+            return Counter({(item.asker, QUESTION): 1, (JUDGE, SCORE): 2} | {(x, ANSWER): 1 for x in answering})
+        case Vote():
+            return Counter({(x, VOTE): 1 for x in audience_of(f)})
+        case Free():
+            return _free(item, f, most)
+
+
+def _free(item: Free, f: Format, most: bool) -> Turns:
+    turns: Turns = Counter()
+    for team in TEAMS:
+        seats = seats_of(f, team)
+        full = ceil(item.seconds / seconds(item.words, f.pace))
+        places = item.speeches if most else min(item.speeches, max(len(seats) if item.everybody else 1, full))
+        for i, seat in enumerate(seats):
+            shared = len(range(i, places, len(seats)))
+            turns[seat, SPEAK] += places - (len(seats) - 1) * item.everybody if most else shared
+            if item.mode == "concurrent":
+                turns[seat, BID] += places
+        turns[captain_of(f, team), CAPTAIN] += places
+        turns[JUDGE, SCORE] += places
+    return Counter({key: n for key, n in turns.items() if n})

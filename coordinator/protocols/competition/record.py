@@ -1,0 +1,90 @@
+"""competition: what is recorded: speeches counted, silences, marks with what they come to."""
+
+from typing import Literal
+
+import msgspec
+
+from coordinator.commands import SayOn
+from coordinator.protocols.competition.rules import fines_for, points, score
+from coordinator.protocols.competition.speech_words import count, seconds
+from coordinator.protocols.competition.state import (
+    PUBLIC,
+    SCORES,
+    Line,
+    Says,
+    Silent,
+    State,
+    author,
+    format_of,
+    free_of,
+    left,
+    new_post,
+    read,
+    stage_of,
+)
+from coordinator.protocols.competition.turns import BID, CAPTAIN, CONFER, SCORE, SUMMARIZE
+from coordinator.table import Missed, View
+from schemas.protocols.competition.messages import Act, Ballot, Marks, Said, Scored, Silence, Tally
+from schemas.wire import raw
+
+replace = msgspec.structs.replace
+
+UNHEARD = frozenset({CONFER, BID, CAPTAIN, SCORE, SUMMARIZE})
+"""Turns whose replies belong on a channel that whoever watches does not read: what is wrong with one may quote it."""
+NONE_CAME = "no reply came"
+OWN = "no reply that could be used; why stands in the log"
+
+
+def say(s: State, channel: str, kind: str, body: object, seat_: str = "") -> SayOn:
+    """A post; its round is the stage's number, from 1."""
+    return SayOn(channel=channel, kind=kind, round=s.stage + 1, body=raw(body), seat=seat_)
+
+
+def silence(s: State, e: Missed, v: View, says: Says = ()) -> tuple[State, Says]:
+    """A turn that came to nothing is recorded, for whoever watches."""
+    why = (NONE_CAME if e.late else OWN) if e.kind in UNHEARD else e.why
+    told = Silence(seat=e.seat, asked=e.kind, stage=stage_of(s, v).title, why=why)
+    s = replace(s, silent=(*s.silent, Silent(seat=e.seat, asked=e.kind, stage=s.stage)))
+    return s, (*says, say(s, SCORES, "silent", told))
+
+
+def record(s: State, v: View, seat_: str, act: Act, text: str, limit: int, **more: object) -> tuple[State, Says]:
+    """Something said, counted: posted in public, and remembered by its number."""
+    f = format_of(v)
+    words = count(text, f.pace)
+    took = seconds(words, f.pace)
+    line = Line(seat=seat_, act=act, stage=s.stage, item=s.item, post=v.next_post, seconds=took)
+    s = replace(s, lines=(*s.lines, line))
+    post = Said(
+        seat=seat_, stage=stage_of(s, v).title, act=act, text=text, words=words, limit=limit, seconds=took,
+        overtime=words > limit, left=left(s, free_of(s, v)) if act == "free" else {}, **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+    return s, (say(s, PUBLIC, "speech", post, seat_),)
+
+
+def overtime_alone(s: State, v: View, says: Says) -> Says:
+    """A speech that is not to be scored costs overtime all the same."""
+    line = s.lines[-1]
+    assert line.post is not None
+    fines = fines_for(line.seat, read(v, says, line.post, Said), None, format_of(v))
+    return tuple(say(s, SCORES, "fine", fine, line.seat) for fine in fines)
+
+
+def settle(s: State, v: View, given: Marks | None, says: Says) -> tuple[State, Says]:
+    """Marks, fines and totals of what was just said, posted where debaters do not read."""
+    line, f = s.lines[-1], format_of(v)
+    assert line.post is not None, "silence is not scored"
+    fines = fines_for(line.seat, read(v, says, line.post, Said), given, f)
+    post = Scored(post=line.post, seat=line.seat, marks=given, score=score(given, f), fines=fines, totals={})
+    s = replace(s, lines=(*s.lines[:-1], replace(line, scored=new_post(v, says))))
+    totals = points(s, v, (*says, say(s, SCORES, "scored", post, line.seat))).all()
+    return s, (*says, say(s, SCORES, "scored", replace(post, totals=totals), line.seat))
+
+
+def tally(s: State, v: View, name: Literal["before", "after"], says: Says) -> tuple[State, Says]:
+    """The ballots of a vote, counted."""
+    ballots = {author(v, says, n): read(v, says, n, Ballot).choice for n in s.ballots}
+    chosen = tuple(ballots.values())
+    votes = {choice: chosen.count(choice) for choice in ("pro", "con", "undecided")}
+    s = replace(s, tallies=(*s.tallies, new_post(v, says)))
+    return s, (*says, say(s, SCORES, "tally", Tally(name=name, votes=votes, ballots=dict(ballots))))

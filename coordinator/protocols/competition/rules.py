@@ -1,0 +1,153 @@
+"""competition: the rule engine. Points are computed from what was said, from the judge's marks and from the format; so
+the same record can be counted under other weights.
+
+Source: seed, "Scoring System": speech = sum of weight x mark; individual = its speeches + its fines; team = its
+individuals + the team's fines. There is no lower limit.
+"""
+
+from typing import cast
+
+import msgspec
+
+from coordinator.protocols.competition.state import Line, Says, State, debaters, format_of, marks, read, said, team_of
+from coordinator.table import View
+from schemas.protocols.competition.messages import (
+    DIMENSIONS,
+    TEAMS,
+    Act,
+    Fine,
+    Format,
+    Marks,
+    Penalty,
+    Said,
+    Tally,
+    Team,
+    Violation,
+    other,
+    seats_of,
+)
+from schemas.wire import figure
+
+OVERTIME, CONSECUTIVE = "overtime", "consecutive"
+OF_ACT: dict[str, tuple[Act, ...]] = {
+    "counter_question": ("answer",),
+    "not_direct_answer": ("answer",),
+    "attacker_answered": ("question",),
+    "scripted_summary": ("summary",),
+}
+"""What only a speech of this kind can be; every other violation any speech can be."""
+_VIOLATIONS: tuple[Violation, ...] = Violation.__args__  # type: ignore[attr-defined]
+
+
+def possible(act: Act) -> tuple[Violation, ...]:
+    """The violations that a speech of this kind can be of."""
+    return tuple(kind for kind in _VIOLATIONS if act in OF_ACT.get(kind, (act,)))
+
+
+def score(given: Marks | None, f: Format) -> float:
+    """Points of one speech: the weighted sum of its marks, 1 to 10; 0 without marks."""
+    if given is None:
+        return 0.0
+    return round(sum(f.weights[name] * float(getattr(given, name)) for name in DIMENSIONS), 4)
+
+
+def fines_for(seat: str, speech: Said, given: Marks | None, f: Format) -> tuple[Fine, ...]:
+    """What one speech costs: overtime, and each kind of violation found in it once."""
+    out = []
+    if speech.overtime:
+        note = f"{figure(speech.words)} words, {speech.limit:,} allowed"
+        out.append(_fine(OVERTIME, seat, f, note))
+    if given is not None:
+        for kind in dict.fromkeys(b.kind for b in given.violations):
+            quote = next(b.quote for b in given.violations if b.kind == kind)
+            out.append(_fine(kind, seat, f, quote[:300]))
+    return tuple(x for x in out if x.team_points or x.individual_points)
+
+
+def interrupting(seat: str, f: Format) -> Fine:
+    """What it costs to take a floor that is the other team's; recorded where it costs nothing too."""
+    return _fine(CONSECUTIVE, seat, f, f"{seat} spoke while {other(team_of(seat))} had the floor")
+
+
+def _fine(rule: str, seat: str, f: Format, note: str) -> Fine:
+    price = f.penalties.get(rule, Penalty())
+    return Fine(
+        rule=rule, seat=seat, team=team_of(seat), individual_points=price.individual, team_points=price.team, note=note
+    )  # fmt: skip
+
+
+def fines(s: State, v: View, says: Says = ()) -> tuple[Fine, ...]:
+    """All fines so far, in the order of what they are for."""
+    f = format_of(v)
+    out: list[Fine] = []
+    for i, line in enumerate(s.lines):
+        out += (interrupting(x.seat, f) for x in s.interruptions if x.after == i)
+        out += _of_line(v, says, line, f)
+    out += (interrupting(x.seat, f) for x in s.interruptions if x.after == len(s.lines))
+    return tuple(out)
+
+
+def _of_line(v: View, says: Says, line: Line, f: Format) -> tuple[Fine, ...]:
+    speech = said(v, says, line)
+    return () if speech is None else fines_for(line.seat, speech, marks(v, says, line), f)
+
+
+class Points(msgspec.Struct, frozen=True, kw_only=True):
+    """Totals so far."""
+
+    individual: dict[str, float]
+    team: dict[str, float]
+
+    def all(self) -> dict[str, float]:
+        """By seat and by team."""
+        return {**self.individual, **self.team}
+
+
+def points(s: State, v: View, says: Says = ()) -> Points:
+    """Totals of seats and teams, from the posts (seed, "Score Formula")."""
+    f = format_of(v)
+    individual = dict.fromkeys(debaters(f), 0.0)
+    extra = dict.fromkeys(TEAMS, 0.0)
+    for line in s.lines:
+        individual[line.seat] += score(marks(v, says, line), f)
+    for fine in fines(s, v, says):
+        individual[fine.seat] += fine.individual_points
+        extra[fine.team] += fine.team_points
+    team = {t: round(sum(individual[seat] for seat in seats_of(f, t)) + extra[t], 4) for t in TEAMS}
+    return Points(individual={seat: round(x, 4) for seat, x in individual.items()}, team=team)
+
+
+def best(s: State, v: View, says: Says = ()) -> tuple[str, ...]:
+    """Who has the highest total of those with a speech that was scored; several where they tie."""
+    scored = {x.seat for x in s.lines if marks(v, says, x)}
+    totals = {seat: x for seat, x in points(s, v, says).individual.items() if seat in scored}
+    return tuple(seat for seat, x in totals.items() if x == max(totals.values()))
+
+
+def votes(s: State, v: View, says: Says = ()) -> tuple[Tally, ...]:
+    """The votes taken so far."""
+    return tuple(read(v, says, n, Tally) for n in s.tallies)
+
+
+def swing(taken: tuple[Tally, ...]) -> dict[str, int]:
+    """Votes that each team won between the first and the last vote, of those who voted both times; empty before."""
+    named = {t.name: t.ballots for t in taken}
+    if set(named) != {"before", "after"}:
+        return {}
+    both = named["before"].keys() & named["after"].keys()
+    return {team: sum((named["after"][x] == team) - (named["before"][x] == team) for x in both) for team in TEAMS}
+
+
+def winner(s: State, v: View, says: Says = ()) -> str:
+    """pro | con | draw, by points or by votes; empty where not every stage was played, or nothing was scored or voted
+    on both times."""
+    if not s.complete:
+        return ""
+    if format_of(v).decided_by == "votes":
+        taken = votes(s, v, says)
+        totals: dict[str, float] = dict(swing(taken)) if all(t.ballots for t in taken) else {}
+    else:
+        totals = points(s, v, says).team if any(marks(v, says, x) for x in s.lines) else {}
+    if not totals:
+        return ""
+    return "draw" if totals["pro"] == totals["con"] else max(TEAMS, key=lambda team: totals[cast(Team, team)])

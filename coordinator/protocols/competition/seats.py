@@ -1,0 +1,109 @@
+"""competition: who sits down. Every seat is a queue of its own, because what is served by one queue can be taken by
+whoever serves it."""
+
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from coordinator.protocols.competition.state import AUDIENCE, CON, JUDGE, PRO
+from coordinator.table import Inadmissible, Role
+from schemas.presence import Announcement
+from schemas.protocols.competition.messages import TEAMS, Format, Settings, seats_of
+from schemas.session import OpenSession, Seat
+
+ROLES = (Role(PRO, 1), Role(CON, 1), Role(JUDGE, 1))
+_HARMLESS = frozenset("\n\t")
+_TURNS_TEXT = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Signs that reorder what a terminal shows."""
+
+
+def audience_of(f: Format) -> tuple[str, ...]:
+    """Seats that vote: audience_1, audience_2, ..."""
+    return tuple(f"{AUDIENCE}_{i}" for i in range(1, f.audience + 1))
+
+
+def due(f: Format) -> dict[str, str]:
+    """Every seat that the format needs, and its role."""
+    debaters = {seat: team for team in TEAMS for seat in seats_of(f, team)}
+    return {**debaters, JUDGE: JUDGE, **dict.fromkeys(audience_of(f), AUDIENCE)}
+
+
+def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
+    """All seats that the format needs: those that the request names as it names them, each other one on the queue of
+    its own name.
+
+    Raises
+    ------
+    Inadmissible
+        A seat that the format does not have, or in another role; two seats on one queue; seats that nobody serves;
+        texts with control characters.
+    """
+    refuse_controls("question", request.question)
+    for field, text in texts(msgspec.to_builtins(settings), "competition"):
+        refuse_controls(field, text)
+    wanted = due(settings.format)
+    named = {s.seat: s for s in request.seats}
+    for s in request.seats:
+        if s.seat not in wanted:
+            why = f"seat {s.seat}: {settings.format.name} has no such seat; seats are {', '.join(wanted)}"
+            raise Inadmissible(f"seats.{s.seat}", why)
+        if s.role != wanted[s.seat]:
+            raise Inadmissible(f"seats.{s.seat}", f"seat {s.seat}: got role {s.role}, its role is {wanted[s.seat]}")
+    seated = tuple(named.get(name) or Seat(seat=name, role=role, queue=name) for name, role in wanted.items())
+    _apart(seated)
+    _served(seated, named, workers)
+    return seated
+
+
+def _apart(seated: tuple[Seat, ...]) -> None:
+    taken: dict[str, str] = {}
+    for s in seated:
+        if s.queue in taken:
+            why = f"seat {s.seat}: queue {s.queue} is that of seat {taken[s.queue]}; each seat has a queue of its own"
+            raise Inadmissible(f"seats.{s.seat}", why)
+        taken[s.queue] = s.seat
+
+
+def _served(seated: tuple[Seat, ...], named: dict[str, Seat], workers: tuple[Announcement, ...]) -> None:
+    """Seats that the request names are looked at by admission, one by one."""
+    alive = {(role, w.queue) for w in workers if not w.draining for role in w.roles}
+    for role, what in ((PRO, "team pro"), (CON, "team con"), (JUDGE, "the judge"), (AUDIENCE, "the audience")):
+        mine = [s for s in seated if s.role == role]
+        missing = [s.seat for s in mine if s.seat not in named and (s.role, s.queue) not in alive]
+        if missing:
+            there = len(mine) - len(missing)
+            start = "; ".join(f"parley agent {name}" for name in missing)
+            raise Inadmissible(
+                "seats", f"{what}: {len(mine)} due, {there} there; missing {', '.join(missing)}; start: {start}"
+            )
+
+
+def texts(value: Any, field: str) -> Iterator[tuple[str, str]]:
+    """Every text in plain values, keys included, with the field that it stands in."""
+    match value:
+        case str():
+            yield field, value
+        case dict():
+            for key, inner in value.items():
+                yield f"{field} (a key)", str(key)
+                yield from texts(inner, f"{field}.{key}")
+        case list() | tuple():
+            for i, inner in enumerate(value):
+                yield from texts(inner, f"{field}[{i}]")
+
+
+def refuse_controls(field: str, text: str) -> None:
+    """Refuse control characters, line breaks and tabs aside: they would steer terminals.
+
+    Raises
+    ------
+    Inadmissible
+        Names the field, the character and where it stands.
+    """
+    for i, c in enumerate(text):
+        if c in _TURNS_TEXT or (c not in _HARMLESS and unicodedata.category(c) in {"Cc", "Cs"}):
+            raise Inadmissible(
+                field, f"{field}: control character U+{ord(c):04X} at character {i + 1:,}; none is allowed"
+            )

@@ -1,0 +1,275 @@
+"""competition: what each turn is asked with, and so what each seat gets to see.
+
+Debaters see what was said in public and their own team's channel; the judge what was said in public and its notes; the
+audience what was said in public. Nobody is shown `scores`.
+"""
+
+import msgspec
+
+from coordinator.commands import AskSeat
+from coordinator.protocols.competition.rules import best, points, possible, winner
+from coordinator.protocols.competition.seats import audience_of
+from coordinator.protocols.competition.speech_words import words_in
+from coordinator.protocols.competition.state import (
+    JUDGE,
+    JUDGE_NOTES,
+    PUBLIC,
+    Says,
+    State,
+    channel_of,
+    format_of,
+    free_of,
+    item_of,
+    left,
+    must_speak,
+    on_channel,
+    read,
+    stage_of,
+    team_of,
+    unspoken,
+)
+from coordinator.table import View
+from schemas.protocols.competition.messages import (
+    LEAST_WORDS,
+    TEAMS,
+    AnswerBrief,
+    BallotBrief,
+    Bid,
+    BidBrief,
+    CaptainBrief,
+    ConferBrief,
+    Exchange,
+    Format,
+    Free,
+    Identity,
+    Item,
+    QuestionBrief,
+    ReviewBrief,
+    Said,
+    ScoreBrief,
+    Speech,
+    SpeechBrief,
+    SummaryBrief,
+    Team,
+    Vote,
+    captain_of,
+    other,
+    seats_of,
+)
+from schemas.turn import Caps
+from schemas.wire import raw
+
+CONFER, SPEAK, QUESTION, ANSWER, BID, CAPTAIN = "confer", "speak", "question", "answer", "bid", "captain"
+SCORE, SUMMARIZE, REVIEW, VOTE = "score", "summarize", "review", "vote"
+DECISION = "decision"
+"""Kind of the post that a captain's decision is."""
+
+
+def caps(v: View) -> Caps:
+    """Of every turn of a session."""
+    return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
+
+
+def stances(v: View) -> dict[Team, str]:
+    """What each team holds."""
+    given: dict[Team, str] = v.settings.stances
+    return {"pro": given.get("pro", "for the motion"), "con": given.get("con", "against the motion")}
+
+
+def identity(v: View, seat: str) -> Identity:
+    """The layers of a debater's prompt (seed, "DebaterAgent")."""
+    f, team, position = format_of(v), team_of(seat), int(seat.rpartition("_")[2])
+    return Identity(
+        team=team,
+        team_name=f.teams[team].name,
+        position=position,
+        stance=stances(v)[team],
+        role=f.positions[position - 1] if position <= len(f.positions) else "",
+        personality=v.settings.personalities.get(v.settings.styles.get(seat, "")),
+        mates=tuple(s for s in seats_of(f, team) if s != seat),
+    )
+
+
+def shown(v: View, says: Says, *channels: str, but: str = "") -> tuple[int, ...]:
+    """The last posts of some channels, in the order in which they were posted; `but`: those of a kind are left out."""
+    most = v.settings.context_posts
+    return tuple(sorted(n for c in channels for n in on_channel(v, says, c, but)[-most:]))
+
+
+def _ask(v: View, says: Says, s: State, seat: str, kind: str, brief: object, *, own: bool = False) -> AskSeat:
+    """A turn of a debater; `own`: its reply belongs on its team's channel. A captain's direction is for one speech, and
+    stands in its brief: whoever speaks is not shown those that were for others."""
+    team = channel_of(team_of(seat))
+    sees = shown(v, says, PUBLIC, team, but=DECISION if kind == SPEAK else "")
+    return AskSeat(
+        seat=seat, kind=kind, round=s.stage + 1, brief=raw(brief), sees=sees, caps=caps(v),
+        stream=v.settings.stream and kind not in (BID, CAPTAIN), channel=team if own else "",
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- debaters
+
+
+def ask_confer(s: State, v: View, says: Says, team: str) -> AskSeat:
+    """The team's next turn on its own channel: one seat after another, so that each hears the last."""
+    f, stage = format_of(v), stage_of(s, v)
+    seats = seats_of(f, team)
+    done = s.conferred[TEAMS.index(team)]
+    seat = seats[done % len(seats)]
+    ahead = tuple(line for item in stage.agenda for line in told(item, team, f))
+    brief = ConferBrief(
+        me=identity(v, seat), stage=stage.title, ahead=ahead, turn=done // len(seats) + 1, turns=stage.confer
+    )  # fmt: skip
+    return _ask(v, says, s, seat, CONFER, brief, own=True)
+
+
+def told(item: Item, team: str, f: Format) -> tuple[str, ...]:
+    """What an item of the agenda asks of a team, in a line; nothing where it asks nothing."""
+    match item:
+        case Speech(seat=seat) if team_of(seat) == team:
+            return (f"{seat} speaks ({item.words:,} words): {item.task}",)
+        case Exchange(asker=asker) if team_of(asker) == team:
+            answerers = " or ".join(item.answerers)
+            return (f"{asker} asks {answerers} at least {item.questions} questions ({item.question_words:,} words)",)
+        case Exchange():
+            own = " or ".join(item.answerers)
+            return (f"{own} answers the questions of {item.asker} ({item.answer_words:,} words)",)
+        case Free():
+            first = f"{f.teams[item.first].name} speaks first, then the teams alternate"
+            everybody = "; everybody must speak" if item.everybody else ""
+            return (f"free debate: {item.seconds:g} s a team, {item.words:,} words a speech; {first}{everybody}",)
+    return ()
+
+
+def ask_speech(s: State, v: View, says: Says, item: Speech) -> AskSeat:
+    """A speech that the agenda gives to a seat."""
+    brief = SpeechBrief(
+        me=identity(v, item.seat), stage=stage_of(s, v).title, act=item.act, task=item.task, words=item.words
+    )  # fmt: skip
+    return _ask(v, says, s, item.seat, SPEAK, brief)
+
+
+def ask_question(s: State, v: View, says: Says, item: Exchange) -> AskSeat:
+    """The asker chooses who answers."""
+    brief = QuestionBrief(
+        me=identity(v, item.asker), stage=stage_of(s, v).title, answerers=item.answerers, least=item.questions,
+        words=item.question_words,
+    )  # fmt: skip
+    return _ask(v, says, s, item.asker, QUESTION, brief)
+
+
+def ask_answer(s: State, v: View, says: Says, item: Exchange, asked: Said) -> AskSeat:
+    """Whom the asker chose; the questions are the last post shown."""
+    brief = AnswerBrief(
+        me=identity(v, asked.answerer), stage=stage_of(s, v).title, questions=asked.questions, words=item.answer_words
+    )  # fmt: skip
+    return _ask(v, says, s, asked.answerer, ANSWER, brief)
+
+
+# ---------------------------------------------------------------- free debate
+
+
+def may_speak(s: State, v: View, team: str) -> tuple[str, ...]:
+    """Who may be chosen: those that have not had a place yet, while there are any (seed, "Free Debate")."""
+    return must_speak(s, v, team) or seats_of(format_of(v), team)
+
+
+def limit_of(s: State, v: View, team: str) -> int:
+    """Words of the next speech: the format's limit, or what the team's time still holds; each that must still speak has
+    an equal share of that, and never less than a team's least."""
+    free = free_of(s, v)
+    share = words_in(left(s, free)[team], format_of(v).pace) // max(1, len(must_speak(s, v, team)))
+    return max(LEAST_WORDS, min(free.words, share))
+
+
+def ask_bids(s: State, v: View, says: Says, team: str) -> tuple[AskSeat, ...]:
+    """Everybody of the team at once, within the window."""
+    free = free_of(s, v)
+    asks = []
+    for seat in seats_of(format_of(v), team):
+        brief = BidBrief(
+            me=identity(v, seat), stage=stage_of(s, v).title, seconds_left=left(s, free)[team],
+            words=limit_of(s, v, team),
+        )  # fmt: skip
+        ask = _ask(v, says, s, seat, BID, brief, own=True)
+        asks.append(msgspec.structs.replace(ask, window_s=free.bid_seconds))
+    return tuple(asks)
+
+
+def ask_captain(s: State, v: View, says: Says, team: str, bids: dict[str, Bid]) -> AskSeat:
+    """The seed's seven inputs: the task, the team's posts and the public ones, who spoke how often, who has not, the
+    time left, and the form of the answer."""
+    f, free = format_of(v), free_of(s, v)
+    seat = captain_of(f, team)
+    may = may_speak(s, v, team)
+    spoken = {x: sum(line.seat == x and line.post is not None for line in s.here()) for x in seats_of(f, team)}
+    wanting = tuple(x for x in may if x in bids and bids[x].wants)
+    brief = CaptainBrief(
+        me=identity(v, seat), stage=stage_of(s, v).title, spoken=spoken, unspoken=unspoken(s, f, team),
+        may=wanting or may, seconds_left=left(s, free)[team], words=limit_of(s, v, team), bids=bids,
+    )  # fmt: skip
+    return _ask(v, says, s, seat, CAPTAIN, brief, own=True)
+
+
+def ask_debater(s: State, v: View, says: Says, seat: str, direction: str = "") -> AskSeat:
+    """A speech in free debate, with its captain's direction where one was given for this very place."""
+    free, team = free_of(s, v), team_of(seat)
+    along = ", in the direction that your captain gave" if direction else ""
+    task = f"Speak in the free debate: answer what {other(team)} said last{along}."
+    brief = SpeechBrief(
+        me=identity(v, seat), stage=stage_of(s, v).title, act="free", task=task, words=limit_of(s, v, team),
+        seconds_left=left(s, free)[team], direction=direction,
+    )  # fmt: skip
+    return _ask(v, says, s, seat, SPEAK, brief)
+
+
+# ---------------------------------------------------------------- judge and audience
+
+
+def ask_score(s: State, v: View, says: Says) -> AskSeat:
+    """The last line; its post is the last one shown."""
+    line = s.lines[-1]
+    assert line.post is not None, "silence is not scored"
+    speech = read(v, says, line.post, Said)
+    item = item_of(s, v)
+    task = item.task if isinstance(item, Speech) else ""
+    brief = ScoreBrief(
+        stage=speech.stage, act=line.act, seat=line.seat, task=task, words=speech.words, limit=speech.limit,
+        violations=possible(line.act), weights=format_of(v).weights,
+    )  # fmt: skip
+    return _ask_judge(s, v, says, SCORE, brief)
+
+
+def ask_summary(s: State, v: View, says: Says) -> AskSeat:
+    """A stage is over."""
+    brief = SummaryBrief(stage=stage_of(s, v).title, totals=points(s, v, says).all())
+    return _ask_judge(s, v, says, SUMMARIZE, brief)
+
+
+def _ask_judge(s: State, v: View, says: Says, kind: str, brief: object) -> AskSeat:
+    """Its replies are heard by nobody else."""
+    return AskSeat(
+        seat=JUDGE, kind=kind, round=s.stage + 1, brief=raw(brief), sees=shown(v, says, PUBLIC, JUDGE_NOTES),
+        caps=caps(v), channel=JUDGE_NOTES,
+    )  # fmt: skip
+
+
+def ask_review(s: State, v: View, says: Says) -> AskSeat:
+    """All is said; paid from what was held back for it."""
+    brief = ReviewBrief(
+        totals=points(s, v, says).all(), winner=winner(s, v, says), best=", ".join(best(s, v, says))
+    )  # fmt: skip
+    return AskSeat(
+        seat=JUDGE, kind=REVIEW, round=s.stage + 1, brief=raw(brief), sees=shown(v, says, PUBLIC, JUDGE_NOTES),
+        caps=caps(v), stream=v.settings.stream, final=True,
+    )  # fmt: skip
+
+
+def ask_votes(s: State, v: View, says: Says, item: Vote) -> tuple[AskSeat, ...]:
+    """The whole audience at once; none sees what another votes."""
+    brief = raw(BallotBrief(name=item.name, stances=stances(v)))
+    sees = shown(v, says, PUBLIC)
+    return tuple(
+        AskSeat(seat=seat, kind=VOTE, round=s.stage + 1, brief=brief, sees=sees, caps=caps(v))
+        for seat in audience_of(format_of(v))
+    )

@@ -1,0 +1,77 @@
+"""consensus: semantic faults of a reply, in words that the model is shown with its next attempt."""
+
+from coordinator.protocols.consensus.state import State, groups, position, voters, weights
+from coordinator.table import OpenTurn, View
+from schemas.protocols.consensus import Citation, Position, Synthesis
+from schemas.session import Document
+from schemas.text import normalise, same, squeeze, stands_in
+
+
+def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
+    """The first fault of a position or a synthesis; empty if there is none."""
+    if isinstance(body, Position):
+        return _quotes(body, view) or _change(turn, body, view) or _moved(turn, body, view)
+    if isinstance(body, Synthesis):
+        return _panel_answer(state, body, view)
+    return ""
+
+
+def _document(view: View, name: str) -> Document | None:
+    return next((d for d in view.opened.documents if d.name == name), None)
+
+
+def _quotes(p: Position, view: View) -> str:
+    """Every quotation stands in the document that it names, white space aside."""
+    for field, cited in (("citations", p.citations), ("moved_by", p.moved_by)):
+        for c in cited:
+            document = _document(view, c.document)
+            if document is None:
+                return f"{field}: there is no document {c.document!r}"
+            if not stands_in(c.quote, document.text):
+                return f"{field}: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}"
+    return ""
+
+
+def _change(turn: OpenTurn, p: Position, view: View) -> str:
+    """What a seat says about its change of position is true of its answers."""
+    own = None if turn.ask.own is None else position(view, turn.ask.own)
+    if own is None or own.abstains:
+        return "" if p.change == "kept" else f"change: {p.change}, but you have no earlier position"
+    if p.abstains:
+        return ""
+    kept = same(p.answer, own.answer)
+    if p.change == "kept" and not kept:
+        return f"change: kept, but the answer was {own.answer!r} and now is {p.answer!r}"
+    if p.change == "adopted":
+        if kept:
+            return f"change: adopted, but the answer is still {own.answer!r}"
+        if not any(same(p.answer, position(view, n).answer) for n in turn.ask.sees):
+            return f"change: adopted, but none of the positions that you were shown answers {p.answer!r}"
+    return ""
+
+
+def _moved(turn: OpenTurn, p: Position, view: View) -> str:
+    """Evidence that moved a seat is new to it: from a document that it does not hold, or not what it cited before."""
+    if not p.moved_by:
+        return ""
+    if turn.ask.kind == "answer":
+        return "moved_by: nobody has shown you anything yet"
+    seat = turn.ask.seat
+    cited = {_key(c) for post in view.posts if post.seat == seat and post.kind == "position"
+             for c in position(view, post.n).citations}  # fmt: skip
+    for c in p.moved_by:
+        document = _document(view, c.document)
+        if document is not None and seat in document.holders and _key(c) in cited:
+            return f"moved_by: you cited this yourself before, it is not new to you: {c.quote[:200]!r}"
+    return ""
+
+
+def _key(c: Citation) -> tuple[str, str]:
+    return c.document, squeeze(c.quote)
+
+
+def _panel_answer(state: State, s: Synthesis, view: View) -> str:
+    """A synthesis may word the panel's answer better; it may not put another seat's in its place."""
+    found = groups(voters(view, state.held), weights(view))
+    wrong = normalise(s.answer) in {normalise(g.answer) for g in found[1:]}
+    return f"answer: the panel's answer is {found[0].answer!r}; {s.answer!r} is a minority's" if wrong else ""

@@ -1,0 +1,110 @@
+"""consensus: what a session came to, for the result frame."""
+
+from typing import Any
+
+import msgspec
+
+from coordinator.protocols.consensus.state import Group, Round, State, groups, position, voters, weights
+from coordinator.table import View
+from schemas.protocols.consensus import Assessment, Citation, MinorityReport, Outcome, Position, Synthesis
+from schemas.wire import decode
+
+_FULL_BYTES = 1_000_000
+"""Positions of all rounds together; above it the result names their posts in place of repeating them: it is one
+message."""
+
+
+def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+    """(Outcome as builtins, one object a round).
+
+    The prevailing answer is the weighted plurality's. Its confidence is the weighted mean confidence of the seats that
+    hold it times their share of the voters' weight: 1 only where everybody is certain of the same."""
+    votes = voters(view, state.held)
+    found = groups(votes, weights(view))
+    size = sum(len(bytes(view.posts[n].body)) for r in state.rounds for n in r.posts.values())
+    rounds = tuple(_round(r, view, size <= _FULL_BYTES) for r in state.rounds)
+    flips = sum(len(r.bare_flips) for r in state.rounds)
+    if not found:
+        nothing = Outcome(
+            answer="", confidence=0.0, reasoning="", source="none", minority=(), first_round_majority=None,
+            flips_without_evidence=flips,
+        )  # fmt: skip
+        return _builtins(nothing), rounds
+    best = found[0]
+    spoken = votes[best.seats[0]]
+    synthesis = None if state.synthesis is None else decode(view.posts[state.synthesis].body, Synthesis)
+    result = Outcome(
+        answer=synthesis.answer if synthesis else spoken.answer,
+        confidence=round(confidence(found), 4),
+        reasoning=synthesis.reasoning if synthesis else spoken.reasoning,
+        source="synthesis" if synthesis else "plurality",
+        minority=tuple(_minority(seat, votes[seat]) for g in found[1:] for seat in g.seats),
+        first_round_majority=first_round_majority(state, view),
+        flips_without_evidence=flips,
+        citations=_evidence(best, votes),
+    )
+    return _builtins(result), rounds
+
+
+def confidence(found: list[Group]) -> float:
+    """Of the leading group: weighted mean confidence times its share of the weight, 0 to 1."""
+    return found[0].confidence * found[0].weight / sum(g.weight for g in found)
+
+
+def first_round_majority(state: State, view: View) -> str | None:
+    """The answer that more than half of the seats that answered gave in the first round, one seat one vote."""
+    if not state.rounds:
+        return None
+    first = voters(view, state.rounds[0].posts)
+    for g in groups(first, dict.fromkeys(first, 1.0)):
+        if 2 * len(g.seats) > len(first):
+            return g.answer
+    return None
+
+
+def _minority(seat: str, p: Position) -> MinorityReport:
+    return MinorityReport(
+        seat=seat, answer=p.answer, reasoning=p.reasoning, confidence=p.confidence, citations=p.citations
+    )
+
+
+def _evidence(g: Group, votes: dict[str, Position]) -> tuple[Citation, ...]:
+    """What the group's seats cite, each quotation once."""
+    return tuple({(c.document, c.quote): c for seat in g.seats for c in votes[seat].citations}.values())
+
+
+def _round(r: Round, view: View, full: bool) -> dict[str, Any]:
+    assessed = None if r.assessment is None else decode(view.posts[r.assessment].body, Assessment)
+    positions: dict[str, Any] = {}
+    for seat, post in r.posts.items():
+        p = position(view, post)
+        positions[seat] = {
+            "answer": p.answer if full else p.answer[:200],
+            "confidence": p.confidence,
+            "change": p.change,
+            "abstains": p.abstains,
+            "flip_without_evidence": seat in r.bare_flips,
+            "post": post,
+        }
+        if full:
+            positions[seat] |= {
+                "change_reason": p.change_reason,
+                "reasoning": p.reasoning,
+                "citations": _builtins(p.citations),
+                "moved_by": _builtins(p.moved_by),
+            }
+    return {
+        "round": r.number,
+        "score": r.score,
+        "band": assessed.band if assessed else None,
+        "direction": assessed.direction if assessed else None,
+        "source": assessed.source if assessed else None,
+        "dimensions": assessed.dimensions if assessed else {},
+        "key_disagreements": list(assessed.key_disagreements) if assessed else [],
+        "positions": positions,
+        "missing": list(r.missing),
+    }
+
+
+def _builtins(value: object) -> Any:
+    return msgspec.to_builtins(value)

@@ -1,0 +1,159 @@
+"""consensus: what a session remembers, and how positions are read, grouped and measured. Scores are 0 to 100."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum, auto
+from hashlib import blake2b
+
+import msgspec
+
+from coordinator.table import View
+from schemas.protocols.consensus import Position, Settings, Weighted
+from schemas.text import normalise
+from schemas.wire import Json, decode
+
+PANELIST = "panelist"
+ANALYST = "analyst"
+
+BANDS = ((90.0, "strong"), (70.0, "moderate"), (50.0, "weak"), (0.0, "none"))  # seed, "ConsensusAnalyzer"
+
+
+class Phase(StrEnum):
+    """Where a session stands."""
+
+    ANSWERING = auto()
+    """Round 1: everybody answers apart, blind."""
+    REVISING = auto()
+    SCORING = auto()
+    SYNTHESIZING = auto()
+    """The stop decision has fallen; the analyst words the result."""
+    DONE = auto()
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """One round, kept (seed, "DebateMemory"): numbers of posts and what was measured."""
+
+    number: int
+    posts: dict[str, int]
+    """Seat -> the position that it gave in this round."""
+    missing: tuple[str, ...]
+    flips: tuple[str, ...] = ()
+    """Seats whose answer changed."""
+    bare_flips: tuple[str, ...] = ()
+    """Those of them that no new evidence moved."""
+    assessment: int | None = None
+    """None: the session ended before the round was scored."""
+    score: float | None = None
+    source: str = ""
+    """analyst | lexical_fallback: where the score came from."""
+    key_disagreements: tuple[str, ...] = ()
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a session of this protocol remembers beside its posts."""
+
+    phase: Phase
+    round: int = 1
+    pending: dict[str, Json] = {}
+    """Positions that came in this round; nobody is shown them before all are in."""
+    held: dict[str, int] = {}
+    """Seat -> the post of its current position."""
+    rounds: tuple[Round, ...] = ()
+    synthesis: int | None = None
+    short: str = ""
+    """Which limit of the budget kept a seat from being asked again; empty: none did."""
+
+    def trend(self) -> tuple[float, ...]:
+        """Scores so far, the oldest first."""
+        return tuple(r.score for r in self.rounds if r.score is not None)
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Seats that give the same answer."""
+
+    answer: str
+    """As its most confident holder words it."""
+    seats: tuple[str, ...]
+    """The most confident first."""
+    weight: float
+    """Sum of the holders' weights."""
+    confidence: float
+    """Weighted mean of the holders' confidence, 0 to 1."""
+
+
+def position(view: View, post: int) -> Position:
+    """The position that a post holds."""
+    return decode(view.posts[post].body, Position)
+
+
+def weights(view: View) -> dict[str, float]:
+    """Panelist -> weight, in the order of the opening."""
+    return {s.seat: s.weight for s in view.seats(PANELIST)}
+
+
+def voters(view: View, held: Mapping[str, int]) -> dict[str, Position]:
+    """Seat -> current position, in the order of the opening; who abstains has none."""
+    current = {seat: position(view, held[seat]) for seat in weights(view) if seat in held}
+    return {seat: p for seat, p in current.items() if not p.abstains}
+
+
+def weighted(view: View, held: Mapping[str, int], order: Iterable[str]) -> tuple[Weighted, ...]:
+    """The seats' current posts with their weights, without names, in this order."""
+    w = weights(view)
+    return tuple(Weighted(post=held[seat], weight=w[seat]) for seat in order)
+
+
+def shown_order(view: View, round_: int, reader: str, seats: Iterable[str]) -> list[str]:
+    """The order in which a reader is shown the others: differs by seat and round, so that no place is favoured."""
+
+    def key(seat: str) -> bytes:
+        return blake2b(f"{view.opened.seed}|{round_}|{reader}|{seat}".encode(), digest_size=8).digest()
+
+    return sorted(seats, key=key)
+
+
+def groups(positions: Mapping[str, Position], weight: Mapping[str, float]) -> list[Group]:
+    """Positions by answer; the heaviest group first, then the more confident, then the one whose seat was opened
+    first."""
+    by_answer: dict[str, list[str]] = {}
+    for seat, p in positions.items():
+        by_answer.setdefault(normalise(p.answer), []).append(seat)
+    found = []
+    for seats in by_answer.values():
+        total = sum(weight[s] for s in seats)
+        confidence = sum(weight[s] * positions[s].confidence for s in seats) / total
+        ranked = tuple(sorted(seats, key=lambda s: -positions[s].confidence))
+        found.append(Group(positions[ranked[0]].answer, ranked, total, confidence))
+    return sorted(found, key=lambda g: (-g.weight, -g.confidence))
+
+
+def is_flip(before: Position | None, now: Position) -> bool:
+    """Whether a seat changed its answer; to abstain, or to come back from it, is none."""
+    if before is None or before.abstains or now.abstains:
+        return False
+    return normalise(before.answer) != normalise(now.answer)
+
+
+def band(score: float) -> str:
+    """strong | moderate | weak | none (seed, "ConsensusAnalyzer")."""
+    return next(name for least, name in BANDS if score >= least)
+
+
+def direction(trend: Sequence[float], progress: float) -> str:
+    """improving | stable | diverging: the last score against the one before; `progress` points or less are no
+    change."""
+    change = trend[-1] - trend[-2] if len(trend) > 1 else 0.0
+    if change > progress:
+        return "improving"
+    return "diverging" if change < -progress else "stable"
+
+
+def is_stuck(trend: Sequence[float], settings: Settings) -> bool:
+    """No progress over `stuck_rounds` rounds: none of the last scores is above the first of them by more than
+    `stuck_progress` points."""
+    window = trend[-settings.stuck_rounds :]
+    return len(window) == settings.stuck_rounds and max(window) - window[0] <= settings.stuck_progress
+
+
+def disagreements(found: Sequence[Group]) -> tuple[str, ...]:
+    """What stands against the leading answer, in words: for when there is no analyst."""
+    return tuple(f"{g.answer} ({len(g.seats)}) against {found[0].answer} ({len(found[0].seats)})" for g in found[1:])

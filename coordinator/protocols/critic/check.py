@@ -1,0 +1,62 @@
+"""critic: semantic faults of a reply, in words that the model is shown with its next attempt."""
+
+from collections.abc import Iterable
+
+from coordinator.protocols.critic.state import State
+from coordinator.table import OpenTurn, View
+from schemas.protocols.consensus import Citation
+from schemas.protocols.critic import Answer, CompareBrief, Critique, Judgement, Rewritten, Similarities
+from schemas.text import squeeze, stands_in
+from schemas.wire import decode
+
+
+def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
+    """The first fault of a reply; empty if there is none."""
+    match body:
+        case Rewritten():
+            return _own_words(body, view)
+        case Answer():
+            return _quotes(body.citations, view) or _known("addresses", (a.objection for a in body.addresses), state)
+        case Critique():
+            return _quotes(body.citations, view)
+        case Similarities():
+            return _one_each(body, decode(turn.ask.brief, CompareBrief))
+        case Judgement():
+            return _known("answered", body.answered, state)
+    return ""
+
+
+def _own_words(r: Rewritten, view: View) -> str:
+    """The user's own question never enters the debate (seed, "Architecture")."""
+    same = squeeze(r.question).casefold() == squeeze(view.opened.question).casefold()
+    return "question: this is the question word for word; put it in neutral, precise words" if same else ""
+
+
+def _quotes(citations: tuple[Citation, ...], view: View) -> str:
+    """Every quotation stands in the document that it names, white space aside."""
+    for c in citations:
+        document = next((d for d in view.opened.documents if d.name == c.document), None)
+        if document is None:
+            return f"citations: there is no document {c.document!r}"
+        if not stands_in(c.quote, document.text):
+            return f"citations: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}"
+    return ""
+
+
+def _known(field: str, numbers: Iterable[int], state: State) -> str:
+    """Objections are named by numbers of the profile, each once."""
+    seen: set[int] = set()
+    profile = {o.number for o in state.profile}
+    for n in numbers:
+        if n not in profile:
+            known = ", ".join(map(str, sorted(profile))) or "none so far"
+            return f"{field}: there is no objection {n}; the profile's numbers are {known}"
+        if n in seen:
+            return f"{field}: objection {n} is named twice"
+        seen.add(n)
+    return ""
+
+
+def _one_each(s: Similarities, brief: CompareBrief) -> str:
+    wanted = len(brief.profile)
+    return "" if len(s.values) == wanted else f"values: got {len(s.values)}, wanted is one for each of {wanted}"

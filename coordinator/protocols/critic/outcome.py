@@ -1,0 +1,104 @@
+"""critic: what every certificate holds, and what a session came to, for the result frame."""
+
+from typing import Any
+
+import msgspec
+
+from coordinator.commands import SayOn, Wish
+from coordinator.protocols.critic.state import (
+    LABEL_NOTE,
+    Round,
+    State,
+    answer,
+    comparison,
+    label,
+    raised,
+    read,
+    verdict,
+)
+from coordinator.table import View
+from schemas.protocols.critic import Bias, Comparison, Judgement, Outcome, Rewritten, Tally
+from schemas.wire import decode
+
+_FULL_BYTES = 1_000_000
+"""Answers of all rounds together; above it the result cuts their reasoning short: it is one message."""
+
+
+def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
+    """What every certificate holds; `says` are the posts of this transition, which the view has not yet."""
+    bodies = [*(p.body for p in v.posts), *(w.body for w in says if isinstance(w, SayOn))]
+    found = [decode(bodies[n], Comparison) for r in s.rounds for n in r.comparisons]
+    biases = [r.bias for r in s.rounds if r.bias is not None]
+    return {
+        "confidence": s.confidence,
+        "threshold": v.settings.threshold,
+        "label": label(s.confidence),
+        "label_note": LABEL_NOTE,
+        "round": len(s.rounds),
+        "max_rounds": v.settings.max_rounds,
+        "trend": s.trend(),
+        "objections": len(s.profile),
+        "open_objections": s.open_objections(),
+        "exhausted": bool(s.rounds) and s.now.exhausted,
+        "pressed_rounds": [r.number for r in s.rounds if r.pressed],
+        "duplicates": [_builtins(c) for c in found if c.duplicate],
+        "source": s.now.source if s.rounds else "",
+        "missing": [f"{seat} in round {r.number}" for r in s.rounds for seat in r.missing],
+        "judge_bias": _bias(biases) if v.settings.measure_bias else None,
+    }
+
+
+def _bias(found: list[Bias]) -> dict[str, Any]:
+    """Each pair's two scores and their difference, and the mean difference in points: above 0, who comes first is
+    favoured where that is the answer."""
+    mean = sum(b.difference for b in found) / len(found) if found else None
+    return {"pairs": [_builtins(b) for b in found], "mean_difference": None if mean is None else round(mean, 2)}
+
+
+def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+    """(Outcome as builtins, one object a round)."""
+    said = [r.answer for r in s.rounds if r.answer is not None]
+    full = sum(len(bytes(v.posts[n].body)) for n in said) <= _FULL_BYTES
+    standing, last = answer(v, s.answer), verdict(v, s.verdict)
+    rewritten = read(v, s.question, Rewritten)
+    result = Outcome(
+        question=rewritten.question if rewritten else "",
+        answer=last.answer if last else standing.answer if standing else "",
+        confidence=round(s.confidence / 100, 4) if standing else 0.0,
+        label=label(s.confidence) if standing else "low",
+        label_note=LABEL_NOTE,
+        reasoning=last.reasoning if last else standing.reasoning if standing else "",
+        source="verdict" if last else "answer" if standing else "none",
+        objections=s.profile,
+        open_objections=s.open_objections(),
+        citations=standing.citations if standing else (),
+    )
+    return _builtins(result), tuple(_round(r, v, full) for r in s.rounds)
+
+
+def _round(r: Round, v: View, full: bool) -> dict[str, Any]:
+    given, judged, tally = answer(v, r.answer), read(v, r.judgement, Judgement), read(v, r.tally, Tally)
+    told: dict[str, Any] | None = None
+    if given is not None:
+        told = _builtins(given) | {"post": r.answer}
+        told["reasoning"] = given.reasoning if full else given.reasoning[:200]
+    return {
+        "round": r.number,
+        "answer": told,
+        "raised": [_builtins(raised(v, n)) | {"post": n} for n in r.raised],
+        "comparisons": [_builtins(comparison(v, n)) for n in r.comparisons],
+        "pressed": r.pressed,
+        "exhausted": r.exhausted,
+        "judgement": None if judged is None else _builtins(judged),
+        "confidence": r.confidence,
+        "answered": list(tally.answered) if tally else [],
+        "reopened": list(tally.reopened) if tally else [],
+        "found": tally.found if tally else 0,
+        "source": tally.source if tally else None,
+        "bias": None if r.bias is None else _builtins(r.bias),
+        "missing": list(r.missing),
+    }
+
+
+def _builtins(value: object) -> Any:
+    return msgspec.to_builtins(value)

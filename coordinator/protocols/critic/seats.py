@@ -1,0 +1,53 @@
+"""critic: who sits down. One seat a role."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from coordinator.protocols.critic.state import ANSWERER, CRITIC, HELPER, JUDGE
+from coordinator.table import Inadmissible, Role
+from schemas.presence import Announcement
+from schemas.protocols.critic import Settings
+from schemas.session import OpenSession, Seat
+
+ROLES = (Role(ANSWERER, 1), Role(CRITIC, 1), Role(JUDGE, 1), Role(HELPER, 1))
+
+
+def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
+    """Answerer, critic, judge and helper: those that the request names, else the first queue alive for each role.
+
+    Raises
+    ------
+    Inadmissible
+        A role without a living queue, with two seats, or none of this protocol's; settings that contradict each other.
+    """
+    if why := contradiction(request.settings):
+        raise Inadmissible("critic.min_rounds", why)
+    names = [role.name for role in ROLES]
+    for s in request.seats:
+        if s.role not in names:
+            raise Inadmissible(f"seats.{s.seat}", f"seat {s.seat}: no role {s.role}; roles are {', '.join(names)}")
+    return tuple(_one(name, [s for s in request.seats if s.role == name], workers) for name in names)
+
+
+def contradiction(given: Mapping[str, Any]) -> str:
+    """What cannot both be meant in settings as they were given; empty if nothing. A default is no wish: `max_rounds`
+    alone may be below it."""
+    least, most = (_number(given.get(name)) for name in ("min_rounds", "max_rounds"))
+    if least is None or most is None or least <= most:
+        return ""
+    return f"critic.min_rounds: got {least:g}, and critic.max_rounds {most:g} ends the debate before that"
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _one(role: str, named: list[Seat], workers: tuple[Announcement, ...]) -> Seat:
+    if len(named) > 1:
+        raise Inadmissible("seats", f"role {role}: got {len(named)}, allowed is 1")
+    if named:
+        return named[0]
+    queues = sorted(w.queue for w in workers if role in w.roles and not w.draining)
+    if not queues:
+        raise Inadmissible("seats", f"role {role}: 1 needed, 0 alive; start one: parley agent {role}")
+    return Seat(seat=role, role=role, queue=queues[0])

@@ -1,0 +1,168 @@
+"""critic: what a session remembers, and how the judge's confidence moves. Confidence is in points, 0 to 100."""
+
+from enum import StrEnum, auto
+from hashlib import blake2b
+from typing import TypeVar
+
+import msgspec
+
+from coordinator.table import View
+from schemas.protocols.critic import Answer, Bias, Comparison, Judgement, Objection, Past, Raised, Settings, Verdict
+from schemas.wire import decode
+
+ANSWERER, CRITIC, JUDGE, HELPER = "answerer", "critic", "judge", "helper"
+LABELS = ((75.0, "high"), (50.0, "medium"), (0.0, "low"))
+LABEL_NOTE = (
+    "informational: a judge's confidence is no guarantee that the answer is right"  # seed, "Termination Conditions"
+)
+
+T = TypeVar("T")
+
+
+class Phase(StrEnum):
+    """Where a session stands."""
+
+    REWRITING = auto()
+    """The judge puts the user's question in neutral, precise words."""
+    ANSWERING = auto()
+    CRITIQUING = auto()
+    COMPARING = auto()
+    """The helper says how like the new objection is to those of the profile."""
+    PRESSING = auto()
+    """The critic, which found nothing new too early, is asked again in a sharper tone."""
+    JUDGING = auto()
+    REJUDGING = auto()
+    """The same pair once more, in the opposite order, to measure the judge's bias."""
+    CONCLUDING = auto()
+    """The stop decision has fallen; the judge writes its verdict."""
+    DONE = auto()
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """One round: numbers of posts and what was measured."""
+
+    number: int
+    answer: int | None = None
+    """None: the answerer missed; its answer of the round before stands."""
+    raised: tuple[int, ...] = ()
+    """What the critic said: one post, or two where it was pressed."""
+    comparisons: tuple[int, ...] = ()
+    objection: int | None = None
+    """The one of `raised` that is new."""
+    pressed: bool = False
+    exhausted: bool = False
+    """The critic has nothing new, and said so, or repeated itself, where that may end the debate."""
+    judgement: int | None = None
+    score: float | None = None
+    tally: int | None = None
+    source: str = ""
+    """judge | unjudged; empty: the session ended before."""
+    confidence: float | None = None
+    missing: tuple[str, ...] = ()
+    bias: Bias | None = None
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a session of this protocol remembers beside its posts."""
+
+    phase: Phase
+    question: int | None = None
+    """Post of the rewritten question."""
+    answer: int | None = None
+    """Post of the answer that stands."""
+    confidence: float
+    profile: tuple[Objection, ...] = ()
+    heard: tuple[str, ...] = ()
+    """Which of answerer and critic have spoken."""
+    rounds: tuple[Round, ...] = ()
+    """The last one is being played."""
+    verdict: int | None = None
+
+    @property
+    def now(self) -> Round:
+        """The round that is being played."""
+        return self.rounds[-1]
+
+    def mark(self, **changes: object) -> "State":
+        """With the running round changed."""
+        return msgspec.structs.replace(self, rounds=(*self.rounds[:-1], msgspec.structs.replace(self.now, **changes)))
+
+    def past(self) -> tuple[Past, ...]:
+        """The profile, without what was ruled on it."""
+        return tuple(o.past() for o in self.profile)
+
+    def trend(self) -> tuple[float, ...]:
+        """Confidence after each round, the oldest first."""
+        return tuple(r.confidence for r in self.rounds if r.confidence is not None)
+
+    def open_objections(self) -> tuple[int, ...]:
+        """Objections that the last answer judged does not meet."""
+        return tuple(o.number for o in self.profile if not o.answered)
+
+
+def seat_of(view: View, role: str) -> str:
+    """The one seat of a role."""
+    return view.seats(role)[0].seat
+
+
+def read(view: View, post: int | None, as_type: type[T]) -> T | None:
+    """The body of a post; None for none."""
+    return None if post is None else decode(view.posts[post].body, as_type)
+
+
+def answer(view: View, post: int | None) -> Answer | None:
+    """The answer that a post holds."""
+    return read(view, post, Answer)
+
+
+def raised(view: View, post: int | None) -> Raised | None:
+    """The critic's word that a post holds."""
+    return read(view, post, Raised)
+
+
+def comparison(view: View, post: int) -> Comparison:
+    """The comparison that a post holds."""
+    return decode(view.posts[post].body, Comparison)
+
+
+def verdict(view: View, post: int | None) -> Verdict | None:
+    """The verdict that a post holds."""
+    return read(view, post, Verdict)
+
+
+def label(confidence: float) -> str:
+    """high | medium | low."""
+    return next(name for least, name in LABELS if confidence >= least)
+
+
+def direction(trend: tuple[float, ...], start: float) -> str:
+    """improving | stable | diverging: the last confidence against the one before."""
+    before = trend[-2] if len(trend) > 1 else start
+    return "stable" if trend[-1] == before else "improving" if trend[-1] > before else "diverging"
+
+
+def answer_first(view: View, round_: int) -> bool:
+    """Whether the judge is shown the answer before the objection: drawn by seed and round, so that no side has the
+    better place all along."""
+    return blake2b(f"{view.opened.seed}|{round_}|order".encode(), digest_size=1).digest()[0] % 2 == 0
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """What one judged round does to confidence."""
+
+    confidence: float
+    answered: tuple[int, ...] = ()
+    reopened: tuple[int, ...] = ()
+    weight: float = 0.0
+
+
+def move(s: State, j: Judgement, objects: bool, settings: Settings) -> Moved:
+    """Confidence after a round (seed, "State Management"): up for each objection newly met, down for each no longer
+    met, and down for a new one by its weight, the share of 100 that the answer lacks against it. 0 to 100."""
+    met = set(j.answered)
+    answered = tuple(o.number for o in s.profile if o.number in met and not o.answered)
+    reopened = tuple(o.number for o in s.profile if o.number not in met and o.answered)
+    weight = (100 - j.score) / 100 if objects else 0.0
+    points = settings.raise_by * (len(answered) - len(reopened)) - settings.lower_by * weight
+    confidence = round(min(100.0, max(0.0, s.confidence + points)), 2)
+    return Moved(confidence=confidence, answered=answered, reopened=reopened, weight=round(weight, 4))

@@ -1,0 +1,109 @@
+"""critic: what each turn is asked with, and so what each seat gets to see.
+
+The answerer sees the rewritten question and the profile, nothing that it said before. The critic sees the answer that
+stands and its profile. The judge sees the round's pair. The helper sees texts of objections alone.
+"""
+
+from coordinator.commands import AskSeat
+from coordinator.protocols.critic.state import ANSWERER, CRITIC, HELPER, JUDGE, State, answer_first, label, seat_of
+from coordinator.table import Plan, Planned, View
+from schemas.protocols.critic import (
+    ORDERS,
+    AnswerBrief,
+    CompareBrief,
+    CritiqueBrief,
+    JudgeBrief,
+    RewriteBrief,
+    VerdictBrief,
+)
+from schemas.stops import STOPS
+from schemas.turn import Caps
+from schemas.wire import raw
+
+REWRITE, ANSWER, CRITIQUE, PRESS = "rewrite", "answer", "critique", "press"
+COMPARE, JUDGING, VERDICT = "compare", "judge", "verdict"
+
+
+def caps(v: View) -> Caps:
+    """Of every turn of a session."""
+    return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
+
+
+def ask_rewrite(v: View) -> AskSeat:
+    """The one turn that is shown the user's own question."""
+    return AskSeat(seat=seat_of(v, JUDGE), kind=REWRITE, round=0, brief=raw(RewriteBrief()), caps=caps(v))
+
+
+def ask_answer(s: State, v: View) -> AskSeat:
+    """Afresh: the objections so far, and none of its answers."""
+    brief = AnswerBrief(round=s.now.number, profile=s.past())
+    return AskSeat(
+        seat=seat_of(v, ANSWERER), kind=ANSWER, round=s.now.number, brief=raw(brief), caps=caps(v),
+        stream=v.settings.stream,
+    )  # fmt: skip
+
+
+def ask_critique(s: State, v: View, again: str = "") -> AskSeat:
+    """The answer that stands, the profile, and, in a sharper tone, why the critic's last word is not enough."""
+    assert s.answer is not None, "the critic is asked about an answer"
+    brief = CritiqueBrief(round=s.now.number, profile=s.past(), again=again)
+    return AskSeat(
+        seat=seat_of(v, CRITIC), kind=PRESS if again else CRITIQUE, round=s.now.number, brief=raw(brief),
+        sees=(s.answer,), caps=caps(v), stream=v.settings.stream,
+    )  # fmt: skip
+
+
+def ask_compare(s: State, v: View, objection: str) -> AskSeat:
+    """Texts alone: neither answer nor question."""
+    brief = CompareBrief(objection=objection, profile=tuple(o.text for o in s.profile))
+    return AskSeat(seat=seat_of(v, HELPER), kind=COMPARE, round=s.now.number, brief=raw(brief), caps=caps(v))
+
+
+def ask_judge(s: State, v: View, swapped: bool = False) -> AskSeat:
+    """The round's pair, in an order drawn by seed and round, or in the opposite one."""
+    assert s.answer is not None, "the judge is asked about an answer"
+    n = s.now
+    first = answer_first(v, n.number) != swapped
+    pair = (s.answer,) if n.objection is None else (s.answer, n.objection)
+    brief = JudgeBrief(
+        round=n.number, order=ORDERS[0 if first else 1], profile=s.past(), objects=n.objection is not None,
+        confidence=s.confidence,
+    )  # fmt: skip
+    return AskSeat(
+        seat=seat_of(v, JUDGE), kind=JUDGING, round=n.number, brief=raw(brief),
+        sees=pair if first else tuple(reversed(pair)), caps=caps(v),
+    )  # fmt: skip
+
+
+def ask_verdict(s: State, v: View, reason: str) -> AskSeat:
+    """The answer that stands and the profile; paid from what was held back for it."""
+    assert s.answer is not None, "a verdict is on an answer"
+    brief = VerdictBrief(
+        reason=reason, converged=STOPS[reason].converged, confidence=s.confidence, label=label(s.confidence),
+        profile=s.profile,
+    )  # fmt: skip
+    return AskSeat(
+        seat=seat_of(v, JUDGE), kind=VERDICT, round=s.now.number, brief=raw(brief), sees=(s.answer,), caps=caps(v),
+        stream=v.settings.stream, final=True,
+    )  # fmt: skip
+
+
+def plan(v: View) -> Plan:
+    """One round: rewriting, answer, objection, judgement, verdict. The helper compares from the second round on; in a
+    round before `min_rounds` the critic may be asked again."""
+    settings, c = v.settings, caps(v)
+    rounds, again = settings.max_rounds, settings.attempts
+    pressed = min(rounds, settings.min_rounds - 1)
+    judged = 2 if settings.measure_bias else 1
+    answerer, critic, judge, helper = (seat_of(v, role) for role in (ANSWERER, CRITIC, JUDGE, HELPER))
+    least = (
+        Planned(judge, REWRITE, c), Planned(answerer, ANSWER, c), Planned(critic, CRITIQUE, c),
+        Planned(judge, JUDGING, c, judged), Planned(judge, VERDICT, c),
+    )  # fmt: skip
+    most = (
+        Planned(judge, REWRITE, c, again), Planned(answerer, ANSWER, c, rounds * again),
+        Planned(critic, CRITIQUE, c, rounds * again), Planned(critic, PRESS, c, pressed * again),
+        Planned(helper, COMPARE, c, (rounds - 1 + max(0, pressed - 1)) * again),
+        Planned(judge, JUDGING, c, rounds * judged * again), Planned(judge, VERDICT, c, again),
+    )  # fmt: skip
+    return Plan(rounds=rounds, least=least, most=most)

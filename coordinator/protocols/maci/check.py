@@ -1,0 +1,206 @@
+"""maci: semantic faults of a reply, in words that the model is shown with its next attempt."""
+
+from collections.abc import Iterable
+
+from coordinator.protocols.maci.state import DEBATER, HELPER, State, one, passages
+from coordinator.signals.beliefs import parse_belief
+from coordinator.table import OpenTurn, View
+from schemas.protocols.maci.messages import (
+    MOST_OUTCOMES,
+    Belief,
+    Blind,
+    Case,
+    Crit,
+    CritBrief,
+    Found,
+    MeasureBrief,
+    Measured,
+    MergeBrief,
+    Merged,
+    PlanBrief,
+    RetrieveBrief,
+    Retrieved,
+    Similar,
+    Span,
+    Tests,
+    outcome_key,
+)
+from schemas.text import squeeze, stands_in
+from schemas.wire import InvalidValue, decode
+
+_WITHIN = 1e-6
+"""By so much a cosine may pass 1."""
+
+
+def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
+    """The first fault of a reply; empty if there is none."""
+    brief = turn.ask.brief
+    match body:
+        case Retrieved():
+            return _found(body, decode(brief, RetrieveBrief), view)
+        case Blind():
+            return _proposed(body.belief, view) or _spans(body.spans, state, view)
+        case Merged():
+            return _groups(body, decode(brief, MergeBrief))
+        case Case():
+            return _case(body, state, view)
+        case Measured():
+            return _similar(body.similar, len(decode(brief, MeasureBrief).spans))
+        case Crit():
+            return _scores(body, decode(brief, CritBrief))
+        case Tests():
+            return _tests(body, decode(brief, PlanBrief))
+    return ""
+
+
+# ---------------------------------------------------------------- helper
+
+
+def _found(r: Retrieved, brief: RetrieveBrief, view: View) -> str:
+    """Every passage stands in a document that the helper holds, and none is there twice."""
+    most = brief.k * max(1, len(brief.queries))
+    if len(r.passages) > most:
+        return f"passages: got {len(r.passages)}, allowed are at most {most}"
+    seen: set[tuple[str, str]] = set()
+    for p in r.passages:
+        if fault := _stands(p, view):
+            return fault
+        key = (p.document, squeeze(p.text))
+        if key in seen:
+            return f"passages: this one of {p.document} is there twice: {p.text[:200]!r}"
+        seen.add(key)
+    return "" if brief.queries else _similar(r.similar, len(r.passages))
+
+
+def _stands(p: Found, view: View) -> str:
+    helper = one(view, HELPER)
+    document = next((d for d in view.opened.documents if d.name == p.document and helper in d.holders), None)
+    if document is None:
+        return f"passages.document: there is no document {p.document!r}"
+    if not stands_in(p.text, document.text):
+        return f"passages.text: this does not stand in {p.document}: {p.text[:200]!r}"
+    return ""
+
+
+def _similar(similar: Similar, wanted: int) -> str:
+    for name, values, n in (
+        ("dots", similar.dots, wanted),
+        ("gram", similar.gram, wanted * (wanted + 1) // 2),
+    ):
+        if len(values) != n:
+            return f"similar.{name}: got {len(values)} figures, wanted are {n} for {wanted} texts"
+        for value in values:
+            if not abs(value) <= 1 + _WITHIN:
+                return f"similar.{name}: got {value}, allowed is -1 to 1"
+    return ""
+
+
+# ---------------------------------------------------------------- debater
+
+
+def _case(c: Case, state: State, view: View) -> str:
+    most = view.settings.max_arguments
+    if len(c.arguments) > most:
+        return f"arguments: got {len(c.arguments)}, allowed are at most {most}"
+    return _belief(c.belief, state.outcomes) or _spans((span for a in c.arguments for span in a.spans), state, view)
+
+
+def _proposed(belief: Belief, view: View) -> str:
+    """Over the outcomes given; where they are open, over names of its own."""
+    if view.settings.outcomes:
+        return _belief(belief, view.settings.outcomes)
+    most = MOST_OUTCOMES // len(view.seats(DEBATER))
+    if len(belief) > most:
+        return f"belief: got {len(belief)} outcomes, allowed are at most {most}"
+    keys = {outcome_key(share.outcome): share.outcome for share in belief}
+    return _belief(belief, tuple(keys.values()))
+
+
+def _belief(belief: Belief, outcomes: tuple[str, ...]) -> str:
+    try:
+        parse_belief(belief, outcomes)
+    except InvalidValue as fault:
+        return str(fault)
+    return ""
+
+
+def _spans(spans: Iterable[Span], state: State, view: View) -> str:
+    """Every quotation stands in the passage that it names, white space aside."""
+    known = {p.id: p.text for p in passages(state, view)}
+    for span in spans:
+        if span.passage not in known:
+            there = f"passages are p1 to p{len(known)}" if known else "there are none"
+            return f"spans.passage: there is no passage {span.passage!r}; {there}"
+        if not stands_in(span.quote, known[span.passage]):
+            return f"spans.quote: this does not stand in {span.passage}, quote it word for word: {span.quote[:200]!r}"
+    return ""
+
+
+# ---------------------------------------------------------------- judge
+
+
+def _scores(c: Crit, brief: CritBrief) -> str:
+    """One score for each argument, and in it one figure for each reason."""
+    reasons = {item.item: len(item.reasons) for item in brief.items}
+    seen: set[int] = set()
+    for score in c.scores:
+        if score.item not in reasons:
+            return f"scores.item: there is no item {score.item}; items are 1 to {len(reasons)}"
+        if score.item in seen:
+            return f"scores.item: item {score.item} is scored twice"
+        seen.add(score.item)
+        if len(score.links) != reasons[score.item]:
+            return f"scores.links: item {score.item} has {reasons[score.item]} reasons, got {len(score.links)} figures"
+    missing = [str(n) for n in reasons if n not in seen]
+    return f"scores: no score for item {', '.join(missing)}" if missing else ""
+
+
+# ---------------------------------------------------------------- analyst
+
+
+def _groups(m: Merged, brief: MergeBrief) -> str:
+    """Every proposal in one group, and no two groups of one name."""
+    proposed = {outcome_key(name): name for name in brief.proposed}
+    names: set[str] = set()
+    placed: set[str] = set()
+    for group in m.groups:
+        if outcome_key(group.name) in names:
+            return f"groups.name: two groups are named {group.name!r}"
+        names.add(outcome_key(group.name))
+        if not group.members:
+            return f"groups.members: group {group.name!r} has none"
+        for member in group.members:
+            key = outcome_key(member)
+            if key not in proposed:
+                return f"groups.members: {member!r} was not proposed"
+            if key in placed:
+                return f"groups.members: {member!r} is in a group already"
+            placed.add(key)
+    left = [name for key, name in proposed.items() if key not in placed]
+    return f"groups: {left[0]!r} is in no group" if left else ""
+
+
+def _tests(t: Tests, brief: PlanBrief) -> str:
+    """Each test says of every outcome in contention how likely it makes a positive finding."""
+    if len(t.tests) > brief.most:
+        return f"tests: got {len(t.tests)}, allowed are at most {brief.most}"
+    wanted = {outcome_key(share.outcome): share.outcome for share in brief.mixture}
+    for test in t.tests:
+        seen: set[str] = set()
+        for share in test.positive:
+            key = outcome_key(share.outcome)
+            if key not in wanted:
+                return f"tests.positive: {share.outcome!r} is not in contention; wanted are {_named(wanted.values())}"
+            if key in seen:
+                return f"tests.positive: {share.outcome!r} is named twice"
+            if not 0 <= share.p <= 1:
+                return f"tests.positive: {share.outcome!r} got {share.p}, allowed is 0 to 1"
+            seen.add(key)
+        left = [name for key, name in wanted.items() if key not in seen]
+        if left:
+            return f"tests.positive: {test.what[:80]!r} says nothing of {_named(left)}"
+    return ""
+
+
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names)

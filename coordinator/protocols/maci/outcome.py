@@ -1,0 +1,121 @@
+"""maci: what every certificate holds beside the controller's figures, and what a session came to, for the result
+frame."""
+
+from typing import Any
+
+import msgspec
+
+from coordinator.protocols.maci.plan import top
+from coordinator.protocols.maci.seats import foreign
+from coordinator.protocols.maci.state import DEBATER, JUDGE, Round, State, passages, read
+from coordinator.schedulers import start
+from coordinator.signals import regime
+from coordinator.table import View
+from schemas.protocols.maci.messages import Blind, Outcome, Plan, Ruled
+from schemas.protocols.maci.messages import Round as Post
+
+_FULL_BYTES = 2_000_000
+"""What the result repeats of posts; above it beliefs and the texts of arguments are cut: it is one message."""
+
+
+def figures(s: State, v: View) -> dict[str, Any]:
+    """What every certificate holds."""
+    last = s.rounds[-1].number if s.rounds else None
+    missing = [f"{seat} in round {r.number}" for r in s.rounds for seat in r.missing]
+    if s.round != last:
+        missing += [f"{seat} in round {s.round}" for seat in s.missing]
+    used, lost = v.ledger.used(), v.ledger.lost
+    judging = {seat.queue for seat in v.seats(JUDGE)}
+    return {
+        "spent": {
+            "tokens": used.tokens,
+            "calls": used.calls,
+            "cost_usd": used.cost_usd,
+            "unaccounted_tokens": lost.tokens,
+        },
+        "dropped_round": s.dropped,
+        "missing": missing,
+        "left_out": list(s.left_out),
+        "unjudged_rounds": [r.number for r in s.rounds if r.unjudged],
+        "unmeasured_rounds": [r.number for r in s.rounds if r.unmeasured],
+        "admitted": len(s.record),
+        "refused": sum(len(r.refused) for r in s.rounds),
+        "merged_by": s.merged_by,
+        "debater_families": {seat.seat: seat.family for seat in v.seats(DEBATER)},
+        "judge_families": {seat.seat: seat.family for seat in v.seats(JUDGE)},
+        "judges_unused": {
+            w.queue: w.family
+            for w in v.opened.workers
+            if JUDGE in w.roles and not w.draining and w.queue not in judging
+        },
+        "cross_family": cross_family(v),
+    }
+
+
+def cross_family(v: View) -> bool:
+    """Whether every judge is of another model family than every debater (E.1)."""
+    return foreign((j.family for j in v.seats(JUDGE)), (d.family for d in v.seats(DEBATER)))
+
+
+def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+    """(Outcome as builtins, one object a round)."""
+    posts = [n for r in s.rounds for n in (r.post, *(entry.post for entry in r.admitted))]
+    full = sum(len(bytes(v.posts[n].body)) for n in posts) <= _FULL_BYTES
+    mixture = s.control.rounds[-1].mixture if s.control else {}
+    best = top(s.control, v.settings.top_k) if s.control else ()
+    result = Outcome(
+        answer=best[0].outcome if best else "",
+        confidence=best[0].p if best else 0.0,
+        source="mixture" if best else "none",
+        mixture=mixture,
+        top=best,
+        vote=s.vote,
+        regime=_regime(s, v),
+        record=tuple(_ruled(entry.post, v, full) for entry in s.record),
+        refused=sum(len(r.refused) for r in s.rounds),
+        plan=None if s.plan is None else read(v, s.plan, Plan),
+        cross_family=cross_family(v),
+        left_out=s.left_out,
+    )
+    ends = s.rounds[-1].number if s.rounds else None
+    rounds = tuple(_round(r, v, full, s.ended if r.number == ends else "") for r in s.rounds)
+    return msgspec.to_builtins(result), rounds
+
+
+def _regime(s: State, v: View) -> dict[str, Any]:
+    """Whether a vote would have done, by the signals before any argument (K.1, K.5)."""
+    if s.control is None:
+        return {}
+    blind = s.control.rounds[0]
+    bins = start.bins(v.settings)
+    citing = sum(bool(read(v, post, Blind).spans) for post in s.blind.values())
+    sources = {p.document for p in passages(s, v)}
+    found = regime.classify(
+        v.settings, outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd,
+        overlap=blind.overlap if citing > 1 else None, documents=len(sources), q_lo=bins.q_lo, d_hi=bins.d_hi,
+    )  # fmt: skip
+    told: dict[str, Any] = msgspec.to_builtins(found)
+    return told
+
+
+def _ruled(post: int, v: View, full: bool) -> Ruled:
+    said = read(v, post, Ruled)
+    return said if full else msgspec.structs.replace(said, claim=said.claim[:200], reasons=(), spans=(), scores=())
+
+
+def _figures(post: int, v: View) -> dict[str, Any]:
+    said = read(v, post, Ruled)
+    return {name: getattr(said, name) for name in ("id", "q", "crit", "tau_q", "tau_crit")} | {"post": post}
+
+
+def _round(r: Round, v: View, full: bool, ended: str) -> dict[str, Any]:
+    """The post `signals` of a round, with the figures of what was refused in it: debaters read the result, so the words
+    are on `scores` alone."""
+    told: dict[str, Any] = msgspec.to_builtins(read(v, r.post, Post))
+    told["round"] = r.number
+    told["refused"] = [_figures(n, v) for n in r.refused]
+    if ended:
+        told["signals"]["stop"] = ended
+    if not full:
+        told["beliefs"] = {}
+    return told

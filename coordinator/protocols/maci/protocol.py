@@ -1,0 +1,489 @@
+"""maci: debaters with beliefs and evidence, judges that never argue, and a controller with two dials and a stop.
+
+Source: seeds/maci.md, resolved in docs/maci.md. Round 0 is blind: every debater answers alone (`blind`). A round then
+is: arguments with evidence and a belief (`argue`), the judges' scores (`crit`) and the similarities of what was quoted
+(`measure`), the dual gate, the signals, the dials of the next round, the stop.
+
+    RETRIEVING -> BLIND [-> MERGING] (-> ARGUING [-> JUDGING] [-> PLANNING [-> RETRIEVING_MORE]])* -> CONCLUDING -> DONE
+
+What is measured and decided is the controller's (coordinator.schedulers); here is who is asked what, and who sees it.
+"""
+
+import msgspec
+
+from coordinator.commands import Finish, SayOn, Stop, Wish
+from coordinator.protocols.maci import plan as maci_plan
+from coordinator.protocols.maci import round as maci_round
+from coordinator.protocols.maci.check import check
+from coordinator.protocols.maci.outcome import figures, outcome
+from coordinator.protocols.maci.round import Judged, Said, cases, listed
+from coordinator.protocols.maci.seats import ROLES, seat
+from coordinator.protocols.maci.state import (
+    ANALYST,
+    DEBATER,
+    HELPER,
+    JUDGE,
+    LEAST_DEBATERS,
+    NONE_OF_THESE,
+    Entry,
+    Phase,
+    Round,
+    State,
+    caps,
+    one,
+    passages,
+    read,
+    shares,
+)
+from coordinator.protocols.maci.turns import (
+    ARGUE,
+    BLIND,
+    CRIT,
+    MEASURE,
+    MERGE,
+    PLAN,
+    RETRIEVE,
+    ask_argue,
+    ask_blind,
+    ask_judges,
+    ask_merge,
+    ask_plan,
+    ask_retrieve,
+    item_order,
+    next_round,
+    plan,
+)
+from coordinator.schedulers import controller
+from coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
+from schemas.protocols.maci.messages import (
+    Blind,
+    Case,
+    Crit,
+    Group,
+    Measured,
+    Merged,
+    Passage,
+    Passages,
+    Retrieved,
+    Score,
+    Settings,
+    Tests,
+    Verdict,
+    outcome_key,
+)
+from schemas.protocols.maci.messages import Round as Post
+from schemas.text import squeeze
+from schemas.wire import decode, raw
+
+PUBLIC, SCORES = "public", "scores"
+Says = tuple[Wish, ...]
+replace = msgspec.structs.replace
+
+
+def _say(channel: str, kind: str, round_: int, body: object, seat_: str = "") -> SayOn:
+    return SayOn(channel=channel, kind=kind, round=round_, body=raw(body), seat=seat_)
+
+
+# ---------------------------------------------------------------- passages
+
+
+def _start(v: View) -> Step:
+    """What may be cited comes first."""
+    s = State(phase=Phase.RETRIEVING)
+    return s, (ask_retrieve(s, v),)
+
+
+def _on_retrieved(s: State, e: Answered, v: View) -> Step:
+    """The task's passages are numbered, their Q(0) taken, and everybody is asked what it believes."""
+    r: Retrieved = e.body
+    found = tuple(Passage(id=f"p{i}", document=p.document, text=p.text) for i, p in enumerate(r.passages, 1))
+    body = Passages(passages=found, q=maci_round.passages_quality(r.similar))
+    s = replace(s, phase=Phase.BLIND, passages=(v.next_post,))
+    return s, (_say(PUBLIC, "passages", 0, body), *ask_blind(s, v))
+
+
+def _on_nothing_retrieved(s: State, e: Missed, v: View) -> Step:
+    """Nothing could be cited, so nothing could be admitted: there is no debate."""
+    return _fail(replace(s, missing=_with(s.missing, e.seat)), e.short, v, "the helper retrieved no passages", ())
+
+
+# ---------------------------------------------------------------- round 0
+
+
+def _on_blind(s: State, e: Answered, v: View) -> Step:
+    """Kept back until the last debater has answered or missed."""
+    s = replace(s, pending={**s.pending, e.seat: raw(e.body)})
+    return (s, ()) if v.open_turns else _close_blind(s, v)
+
+
+def _on_not_blind(s: State, e: Missed, v: View) -> Step:
+    """Without a blind belief a debater is left out for good."""
+    s = replace(s, missing=_with(s.missing, e.seat), short=s.short or e.short)
+    return (s, ()) if v.open_turns else _close_blind(s, v)
+
+
+def _close_blind(s: State, v: View) -> Step:
+    s, says, blind = _reveal(s, v)
+    if len(blind) < LEAST_DEBATERS:
+        return _fail(s, s.short, v, f"{len(blind)} debaters have a blind belief, {LEAST_DEBATERS} are needed", says)
+    if v.settings.outcomes:
+        names = {outcome_key(name): name for name in v.settings.outcomes}
+        return _begin(replace(s, outcomes=v.settings.outcomes), v, blind, names, says)
+    proposed = maci_round.proposals(blind)
+    if len(proposed) == 1:
+        return _merge(s, v, blind, tuple(Group(name=name, members=(name,)) for name in proposed), "names", says)
+    return replace(s, phase=Phase.MERGING), (*says, ask_merge(v, proposed))
+
+
+def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Blind]]:
+    """Posts the blind replies, all at once, where debaters do not read; (state, posts, replies by debater)."""
+    seats = [d.seat for d in v.seats(DEBATER)]
+    there = tuple(name for name in seats if name in s.pending)
+    blind = {name: decode(s.pending[name], Blind) for name in there}
+    says = tuple(_say(SCORES, "blind", 0, blind[name], name) for name in there)
+    s = replace(
+        s, pending={}, debaters=there, left_out=tuple(name for name in seats if name not in there),
+        blind={name: v.next_post + i for i, name in enumerate(there)},
+    )  # fmt: skip
+    return s, says, blind
+
+
+def _on_merged(s: State, e: Answered, v: View) -> Step:
+    m: Merged = e.body
+    return _merge(s, v, _blind(s, v), m.groups, ANALYST, (), e.seat)
+
+
+def _on_not_merged(s: State, e: Missed, v: View) -> Step:
+    """The analyst failed: what has the same name is the same, and nothing else; marked as such."""
+    s = replace(s, missing=_with(s.missing, e.seat))
+    return _merge(s, v, _blind(s, v), _by_name(s, v), "names", ())
+
+
+def _on_merge_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
+    """Merged by name, so that round 0 counts; then the session ends."""
+    return _merge(s, v, _blind(s, v), _by_name(s, v), "names", (), end=e)
+
+
+def _blind(s: State, v: View) -> dict[str, Blind]:
+    return {name: read(v, post, Blind) for name, post in s.blind.items()}
+
+
+def _by_name(s: State, v: View) -> tuple[Group, ...]:
+    return tuple(Group(name=name, members=(name,)) for name in maci_round.proposals(_blind(s, v)))
+
+
+def _merge(
+    s: State, v: View, blind: dict[str, Blind], groups: tuple[Group, ...], by: str, says: Says, seat_: str = "",
+    end: Unaffordable | None = None,
+) -> Step:  # fmt: skip
+    """From here on the outcomes are these. To a single one `none of these` is added: with one nothing is measured."""
+    if len(groups) == 1:
+        groups = (*groups, Group(name=NONE_OF_THESE, members=()))
+    says = (*says, _say(PUBLIC, "outcomes", 0, Merged(groups=groups), seat_))
+    names = {outcome_key(member): group.name for group in groups for member in group.members}
+    s = replace(s, outcomes=tuple(group.name for group in groups), merged_by=by)
+    return _begin(s, v, blind, names, says, end)
+
+
+def _begin(
+    s: State, v: View, blind: dict[str, Blind], names: dict[str, str], says: Says, end: Unaffordable | None = None
+) -> Step:
+    """The signals of round 0, and the dials that follow from them."""
+    beliefs = {name: maci_round.merged(body.belief, names) for name, body in blind.items()}
+    q = read(v, s.passages[0], Passages).q or 0.0
+    seen = maci_round.blind_observation(v, q, s.outcomes, blind, beliefs)
+    settings: Settings = v.settings
+    dials = controller.begin(settings, s.outcomes, seen, ordered=settings.ordered, positions=settings.positions)
+    s = replace(s, control=dials, vote=maci_round.vote(seen, dials))
+    return _decide(s, v, says, Round(number=0, post=0, missing=s.missing), end)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _next_round(s: State, v: View, says: Says) -> Step:
+    s = replace(s, phase=Phase.ARGUING, round=len(s.rounds), pending={}, scores={}, similar=None, missing=())
+    return s, (*says, *ask_argue(s, v))
+
+
+def _on_argued(s: State, e: Answered, v: View) -> Step:
+    """Kept back until the round is closed: what a gate refuses is seen by no debater."""
+    s = replace(s, pending={**s.pending, e.seat: raw(e.body)})
+    return (s, ()) if v.open_turns else _judge(s, v)
+
+
+def _on_not_argued(s: State, e: Missed, v: View) -> Step:
+    """The debater sits the round out, with its last belief and without an argument."""
+    s = replace(s, missing=_with(s.missing, e.seat))
+    if e.short:
+        return _drop(s, Unaffordable(what=e.short), v)
+    return (s, ()) if v.open_turns else _judge(s, v)
+
+
+def _judge(s: State, v: View) -> Step:
+    said = listed(s, cases(s))
+    if not said:
+        return _close_round(s, v)
+    return replace(s, phase=Phase.JUDGING), ask_judges(s, v, said)
+
+
+def _on_judged(s: State, e: Answered, v: View) -> Step:
+    """A judge's scores, or the helper's similarities."""
+    if e.kind == MEASURE:
+        measured: Measured = e.body
+        s = replace(s, similar=measured.similar)
+    else:
+        s = replace(s, scores={**s.scores, e.seat: raw(e.body)})
+    return (s, ()) if v.open_turns else _close_round(s, v)
+
+
+def _on_not_judged(s: State, e: Missed, v: View) -> Step:
+    """A judge is left out of the mean. Without similarities the evidence of every argument is 0."""
+    s = replace(s, missing=_with(s.missing, e.seat))
+    if e.short:
+        return _drop(s, Unaffordable(what=e.short), v)
+    return (s, ()) if v.open_turns else _close_round(s, v)
+
+
+def _close_round(s: State, v: View) -> Step:
+    """The dual gate, the posts of the round, the controller's next state."""
+    debaters = cases(s)
+    said = listed(s, debaters)
+    scored = _scored(s, v, said)
+    judged = maci_round.judge(s, v, said, tuple(scored.values()))
+    says, admitted, refused = _posts(s, v, debaters, scored, said, judged)
+    dials = controller.advance(v.settings, s.dials, maci_round.observe(s, v, debaters, judged))
+    closed = Round(
+        number=s.round, post=0, admitted=admitted, refused=refused, missing=s.missing,
+        unjudged=bool(said) and not scored, unmeasured=bool(said) and s.similar is None,
+    )  # fmt: skip
+    s = replace(s, control=dials, arguments=s.arguments + len(said), pending={}, scores={}, similar=None)
+    return _decide(s, v, says, closed)
+
+
+def _scored(s: State, v: View, said: tuple[Said, ...]) -> dict[str, tuple[Score, ...]]:
+    """Judge -> its scores in the order of `said`, each with the argument's number where the brief had another."""
+    out = {}
+    for judge in (j.seat for j in v.seats(JUDGE) if j.seat in s.scores):
+        order = item_order(v, s.round, judge, said)
+        given = {score.item: score for score in decode(s.scores[judge], Crit).scores}
+        by_number = {a.number: replace(given[i], item=a.number) for i, a in enumerate(order, 1)}
+        out[judge] = tuple(by_number[a.number] for a in said)
+    return out
+
+
+def _posts(
+    s: State, v: View, debaters: dict[str, Case], scored: dict[str, tuple[Score, ...]], said: tuple[Said, ...],
+    judged: Judged,
+) -> tuple[Says, tuple[Entry, ...], tuple[int, ...]]:  # fmt: skip
+    """(posts, the admitted, posts of the refused). Debaters may read the admitted alone, and these without scores."""
+    says = [_say(SCORES, "case", s.round, case, name) for name, case in debaters.items()]
+    says += [_say(SCORES, "crit", s.round, Crit(scores=scores), judge) for judge, scores in scored.items()]
+    admitted: list[Entry] = []
+    refused: list[int] = []
+    for a, ruled in zip(said, judged.ruled, strict=True):
+        post = v.next_post + len(says)
+        if ruled.admitted:
+            admitted.append(Entry(post=post, id=ruled.id, seat=a.seat))
+            says.append(_say(PUBLIC, "argument", s.round, replace(ruled, scores=()), a.seat))
+        else:
+            refused.append(post)
+            says.append(_say(SCORES, "refused", s.round, ruled, a.seat))
+    return tuple(says), tuple(admitted), tuple(refused)
+
+
+# ---------------------------------------------------------------- after a round
+
+
+def _decide(s: State, v: View, says: Says, closed: Round, end: Unaffordable | None = None) -> Step:
+    """Post the round's signals, and stop or go on as the controller says."""
+    short = end.what if end else v.affords(next_round(s, v))
+    verdict = controller.verdict(v.settings, s.dials, short=short)
+    closed = replace(closed, post=v.next_post + sum(isinstance(w, SayOn) for w in says))
+    says = (*says, _say(PUBLIC, "signals", closed.number, _signals(s, closed, verdict)))
+    s = replace(s, rounds=(*s.rounds, closed), spent=maci_round.tokens(v), missing=())
+    if verdict is not None:
+        return _conclude(s, v, verdict, says, over=end is not None and end.seconds)
+    if v.settings.close_the_loop and closed.number:
+        return replace(s, phase=Phase.PLANNING), (*says, ask_plan(s, v))
+    return _next_round(s, v, says)
+
+
+def _signals(s: State, closed: Round, verdict: Verdict | None) -> Post:
+    dials = s.dials
+    return Post(
+        signals=replace(dials.rounds[-1], stop=verdict.reason if verdict else None),
+        beliefs={name: shares(s.outcomes, belief) for name, belief in dials.beliefs.items()},
+        admitted=tuple(entry.id for entry in closed.admitted),
+        refused=len(closed.refused),
+        missing=closed.missing,
+        next_cl=None if verdict else dials.cl,
+        next_tau_q=None if verdict else dials.tau_q,
+        next_tau_crit=None if verdict else dials.tau_crit,
+    )
+
+
+def _on_planned(s: State, e: Answered, v: View) -> Step:
+    """The plan's queries that were not run yet are run."""
+    t: Tests = e.body
+    ranked = maci_plan.rank(t.tests, maci_plan.contention(s.dials, v.settings))
+    says: Says = (_say(PUBLIC, "plan", e.round, ranked, e.seat),)
+    run = {squeeze(query).casefold() for query in s.asked}
+    queries: list[str] = []
+    for test in ranked.tests:
+        key = squeeze(test.query).casefold()
+        if key not in run:
+            run.add(key)
+            queries.append(test.query)
+    if not queries:
+        return _next_round(s, v, says)
+    s = replace(s, phase=Phase.RETRIEVING_MORE, looking=tuple(queries))
+    return s, (*says, ask_retrieve(s, v, s.looking))
+
+
+def _on_found_more(s: State, e: Answered, v: View) -> Step:
+    """What is new may be cited from the next round on."""
+    r: Retrieved = e.body
+    queries = s.looking
+    s = replace(s, asked=(*s.asked, *queries), looking=())
+    known = {squeeze(p.text) for p in passages(s, v)}
+    number = len(passages(s, v))
+    new = [p for p in r.passages if squeeze(p.text) not in known]
+    if not new:
+        return _next_round(s, v, ())
+    found = tuple(Passage(id=f"p{number + i}", document=p.document, text=p.text) for i, p in enumerate(new, 1))
+    s = replace(s, passages=(*s.passages, v.next_post))
+    return _next_round(s, v, (_say(PUBLIC, "passages", e.round, Passages(passages=found, queries=queries)),))
+
+
+def _on_nothing_more(s: State, e: Missed, v: View) -> Step:
+    """Without a plan, or without what it looks for, the next round is as any other; whose fault it was is noted."""
+    s, asks = _next_round(replace(s, looking=()), v, ())
+    return replace(s, missing=(e.seat,)), asks
+
+
+# ---------------------------------------------------------------- the end
+
+
+def _conclude(s: State, v: View, verdict: Verdict, says: Says, over: bool = False) -> Step:
+    """The stop decision with its certificate, and the retrieval plan; when time is over nothing is asked."""
+    s = replace(s, ended=verdict.reason)
+    stop = Stop(
+        reason=verdict.reason, certificate=raw({**verdict.certificate, **figures(s, v)}), converged=verdict.converged
+    )
+    if over:
+        return replace(s, phase=Phase.DONE), (*says, stop, Finish())
+    return replace(s, phase=Phase.CONCLUDING), (*says, stop, ask_plan(s, v, final=True))
+
+
+def _fail(s: State, short: str, v: View, why: str, says: Says) -> Step:
+    """Before round 0 is whole there is nothing to go on; where it was the budget that kept a seat from another attempt,
+    that is why."""
+    reason = "budget" if short else "quorum"
+    s = replace(s, phase=Phase.DONE, ended=reason)
+    certificate = {"reason": reason, "what": short or why, "converged": False, **figures(s, v)}
+    return s, (*says, Stop(reason=reason, certificate=raw(certificate)), Finish())
+
+
+def _on_no_beginning(s: State, e: Unaffordable, v: View) -> Step:
+    """The first turns cannot be had, or time is over before round 0 is whole. What came is posted."""
+    says: Says = ()
+    if s.phase == Phase.BLIND:
+        s, says, _ = _reveal(s, v)
+    return _fail(s, e.what, v, "", says)
+
+
+def _drop(s: State, e: Unaffordable, v: View) -> Step:
+    """The running round cannot be had to its end, so it counts for nothing. What was said in it is posted for the
+    record, where debaters do not read."""
+    running = s.round >= len(s.rounds)
+    says = tuple(_say(SCORES, "case", s.round, case, name) for name, case in cases(s).items())
+    s = replace(s, pending={}, scores={}, similar=None, dropped=s.round if running else None)
+    verdict = controller.verdict(v.settings, s.dials, short=e.what)
+    assert verdict is not None, "what does not fit the budget ends it"
+    return _conclude(s, v, verdict, says, over=e.seconds)
+
+
+def _on_final_plan(s: State, e: Answered, v: View) -> Step:
+    t: Tests = e.body
+    ranked = maci_plan.rank(t.tests, maci_plan.contention(s.dials, v.settings))
+    said = _say(PUBLIC, "plan", e.round, ranked, e.seat)
+    return replace(s, phase=Phase.DONE, plan=v.next_post), (said, Finish())
+
+
+def _on_no_plan(s: State, e: Missed | Unaffordable, v: View) -> Step:
+    """The result has none."""
+    return replace(s, phase=Phase.DONE), (Finish(),)
+
+
+def _with(names: tuple[str, ...], name: str) -> tuple[str, ...]:
+    return names if name in names else (*names, name)
+
+
+# Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
+_AFTER_ROUND = (Phase.ARGUING, Phase.PLANNING, Phase.CONCLUDING)
+TABLE: Table = {
+    Phase.RETRIEVING: {
+        Answered: to(_on_retrieved, Phase.BLIND),
+        Missed: to(_on_nothing_retrieved, Phase.DONE),
+        Unaffordable: to(_on_no_beginning, Phase.DONE),
+    },
+    Phase.BLIND: {
+        Answered: to(_on_blind, Phase.BLIND, Phase.MERGING, Phase.ARGUING, Phase.CONCLUDING, Phase.DONE),
+        Missed: to(_on_not_blind, Phase.BLIND, Phase.MERGING, Phase.ARGUING, Phase.CONCLUDING, Phase.DONE),
+        Unaffordable: to(_on_no_beginning, Phase.DONE),
+    },
+    Phase.MERGING: {
+        Answered: to(_on_merged, Phase.ARGUING, Phase.CONCLUDING),
+        Missed: to(_on_not_merged, Phase.ARGUING, Phase.CONCLUDING),
+        Unaffordable: to(_on_merge_unaffordable, Phase.CONCLUDING, Phase.DONE),
+    },
+    Phase.ARGUING: {
+        Answered: to(_on_argued, *_AFTER_ROUND, Phase.JUDGING),
+        Missed: to(_on_not_argued, *_AFTER_ROUND, Phase.JUDGING),
+        Unaffordable: to(_drop, Phase.CONCLUDING, Phase.DONE),
+    },
+    Phase.JUDGING: {
+        Answered: to(_on_judged, *_AFTER_ROUND, Phase.JUDGING),
+        Missed: to(_on_not_judged, *_AFTER_ROUND, Phase.JUDGING),
+        Unaffordable: to(_drop, Phase.CONCLUDING, Phase.DONE),
+    },
+    Phase.PLANNING: {
+        Answered: to(_on_planned, Phase.RETRIEVING_MORE, Phase.ARGUING),
+        Missed: to(_on_nothing_more, Phase.ARGUING),
+        Unaffordable: to(_drop, Phase.DONE),
+    },
+    Phase.RETRIEVING_MORE: {
+        Answered: to(_on_found_more, Phase.ARGUING),
+        Missed: to(_on_nothing_more, Phase.ARGUING),
+        Unaffordable: to(_drop, Phase.CONCLUDING, Phase.DONE),
+    },
+    Phase.CONCLUDING: {
+        Answered: to(_on_final_plan, Phase.DONE),
+        Missed: to(_on_no_plan, Phase.DONE),
+        Unaffordable: to(_on_no_plan, Phase.DONE),
+    },
+    Phase.DONE: {},
+}
+
+MACI = Protocol(
+    name="maci",
+    version=1,
+    settings=Settings,
+    state=State,
+    table=TABLE,
+    done=Phase.DONE,
+    replies={
+        RETRIEVE: Retrieved, BLIND: Blind, MERGE: Merged, ARGUE: Case, MEASURE: Measured, CRIT: Crit, PLAN: Tests,
+    },
+    roles=ROLES,
+    channel=PUBLIC,
+    seat=seat,
+    start=_start,
+    final=lambda v: ((one(v, ANALYST), caps(v)),),
+    check=check,
+    outcome=outcome,
+    attempts=lambda settings: int(settings.attempts),
+    plan=plan,
+    readers=(HELPER,),
+)  # fmt: skip

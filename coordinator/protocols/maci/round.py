@@ -1,0 +1,197 @@
+"""maci: what a round came to. Its arguments with their evidence and scores, the dual gate, and the observation that the
+controller is given."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from coordinator.budget import reservation
+from coordinator.protocols.maci.state import ANALYST, State, caps
+from coordinator.schedulers import controller
+from coordinator.signals import crit
+from coordinator.signals.beliefs import parse_belief
+from coordinator.signals.evidence import Similarities
+from coordinator.table import View
+from schemas.protocols.maci.messages import (
+    Argument,
+    Belief,
+    Blind,
+    Case,
+    Ruled,
+    Score,
+    Share,
+    Similar,
+    Span,
+    outcome_key,
+)
+from schemas.text import squeeze
+from schemas.wire import decode
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """An argument of the running round."""
+
+    number: int
+    """7 of `a7`; over all rounds."""
+    seat: str
+    argument: Argument
+    members: tuple[int, ...]
+    """Which of the round's quotations it cites, each once (eq. 1 is of a set)."""
+
+
+def cases(s: State) -> dict[str, Case]:
+    """What the running round's debaters said; those that missed are not in it."""
+    return {seat: decode(s.pending[seat], Case) for seat in s.debaters if seat in s.pending}
+
+
+def listed(s: State, said: Mapping[str, Case]) -> tuple[Said, ...]:
+    """The running round's arguments, numbered in the order of seats."""
+    places: dict[tuple[str, str], int] = {}
+    out: list[Said] = []
+    for seat, case in said.items():
+        for argument in case.arguments:
+            members = {places.setdefault(_key(span), len(places)) for span in argument.spans}
+            number = s.arguments + len(out) + 1
+            out.append(Said(number=number, seat=seat, argument=argument, members=tuple(sorted(members))))
+    return tuple(out)
+
+
+def quotations(said: Iterable[Said]) -> tuple[Span, ...]:
+    """The round's quotations, each once, in the order that `members` count in."""
+    spans: dict[tuple[str, str], Span] = {}
+    for a in said:
+        for span in a.argument.spans:
+            spans.setdefault(_key(span), span)
+    return tuple(spans.values())
+
+
+def _key(span: Span) -> tuple[str, str]:
+    return span.passage, squeeze(span.quote)
+
+
+def cited(spans: Iterable[Span]) -> tuple[str, ...]:
+    """Evidence as overlap counts it (eq. 3): two quotations of one passage are the same evidence."""
+    return tuple(dict.fromkeys(span.passage for span in spans))
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """The round's arguments after the dual gate."""
+
+    ruled: tuple[Ruled, ...]
+    """In the order of `said`, with the judges' scores."""
+    q: float
+    """Q of all admitted quotations together (eq. 1)."""
+    crit: dict[str, float]
+    crit_mean: float | None
+    crit_variance: float | None
+
+
+def judge(s: State, v: View, said: tuple[Said, ...], scores: tuple[tuple[Score, ...], ...]) -> Judged:
+    """The dual gate (3.2): admitted is an argument whose q_i and CRIT_i reach the gates in force.
+
+    Parameters
+    ----------
+    said
+        The round's arguments.
+    scores
+        Of each judge that replied, one score an argument, in the order of `said`. None replied: there is no CRIT, and
+        an argument is admitted only where that gate is off. The same holds of q where nothing was measured.
+    """
+    settings, dials = v.settings, s.dials
+    evidence = Similarities(s.similar) if s.similar is not None else None
+    panel = crit.panel([[score.composite for score in row] for row in scores])
+    ruled = []
+    for i, a in enumerate(said):
+        q = evidence.quality(a.members) if evidence else None
+        quality = panel.means[i] if panel.means else None
+        arg, admitted = a.argument, controller.admits(settings, dials, q, quality)
+        rule = Ruled(
+            id=f"a{a.number}", claim=arg.claim, reasons=arg.reasons, spans=arg.spans, q=q, crit=quality,
+            tau_q=dials.tau_q, tau_crit=dials.tau_crit, admitted=admitted, scores=tuple(row[i] for row in scores),
+        )  # fmt: skip
+        ruled.append(rule)
+    members = {m for a, r in zip(said, ruled, strict=True) if r.admitted for m in a.members}
+    return Judged(
+        ruled=tuple(ruled),
+        q=evidence.quality(sorted(members)) if evidence else 0.0,
+        crit=crit.by_agent(panel.means, [a.seat for a in said]) if panel.means else {},
+        crit_mean=panel.mean,
+        crit_variance=panel.variance,
+    )
+
+
+def observe(s: State, v: View, said: Mapping[str, Case], judged: Judged) -> controller.Observation:
+    """What the controller is told of the round. A debater that missed keeps its belief and cites nothing."""
+    return controller.Observation(
+        beliefs={seat: parse_belief(case.belief, s.outcomes) for seat, case in said.items()},
+        evidence={seat: cited(span for a in case.arguments for span in a.spans) for seat, case in said.items()},
+        crit=judged.crit,
+        crit_mean=judged.crit_mean,
+        crit_variance=judged.crit_variance,
+        q=judged.q,
+        tokens=tokens(v) - s.spent,
+        left=left(v),
+    )
+
+
+def left(v: View) -> float | None:
+    """Tokens of the budget that the rounds may still use; None: there is no such limit."""
+    limit = v.opened.budget.tokens
+    if limit is None:
+        return None
+    held_back = reservation(v.seats(ANALYST)[0], caps(v)).tokens
+    return max(0, limit - tokens(v) - held_back)
+
+
+def tokens(v: View) -> int:
+    """What the session's turns used so far, and at most may have, where their calls were lost."""
+    return v.ledger.used().tokens + v.ledger.lost.tokens
+
+
+# ---------------------------------------------------------------- round 0
+
+
+def proposals(blind: Mapping[str, Blind]) -> tuple[str, ...]:
+    """Open outcomes as they were proposed, each name once (case and white space aside)."""
+    names: dict[str, str] = {}
+    for body in blind.values():
+        for share in body.belief:
+            names.setdefault(outcome_key(share.outcome), share.outcome)
+    return tuple(names.values())
+
+
+def merged(belief: Belief, names: Mapping[str, str]) -> Belief:
+    """A blind belief over the merged outcomes, renormalised; `names` leads from each proposal's key to its group."""
+    total = math.fsum(share.p for share in belief)
+    parts: dict[str, list[float]] = {}
+    for share in belief:
+        parts.setdefault(names[outcome_key(share.outcome)], []).append(share.p)
+    return tuple(Share(outcome=name, p=math.fsum(shares) / total) for name, shares in parts.items())
+
+
+def blind_observation(
+    v: View, q: float, outcomes: tuple[str, ...], blind: Mapping[str, Blind], beliefs: Mapping[str, Belief]
+) -> controller.Observation:
+    """What the controller begins with: Q(0) of the passages, D(0) and the overlap of what was said blind."""
+    return controller.Observation(
+        beliefs={seat: parse_belief(belief, outcomes) for seat, belief in beliefs.items()},
+        evidence={seat: cited(body.spans) for seat, body in blind.items()},
+        q=q,
+        tokens=tokens(v),
+    )
+
+
+def vote(observation: controller.Observation, dials: controller.State) -> str:
+    """Majority of the debaters' most probable outcomes; ties by the mixture, then by the order of the outcomes."""
+    mixture = dials.rounds[0].mixture
+    names = dials.outcomes
+    votes = dict.fromkeys(names, 0)
+    for belief in observation.beliefs.values():
+        votes[max(zip(names, belief, strict=True), key=lambda pair: (pair[1], mixture[pair[0]]))[0]] += 1
+    return max(names, key=lambda name: (votes[name], mixture[name]))
+
+
+def passages_quality(similar: Similar) -> float:
+    """Q(0) of the retrieved passages (F.1)."""
+    return Similarities(similar).quality(range(len(similar.dots)))

@@ -1,0 +1,122 @@
+"""maci: who sits down. A seat for each debater's queue, K judges of another model family where there are any, one
+analyst, one helper."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from coordinator.protocols.maci.state import ANALYST, DEBATER, HELPER, JUDGE, LEAST_DEBATERS
+from coordinator.table import Inadmissible, Role
+from schemas.presence import Announcement
+from schemas.protocols.maci.messages import MOST_DEBATERS, Settings
+from schemas.session import EVERYBODY, OpenSession, Seat
+
+ROLES = (Role(DEBATER, LEAST_DEBATERS), Role(JUDGE, 1), Role(ANALYST, 1), Role(HELPER, 1))
+_UNKNOWN = "of no known family"
+
+
+def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
+    """The debaters, the judges, the analyst and the helper: those that the request names, else from the queues alive.
+    Of judges' queues those are used that `cross_family` asks for.
+
+    Raises
+    ------
+    Inadmissible
+        Too few queues of a role, too many seats, no other family where one is demanded, nothing to cite.
+    """
+    names = [role.name for role in ROLES]
+    for s in request.seats:
+        if s.role not in names:
+            raise Inadmissible(f"seats.{s.seat}", f"seat {s.seat}: no role {s.role}; roles are {', '.join(names)}")
+    named = {name: [s for s in request.seats if s.role == name] for name in names}
+    helper = _only(HELPER, named[HELPER], workers)
+    _citable(request, helper)
+    debaters = named[DEBATER] or _debaters(settings.debaters, workers)
+    if not LEAST_DEBATERS <= len(debaters) <= MOST_DEBATERS:
+        raise Inadmissible(
+            "seats", f"role {DEBATER}: got {len(debaters)}, allowed are {LEAST_DEBATERS} to {MOST_DEBATERS}"
+        )
+    judges = _judges(settings, named[JUDGE], debaters, workers)
+    seats = (*debaters, *judges, _only(ANALYST, named[ANALYST], workers), helper)
+    twice = [s.seat for i, s in enumerate(seats) if any(s.seat == other.seat for other in seats[:i])]
+    if twice:
+        raise Inadmissible(f"seats.{twice[0]}", f"seat {twice[0]}: two seats have this id")
+    return seats
+
+
+def foreign(judges: Iterable[str], debaters: Iterable[str]) -> bool:
+    """Whether every judge is of another model family than every debater (E.1). One whose family is not known is not."""
+    theirs = set(debaters)
+    return "" not in theirs and all(family and family not in theirs for family in judges)
+
+
+def _alive(role: str, workers: tuple[Announcement, ...]) -> list[str]:
+    return sorted({w.queue for w in workers if role in w.roles and not w.draining})
+
+
+def _family(queue: str, role: str, workers: tuple[Announcement, ...]) -> str:
+    return next((w.family for w in workers if w.queue == queue and role in w.roles and not w.draining), "")
+
+
+def _debaters(wanted: int, workers: tuple[Announcement, ...]) -> list[Seat]:
+    queues = _alive(DEBATER, workers)
+    if len(queues) < wanted:
+        free = [name for i in range(1, wanted + 1) if (name := f"{DEBATER}_{i}") not in queues][: wanted - len(queues)]
+        start = ", ".join(f"parley agent {name}" for name in free)
+        what = f"role {DEBATER}: {wanted} needed, {len(queues)} alive; {len(free)} missing, start {start}"
+        raise Inadmissible("seats", what)
+    return [Seat(seat=q, role=DEBATER, queue=q) for q in queues[:wanted]]
+
+
+def _judges(
+    settings: Settings, named: list[Seat], debaters: list[Seat], workers: tuple[Announcement, ...]
+) -> list[Seat]:
+    """Seats on the queues offered: those of the judges that the request names, else all that are alive. Where families
+    matter and a queue is of another one than every debater, only such queues are used. Named judges stand as they are
+    named where K or more of them are left; else K seats are dealt in turn."""
+    offered = named or [Seat(seat=queue, role=JUDGE, queue=queue) for queue in _alive(JUDGE, workers)]
+    if not offered:
+        raise Inadmissible("seats", f"role {JUDGE}: 1 needed, 0 alive; start one: parley agent {JUDGE}")
+    used = offered
+    if settings.cross_family != "ignore":
+        theirs, alive = [_family(s.queue, DEBATER, workers) for s in debaters], _alive(JUDGE, workers)
+        used = [
+            # one that is named and not alive is no reason to do without it: admission says so
+            s for s in offered if s.queue not in alive or foreign([_family(s.queue, JUDGE, workers)], theirs)
+        ] or offered  # fmt: skip
+        if settings.cross_family == "demand" and not foreign((_family(s.queue, JUDGE, workers) for s in used), theirs):
+            ours = [_family(s.queue, JUDGE, workers) for s in offered]
+            raise Inadmissible(
+                "maci.cross_family",
+                f"maci.cross_family: demand, but judges are {_listed(ours)} and debaters {_listed(theirs)}; start a "
+                "judge of another model family than every debater" + (", and name it" if named else ""),
+                worker=True,
+            )
+    if named and len(used) >= settings.judges:
+        return used
+    dealt = (used[i % len(used)] for i in range(settings.judges))
+    return [msgspec.structs.replace(s, seat=f"{JUDGE}_{i}") for i, s in enumerate(dealt, 1)]
+
+
+def _listed(families: list[str]) -> str:
+    return ", ".join(sorted({family or _UNKNOWN for family in families}))
+
+
+def _only(role: str, named: list[Seat], workers: tuple[Announcement, ...]) -> Seat:
+    if len(named) > 1:
+        raise Inadmissible("seats", f"role {role}: got {len(named)}, allowed is 1")
+    if named:
+        return named[0]
+    queues = _alive(role, workers)
+    if not queues:
+        raise Inadmissible("seats", f"role {role}: 1 needed, 0 alive; start one: parley agent {role}")
+    return Seat(seat=role, role=role, queue=queues[0])
+
+
+def _citable(request: OpenSession, helper: Seat) -> None:
+    """Arguments are gated by evidence, and the helper alone says what may be cited."""
+    held = [d for d in request.documents if not d.holders or {EVERYBODY, helper.seat} & set(d.holders)]
+    if not any(d.text.strip() for d in held):
+        what = f"got {len(held)} documents, all empty" if held else "got none that the helper holds"
+        why = f"evidence: {what}; maci gates arguments by the documents that they cite: give some"
+        raise Inadmissible("evidence", why)

@@ -1,0 +1,153 @@
+"""maci: what a session remembers.
+
+What was said lives in posts, to which it refers by number. A round's replies are kept here until the round is closed:
+nobody may see them before, and debaters never see some of them.
+"""
+
+from enum import StrEnum, auto
+from typing import TypeVar
+
+import msgspec
+
+from coordinator.schedulers import controller
+from coordinator.table import View
+from schemas.protocols.maci.messages import Belief, Passage, Passages, Share, Similar
+from schemas.turn import Caps
+from schemas.wire import Json, decode
+
+DEBATER, JUDGE, ANALYST, HELPER = "debater", "judge", "analyst", "helper"
+LEAST_DEBATERS = 2
+NONE_OF_THESE = "none of these"
+"""Joined to an only proposal: with one outcome nothing can be measured."""
+
+T = TypeVar("T")
+
+
+class Phase(StrEnum):
+    """Where a session stands."""
+
+    RETRIEVING = auto()
+    """The helper looks for the task's passages."""
+    BLIND = auto()
+    """Round 0: every debater answers alone."""
+    MERGING = auto()
+    """Open outcomes: the analyst says which proposals are the same."""
+    ARGUING = auto()
+    JUDGING = auto()
+    """The judges score the round's arguments, and the helper measures their evidence."""
+    PLANNING = auto()
+    """Between rounds: the analyst says what would separate the outcomes."""
+    RETRIEVING_MORE = auto()
+    """The plan's queries are run."""
+    CONCLUDING = auto()
+    """The stop decision has fallen; the analyst draws up the retrieval plan."""
+    DONE = auto()
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """An argument of the curated record."""
+
+    post: int
+    id: str
+    seat: str
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """A round that was closed."""
+
+    number: int
+    post: int
+    """Of its `signals`."""
+    admitted: tuple[Entry, ...] = ()
+    refused: tuple[int, ...] = ()
+    """Posts."""
+    missing: tuple[str, ...] = ()
+    """Seats whose turn came to nothing."""
+    unjudged: bool = False
+    """There were arguments, and no judge's reply."""
+    unmeasured: bool = False
+    """There were arguments, and no similarities."""
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a session of this protocol remembers beside its posts."""
+
+    phase: Phase
+    passages: tuple[int, ...] = ()
+    """Posts."""
+    outcomes: tuple[str, ...] = ()
+    """Open ones: none until they are merged."""
+    merged_by: str = ""
+    """analyst | names; empty: nothing was to be merged."""
+    debaters: tuple[str, ...] = ()
+    """Those with a blind belief."""
+    left_out: tuple[str, ...] = ()
+    vote: str = ""
+    blind: dict[str, int] = {}
+    """Debater -> post."""
+    control: controller.State | None = None
+    """From the end of the blind round on."""
+    round: int = 0
+    """Being played, or played last."""
+    pending: dict[str, Json] = {}
+    """What the running round's debaters replied."""
+    similar: Similar | None = None
+    """Of the running round's spans."""
+    scores: dict[str, Json] = {}
+    """What the running round's judges replied."""
+    missing: tuple[str, ...] = ()
+    """In the running round."""
+    short: str = ""
+    """Which limit kept a blind debater from another attempt."""
+    spent: int = 0
+    """Tokens when the last round was closed."""
+    arguments: int = 0
+    """Numbered so far."""
+    rounds: tuple[Round, ...] = ()
+    dropped: int | None = None
+    """The round that the budget did not hold to its end."""
+    looking: tuple[str, ...] = ()
+    """Queries that are being run."""
+    asked: tuple[str, ...] = ()
+    """Queries that were run."""
+    plan: int | None = None
+    """Post of the closing plan."""
+    ended: str = ""
+    """The reason of the stop decision."""
+
+    @property
+    def record(self) -> tuple[Entry, ...]:
+        """The curated record: what was admitted, the oldest first."""
+        return tuple(entry for r in self.rounds for entry in r.admitted)
+
+    @property
+    def dials(self) -> controller.State:
+        """The controller's state, where there is one."""
+        assert self.control is not None, "the blind round comes first"
+        return self.control
+
+
+def read(view: View, post: int, as_type: type[T]) -> T:
+    """The body of a post."""
+    return decode(view.posts[post].body, as_type)
+
+
+def passages(s: State, view: View) -> tuple[Passage, ...]:
+    """All that may be cited, in the order of their numbers."""
+    return tuple(p for post in s.passages for p in read(view, post, Passages).passages)
+
+
+def one(view: View, role: str) -> str:
+    """The only seat of a role."""
+    return view.seats(role)[0].seat
+
+
+def shares(outcomes: tuple[str, ...], belief: tuple[float, ...]) -> Belief:
+    """A belief as it is shown: six decimals, what is nothing by them left out."""
+    rounded = ((name, round(p, 6)) for name, p in zip(outcomes, belief, strict=True))
+    return tuple(Share(outcome=name, p=p) for name, p in rounded if p > 0)
+
+
+def caps(v: View) -> Caps:
+    """Of every turn of a session."""
+    return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)

@@ -1,0 +1,163 @@
+"""maci: what each turn is asked with, and so what each seat gets to see.
+
+Debaters see the passages and the curated record, nothing else that was said. Judges see texts of arguments, in an order
+of their own. The helper sees passages and quotations, the analyst what may be seen by all.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from coordinator.commands import AskSeat
+from coordinator.protocols.maci import plan as maci_plan
+from coordinator.protocols.maci.round import Said, quotations
+from coordinator.protocols.maci.state import ANALYST, DEBATER, HELPER, JUDGE, State, caps, one, passages, shares
+from coordinator.schedulers.tone import tone
+from coordinator.table import Plan, Planned, View
+from schemas.protocols.maci.messages import (
+    ArgueBrief,
+    Belief,
+    BlindBrief,
+    CritBrief,
+    Item,
+    MeasureBrief,
+    MergeBrief,
+    PlanBrief,
+    RetrieveBrief,
+)
+from schemas.turn import Caps
+from schemas.wire import raw
+
+MOST_TOLD = 40
+"""Outcomes of another's belief that a debater is told."""
+RETRIEVE, BLIND, MERGE, ARGUE = "retrieve", "blind", "merge", "argue"
+MEASURE, CRIT, PLAN = "measure", "crit", "plan"
+
+
+def ask_retrieve(s: State, v: View, queries: tuple[str, ...] = ()) -> AskSeat:
+    """The task's passages, or those that a plan's queries find beside them."""
+    known = tuple(p.text for p in passages(s, v))
+    brief = RetrieveBrief(queries=queries, k=v.settings.k_ret, tokens=v.settings.context_tokens, known=known)
+    return AskSeat(seat=one(v, HELPER), kind=RETRIEVE, round=s.round, brief=raw(brief), caps=caps(v))
+
+
+def ask_blind(s: State, v: View) -> tuple[AskSeat, ...]:
+    """Everybody at once, with the passages and no word of another."""
+    brief = raw(BlindBrief(outcomes=v.settings.outcomes, ordered=v.settings.ordered))
+    return tuple(
+        AskSeat(seat=d.seat, kind=BLIND, round=0, brief=brief, sees=s.passages, caps=caps(v)) for d in v.seats(DEBATER)
+    )
+
+
+def ask_merge(v: View, proposed: tuple[str, ...]) -> AskSeat:
+    """Names alone."""
+    return AskSeat(seat=one(v, ANALYST), kind=MERGE, round=0, brief=raw(MergeBrief(proposed=proposed)), caps=caps(v))
+
+
+def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
+    """The anchor A(t) (3.1) to everybody at once: record, contentiousness, gates, and what the others hold. Never
+    streamed: an argument that a gate refuses is seen by nobody."""
+    settings, dials = v.settings, s.dials
+    held = {seat: shares(s.outcomes, dials.beliefs[seat]) for seat in s.debaters}
+    told = {seat: gist(belief) for seat, belief in held.items()}
+    asks = []
+    for me in s.debaters:
+        others = drawn(v, s.round, me, (seat for seat in s.debaters if seat != me))
+        brief = ArgueBrief(
+            round=s.round, outcomes=s.outcomes, ordered=settings.ordered, cl=dials.cl, tone=tone(dials.cl),
+            tau_q=dials.tau_q, tau_crit=dials.tau_crit, belief=held[me], opponents=tuple(told[seat] for seat in others),
+            own=tuple(entry.post for entry in s.record if entry.seat == me), most=settings.max_arguments,
+        )  # fmt: skip
+        asks.append(AskSeat(seat=me, kind=ARGUE, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v)))
+    return tuple(asks)
+
+
+def gist(belief: Belief) -> Belief:
+    """The most probable outcomes of a belief, in their order: what the others are told of it. Each debater is told
+    seven, and all turns of a round are asked in one message."""
+    if len(belief) <= MOST_TOLD:
+        return belief
+    least = sorted((share.p for share in belief), reverse=True)[MOST_TOLD - 1]
+    return tuple(share for share in belief if share.p >= least)[:MOST_TOLD]
+
+
+def _curated(s: State) -> tuple[int, ...]:
+    """Posts that every debater may see: the passages and the record."""
+    return (*s.passages, *(entry.post for entry in s.record))
+
+
+def ask_judges(s: State, v: View, said: tuple[Said, ...]) -> tuple[AskSeat, ...]:
+    """The helper measures the round's quotations; each judge is shown its arguments, whosever they are (E.4)."""
+    measure = AskSeat(
+        seat=one(v, HELPER), kind=MEASURE, round=s.round, brief=raw(MeasureBrief(spans=quotations(said))),
+        sees=s.passages[:1], caps=caps(v),
+    )  # fmt: skip
+    judges = (
+        AskSeat(seat=j.seat, kind=CRIT, round=s.round, brief=raw(_items(v, s.round, j.seat, said)), caps=caps(v))
+        for j in v.seats(JUDGE)
+    )
+    return (measure, *judges)
+
+
+def _items(v: View, round_: int, judge: str, said: tuple[Said, ...]) -> CritBrief:
+    items = []
+    for i, said_ in enumerate(item_order(v, round_, judge, said), 1):
+        a = said_.argument
+        quotes = tuple(span.quote for span in a.spans)
+        items.append(Item(item=i, claim=a.claim, reasons=a.reasons, quotes=quotes))
+    return CritBrief(items=tuple(items))
+
+
+def item_order(v: View, round_: int, judge: str, said: tuple[Said, ...]) -> tuple[Said, ...]:
+    """The round's arguments in the order in which this judge is shown them."""
+    numbers = {str(a.number): a for a in said}
+    return tuple(numbers[n] for n in drawn(v, round_, judge, numbers))
+
+
+def drawn(v: View, round_: int, seat: str, names: Iterable[str]) -> tuple[str, ...]:
+    """An order drawn by seed, round and seat: nobody can tell who is who from where it stands."""
+    key = f"{v.opened.seed}|{round_}|{seat}|"
+    return tuple(sorted(names, key=lambda name: blake2b((key + name).encode(), digest_size=8).digest()))
+
+
+def ask_plan(s: State, v: View, final: bool = False) -> AskSeat:
+    """What would separate the outcomes in contention? The closing one is paid from what was held back for it."""
+    brief = PlanBrief(mixture=maci_plan.contention(s.dials, v.settings), asked=s.asked, most=v.settings.plan_size)
+    return AskSeat(
+        seat=one(v, ANALYST), kind=PLAN, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v),
+        final=final,
+    )  # fmt: skip
+
+
+def next_round(s: State, v: View) -> tuple[tuple[str, Caps], ...]:
+    """(seat, caps) of every turn that another round takes, each asked once."""
+    asked = [*s.debaters, one(v, HELPER), *(judge.seat for judge in v.seats(JUDGE))]
+    if v.settings.close_the_loop and s.round:
+        asked += [one(v, ANALYST), one(v, HELPER)]
+    return tuple((seat, caps(v)) for seat in asked)
+
+
+def plan(v: View) -> Plan:
+    """One round: passages, blind beliefs, arguments, scores, the closing plan. Between two rounds, where the loop is
+    closed, a plan and its retrieval."""
+    settings, c = v.settings, caps(v)
+    rounds, again = settings.max_rounds, settings.attempts
+    helper, analyst = one(v, HELPER), one(v, ANALYST)
+    merge = () if settings.outcomes else (Planned(analyst, MERGE, c),)
+    once = (
+        Planned(helper, RETRIEVE, c),
+        *(Planned(d.seat, BLIND, c) for d in v.seats(DEBATER)),
+        *merge,
+        Planned(analyst, PLAN, c),
+    )
+    a_round = (
+        *(Planned(d.seat, ARGUE, c) for d in v.seats(DEBATER)),
+        Planned(helper, MEASURE, c),
+        *(Planned(j.seat, CRIT, c) for j in v.seats(JUDGE)),
+    )
+    between = (Planned(analyst, PLAN, c), Planned(helper, RETRIEVE, c)) if settings.close_the_loop else ()
+    most = (*_times(once, again), *_times(a_round, again * rounds), *_times(between, again * (rounds - 1)))
+    return Plan(rounds=rounds, least=(*once, *a_round), most=most)
+
+
+def _times(turns: tuple[Planned, ...], n: int) -> tuple[Planned, ...]:
+    return tuple(Planned(p.seat, p.kind, p.caps, n) for p in turns) if n else ()

@@ -1,0 +1,166 @@
+"""madp: who leads is agreed, or changes (seeds/madp.md 4.5, 5.2, 9.1)."""
+
+import msgspec
+
+from coordinator.commands import CloseWindow, Tell, Wish
+from coordinator.protocols.madp.agreement import responsibility
+from coordinator.protocols.madp.items import end, open_item, warn
+from coordinator.protocols.madp.state import (
+    BREAKER,
+    COORDINATION,
+    STOP_HERE,
+    Phase,
+    Says,
+    State,
+    announced,
+    confidence,
+    number,
+    say,
+)
+from coordinator.protocols.madp.turns import to_work
+from coordinator.table import Step, View
+from schemas.protocols.breaker import TaskOutcome
+from schemas.protocols.madp.messages import (
+    Artifact,
+    Assignment,
+    Consensus,
+    Exclusion,
+    HandedOver,
+    Outcome,
+    Settings,
+    TaskState,
+)
+from schemas.wire import raw
+
+MOST_ARTIFACTS = 20
+"""That a task's state names: the last ones."""
+replace = msgspec.structs.replace
+
+
+_USUAL = Settings()
+_BOUNDS = ("coordination_s", "claim_window_s", "attempts", "max_input_tokens", "max_output_tokens")
+
+
+def tell_breaker(v: View, failure: str) -> Wish:
+    """9.2: whether the coordination of this task failed, and why."""
+    return Tell(session=BREAKER, kind="outcome", body=raw(TaskOutcome.of(v.sid, failure, not failure or _usual(v))))
+
+
+def _usual(v: View) -> bool:
+    """Whether the coordination had at least what it has by default, for at most the work: else a failure may be the
+    doing of whoever asked, and everybody else's tasks would pay for it."""
+    given: Settings = v.settings
+    if v.opened.waits or v.opened.turn_timeout_s < _USUAL.coordination_s:
+        return False
+    bounded = any(getattr(given, name) < getattr(_USUAL, name) for name in _BOUNDS)
+    return not (bounded or given.ask_below > _USUAL.ask_below or given.wording == "standard")
+
+
+def assign(
+    s: State, v: View, says: Says, found: Consensus, *, failure: str = "", contenders: tuple[str, ...] = ()
+) -> Step:
+    """The consensus is posted, and its lead begins; where it is in doubt, a human is asked first (9.3)."""
+    lead = found.outcome.lead
+    assert lead is not None, "a task that nobody takes ends"
+    s = replace(
+        s, phase=Phase.WORKING, wording=(), consensus=number(v, says), conflict=found.conflict,
+        team=found.outcome.support, excluded=found.outcome.excluded, folder=v.settings.folder,
+    )  # fmt: skip
+    says = (*says, say(s, "consensus", found), tell_breaker(v, failure), CloseWindow(name=COORDINATION))
+    s = replace(s, lead=lead.agent_id, responsibility=lead.responsibility)
+    if found.conflict:
+        question = f"{found.conflict}. Who leads?"
+        return open_item(s, v, says, "conflict", question, contenders or (s.lead,), s.lead)
+    if found.how in ("override", "human"):
+        return to_work(s, v, says)
+    return unless_unsafe(s, v, says)
+
+
+def unless_unsafe(s: State, v: View, says: Says) -> Step:
+    """9.3: a security-critical task whose lead is not confident is a human's to confirm."""
+    sure, least = confidence(s, s.lead), v.settings.security_confidence
+    if not s.security or sure >= least:
+        return to_work(s, v, says)
+    question = f"The task is security-critical, and {s.lead} would lead with confidence {sure:.2f} (wanted: {least:g})."
+    others = tuple(dict.fromkeys((*s.claims, *(c.expert for c in s.candidates), *s.reviewers)))
+    choices = (s.lead, *(x for x in others if x != s.lead and x in announced(v)), STOP_HERE)
+    return open_item(s, v, says, "security", f"{question} Who leads?", choices, s.lead)
+
+
+def consensus(
+    v: View, lead: Assignment | None, rationale: str, how: str, *, support: tuple[Assignment, ...] = (),
+    excluded: tuple[Exclusion, ...] = (), conflict: str = "", notes: tuple[str, ...] = (),
+) -> Consensus:  # fmt: skip
+    """4.5's message, with the model tokens that the coordination took so far."""
+    return Consensus(
+        task_id=v.sid, deliberation_id=v.sid, outcome=Outcome(lead=lead, support=support, excluded=excluded),
+        rationale=rationale, token_cost=v.ledger.used().tokens, how=how, conflict=conflict, notes=notes,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def alone(s: State, expert: str) -> Assignment:
+    """An expert that leads without a consensus."""
+    return Assignment(agent_id=expert, responsibility=responsibility(s.profiles, expert, s.claims.get(expert)))
+
+
+def left_out(s: State, lead: str, why: str) -> tuple[Exclusion, ...]:
+    """All candidates and claimants but the lead."""
+    all_ = dict.fromkeys((*(c.expert for c in s.candidates), *s.claims))
+    return tuple(Exclusion(agent_id=x, reason=why) for x in all_ if x != lead)
+
+
+def general(s: State, v: View, says: Says, why: str, failure: str = "") -> Step:
+    """9.1: general-purpose mode, with a warning; without a general-purpose expert nobody takes it."""
+    depth = s.depth or "instant"
+    if not s.general:
+        s, says = warn(replace(s, depth=depth), says, f"{why}; no general-purpose expert is there either")
+        found = consensus(v, None, why, "general", excluded=left_out(s, "", "it passed"), notes=(why,))
+        s = replace(s, consensus=number(v, says), excluded=found.outcome.excluded)
+        return end(s, v, (*says, say(s, "consensus", found), tell_breaker(v, failure)), "nobody", why=why)
+    s, says = warn(replace(s, depth=depth), says, f"{why}: {s.general} takes it, as a general-purpose expert")
+    excluded = left_out(s, s.general, "it passed" if s.passed else why)
+    found = consensus(v, alone(s, s.general), why, "general", excluded=excluded, notes=(why,))
+    return assign(s, v, says, found, failure=failure)
+
+
+# ---------------------------------------------------------------- another lead
+
+
+def swap(s: State, lead: str) -> tuple[Assignment, tuple[Assignment, ...]]:
+    """(the new lead's assignment, the others'): whoever led before is there for support."""
+    mine = next((a for a in s.team if a.agent_id == lead), None) or alone(s, lead)
+    before = (Assignment(agent_id=s.lead, responsibility=s.responsibility),) if s.lead else ()
+    return mine, (*before, *(a for a in s.team if a.agent_id != lead))
+
+
+def reassign(s: State, v: View, says: Says, lead: str, rationale: str) -> Step:
+    """A human settles who leads before the work began."""
+    mine, team = swap(s, lead)
+    excluded = tuple(x for x in s.excluded if x.agent_id != lead)
+    found = consensus(v, mine, rationale, "human", support=team, excluded=excluded)
+    s = replace(
+        s, lead=lead, responsibility=mine.responsibility, team=team, excluded=excluded, consensus=number(v, says),
+        overrides=s.overrides + 1, conflict="",
+    )  # fmt: skip
+    return to_work(s, v, (*says, say(s, "consensus", found)))
+
+
+def hand_over(s: State, v: View, says: Says, lead: str, reason: str, by: str, state: TaskState | None = None) -> Step:
+    """5.2: somebody else leads from here on, with the state of the task."""
+    mine, team = swap(s, lead)
+    state = state or s.task_state
+    told = HandedOver(from_agent=s.lead, to_agent=lead, reason=reason, task_state=state)
+    says = (*says, say(s, "handoff", told, seat=s.lead if by == s.lead else ""))
+    s = replace(
+        s, lead=lead, responsibility="; ".join(state.remaining) or mine.responsibility, team=team,
+        excluded=tuple(x for x in s.excluded if x.agent_id != lead), task_state=state, handoff=f"{by}: {reason}",
+    )  # fmt: skip
+    return to_work(s, v, says)
+
+
+def with_artifact(state: TaskState, artifact: Artifact | None) -> TaskState:
+    """The state of the task with one more artifact, which stands there once."""
+    if artifact is None:
+        return state
+    kept = [a for a in state.artifacts if a.id != artifact.id]
+    return replace(state, artifacts=(*kept, artifact)[-MOST_ARTIFACTS:])

@@ -1,0 +1,123 @@
+"""madp: semantic faults of what experts say, in words that name the field, the value and what is allowed. A model is
+shown them with its next attempt; who speaks from the floor is refused with them."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, named, room
+from coordinator.table import OpenTurn, View
+from schemas.protocols.madp.messages import Challenges, Claim, Matched, Settings, Support, Work
+
+MOST_STEP = 1_000
+"""Characters of one thing that is completed or remains."""
+
+
+def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
+    """The first fault of a reply; empty if there is none."""
+    seat = turn.ask.seat
+    match body:
+        case Matched():
+            return _matched(body)
+        case Claim():
+            return _own_claim(body, seat, view)
+        case Challenges():
+            return challenges_fault(body, seat, state.claims, worded=True)
+        case Work():
+            return _work(body, seat, state, view)
+        case Support():
+            return _folder("support", body)
+    return ""
+
+
+def _matched(body: Matched) -> str:
+    for field, ids in (
+        ("candidates", [c.expert for c in body.candidates]),
+        ("profiles", [p.expert for p in body.profiles]),
+    ):
+        twice = [x for x, n in Counter(ids).items() if n > 1]
+        if twice:
+            return f"{field}: {named(twice)} twice; each expert is named once"
+    return ""
+
+
+def _own_claim(body: Claim, seat: str, view: View) -> str:
+    if body.agent_id != seat:
+        return f"agent_id: got {body.agent_id!r}; you are {seat}"
+    if body.reword or body.spec is not None:
+        return "claim: neither reword nor spec belongs in the reply to a turn"
+    return claim_fault(body, seat, view)
+
+
+def claim_fault(body: Claim, expert: str, view: View) -> str:
+    """An expert neither defers to itself nor requires itself; whom it requires must be there. Whom it defers to need
+    not be: its specification may name experts that do not run."""
+    for field in ("defers_to", "requires"):
+        ids = getattr(body, field)
+        if expert in ids:
+            return f"{field}: got {expert!r}; an expert does not name itself"
+        if len(set(ids)) < len(ids):
+            return f"{field}: got {', '.join(ids)}; each expert is named once"
+    there = announced(view)
+    unknown = [x for x in body.requires if x not in there]
+    if unknown:
+        return f"requires: got {named(unknown)}; experts that are there: {named(there)}"
+    about = [x for x in body.topics if x not in (*body.defers_to, *body.requires)]
+    if about:
+        return f"topics: got {named(about)}; they are of those named in defers_to and requires"
+    return ""
+
+
+def challenges_fault(body: Challenges, expert: str, claims: Mapping[str, Claim], worded: bool = False) -> str:
+    """One challenges as itself, others who claimed, each once."""
+    if worded and body.reword:
+        return "reword: it does not belong in the reply to a turn"
+    others = [x for x in claims if x != expert]
+    for c in body.challenges:
+        if c.challenger_id != expert:
+            return f"challenger_id: got {c.challenger_id!r}; you are {expert}"
+        if c.challenged_id not in others:
+            return f"challenged_id: got {c.challenged_id!r}; who may be challenged: {named(others)}"
+    twice = [x for x, n in Counter(c.challenged_id for c in body.challenges).items() if n > 1]
+    return f"challenged_id: {named(twice)} twice; challenge each expert once" if twice else ""
+
+
+def _work(body: Work, seat: str, state: State, view: View) -> str:
+    settings: Settings = view.settings
+    fault = _folder("work", body)
+    if body.support is not None:
+        fault = fault or _other("work.support.agent_id", body.support.agent_id, seat, view)
+        fault = fault or _left("work.support", "requests of support", state.supports, settings.max_support)
+    if body.handoff is not None:
+        fault = fault or _other("work.handoff.to_agent", body.handoff.to_agent, seat, view)
+        for field in ("completed", "remaining"):
+            longest = max((len(x) for x in getattr(body.handoff, field)), default=0)
+            if longest > MOST_STEP:
+                limit = f"allowed are at most {MOST_STEP:,}"
+                fault = fault or f"work.handoff.{field}: an entry of {longest:,} characters, {limit}"
+        fault = fault or _left("work.handoff", "handoffs", state.handoffs, settings.max_handoffs)
+    if body.outcome == "blocked":
+        fault = fault or _left("work.blocked", "questions that block", state.blocks, MOST_BLOCKED)
+    if body.outcome == "done" and not body.output.strip() and not body.diff.strip():
+        fault = fault or "work.output: it is empty, and so is work.diff; what is done is handed over in full"
+    return fault
+
+
+def _other(field: str, expert: str, seat: str, view: View) -> str:
+    """Somebody else, who is there."""
+    others = [x for x in announced(view) if x != seat]
+    if expert in others:
+        return "" if room(view, expert) else f"{field}: got {expert!r}; {MOST_SEATED} experts take part, no more may"
+    who = "that is yourself" if expert == seat else "there is no such expert"
+    return f"{field}: got {expert!r}: {who}; who may be asked: {named(others)}"
+
+
+def _left(field: str, what: str, had: int, most: int) -> str:
+    if had < most:
+        return ""
+    return f"{field}: this task had {had} {what}, allowed are at most {most}; go on with what you have"
+
+
+def _folder(what: str, body: Work | Support) -> str:
+    if body.folder is not None and body.folder.type != "folder":
+        return f"{what}.folder.type: got {body.folder.type!r}, wanted is 'folder'"
+    return ""

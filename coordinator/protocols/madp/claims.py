@@ -1,0 +1,420 @@
+"""madp: from the task to who leads (seeds/madp.md 4.2): intake, claims, challenges, consensus.
+
+Nobody is made to claim. Each expert that hears the task's post speaks for itself, from the floor; where the depth asks
+for it, its model words what it says, in a turn.
+"""
+
+from typing import Any
+
+import msgspec
+
+from coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
+from coordinator.protocols.madp import agreement as madp_consensus
+from coordinator.protocols.madp.agreement import Said, most_confident, needs_challenges
+from coordinator.protocols.madp.assign import alone, assign, consensus, general, left_out
+from coordinator.protocols.madp.check import challenges_fault, claim_fault
+from coordinator.protocols.madp.depth import SUPPORT, assessed, claims_wanted, determine_depth, ranked, worded
+from coordinator.protocols.madp.items import end, warn
+from coordinator.protocols.madp.state import (
+    COORDINATION,
+    MOST_TASK,
+    PUBLIC,
+    Phase,
+    Says,
+    State,
+    announced,
+    degraded,
+    named,
+    room,
+    say,
+    task_of,
+)
+from coordinator.protocols.madp.turns import ask_challenge, ask_claim, ask_match, no_words
+from coordinator.table import Answered, Heard, Illegal, Inadmissible, Missed, Step, View, WindowClosed
+from schemas.expert import ExpertSpec, pin, queue_of
+from schemas.protocols.madp.messages import (
+    CHALLENGES,
+    CLAIMS,
+    Challenges,
+    Claim,
+    ClaimsPosted,
+    Factors,
+    Matched,
+    Pass,
+    Profile,
+    TaskPosted,
+)
+from schemas.wire import SchemaError, decode, encode
+
+replace = msgspec.structs.replace
+MOST_CLAIMS = 24
+"""Of one task: candidates, and others that speak up."""
+DECLARED = "not every claim and challenge is worded by a model, the budget is kept for the work"
+LATE = "the coordination took longer than it may"
+
+
+# ---------------------------------------------------------------- intake
+
+
+def start(v: View) -> Step:
+    """The helper matches the task. Whom a human names must be there.
+
+    Raises
+    ------
+    Inadmissible
+        `madp.expert` is not announced; the task is too long.
+    """
+    wanted, there = v.settings.expert, announced(v)
+    if wanted and wanted not in there:
+        why = f"madp.expert: no expert {wanted!r} is there; there are {named(there)}"
+        raise Inadmissible("madp.expert", why, worker=True)
+    size = len(encode(task_of(v)))
+    if size > MOST_TASK:
+        raise Inadmissible("madp.code_snippets", f"the task has {size:,} bytes, allowed are at most {MOST_TASK:,}")
+    window = OpenWindow(name=COORDINATION, seconds=v.settings.coordination_s)
+    return State(phase=Phase.INTAKE), (window, ask_match(v))
+
+
+def on_matched(s: State, e: Answered, v: View) -> Step:
+    """Candidates are those announced, with the specification that they were announced with; the depth is 4.1's."""
+    m: Matched = e.body
+    there = announced(v)
+    pinned = {p.expert: p for p in m.profiles if p.expert in there and p.pin == there[p.expert].pin}
+    kept = ranked([c for c in m.candidates if c.expert in pinned and not pinned[c.expert].general])
+    factors = assessed(m.factors, kept)
+    s = replace(
+        s, depth=determine_depth(factors, kept) if kept else "instant", factors=factors, candidates=kept,
+        profiles=pinned, security=m.security, matcher=m.matcher,
+        reviewers=tuple(x for x in m.reviewers if x in pinned), general=m.general if m.general in there else "",
+    )  # fmt: skip
+    says: Says = ()
+    dropped = sorted({c.expert for c in m.candidates} - {c.expert for c in kept})
+    if dropped:
+        what = "not announced, or with another specification than they were announced with"
+        s, says = warn(s, says, f"candidates left out: {named(dropped)}: {what}")
+    return _route(s, v, says, factors)
+
+
+def _route(s: State, v: View, says: Says, factors: Factors) -> Step:
+    """4.2: the deeper, the more of the phases."""
+    wanted, skip = v.settings.expert, degraded(v)
+    depth = s.depth or "instant"
+    asked = claims_wanted(depth) if s.candidates and not wanted and not skip else "none"
+    post = TaskPosted(
+        task=task_of(v), depth=depth, candidates=s.candidates, factors=factors, claims=asked, matcher=s.matcher,
+        reword=asked != "none" and worded(depth, v.settings), override=wanted, degraded=skip,
+    )  # fmt: skip
+    says = (*says, say(s, "task", post))
+    if wanted:
+        return named_by_human(s, v, says, wanted)
+    if not s.candidates:
+        return general(s, v, says, "no expert matches the task" if v.opened.experts else "no expert is there")
+    if asked == "none":
+        return _implicit(s, v, says, skip)
+    s = replace(s, phase=Phase.CLAIMING)
+    return s, (*says, OpenWindow(name=CLAIMS, seconds=v.settings.claim_window_s))
+
+
+def named_by_human(s: State, v: View, says: Says, expert: str) -> Step:
+    """`--expert`: leads whatever intake found; counted as an override."""
+    excluded = left_out(s, expert, f"a human chose {expert}")
+    found = consensus(v, alone(s, expert), f"a human chose {expert}", "override", excluded=excluded)
+    return assign(replace(s, overrides=s.overrides + 1), v, says, found)
+
+
+def _implicit(s: State, v: View, says: Says, skip: bool) -> Step:
+    """One clear match, or the degraded mode: the most confident candidate leads, ties by priority."""
+    lead, tie = best(s, v, {c.expert: c.confidence for c in s.candidates})
+    why = "the only match, and a clear one"
+    if skip:
+        why = "coordination is degraded: the task's words choose"
+    found = consensus(
+        v, alone(s, lead), f"{lead}: {why}", "degraded" if skip else "implicit",
+        excluded=left_out(s, lead, "the task's words fit it less"), notes=(tie,) if tie else (),
+    )  # fmt: skip
+    return assign(s, v, says, found)
+
+
+def best(s: State, v: View, confidence: dict[str, float]) -> tuple[str, str]:
+    """9.1's second row: (the most confident, ties by priority; what to say of a tie)."""
+    return most_confident(confidence, s.profiles, v.settings.tie_variance)
+
+
+def on_unmatched(s: State, e: Missed, v: View) -> Step:
+    """The helper failed: general-purpose mode, counted as a failure of coordination."""
+    if e.short:
+        return end(s, v, (), "budget", what=e.short)
+    return _unmatched(s, v, (), f"the task could not be matched: {e.why}")
+
+
+def _unmatched(s: State, v: View, says: Says, why: str) -> Step:
+    s = replace(s, general=next((k.id for k in v.opened.experts if k.general), ""), depth="instant")
+    if v.settings.expert:
+        s, says = warn(s, says, why)
+        return named_by_human(s, v, says, v.settings.expert)
+    return general(s, v, says, why, failure=why)
+
+
+def on_intake_late(s: State, e: WindowClosed, v: View) -> Step:
+    """9.1: the time budget is over before there are candidates."""
+    return _unmatched(s, v, withdrawn(v), LATE)
+
+
+def withdrawn(v: View) -> Says:
+    """Whoever is asked is asked no more."""
+    return tuple(Withdraw(seat=x) for x in dict.fromkeys(t.ask.seat for t in v.open_turns))
+
+
+# ---------------------------------------------------------------- claims
+
+
+def on_claim_heard(s: State, e: Heard, v: View) -> Step:
+    """An expert claims the task, or passes. A candidate speaks once; another that was announced may claim too, and
+    brings its specification.
+
+    Raises
+    ------
+    Illegal
+        It is not the speaker's own claim, was made before, comes late, or is not well formed.
+    """
+    body = _said(e, CLAIMS, {"claim": Claim, "pass": Pass})
+    expert = body.agent_id
+    _own(e, expert, "agent_id")
+    candidates = {c.expert for c in s.candidates}
+    if expert in s.claims or expert in s.passed:
+        raise Illegal(f"{expert} has spoken already")
+    if isinstance(body, Pass):
+        if expert not in candidates:
+            raise Illegal(f"{expert} is no candidate: nobody waits for its pass; candidates are {named(candidates)}")
+        return _spoken(replace(s, passed={**s.passed, expert: body.why or "it passed"}), v, ())
+    if len(s.claims) >= MOST_CLAIMS:
+        raise Illegal(f"{len(s.claims)} experts have claimed it; no more are heard")
+    if expert not in candidates:
+        s = replace(s, profiles={**s.profiles, expert: Profile.of(_uncalled(body, v))})
+    fault = claim_fault(body, expert, v)
+    if fault:
+        raise Illegal(fault)
+    claim = replace(body, spec=None, reword=False)
+    s = replace(s, claims={**s.claims, expert: claim})
+    s, says, words = _words(s, v, body, expert)
+    if words:
+        return replace(s, wording=(*s.wording, expert)), (*says, *ask_claim(s, v, claim))
+    return _spoken(s, v, says)
+
+
+def _words(s: State, v: View, body: Claim | Challenges, expert: str) -> tuple[State, Says, bool]:
+    """(.., .., whether its model is to word it). What a claim's words cost is not paid where the work that is claimed
+    could then not be."""
+    if not (body.reword and room(v, expert) and worded(s.depth or "instant", v.settings)):
+        return s, (), False
+    short = no_words(s, v, expert)
+    if not short:
+        return s, (), True
+    if any(w.startswith(DECLARED) for w in s.warnings):
+        return s, (), False
+    return *warn(s, (), f"{DECLARED} ({short})"), False
+
+
+def _said(e: Heard, window: str, kinds: dict[str, type]) -> Any:
+    """The body of what was heard, if it belongs here."""
+    if e.window != window or e.channel != PUBLIC:  # that the window is open, the machine has seen to
+        raise Illegal(f"window {e.window} is not open here, on {e.channel}")
+    if e.kind not in kinds:
+        raise Illegal(f"kind: got {e.kind!r}, here are heard: {', '.join(kinds)}")
+    try:
+        return decode(e.body, kinds[e.kind])
+    except SchemaError as fault:
+        raise Illegal(f"{e.kind}: {fault}") from fault
+
+
+def _own(e: Heard, expert: str, field: str) -> None:
+    """Nobody speaks for another expert: the broker pins who speaks."""
+    if queue_of(expert) != e.author:
+        raise Illegal(f"{field}: got {expert!r}, but {e.author} speaks")
+
+
+def _uncalled(body: Claim, v: View) -> ExpertSpec:
+    """The specification of an expert that intake did not name."""
+    known = announced(v).get(body.agent_id)
+    if known is None:
+        raise Illegal(f"{body.agent_id} was not announced when the task came: it is heard from the next one on")
+    if body.spec is None or body.spec.id != body.agent_id:
+        raise Illegal(f"claim.spec: {body.agent_id} is no candidate, so its claim needs its specification")
+    if pin(body.spec) != known.pin:
+        raise Illegal(f"claim.spec: {body.agent_id} was announced with another specification (pin {known.pin})")
+    if body.spec.general:
+        raise Illegal(f"{body.agent_id} takes only what nobody else does, and there are candidates")
+    return body.spec
+
+
+def on_claim_worded(s: State, e: Answered, v: View) -> Step:
+    """The model's words, and its relevance, take the place of the declared ones; the confidence stays the declared
+    one, which is the matcher's."""
+    declared = s.claims[e.seat]
+    claim = replace(e.body, confidence=declared.confidence, topics=e.body.topics or declared.topics)
+    return _spoken(replace(s, claims={**s.claims, e.seat: claim}, wording=_without(s.wording, e.seat)), v, ())
+
+
+def on_claim_not_worded(s: State, e: Missed, v: View) -> Step:
+    """The declared claim stands."""
+    return _spoken(replace(s, wording=_without(s.wording, e.seat)), v, ())
+
+
+def _without(experts: tuple[str, ...], expert: str) -> tuple[str, ...]:
+    return tuple(x for x in experts if x != expert)
+
+
+def _spoken(s: State, v: View, says: Says) -> Step:
+    """The window closes when every candidate has spoken; the claims, when no model is at its words any more."""
+    listening = CLAIMS in v.windows
+    if listening and not silent(s):
+        listening, says = False, (*says, CloseWindow(name=CLAIMS))
+    return (s, says) if listening or s.wording else _close_claims(s, v, says)
+
+
+def on_claims_over(s: State, e: WindowClosed, v: View) -> Step:
+    """The window's deadline, or 9.1's time budget."""
+    if e.name == COORDINATION:
+        says, s = posted_claims(s, v, False)
+        return _out_of_time(s, v, (*withdrawn(v), CloseWindow(name=CLAIMS), *says))
+    return _spoken(s, v, ())
+
+
+def silent(s: State) -> tuple[str, ...]:
+    """Candidates that did not speak."""
+    return tuple(c.expert for c in s.candidates if c.expert not in s.claims and c.expert not in s.passed)
+
+
+def posted_claims(s: State, v: View, challenges: bool) -> tuple[Says, State]:
+    """All claims at once: nobody who claims has read another's."""
+    body = ClaimsPosted(
+        claims=tuple(s.claims.values()), silent=silent(s), challenges=challenges,
+        passed=tuple(Pass(agent_id=x, why=why) for x, why in s.passed.items()),
+        reword=challenges and worded(s.depth or "instant", v.settings),
+    )  # fmt: skip
+    return (say(s, "claims", body),), replace(s, silent=body.silent)
+
+
+def _close_claims(s: State, v: View, says: Says) -> Step:
+    """4.2: overlaps are resolved if needed at standard depth, and always at extended."""
+    overlap = s.factors is not None and s.factors.domain_overlap
+    contested = len(s.claims) > 1 and (
+        s.depth == "extended" or (s.depth == "standard" and needs_challenges(s.claims, overlap))
+    )
+    said, s = posted_claims(s, v, contested)
+    says = (*says, *said)
+    if not s.claims:
+        if silent(s):
+            return _out_of_time(s, v, says)
+        return general(s, v, says, "every candidate passed")
+    if not contested:
+        return _agree(s, v, says)
+    s = replace(s, phase=Phase.CHALLENGING)
+    return s, (*says, OpenWindow(name=CHALLENGES, seconds=v.settings.claim_window_s))
+
+
+def _out_of_time(s: State, v: View, says: Says) -> Step:
+    """9.1: proceed with the most confident expert: of those who claimed, else of the candidates that did not pass."""
+    matched = {c.expert: c.confidence for c in s.candidates}
+    if s.claims:
+        sure = {x: claim.confidence or matched.get(x, 0.0) for x, claim in s.claims.items()}
+    else:
+        sure = {x: matched[x] for x in silent(s)}
+    if not sure:
+        return general(s, v, says, LATE, failure=LATE)
+    lead, tie = best(s, v, sure)
+    failure = LATE if s.claims else "no candidate claimed it in time"
+    s, says = warn(s, says, f"{failure}: {lead} leads, as the most confident")
+    found = consensus(
+        v, alone(s, lead), f"{failure}: the most confident leads", "timeout",
+        excluded=left_out(s, lead, failure), notes=(tie,) if tie else (),
+    )  # fmt: skip
+    return assign(s, v, says, found, failure=failure)
+
+
+# ---------------------------------------------------------------- challenges
+
+
+def on_challenge_heard(s: State, e: Heard, v: View) -> Step:
+    """Each who claimed speaks once, and may object to several, or to none.
+
+    Raises
+    ------
+    Illegal
+        As of a claim; or it challenges who did not claim, or itself.
+    """
+    body = _said(e, CHALLENGES, {"challenges": Challenges})
+    expert = next((x for x in s.claims if queue_of(x) == e.author), "")
+    if not expert:
+        raise Illegal(f"{e.author} claimed nothing; who claimed: {named(s.claims)}")
+    if expert in s.spoken:
+        raise Illegal(f"{expert} has spoken already")
+    fault = challenges_fault(body, expert, s.claims)
+    if fault:
+        raise Illegal(fault)
+    s = replace(s, spoken=(*s.spoken, expert), challenges=(*s.challenges, *body.challenges))
+    s, says, words = _words(s, v, body, expert)
+    if words:
+        return replace(s, wording=(*s.wording, expert)), (*says, *ask_challenge(s, v, expert))
+    return _challenged(s, v, says)
+
+
+def on_challenge_worded(s: State, e: Answered, v: View) -> Step:
+    """What its model objects to takes the place of what its specification did."""
+    kept = tuple(c for c in s.challenges if c.challenger_id != e.seat)
+    s = replace(s, challenges=(*kept, *e.body.challenges), wording=_without(s.wording, e.seat))
+    return _challenged(s, v, ())
+
+
+def on_challenge_not_worded(s: State, e: Missed, v: View) -> Step:
+    """What it declared stands."""
+    return _challenged(replace(s, wording=_without(s.wording, e.seat)), v, ())
+
+
+def _challenged(s: State, v: View, says: Says) -> Step:
+    listening = CHALLENGES in v.windows
+    if listening and all(x in s.spoken for x in s.claims):
+        listening, says = False, (*says, CloseWindow(name=CHALLENGES))
+    return (s, says) if listening or s.wording else _agree(s, v, (*says, *posted_challenges(s)))
+
+
+def posted_challenges(s: State) -> Says:
+    """One post an expert that objects."""
+    by = dict.fromkeys(c.challenger_id for c in s.challenges)
+    return tuple(
+        say(s, "challenges", Challenges(challenges=tuple(c for c in s.challenges if c.challenger_id == x)), seat=x)
+        for x in by
+    )
+
+
+def on_challenges_over(s: State, e: WindowClosed, v: View) -> Step:
+    """Whoever said nothing objects to nothing; past 9.1's time budget the most confident leads."""
+    if e.name == COORDINATION:
+        says: tuple[Wish, ...] = (*withdrawn(v), CloseWindow(name=CHALLENGES), *posted_challenges(s))
+        return _out_of_time(s, v, says)
+    return _challenged(s, v, ())
+
+
+# ---------------------------------------------------------------- consensus
+
+
+def _agree(s: State, v: View, says: Says) -> Step:
+    """4.5: out of those who claimed."""
+    r = madp_consensus.resolve(
+        Said(
+            claims=s.claims,
+            challenges=s.challenges,
+            candidates=s.candidates,
+            profiles=s.profiles,
+            passed=s.passed,
+            silent=silent(s),
+            announced=frozenset(announced(v)),
+            most_support=SUPPORT[s.depth or "instant"],
+            tie_variance=v.settings.tie_variance,
+        )
+    )
+    found = consensus(
+        v, r.lead, r.rationale, "implicit" if s.depth == "quick" else "explicit", support=r.support,
+        excluded=r.excluded, conflict=r.conflict, notes=r.notes,
+    )  # fmt: skip
+    return assign(s, v, says, found, contenders=r.contenders)

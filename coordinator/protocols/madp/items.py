@@ -1,0 +1,67 @@
+"""madp: how a task ends, and questions to a human (seeds/madp.md 9.3): open until answered or until their default
+holds."""
+
+from typing import Any
+
+import msgspec
+
+from coordinator.commands import CloseWindow, Finish, Notify, OpenWindow, Stop
+from coordinator.protocols.madp.state import INBOX, Phase, Says, State, say, verdicts
+from coordinator.table import Step, View
+from schemas.protocols.madp.messages import ITEM, Answered, Item, ItemKind, Settings, Warned
+from schemas.wire import raw
+
+MOST_QUESTION = 4_000
+"""Characters of an item's question."""
+replace = msgspec.structs.replace
+
+
+def window_of(item: Item) -> str:
+    """Whose end is the item's deadline."""
+    return f"{ITEM} {item.id}"
+
+
+def open_item(
+    s: State, v: View, says: Says, kind: ItemKind, question: str, choices: tuple[str, ...], default: str
+) -> Step:
+    """Ask a human, and wait."""
+    settings: Settings = v.settings
+    item = Item(
+        id=str(len(s.items) + 1), kind=kind, question=question[:MOST_QUESTION], choices=choices, default=default,
+        deadline_ns=v.at_ns + int(settings.item_s * 1e9),
+    )  # fmt: skip
+    s = replace(s, phase=Phase.WAITING, items=(*s.items, item))
+    return s, (
+        *says,
+        say(s, "item", item, channel=INBOX),
+        OpenWindow(name=window_of(item), seconds=settings.item_s),
+        Notify(severity="warning", text=f"a task waits for a human ({kind}): {item.question[:200]}"),
+    )
+
+
+def close_item(s: State, choice: str, note: str, author: str) -> Says:
+    """What was answered to the open item; no author: nobody answered, and the default holds."""
+    item = s.items[-1]
+    body = Answered(id=item.id, choice=choice, note=note, author=author)
+    return (say(s, "answered", body, channel=INBOX), CloseWindow(name=window_of(item)))
+
+
+def warn(s: State, says: Says, text: str) -> tuple[State, Says]:
+    """A warning, for all and for the result."""
+    s = replace(s, warnings=(*s.warnings, text))
+    return s, (*says, say(s, "warning", Warned(text=text)))
+
+
+def figures(s: State, v: View, says: Says) -> dict[str, Any]:
+    """What every certificate holds; `says` are the posts of this transition, which the view has not yet."""
+    return {
+        "depth": s.depth, "lead": s.lead, "rounds": len(s.rounds), "reviews": s.iteration, "revisions": s.revisions,
+        "verdicts": verdicts(s.rounds[-1], v) if s.rounds else {}, "handoffs": s.handoffs, "overrides": s.overrides,
+        "items": len(s.items),
+    }  # fmt: skip
+
+
+def end(s: State, v: View, says: Says, reason: str, **more: Any) -> Step:
+    """The stop decision with its certificate, and the end."""
+    stop = Stop(reason=reason, certificate=raw(figures(s, v, says) | more))
+    return replace(s, phase=Phase.DONE), (*says, stop, Finish())

@@ -1,0 +1,159 @@
+"""madp: what a task came to, for the result frame."""
+
+from typing import Any
+
+import msgspec
+
+from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, read, task_of, verdicts
+from coordinator.table import Session, View
+from schemas.protocols.madp.messages import Answered, Assignment, Consensus, HandedOver, Supported, Work
+from schemas.protocols.madp.work import CUT
+from schemas.wire import decode
+
+_HEAD = "diff --git a/"
+_FOLDERS = frozenset({".husky", ".githooks", ".vscode", ".idea", ".devcontainer"})
+_FILES = frozenset({".envrc", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml"})
+
+
+def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+    """(outcome as builtins, one object a turn of work).
+
+    `answer` is the work in words, empty where there is none; `confidence` is left to the reviews: `reviewed` has their
+    verdicts.
+    """
+    work = read(v, s.work, Work) if s.work is not None else None
+    result = {
+        "task": task_of(v),
+        "depth": s.depth,
+        "factors": s.factors,
+        "matcher": s.matcher,
+        "candidates": s.candidates,
+        "states": {x: agent_state(s, x) for x in _concerned(s)},
+        "consensus": read(v, s.consensus, Consensus) if s.consensus is not None else None,
+        "lead": s.lead,
+        "responsibility": s.responsibility,
+        "support": s.team,
+        "answer": (work.output or work.summary) if work else "",
+        "work": _work(work, s, v) if work else None,
+        "supported": [_supported(n, v) for n in s.supported],
+        "reviews": s.iteration,
+        "revisions": s.revisions,
+        "reviewed": verdicts(s.rounds[-1], v) if s.rounds else {},
+        "findings": s.findings,
+        "handoffs": [_handoff(p.n, v) for p in v.posts if p.kind == "handoff"],
+        "overrides": s.overrides,
+        "warnings": (*s.warnings, *_of_diff(_diff(s, v))),
+        "items": _items(s, v),
+        "tokens": s.tokens,
+    }
+    builtins: dict[str, Any] = msgspec.to_builtins(result)
+    return builtins, tuple(_round(n, r, v) for n, r in enumerate(s.rounds, 1))
+
+
+def routed(session: Session) -> dict[str, Any] | None:
+    """Who takes the task, as `parley route` prints it but for `duration_ms`; None while that is not agreed.
+
+    Experts are under `expert`, in candidates and in roles; `lead` is None where nobody takes it. Of a conflict, `lead`
+    is what holds if no human settles it, and `conflict` says why.
+    """
+    s: State = session.inner
+    if s.consensus is None:
+        return None
+    c = decode(session.posts[s.consensus].body, Consensus)
+    o = c.outcome
+    found = {
+        "task": session.opened.question,
+        "depth": s.depth,
+        "candidates": [
+            {"expert": x.expert, "relevance": x.relevance, "confidence": x.confidence} for x in s.candidates
+        ],
+        "factors": s.factors,
+        "lead": _role(o.lead) if o.lead else None,
+        "support": [_role(a) for a in o.support],
+        "excluded": [{"expert": x.agent_id, "reason": x.reason} for x in o.excluded],
+        "rationale": c.rationale,
+        "token_cost": c.token_cost,
+        "how": c.how,
+        "conflict": c.conflict,
+        "notes": c.notes,
+        "warnings": s.warnings,
+    }
+    builtins: dict[str, Any] = msgspec.to_builtins(found)
+    return builtins
+
+
+def _role(a: Assignment) -> dict[str, str]:
+    return {"expert": a.agent_id, "responsibility": a.responsibility}
+
+
+def _concerned(s: State) -> list[str]:
+    """Experts that had, or might have had, a part."""
+    ids = (s.lead, *(a.agent_id for a in s.team), *(x.agent_id for x in s.excluded), *(c.expert for c in s.candidates))
+    return [x for x in dict.fromkeys(ids) if x]
+
+
+def _work(work: Work, s: State, v: View) -> dict[str, Any]:
+    """The diff goes with the folder: both are of all turns."""
+    return {
+        "summary": work.summary, "output": work.output, "performed": work.performed, "diff": _diff(s, v),
+        "folder": s.folder,
+    }  # fmt: skip
+
+
+def _diff(s: State, v: View) -> str:
+    return read(v, s.changed, Work).diff if s.changed is not None else ""
+
+
+def _of_diff(diff: str) -> tuple[str, ...]:
+    """Warnings of files that run on the machine of whoever only opens, enters or commits in the folder."""
+    lines = diff.split("\n")
+    heads = (i for i, line in enumerate(lines) if line.startswith(_HEAD))
+    # A path stands twice in its head line: `a/PATH b/PATH`.
+    kept = (lines[i][len(_HEAD) :] for i in heads if not "".join(lines[i + 1 : i + 2]).startswith("deleted file"))
+    run = [path for rest in kept if _runs(path := rest[: (len(rest) - len(" b/")) // 2])]
+    names = f"{', '.join(run[:20])}{f' and {len(run) - 20} more' if len(run) > 20 else ''}"
+    found = (f"the changes hold files that run by themselves on a developer's machine: {names}",) if run else ()
+    cut = "the diff is too long to be shown in full: look at the folder before you use it"
+    return (*found, cut) if diff.endswith(CUT) else found
+
+
+def _runs(path: str) -> bool:
+    parts = path.casefold().split("/")
+    return parts[-1] in _FILES or not _FOLDERS.isdisjoint(parts[:-1])
+
+
+def _supported(n: int, v: View) -> dict[str, Any]:
+    """What support gave back, without its text, which the post has."""
+    given = read(v, n, Supported)
+    return {
+        "agent_id": given.agent_id, "sub_task": given.sub_task, "summary": given.summary, "post": n,
+        "artifacts": given.artifacts, "calls": len(given.calls),
+    }  # fmt: skip
+
+
+def _handoff(n: int, v: View) -> dict[str, Any]:
+    told = read(v, n, HandedOver)
+    return {"from_agent": told.from_agent, "to_agent": told.to_agent, "reason": told.reason, "post": n}
+
+
+def _items(s: State, v: View) -> list[dict[str, Any]]:
+    """Each with what was answered; without an author the default held."""
+    answers = [decode(p.body, Answered) for p in v.posts if p.channel == INBOX and p.kind == "answered"]
+    given = {a.id: a for a in answers}
+    return [
+        {
+            "id": i.id, "kind": i.kind, "question": i.question, "choices": i.choices, "default": i.default,
+            "choice": given[i.id].choice if i.id in given else None,
+            "author": given[i.id].author if i.id in given else None,
+        }
+        for i in s.items
+    ]  # fmt: skip
+
+
+def _round(n: int, r: Round, v: View) -> dict[str, Any]:
+    """A turn of work without its text, which its post has."""
+    work = read(v, r.post, Work) if r.post is not None else None
+    return {
+        "round": n, "lead": r.lead, "outcome": r.outcome, "post": r.post, "summary": work.summary if work else "",
+        "calls": len(work.calls) if work else 0, "verdicts": verdicts(r, v), "no_verdict": list(r.silent),
+    }  # fmt: skip

@@ -1,0 +1,180 @@
+"""madp: every task through one coordination protocol: experts claim it, one leads, others support and review.
+
+Source: seeds/madp.md, whose sections are cited by their numbers; docs/madp.md. The helper matches the task with the
+announced experts; how many of the phases between are taken depends on the depth (4.1, 4.2).
+
+    INTAKE -> [CLAIMING -> [CHALLENGING]] -> (WORKING [-> SUPPORTING | DELIBERATING] -> REVIEWING)* -> DONE
+
+A question to a human (WAITING) may come before the work, and wherever it goes on no more by itself.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from coordinator.protocols.madp.check import check
+from coordinator.protocols.madp.claims import (
+    on_challenge_heard,
+    on_challenge_not_worded,
+    on_challenge_worded,
+    on_challenges_over,
+    on_claim_heard,
+    on_claim_not_worded,
+    on_claim_worded,
+    on_claims_over,
+    on_intake_late,
+    on_matched,
+    on_unmatched,
+    start,
+)
+from coordinator.protocols.madp.human import on_decided, on_item_decided, on_item_over
+from coordinator.protocols.madp.outcome import outcome
+from coordinator.protocols.madp.seats import ROLES, beneath, seat
+from coordinator.protocols.madp.state import BREAKER, PUBLIC, Phase, State
+from coordinator.protocols.madp.turns import CHALLENGE, CLAIM, MATCH, REVIEW, SUPPORT, WORK, plan
+from coordinator.protocols.madp.work import (
+    on_deliberated,
+    on_not_reviewed,
+    on_not_supported,
+    on_not_worked,
+    on_reviewed,
+    on_stray_child,
+    on_supported,
+    on_unaffordable,
+    on_worked,
+)
+from coordinator.table import (
+    Answered,
+    ChildEnded,
+    Decided,
+    Heard,
+    Missed,
+    Protocol,
+    Step,
+    Table,
+    Unaffordable,
+    View,
+    WindowClosed,
+    to,
+)
+from schemas.expert import ROLE
+from schemas.protocols.madp.messages import Challenges, Claim, Matched, Review, Settings, Support, Work
+
+Handler = Callable[[State, Any, View], Step]
+
+
+def spent(s: State, v: View) -> State:
+    """8.1: what was used since the last event is the running phase's."""
+    used = v.ledger.used().tokens
+    if used <= s.counted:
+        return s
+    tokens = {**s.tokens, str(s.phase): s.tokens.get(s.phase, 0) + used - s.counted}
+    return msgspec.structs.replace(s, tokens=tokens, counted=used)
+
+
+def counted(handler: Handler) -> Handler:
+    """The handler, with the tokens of each phase counted."""
+
+    @functools.wraps(handler)
+    def count(s: State, e: Any, v: View) -> Step:
+        return handler(spent(s, v), e, v)
+
+    return count
+
+
+ASSIGNED = (Phase.WORKING, Phase.WAITING)
+"""A lead is agreed: it works, or a human is asked first."""
+CLAIMED = (*ASSIGNED, Phase.DONE)
+"""How claims end; DONE: nobody takes it."""
+
+# Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
+_TABLE: Table = {
+    Phase.INTAKE: {
+        Answered: to(on_matched, Phase.CLAIMING, *CLAIMED),
+        Missed: to(on_unmatched, Phase.WORKING, Phase.DONE),
+        WindowClosed: to(on_intake_late, Phase.WORKING, Phase.DONE),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
+    },
+    Phase.CLAIMING: {
+        Heard: to(on_claim_heard, Phase.CLAIMING, Phase.CHALLENGING, *CLAIMED),
+        Answered: to(on_claim_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
+        Missed: to(on_claim_not_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
+        WindowClosed: to(on_claims_over, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
+        Decided: to(on_decided, Phase.WORKING),
+    },
+    Phase.CHALLENGING: {
+        Heard: to(on_challenge_heard, Phase.CHALLENGING, *ASSIGNED),
+        Answered: to(on_challenge_worded, Phase.CHALLENGING, *ASSIGNED),
+        Missed: to(on_challenge_not_worded, Phase.CHALLENGING, *ASSIGNED),
+        WindowClosed: to(on_challenges_over, Phase.CHALLENGING, *ASSIGNED),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
+        Decided: to(on_decided, Phase.WORKING),
+    },
+    Phase.WORKING: {
+        Answered: to(
+            on_worked, Phase.WORKING, Phase.SUPPORTING, Phase.REVIEWING, Phase.DELIBERATING, Phase.WAITING, Phase.DONE
+        ),
+        Missed: to(on_not_worked, Phase.WORKING, Phase.WAITING, Phase.DONE),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
+        Decided: to(on_decided, Phase.WORKING),
+        ChildEnded: to(on_stray_child, Phase.WORKING),
+    },
+    Phase.SUPPORTING: {
+        Answered: to(on_supported, Phase.WORKING),
+        Missed: to(on_not_supported, Phase.WORKING, Phase.DONE),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
+        Decided: to(on_decided, Phase.WORKING),
+        ChildEnded: to(on_stray_child, Phase.SUPPORTING),
+    },
+    Phase.REVIEWING: {
+        Answered: to(on_reviewed, Phase.REVIEWING, Phase.WORKING, Phase.DELIBERATING, Phase.WAITING, Phase.DONE),
+        Missed: to(on_not_reviewed, Phase.REVIEWING, Phase.WORKING, Phase.DELIBERATING, Phase.WAITING, Phase.DONE),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
+        Decided: to(on_decided, Phase.WORKING),
+        ChildEnded: to(on_stray_child, Phase.REVIEWING),
+    },
+    Phase.DELIBERATING: {
+        ChildEnded: to(on_deliberated, Phase.DELIBERATING, Phase.WORKING, Phase.WAITING),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
+        Decided: to(on_decided, Phase.WORKING),
+    },
+    Phase.WAITING: {
+        Decided: to(on_item_decided, Phase.WORKING, Phase.DONE),
+        WindowClosed: to(on_item_over, Phase.WORKING, Phase.WAITING, Phase.DONE),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
+        ChildEnded: to(on_stray_child, Phase.WAITING),
+    },
+    Phase.DONE: {},
+}
+
+TABLE: Table = {
+    phase: {event: to(counted(cell.handler), *cell.targets) for event, cell in row.items()}
+    for phase, row in _TABLE.items()
+}
+
+MADP = Protocol(
+    name="madp",
+    version=1,
+    settings=Settings,
+    state=State,
+    table=TABLE,
+    done=Phase.DONE,
+    replies={MATCH: Matched, CLAIM: Claim, CHALLENGE: Challenges, WORK: Work, SUPPORT: Support, REVIEW: Review},
+    roles=ROLES,
+    channel=PUBLIC,
+    seat=seat,
+    start=start,
+    final=lambda v: (),
+    check=check,
+    outcome=outcome,
+    attempts=lambda settings: int(settings.attempts),
+    plan=plan,
+    readers=(ROLE,),
+    reads=(BREAKER,),
+    beneath=beneath,
+    experts=True,
+    moves_on=True,
+)

@@ -1,0 +1,55 @@
+"""madp: who sits down at the opening: the helper. Experts get a seat when the task needs them. And what would argue a
+question that blocks."""
+
+import re
+
+import msgspec
+
+from coordinator.protocols.madp.state import HELPER
+from coordinator.table import Inadmissible, Role
+from schemas.presence import Announcement
+from schemas.protocols.madp.messages import Settings
+from schemas.session import MAX_QUESTION, OpenSession, Seat
+
+ROLES = (Role(HELPER, 1),)
+_STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+replace = msgspec.structs.replace
+
+
+def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
+    """The helper's seat.
+
+    Raises
+    ------
+    Inadmissible
+        The request names another seat, or several; no helper is alive.
+    """
+    for s in request.seats:
+        if s.role != HELPER:
+            why = f"seat {s.seat}: got role {s.role}; a task's experts are not named in advance, but for madp.expert"
+            raise Inadmissible(f"seats.{s.seat}", why)
+    if len(request.seats) > 1:
+        raise Inadmissible("seats", f"role {HELPER}: got {len(request.seats)}, allowed is 1")
+    if request.seats:
+        return request.seats
+    queues = sorted({w.queue for w in workers if HELPER in w.roles and not w.draining})
+    if not queues:
+        raise Inadmissible("seats", f"role {HELPER}: 1 needed, 0 alive; start one: parley agent {HELPER}")
+    return (Seat(seat=HELPER, role=HELPER, queue=queues[0]),)
+
+
+def beneath(request: OpenSession, settings: Settings) -> OpenSession | None:
+    """The session that a question which blocks would be put to (6.1), with this one's documents; None: a human."""
+    if not settings.deliberation:
+        return None
+    child = deliberation(settings, request.question, request.turn_timeout_s)
+    return replace(child, documents=tuple(replace(d, holders=()) for d in request.documents))
+
+
+def deliberation(settings: Settings, question: str, turn_timeout_s: float) -> OpenSession:
+    """A session beneath this one, over a question that models may have worded: without the characters that steer a
+    terminal, which competition refuses."""
+    return OpenSession(
+        question=_STEERS.sub("", question)[:MAX_QUESTION] or "What blocks the task?", protocol=settings.deliberation,
+        settings=settings.deliberation_settings, inherits=True, turn_timeout_s=turn_timeout_s,
+    )  # fmt: skip

@@ -1,0 +1,256 @@
+"""madp: what a task remembers.
+
+Work, support and reviews live in posts, to which it refers by number. Of a specification it keeps what the coordination
+needs: whole ones come with the helper's reply, which the log has.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum, auto
+from typing import Literal, TypeVar
+
+import msgspec
+
+from coordinator.commands import SayOn, Wish
+from coordinator.table import View
+from schemas.expert import Known
+from schemas.protocols.madp.messages import (
+    Assignment,
+    Candidate,
+    Challenge,
+    Claim,
+    Depth,
+    Exclusion,
+    Factors,
+    Finding,
+    Item,
+    Profile,
+    Reviewed,
+    Settings,
+    Task,
+    TaskState,
+)
+from schemas.session import MAX_SEATS
+from schemas.turn import Caps
+from schemas.wire import decode, raw
+
+HELPER = "helper"
+PUBLIC, INBOX = "public", "inbox"
+COORDINATION = "coordination"
+"""The window that is 9.1's time budget."""
+BREAKER = "madp-breaker"
+"""The session that counts coordination failures (9.2)."""
+OVERRIDE = "expert"
+"""As an item that a human decides: who leads, at any time (9.3)."""
+GIVE_UP, STOP_HERE = "give up", "stop"
+MOST_BLOCKED = 3
+"""So often a question that blocks is put to others in one task."""
+MOST_TASK = 1_000_000
+"""Bytes of a task, as JSON: it stands in the opening, in a post and in every brief, and each must fit one message."""
+MOST_SEATED = MAX_SEATS - 8
+"""Seats, until no further expert is asked for support, to lead, or for its words."""
+MOST_NAMED = 20
+"""Ids in one error."""
+
+Says = tuple[Wish, ...]
+T = TypeVar("T")
+
+
+class Phase(StrEnum):
+    """Where a task stands."""
+
+    INTAKE = auto()
+    """The helper matches it."""
+    CLAIMING = auto()
+    """Experts that hear the task claim it, or pass."""
+    CHALLENGING = auto()
+    """Those who claimed say what they make of the others' claims."""
+    WORKING = auto()
+    """The lead has the task."""
+    SUPPORTING = auto()
+    """A support expert has a part of it."""
+    REVIEWING = auto()
+    DELIBERATING = auto()
+    """A session beneath this one decides what blocks it."""
+    WAITING = auto()
+    """A question to a human is open."""
+    DONE = auto()
+
+
+class AgentState(StrEnum):
+    """2.3."""
+
+    IDLE = auto()
+    CANDIDATE = auto()
+    LEAD = auto()
+    SUPPORT = auto()
+    EXCLUDED = auto()
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn of work."""
+
+    lead: str
+    outcome: str
+    """As Work's; `missed`: the turn came to nothing; `withdrawn`: a human gave it to somebody else."""
+    post: int | None = None
+    reviews: dict[str, int] = {}
+    """Reviewer -> post."""
+    silent: tuple[str, ...] = ()
+    """Reviewers without a verdict."""
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a task remembers beside its posts."""
+
+    phase: Phase
+    depth: Depth | Literal[""] = ""
+    factors: Factors | None = None
+    candidates: tuple[Candidate, ...] = ()
+    """The most confident first."""
+    profiles: dict[str, Profile] = {}
+    """Of candidates, reviewers and whoever claimed."""
+    reviewers: tuple[str, ...] = ()
+    general: str = ""
+    security: bool = False
+    matcher: str = ""
+    claims: dict[str, Claim] = {}
+    passed: dict[str, str] = {}
+    """Candidate -> why."""
+    silent: tuple[str, ...] = ()
+    """Candidates that did not speak while claims were heard."""
+    wording: tuple[str, ...] = ()
+    """Experts whose models are at their words."""
+    spoken: tuple[str, ...] = ()
+    """Of those who claimed, who has said what it makes of the others' claims."""
+    challenges: tuple[Challenge, ...] = ()
+    consensus: int | None = None
+    """Post."""
+    conflict: str = ""
+    lead: str = ""
+    responsibility: str = ""
+    team: tuple[Assignment, ...] = ()
+    excluded: tuple[Exclusion, ...] = ()
+    folder: str = ""
+    """The accepted artifact: only the lead's moves it."""
+    task_state: TaskState = TaskState()
+    handoff: str = ""
+    """Why the lead has it, where it was handed over."""
+    supported: tuple[int, ...] = ()
+    """Posts of what support gave back to this lead."""
+    sub_task: str = ""
+    """What a support expert has."""
+    helping: str = ""
+    """Which."""
+    advice: str = ""
+    findings: tuple[Finding, ...] = ()
+    """Of the last review."""
+    work: int | None = None
+    """Post of the last work that was done."""
+    changed: int | None = None
+    """Post of the last accepted work that says what of the folder is changed."""
+    iteration: int = 0
+    """Reviews so far."""
+    revisions: int = 0
+    """Of them, those after which the lead was to revise."""
+    question: str = ""
+    """What blocks."""
+    child: str = ""
+    items: tuple[Item, ...] = ()
+    failed: tuple[str, ...] = ()
+    """Leads whose turn came to nothing."""
+    supports: int = 0
+    handoffs: int = 0
+    blocks: int = 0
+    overrides: int = 0
+    warnings: tuple[str, ...] = ()
+    rounds: tuple[Round, ...] = ()
+    tokens: dict[str, int] = {}
+    """Used, by phase (8.1)."""
+    counted: int = 0
+    """Tokens that stand in `tokens`."""
+
+    @property
+    def round(self) -> int:
+        """Number of the running turn of work, or of the one that is reviewed or waits, from 1; 0 before the first."""
+        return len(self.rounds) + (self.phase == Phase.WORKING) if self.lead else 0
+
+
+def task_of(v: View) -> Task:
+    """3.1's task."""
+    s: Settings = v.settings
+    return Task(
+        prompt=v.opened.question, files_mentioned=s.files_mentioned, code_snippets=s.code_snippets,
+        prior_conversation=s.prior_conversation,
+    )  # fmt: skip
+
+
+def announced(v: View) -> dict[str, Known]:
+    """Experts that were there when the task came, by id."""
+    return {k.id: k for k in v.opened.experts}
+
+
+def degraded(v: View) -> bool:
+    """9.2: whether coordination is skipped."""
+    return bool(v.opened.known.get("degraded"))
+
+
+def room(v: View, expert: str) -> bool:
+    """Whether an expert has a seat, or may get one."""
+    return len(v.opened.seats) < MOST_SEATED or any(x.seat == expert for x in v.opened.seats)
+
+
+def named(experts: Iterable[str]) -> str:
+    """Ids for an error, not more than a reader takes in."""
+    ids = sorted(experts)
+    more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
+    return (", ".join(ids[:MOST_NAMED]) or "none") + more
+
+
+def say(s: State, kind: str, body: object, seat: str = "", channel: str = PUBLIC) -> SayOn:
+    """A post of the running round."""
+    return SayOn(channel=channel, kind=kind, round=s.round, body=raw(body), seat=seat)
+
+
+def number(v: View, says: Says) -> int:
+    """Of the post that is said next."""
+    return v.next_post + sum(isinstance(w, SayOn) for w in says)
+
+
+def read(v: View, post: int, as_type: type[T]) -> T:
+    """The body of a post."""
+    return decode(v.posts[post].body, as_type)
+
+
+def verdicts(r: Round, v: View) -> dict[str, str]:
+    """Reviewer -> what it found, of those whose posts the view has."""
+    return {x: read(v, n, Reviewed).verdict for x, n in r.reviews.items() if n < len(v.posts)}
+
+
+def confidence(s: State, expert: str) -> float:
+    """That an expert is the right lead: the least of what the matcher and the expert itself estimate; 0 where neither
+    did."""
+    own = [s.claims[expert].confidence] if expert in s.claims and s.claims[expert].confidence else []
+    return min([*own, *(c.confidence for c in s.candidates if c.expert == expert)], default=0.0)
+
+
+def revisions(s: State) -> str:
+    """`1 revision`."""
+    return f"{s.revisions} revision{'' if s.revisions == 1 else 's'}"
+
+
+def agent_state(s: State, expert: str) -> AgentState:
+    """2.3: where an expert stands in this task."""
+    if expert == s.lead:
+        return AgentState.LEAD
+    if any(a.agent_id == expert for a in s.team):
+        return AgentState.SUPPORT
+    if any(x.agent_id == expert for x in s.excluded):
+        return AgentState.EXCLUDED
+    if any(c.expert == expert for c in s.candidates) or expert in s.claims:
+        return AgentState.CANDIDATE
+    return AgentState.IDLE
+
+
+def caps(v: View, calls: int = 2) -> Caps:
+    """Of a turn that may take so many model calls."""
+    return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens, calls=calls)

@@ -1,0 +1,225 @@
+"""madp: what each turn is asked with. A brief has all that a turn needs: experts are shown no posts beside it."""
+
+import msgspec
+
+from coordinator.budget import Reservation, most_calls, reservation, shortfall
+from coordinator.commands import AskSeat, Invite, Wish
+from coordinator.protocols.madp.depth import REVIEWERS
+from coordinator.protocols.madp.state import HELPER, Phase, Says, State, announced, caps, degraded, read, task_of
+from coordinator.table import Plan, Planned, Step, View, Worker
+from schemas.expert import ROLE, Known, queue_of
+from schemas.protocols.madp.messages import (
+    Asking,
+    ChallengeBrief,
+    Claim,
+    ClaimBrief,
+    Match,
+    ReviewBrief,
+    SupportBrief,
+    Supported,
+    Work,
+    WorkBrief,
+)
+from schemas.session import Seat
+from schemas.turn import Caps
+from schemas.wire import raw
+
+MATCH, CLAIM, CHALLENGE, WORK, SUPPORT, REVIEW = "match", "claim", "challenge", "work", "support", "review"
+MOST_TOLD = 2_000_000
+"""Bytes of earlier support that a lead is shown again."""
+MOST_OTHERS = 24
+"""Further experts that a lead is told of."""
+ASKING = 0.5
+"""Of 9.1's time budget: how much of it the helper's language model may take."""
+LEAST_CALLS = 2
+"""Of a turn of work: one step and its repair, which is all that it takes where no tools are allowed; with tools, one
+step that uses them and the last."""
+replace = msgspec.structs.replace
+
+
+def invite(v: View, expert: str) -> Invite:
+    """The seat of an announced expert, named by its id."""
+    return Invite(seat=_seat(announced(v)[expert]))
+
+
+def _seat(k: Known) -> Seat:
+    return Seat(
+        seat=k.id, role=ROLE, queue=queue_of(k.id), model=k.model, family=k.family, metered=k.metered,
+        usd_per_million_input=k.usd_per_million_input, usd_per_million_output=k.usd_per_million_output,
+    )  # fmt: skip
+
+
+def ask_match(v: View) -> AskSeat:
+    """The helper: which experts does it call for?"""
+    asking, allowed = _asking(v)
+    brief = Match(task=task_of(v), experts=len(v.opened.experts), keyword=degraded(v), asking=asking)
+    return AskSeat(seat=_helper(v).seat, kind=MATCH, round=0, brief=raw(brief), caps=allowed)
+
+
+def _asking(v: View) -> tuple[Asking | msgspec.UnsetType, Caps]:
+    """(when the helper's language model is asked, caps of the match). Where it may not be asked, it reserves no token:
+    so a budget that does not hold its question still holds the match."""
+    settings, helper, full = v.settings, _helper(v), caps(v)
+    if not helper.metered:
+        return msgspec.UNSET, full
+    unasked = replace(full, input_tokens=0, output_tokens=0)
+    if not settings.ask_below or settings.expert or degraded(v):
+        return msgspec.UNSET, unasked
+    asking = Asking(below=settings.ask_below, within_s=settings.coordination_s * ASKING)
+    question = reservation(helper, full)
+    works = [question + reservation(w.seat, w.least) for w in workers(v)] or [question]
+    short = min((shortfall(v.opened.budget, v.ledger, Reservation(), w) for w in works), key=len)
+    return (replace(asking, refused=short[:160]), unasked) if short else (asking, full)
+
+
+def _helper(v: View) -> Seat:
+    return v.seats(HELPER)[0]
+
+
+def workers(v: View) -> tuple[Worker, ...]:
+    """Who may lead: everybody announced, or whom a human named; and what one turn of work may take. Of those that cost
+    the same one stands for all: there may be hundreds."""
+    named = v.settings.expert
+    kinds = {
+        (k.metered, k.usd_per_million_input, k.usd_per_million_output, k.tools): k
+        for k in reversed(v.opened.experts)
+        if not named or k.id == named
+    }
+    return tuple(
+        Worker(seat=_seat(k), least=caps(v, least_calls(v)), most=caps(v, _work_calls(v, k)))
+        for k in reversed(kinds.values())
+    )
+
+
+def least_calls(v: View) -> int:
+    """The fewest calls that a turn of work is given."""
+    return min(LEAST_CALLS, int(v.settings.work_calls))
+
+
+def _work_calls(v: View, k: Known) -> int:
+    """The most calls that a turn of work of this expert can make use of."""
+    return int(v.settings.work_calls) if k.tools and v.settings.tool_calls else least_calls(v)
+
+
+def _granted(v: View, expert: str, then: str) -> int:
+    """Calls of a turn of work: as many as the budget holds beside a least turn of `then`, who comes after it."""
+    seat = invite(v, expert).seat
+    after = [(invite(v, then).seat, caps(v, least_calls(v)))] if then else []
+    most = _work_calls(v, announced(v)[expert])
+    return most_calls(most, least_calls(v), lambda n: not v.affords([(seat, caps(v, n)), *after]))
+
+
+def no_words(s: State, v: View, expert: str) -> str:
+    """Why a model does not word what an expert says: the budget would not hold a turn of work beside it, whoever of
+    those that may lead has it. Empty: it may."""
+    asked = (invite(v, expert).seat, caps(v))
+    leads = dict.fromkeys((*s.claims, *(c.expert for c in s.candidates)))
+    there = announced(v)
+    seats = [_seat(there[x]) for x in leads if x in there]
+    return next((short for x in seats if (short := v.affords([asked, (x, caps(v, least_calls(v)))]))), "")
+
+
+def ask_claim(s: State, v: View, declared: Claim) -> tuple[Wish, ...]:
+    """Word it."""
+    brief = ClaimBrief(
+        task=task_of(v), expert=declared.agent_id, declared=declared, candidates=tuple(c.expert for c in s.candidates)
+    )
+    return _ask(v, declared.agent_id, CLAIM, 0, brief)
+
+
+def ask_challenge(s: State, v: View, expert: str) -> tuple[Wish, ...]:
+    """What it makes of the others' claims."""
+    brief = ChallengeBrief(task=task_of(v), expert=expert, claims=tuple(s.claims.values()))
+    return _ask(v, expert, CHALLENGE, 0, brief)
+
+
+def _ask(v: View, expert: str, kind: str, round_: int, brief: object, calls: int = 2) -> tuple[Wish, ...]:
+    return invite(v, expert), AskSeat(seat=expert, kind=kind, round=round_, brief=raw(brief), caps=caps(v, calls))
+
+
+def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()) -> Step:
+    """5.1: the lead receives the full context. `supported` is what this transition posts, which the view has not."""
+    settings = v.settings
+    previous = read(v, s.work, Work) if s.work is not None else None
+    known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
+    told = _told(s, v)
+    calls = _granted(v, s.lead, next(iter(reviewing(s, v)), ""))
+    brief = WorkBrief(
+        task=task_of(v), expert=s.lead, responsibility=s.responsibility, team=s.team,
+        others=tuple(known[:MOST_OTHERS]), state=s.task_state, handoff=s.handoff,
+        supported=(*told, *supported), advice=s.advice, findings=s.findings,
+        previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
+        base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
+    )  # fmt: skip
+    s = replace(s, phase=Phase.WORKING)
+    return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls))
+
+
+def _told(s: State, v: View) -> tuple[Supported, ...]:
+    """What support gave back before, the newest of it where it is too much for one message."""
+    kept: list[Supported] = []
+    size = 0
+    for n in reversed([n for n in s.supported if n < len(v.posts)]):
+        size += len(bytes(v.posts[n].body))
+        if size > MOST_TOLD:
+            break
+        kept.append(without_calls(read(v, n, Supported)))
+    return tuple(reversed(kept))
+
+
+def without_calls(given: Supported) -> Supported:
+    """As a lead is shown it: which tools support called is for whoever reads the log."""
+    return replace(given, calls=())
+
+
+def ask_support(s: State, v: View) -> tuple[Wish, ...]:
+    """5.1: a scoped sub-task, on a copy of the folder."""
+    calls = _granted(v, s.helping, s.lead)
+    brief = SupportBrief(
+        task=task_of(v), expert=s.helping, lead=s.lead, sub_task=s.sub_task, folder=s.folder,
+        tool_calls=v.settings.tool_calls, model_calls=calls,
+    )  # fmt: skip
+    return _ask(v, s.helping, SUPPORT, s.round, brief, calls)
+
+
+def reviewing(s: State, v: View) -> tuple[str, ...]:
+    """6.1: who reviews: the reviewers that the work calls for, as many as the depth has; never the lead, and nobody who
+    led before as long as there are others."""
+    there, led = announced(v), {r.lead for r in s.rounds}
+    fit = [x for x in s.reviewers if x in there and x != s.lead]
+    others = [x for x in fit if x not in led]
+    return tuple((others or fit)[: REVIEWERS[s.depth or "instant"]])
+
+
+def affordable(v: View, reviewers: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """(as many of the reviewers as the budget holds, but one at least; which limit the rest would pass)."""
+    turns = [(invite(v, x).seat, caps(v)) for x in reviewers]
+    n = most_calls(len(turns), 1, lambda n: not v.affords(turns[:n]))
+    return reviewers[:n], v.affords(turns) if n < len(turns) else ""
+
+
+def whole_diff(s: State, v: View, work: Work) -> str:
+    """Of all that the task changed so far: this work's, else the last that a turn handed in with its folder."""
+    if work.diff or work.folder is not None or s.changed is None:
+        return work.diff
+    return read(v, s.changed, Work).diff
+
+
+def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tuple[Wish, ...]:
+    """All at once: none sees what another finds."""
+    wishes: list[Wish] = []
+    for expert in reviewers:
+        brief = ReviewBrief(
+            task=task_of(v), expert=expert, lead=s.lead, summary=work.summary, output=work.output,
+            diff=whole_diff(s, v, work), iteration=s.iteration, findings=s.findings,
+        )  # fmt: skip
+        wishes += _ask(v, expert, REVIEW, s.round, brief)
+    return tuple(wishes)
+
+
+def plan(v: View) -> Plan:
+    """What is known before who leads is: the match. The rest depends on whom the task calls for."""
+    helper, (_, allowed) = _helper(v).seat, _asking(v)
+    match = Planned(helper, MATCH, allowed)
+    most = Planned(helper, MATCH, allowed, v.settings.attempts)
+    return Plan(rounds=v.settings.max_reviews + 1, least=(match,), most=(most,), workers=workers(v))

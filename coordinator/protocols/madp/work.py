@@ -1,0 +1,268 @@
+"""madp: work, support, handoff and review (seeds/madp.md 5 and 6, 9.1's last two rows).
+
+The accepted folder is the lead's: what support gives back is an artifact beside it, never in its place. Reviewers are
+asked at once, and what they find goes back to the lead as often as the settings allow.
+"""
+
+from typing import Any
+
+import msgspec
+
+from coordinator.commands import StartChild
+from coordinator.protocols.madp.assign import hand_over, with_artifact
+from coordinator.protocols.madp.items import end, open_item, warn
+from coordinator.protocols.madp.seats import deliberation
+from coordinator.protocols.madp.state import (
+    GIVE_UP,
+    Phase,
+    Round,
+    Says,
+    State,
+    announced,
+    number,
+    read,
+    revisions,
+    room,
+    say,
+    task_of,
+)
+from coordinator.protocols.madp.turns import affordable, ask_reviews, ask_support, reviewing, to_work, without_calls
+from coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
+from schemas.protocols.madp.messages import Deliberated, Finding, Review, Reviewed, Settings, Support, Supported, Work
+from schemas.wire import decode
+
+replace = msgspec.structs.replace
+GO_ON = "Go on with what you know, and say what is open."
+MOST_FINDINGS = 40
+MOST_OTHERS = 4
+"""Experts that a human is offered in place of one that failed."""
+
+
+def on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
+    """What was done so far stands; the next turn does not fit the budget."""
+    return end(s, v, (), "budget", what=e.what)
+
+
+def on_worked(s: State, e: Answered, v: View) -> Step:
+    """The lead is done, or wants support, or hands over, or is blocked."""
+    w: Work = e.body
+    post = number(v, ())
+    says: Says = (say(s, "work", w, e.seat),)
+    s = replace(s, rounds=(*s.rounds, Round(lead=e.seat, outcome=w.outcome, post=post)), advice="")
+    if w.outcome != "blocked":
+        if w.folder is not None:
+            s = replace(s, folder=w.folder.id, task_state=with_artifact(s.task_state, w.folder))
+        if w.folder is not None or w.diff:
+            s = replace(s, changed=post)
+    match w.outcome:
+        case "done":
+            return _done(replace(s, work=post), v, says, w)
+        case "request_support":
+            return _request_support(s, v, says, w)
+        case "handoff":
+            return _hand_over(s, v, says, w)
+        case "blocked":
+            return block(s, v, says, w.blocked)
+
+
+def on_not_worked(s: State, e: Missed, v: View) -> Step:
+    """9.1: retried already; a human says who goes on. If nobody answers, support or another that claimed it does.
+    Where nobody serves the lead any more the next that fits goes on at once; where there is none, a human says whether
+    it is back."""
+    s = replace(s, rounds=(*s.rounds, Round(lead=e.seat, outcome="missed")), failed=(*s.failed, e.seat))
+    if e.short:
+        return end(s, v, (), "budget", what=e.short)
+    others = instead(s, v)
+    s, says = warn(s, (), f"{e.seat} gave no work that could be used: {e.why[:400]}")
+    if e.gone and others:
+        return hand_over(s, v, says, others[0], f"{e.seat} gave no work: {e.why}", "the coordination")
+    question = f"{e.seat} gave no work that could be used ({e.why[:1_000]}). Who goes on?"
+    asked = (*(a.agent_id for a in s.team), *s.claims)
+    default = next((x for x in others if x in asked), GIVE_UP)
+    back = (e.seat,) if e.gone else ()
+    return open_item(s, v, says, "invalid", question, (*others, *back, GIVE_UP), default)
+
+
+def instead(s: State, v: View) -> tuple[str, ...]:
+    """Who may lead in place of those that failed: support first, then who claimed it, then candidates that were not
+    asked, then the general-purpose expert; nobody who passed or was silent."""
+    there = announced(v)
+    fit = dict.fromkeys((*(a.agent_id for a in s.team), *s.claims, *(c.expert for c in s.candidates), s.general))
+    out = {*s.failed, *s.passed, *s.silent}
+    return tuple(x for x in fit if x in there and x not in out and room(v, x))[:MOST_OTHERS]
+
+
+# ---------------------------------------------------------------- support and handoff
+
+
+def _request_support(s: State, v: View, says: Says, w: Work) -> Step:
+    """5.1's request_support(): the turn ended, and the lead is asked again with what comes back."""
+    assert w.support is not None, "the schema has it with this outcome"
+    s = replace(
+        s, phase=Phase.SUPPORTING, supports=s.supports + 1, helping=w.support.agent_id, sub_task=w.support.sub_task
+    )
+    return s, (*says, *ask_support(s, v))
+
+
+def on_supported(s: State, e: Answered, v: View) -> Step:
+    """5.1: artifacts go to the lead, and its work stays as it is."""
+    b: Support = e.body
+    given = Supported(
+        agent_id=e.seat, sub_task=s.sub_task, output=b.output or b.summary, summary=b.summary,
+        artifacts=(b.folder,) if b.folder is not None else (), diff=b.diff, calls=b.calls,
+    )  # fmt: skip
+    return _back(replace(s, task_state=with_artifact(s.task_state, b.folder)), v, (), given, e.seat)
+
+
+def on_not_supported(s: State, e: Missed, v: View) -> Step:
+    """The lead goes on without it."""
+    if e.short:
+        return end(s, v, (), "budget", what=e.short)
+    s, says = warn(s, (), f"{e.seat} gave no support: {e.why[:400]}")
+    nothing = Supported(agent_id=e.seat, sub_task=s.sub_task, output=f"It gave nothing back: {e.why[:1_000]}")
+    return _back(s, v, says, nothing, "")
+
+
+def _back(s: State, v: View, says: Says, given: Supported, seat: str) -> Step:
+    s = replace(s, supported=(*s.supported, number(v, says)), helping="", sub_task="")
+    return to_work(s, v, (*says, say(s, "support", given, seat)), (without_calls(given),))
+
+
+def _hand_over(s: State, v: View, says: Says, w: Work) -> Step:
+    """5.2: somebody else leads, with what is completed, what remains, and the artifacts."""
+    h = w.handoff
+    assert h is not None, "the schema has it with this outcome"
+    state = replace(s.task_state, completed=(*s.task_state.completed, *h.completed)[-40:], remaining=h.remaining)
+    s = replace(s, handoffs=s.handoffs + 1)
+    return hand_over(s, v, says, h.to_agent, h.reason, s.lead, state)
+
+
+# ---------------------------------------------------------------- what blocks
+
+
+def block(s: State, v: View, says: Says, question: str) -> Step:
+    """6.1: it requires deliberation, as a session beneath this one where the settings name a protocol; else a human
+    decides."""
+    settings: Settings = v.settings
+    s = replace(s, question=question, blocks=s.blocks + 1)
+    if not settings.deliberation:
+        return ask_human(s, v, says)
+    asked = f"{question}\n\nIt came up in this task:\n{task_of(v).prompt}"
+    opening = deliberation(settings, asked, v.opened.turn_timeout_s)
+    told = Deliberated(session=v.child, protocol=settings.deliberation, question=question)
+    s = replace(s, phase=Phase.DELIBERATING, child=v.child)
+    return s, (*says, say(s, "deliberation", told), StartChild(opening=opening))
+
+
+def ask_human(s: State, v: View, says: Says) -> Step:
+    """An open item, answered in words."""
+    return open_item(s, v, says, "blocked", s.question, (), GO_ON)
+
+
+def on_deliberated(s: State, e: ChildEnded, v: View) -> Step:
+    """What it came to is advice for the lead; where it came to nothing, a human is asked."""
+    if e.session != s.child:
+        return s, ()
+    result: dict[str, Any] = decode(e.result, dict[str, Any]) if e.result is not None else {}
+    told = Deliberated(
+        session=e.session, protocol=e.protocol, status=e.status, reason=e.reason, why=e.why,
+        result=result.get("outcome", {}),
+    )  # fmt: skip
+    s = replace(s, child="")
+    says: Says = (say(s, "deliberation", told),)
+    advice = advice_of(result.get("outcome", {})) if e.status == "finished" else ""
+    if not advice:
+        why = e.why or f"it ended: {e.reason or e.status}"
+        s, says = warn(s, says, f"the deliberation ({e.protocol}) came to nothing: {why}")
+        return ask_human(s, v, says)
+    return to_work(replace(s, advice=f"A deliberation ({e.protocol}, {e.reason}) came to this:\n{advice}"), v, says)
+
+
+def on_stray_child(s: State, e: ChildEnded, v: View) -> Step:
+    """A deliberation that a human's decision overtook."""
+    return s, ()
+
+
+def advice_of(outcome: dict[str, Any]) -> str:
+    """What a session of any of our protocols came to, in words: its answer and why, or its winner and the review."""
+    answer = outcome.get("answer") or outcome.get("winner") or ""
+    why = outcome.get("reasoning") or outcome.get("review") or ""
+    return f"{answer}\n{why}".strip()[:8_000] if isinstance(answer, str) and answer else ""
+
+
+# ---------------------------------------------------------------- review
+
+
+def _done(s: State, v: View, says: Says, w: Work) -> Step:
+    """6.1: after execution, review agents examine the output."""
+    reviewers = reviewing(s, v)
+    if not reviewers:
+        why = "no reviewer for it is there"
+        if s.factors is None:
+            why = "nobody could say who reviews: the helper did not answer, or with nothing that could be used"
+        s, says = warn(s, says, f"not reviewed: {why}")
+        return end(s, v, says, "unreviewed" if w.performed else "planned")
+    again = [x for x in reviewers if x in {r.lead for r in s.rounds}]
+    if again:
+        s, says = warn(s, says, f"reviewed by {', '.join(again)}, who led it before: no other reviewer is there")
+    reviewers, short = affordable(v, reviewers)
+    if short:
+        s, says = warn(s, says, f"reviewed by {', '.join(reviewers)} alone, the budget holds no more ({short})")
+    s = replace(s, phase=Phase.REVIEWING, iteration=s.iteration + 1)
+    asks = ask_reviews(s, v, w, reviewers)
+    return s, (*says, *asks)
+
+
+def on_reviewed(s: State, e: Answered, v: View) -> Step:
+    """One verdict; what it means is decided when all are in."""
+    r: Review = e.body
+    body = Reviewed(reviewer_id=e.seat, verdict=r.verdict, findings=r.findings, iteration=s.iteration)
+    last = s.rounds[-1]
+    last = replace(last, reviews={**last.reviews, e.seat: v.next_post})
+    s = replace(s, rounds=(*s.rounds[:-1], last))
+    return _verdict(s, v, (say(s, "review", body, e.seat),), body)
+
+
+def on_not_reviewed(s: State, e: Missed, v: View) -> Step:
+    """No verdict."""
+    last = s.rounds[-1]
+    s = replace(s, rounds=(*s.rounds[:-1], replace(last, silent=(*last.silent, e.seat))))
+    s, says = warn(s, (), f"{e.seat} gave no review: {e.why[:400]}")
+    return _verdict(s, v, says, None)
+
+
+def _verdict(s: State, v: View, says: Says, new: Reviewed | None) -> Step:
+    """6.1's outcomes: one that is blocked needs deliberation, one that wants a revision sends it back, all that approve
+    let it ship."""
+    if v.open_turns:
+        return s, says
+    given = [read(v, n, Reviewed) for n in s.rounds[-1].reviews.values() if n < len(v.posts)]
+    given += [new] if new is not None else []
+    assert s.work is not None, "what is reviewed is done"
+    performed = read(v, s.work, Work).performed
+    if not given:
+        s, says = warn(s, says, "not reviewed: no reviewer gave a verdict")
+        return end(s, v, says, "unreviewed" if performed else "planned")
+    verdicts = {r.reviewer_id: r.verdict for r in given}
+    s = replace(s, findings=tuple(f for r in given for f in r.findings)[:MOST_FINDINGS])
+    if "blocked" in verdicts.values():
+        if s.revisions < v.settings.max_reviews:
+            blocking = tuple(f for r in given if r.verdict == "blocked" for f in r.findings)
+            return block(replace(s, revisions=s.revisions + 1), v, says, _question(blocking))
+        return _stuck(s, v, says)
+    if "revision_needed" not in verdicts.values():
+        return end(s, v, says, "approved" if performed else "planned", verdicts=verdicts)
+    if s.revisions >= v.settings.max_reviews:
+        return _stuck(s, v, says)
+    return to_work(replace(s, revisions=s.revisions + 1), v, says)
+
+
+def _question(findings: tuple[Finding, ...]) -> str:
+    what = "\n".join(f"- {f.severity}: {f.description}" for f in findings)
+    return f"A review found what must be decided before the work can go on:\n{what}"[:8_000]
+
+
+def _stuck(s: State, v: View, says: Says) -> Step:
+    """9.1: more than so many iterations: the work is emitted with a warning, unless a human says otherwise."""
+    question = f"Reviews still ask for a revision after {revisions(s)}. What becomes of the work?"
+    return open_item(s, v, says, "review_limit", question, ("emit", "revise", "reject"), "emit")

@@ -1,0 +1,1 @@
+"""`parley bus` and `parley experts`: users of a bus, checked, revoked, enrolled."""

@@ -1,0 +1,155 @@
+"""`parley bus check`: attacks tried on a live bus as each of its users, a row for each.
+
+What it needs is the folder that `parley bus config` wrote, or an embedded stack's `keys`: everybody's credentials, a
+moderator's among them, which the referee uses. A row is good only if the attack was refused. One that could not be
+tried is not.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bus import accounts, connection
+from bus.accounts import Credentials
+from bus.errors import BadKeyFile, BusError
+from client.errors import BadInput, Unreachable
+from parley.attacks import answers, hearing, jetstream, speaking, turns
+from parley.attacks.scene import NOT_RUN, REFUSED, Actor, CannotRun, Row, Scene, Verdict
+
+SECRET_LESS = (accounts.MODERATOR, accounts.OPERATOR)
+"""Kinds that are trusted with everything of the bus or of the server: they attack nobody."""
+_ONE_S = 20.0
+
+
+def load(folder: Path) -> dict[str, Credentials]:
+    """Everybody's credentials in a folder, by user.
+
+    Raises
+    ------
+    BadInput
+        There is no such folder, none in it, or a file that cannot be used.
+    """
+    if not folder.is_dir():
+        raise BadInput("dir", f"{folder} is no folder")
+    try:
+        found = [accounts.load_credentials(path) for path in sorted(folder.glob("*.json"))]
+    except BadKeyFile as error:
+        raise BadInput("dir", str(error)) from error
+    if not found:
+        raise BadInput("dir", f"{folder} holds no credentials; parley bus config writes them")
+    return {c.user: c for c in found}
+
+
+async def check(
+    url: str,
+    users: Mapping[str, Credentials],
+    *,
+    guess: Callable[[str], str] | None = None,
+    only: Sequence[str] = (),
+    pick: Callable[[str], bool] = lambda attack: True,
+) -> list[Row]:
+    """Try everything as everybody; the rows in the order of users and attacks.
+
+    Parameters
+    ----------
+    guess
+        Session -> the id that this bus's users give to a submission; None: random, as Parley's are.
+    only
+        Users that attack; none: all but moderators and operators.
+    pick
+        Which attacks, by their words.
+
+    Raises
+    ------
+    BadInput
+        No moderator's or no client's credentials among them.
+    bus.errors.BusError
+        The bus cannot be reached, or a key is not accepted.
+    """
+    with _quiet():
+        try:
+            async with Scene(url, users, guess) as scene:
+                names = [n for n, c in users.items() if c.kind not in SECRET_LESS and (not only or n in only)]
+                rows = await asyncio.gather(*(_attacks(Actor(scene, name), pick) for name in sorted(names)))
+        except CannotRun as error:
+            raise BadInput("dir", str(error)) from error
+    return [row for found in rows for row in found]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Every refusal would be a warning in the log."""
+    log = logging.getLogger(connection.__name__)
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+async def _attacks(actor: Actor, pick: Callable[[str], bool]) -> list[Row]:
+    rows = []
+    for module in (hearing, speaking, jetstream, answers, turns):
+        for what, attack in module.attacks(actor):
+            if not pick(what):
+                continue
+            verdict = await _tried(attack)
+            rows.append(Row(who=actor.name, group=actor.group, attack=what, outcome=verdict.outcome, how=verdict.how))
+    return rows
+
+
+async def _tried(attack: Callable[[], Awaitable[Verdict]]) -> Verdict:
+    try:
+        async with asyncio.timeout(_ONE_S):
+            return await attack()
+    except TimeoutError:
+        return Verdict(NOT_RUN, f"no end within {_ONE_S:g} s")
+    except (CannotRun, BusError) as error:
+        return Verdict(NOT_RUN, str(error))
+    except Exception as error:  # an answer of another form, from whoever answers there
+        return Verdict(NOT_RUN, f"{type(error).__name__}: {error}")
+
+
+def run(url: str, folder: Path) -> list[Row]:
+    """The check, for the command line. Raises BadInput, Unreachable."""
+    users = load(folder)
+    try:
+        return asyncio.run(check(url, users))
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+
+
+def good(rows: Sequence[Row]) -> bool:
+    """Whether every attack was refused."""
+    return bool(rows) and all(row.outcome == REFUSED for row in rows)
+
+
+def document(url: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """As JSON values."""
+    counts = Counter(row.outcome for row in rows)
+    return {
+        "bus": url,
+        "passed": good(rows),
+        "attacks": len(rows),
+        "different": len({(row.group, row.attack) for row in rows}),
+        "outcomes": dict(counts),
+        "rows": [msgspec.to_builtins(row) for row in rows],
+    }
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """A line for each attack, and the sum."""
+    who = max((len(row.who) for row in rows), default=0)
+    what = max((len(row.attack) for row in rows), default=0)
+    for row in rows:
+        yield f"{row.who:{who}}  {row.attack:{what}}  {row.outcome:13}  {row.how}"
+    counts = Counter(row.outcome for row in rows)
+    said = ", ".join(f"{n} {outcome}" for outcome, n in counts.most_common())
+    yield f"{len(rows)} attacks by {len({row.who for row in rows})} users: {said or 'nothing was tried'}"

@@ -1,0 +1,61 @@
+"""`parley experts check`: specifications of experts, before anything runs with them. No bus."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from agents import experts
+from agents.experts import ExpertError
+from client.text import line
+from schemas.expert import ExpertSpec, pin
+
+
+def check(paths: Sequence[Path]) -> dict[str, Any]:
+    """What is right and wrong with these files and folders, as JSON values: experts, errors, warnings.
+
+    Warned of are experts to whom somebody defers and who are neither here nor among the shipped ones.
+    """
+    errors: list[str] = []
+    found: dict[str, tuple[ExpertSpec, Path]] = {}
+    for path in _files(paths, errors):
+        try:
+            spec = experts.read(path)
+        except ExpertError as error:
+            errors.append(str(error))
+            continue
+        if spec.id in found and found[spec.id][1].resolve() != path.resolve():
+            errors.append(f"{path}: id: got {spec.id!r}, which {found[spec.id][1]} has already")
+        found.setdefault(spec.id, (spec, path))
+    shipped = [spec for spec in experts.builtin() if spec.id not in found]
+    said = experts.warnings([*(spec for spec, _ in found.values()), *shipped])
+    return {
+        "ok": not errors,
+        "experts": [row(spec) | {"file": str(path)} for spec, path in found.values()],
+        "errors": errors,
+        "warnings": [text for text in said if text.partition(":")[0] in found],
+    }
+
+
+def check_words(found: dict[str, Any]) -> Iterator[str]:
+    """A line for each."""
+    for known in found["experts"]:
+        yield f"{known['id']:24} {line(known['version']):10} {known['pin']}  {line(known['file'])}"
+    yield from (f"error    {line(text, 400)}" for text in found["errors"])
+    yield from (f"warning  {line(text, 400)}" for text in found["warnings"])
+    yield f"{len(found['experts'])} experts, {len(found['errors'])} errors, {len(found['warnings'])} warnings"
+
+
+def _files(paths: Iterable[Path], errors: list[str]) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml") and not p.name.startswith("."))
+        if not inside:
+            errors.append(f"{path}: has no specification (*.yaml)")
+        yield from inside
+
+
+def row(spec: ExpertSpec) -> dict[str, Any]:
+    """Who an expert is, as JSON values."""
+    return {"id": spec.id, "name": spec.name, "version": spec.version, "pin": pin(spec)}

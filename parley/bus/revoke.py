@@ -1,0 +1,121 @@
+"""`parley bus revoke`: a user is put out of a running bus, and stays out, while everybody else goes on.
+
+The user leaves the server's configuration and the server reads it again: it closes his connections and knows his key no
+more. His credentials file goes too, so that `parley bus config` (or the embedded stack's next start) would make a fresh
+key for him; the old one stays worthless.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from bus import accounts, rendered
+from bus.accounts import Credentials
+from bus.connection import Connection, connect
+from bus.embedded import forbid
+from bus.errors import BadTable, BusError, WrongCredentials
+from client.errors import BadInput, StackFailed, Unreachable
+from parley.bus import keys
+from parley.bus.check import load
+
+CONFIGURATION = "nats-server.conf"
+_SERVERS_S = 0.3
+_TAKES_S = 2.0
+
+
+def configuration(folder: Path) -> tuple[Path, bool]:
+    """Where the server's configuration for these keys lies, and whether it is an embedded stack's.
+
+    Raises
+    ------
+    BadInput
+        There is none, neither beside the keys nor beside the folder.
+    """
+    beside, embedded = folder / CONFIGURATION, folder.parent / "bus" / "server.conf"
+    if beside.is_file():
+        return beside, False
+    if embedded.is_file():
+        return embedded, True
+    raise BadInput("dir", f"no server's configuration at {beside}, nor an embedded stack's at {embedded}")
+
+
+def revoke(url: str, folder: Path, name: str) -> dict[str, Any]:
+    """Revoke one user; what was done, as JSON values. Repeating it after a failure is fine.
+
+    Raises
+    ------
+    BadInput
+        No such user in the folder, or the operator; no configuration; one that cannot be read or written.
+    Unreachable
+        No server at the address, or not with the operator's key.
+    StackFailed
+        The server refused the new configuration, or still takes the user's key.
+    """
+    users = load(folder)
+    found = users.get(name)
+    if found is None:
+        raise BadInput("name", f"no credentials of {name!r} in {folder}; there are {', '.join(sorted(users))}")
+    operators = [c for c in users.values() if c.kind == accounts.OPERATOR]
+    if found.kind == accounts.OPERATOR or not operators:
+        raise BadInput("name", "the operator's key is what a server is told by to read its configuration again")
+    path, embedded = configuration(folder)
+    try:
+        return asyncio.run(_revoke(url, folder, found, operators[0], path, embedded))
+    except (OSError, ValueError) as error:
+        raise BadInput("dir", f"{path}: {error}") from error
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+
+
+async def _revoke(
+    url: str, folder: Path, user: Credentials, operator: Credentials, path: Path, embedded: bool
+) -> dict[str, Any]:
+    async with await connect(url, operator, name="parley bus revoke") as conn:
+        before = path.read_bytes()
+        try:
+            after = json.dumps(rendered.without(json.loads(before), user.public), indent=2) + "\n"
+        except BadTable:
+            after = ""  # it was taken out before
+        if embedded:
+            forbid(path.parent, user.public)
+        if after:
+            accounts.rewrite_private(path, after.encode())
+        try:
+            servers = await reload(conn)
+        except StackFailed:
+            accounts.rewrite_private(path, before)
+            raise
+    await _is_out(url, user, path)
+    keys.file(folder, user.user).unlink(missing_ok=True)
+    return {"revoked": user.user, "servers": servers, "configuration": str(path)}
+
+
+async def reload(conn: Connection) -> list[str]:
+    """Have every server read its configuration again, as the operator; their names. Raises StackFailed."""
+    inbox = conn.nc.new_inbox()
+    answers: list[dict[str, Any]] = []
+    sub = await conn.subscribe(inbox, lambda msg: answers.append(json.loads(msg.data)))
+    await conn.publish("$SYS.REQ.SERVER.PING", b"", reply=inbox, confirm=True)
+    await asyncio.sleep(_SERVERS_S)
+    await sub.unsubscribe()
+    found = {a["server"]["id"]: a["server"]["name"] for a in answers}
+    for server in found:
+        said = json.loads((await conn.request(f"$SYS.REQ.SERVER.{server}.RELOAD", b"", _TAKES_S)).data)
+        if "error" in said:
+            raise StackFailed(f"the server {found[server]} refused it: {said['error'].get('description', '')}")
+    if not found:
+        raise StackFailed("no server answered the operator")
+    return sorted(found.values())
+
+
+async def _is_out(url: str, user: Credentials, path: Path) -> None:
+    """Knock with the key until it is refused."""
+    deadline = asyncio.get_running_loop().time() + _TAKES_S
+    while asyncio.get_running_loop().time() < deadline:
+        try:
+            await (await connect(url, user, name="parley bus revoke")).close()
+        except WrongCredentials:
+            return
+        await asyncio.sleep(0.05)
+    raise StackFailed(f"the server at {url} still takes the key of {user.user!r}: does it read {path}?")

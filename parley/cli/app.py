@@ -1,0 +1,370 @@
+"""The command line: each command parses, calls one function, prints."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parley.cli import options, process
+from parley.cli.ask import ask
+from parley.cli.bus import app as bus_app
+from parley.cli.experts import app as experts_app
+from parley.cli.inbox import app as inbox_app
+from parley.cli.options import (
+    Config,
+    Creds,
+    Host,
+    Humans,
+    Json,
+    Level,
+    LogMaxAge,
+    Nats,
+    PanelFile,
+    Port,
+    Protocol,
+    Rules,
+    Sets,
+    Sid,
+    State,
+    Subject,
+    Tools,
+)
+from parley.cli.routing import app as eval_app
+from parley.cli.routing import route
+from parley.cli.sessions import app as sessions_app
+
+app = typer.Typer(
+    name="parley", rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True,
+    help="Several agents, each its own process, argue over a question on a NATS bus.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        try:
+            print(f"parley {metadata.version('parley')}")
+        except metadata.PackageNotFoundError:
+            print("parley, run from its source, not installed")
+        raise typer.Exit
+
+
+@app.callback()
+def everything(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Several agents, each its own process, argue over a question on a NATS bus."""
+
+
+app.add_typer(sessions_app, name="sessions")
+app.add_typer(bus_app, name="bus")
+app.add_typer(inbox_app, name="inbox")
+app.add_typer(experts_app, name="experts")
+app.add_typer(eval_app, name="eval")
+app.command("route")(route)
+app.command("ask")(ask)
+
+
+@app.command()
+def up(
+    protocol: Protocol = None,
+    panel_file: PanelFile = None,
+    panel: Annotated[int | None, typer.Option(help="Panelists (default: 3).", min=2, max=16)] = None,
+    debaters: Annotated[int | None, typer.Option(help="Debaters of maci (default: 2).", min=2, max=8)] = None,
+    format_: Rules = None,
+    moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
+    copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
+    clients: Annotated[
+        list[str] | None, typer.Option("--client", help="Further client credentials by name; repeatable.")
+    ] = None,
+    humans: Humans = None,
+    log_max_age: LogMaxAge = None,
+    sets: Sets = None,
+    json: Json = False,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Run the stack on this machine until it is interrupted, and print its addresses.
+
+    \b
+    Examples:
+      parley up --panel-file panel.yaml
+      parley up --panel 5 --moderators 2 --copies 2 --state ./stack
+    """
+    with options.errors(json):
+        settings = options.settings(
+            config, sets, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
+            consensus__panel=panel, maci__debaters=debaters, competition__format=format_,
+            stack__moderators=moderators, stack__copies=copies, stack__humans=humans,
+        )  # fmt: skip
+        from parley.cli import commands
+        from parley.cli import protocol_options as options_of
+
+        options_of.own_options(settings, {"panel": panel, "debaters": debaters, "format": format_})
+        code = commands.up(settings, clients=tuple(clients or ("client",)), json=json)
+    raise typer.Exit(code)
+
+
+@app.command()
+def sit(
+    session: Sid,
+    seat: Annotated[str, typer.Argument(metavar="SEAT", help="Which seat: pro_2, panelist_1.")],
+    seconds: Annotated[float, typer.Option(help="For each of your turns; 1 to 86,400.")] = 300.0,
+    then: Annotated[
+        str, typer.Option(metavar="agent|miss|wait", help="When they are over: who goes on, or a day for each turn.")
+    ] = "agent",
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Take a seat of a running session: its turns come to this terminal, with the clock running.
+
+    Ctrl-C gives the seat back to its agent. Exit status: 0 the session is over or you left, 3 your time was over and
+    the agent has the seat again.
+
+    \b
+    Examples:
+      parley sit 1f2e3d4c5b6a79880716 pro_2
+      parley sit 1f2e3d4c5b6a79880716 pro_2 --seconds 600 --then wait
+      parley sit 1f2e3d4c5b6a79880716 pro_2 --nats nats://bus:4222 --creds pro_2_human.json
+    """
+    with options.errors():
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley import human_seat as sitting
+
+        code = sitting.sit(settings, session, seat, seconds=seconds, then=then)
+    raise typer.Exit(code)
+
+
+@app.command()
+def moderator(
+    token_key: Annotated[Path, typer.Option(help="The moderators' key.", envvar="PARLEY_TOKEN_KEY")],
+    nats: Nats = None,
+    creds: Creds = None,
+    log_max_age: LogMaxAge = None,
+    notify_url: Annotated[
+        str | None, typer.Option(help="Webhook for calls to people.", envvar="PARLEY_NOTIFY_URL")
+    ] = None,
+    metrics_host: Host = "127.0.0.1",
+    metrics_port: Port = 0,
+    log_level: Level = "INFO",
+    config: Config = None,
+) -> None:
+    """Run one moderator until SIGTERM.
+
+    \b
+    Example:
+      parley moderator --nats nats://bus:4222 --creds moderator-1.json --token-key token.key --metrics-port 9100
+    """
+    with options.errors():
+        settings = options.settings(
+            config, nats__url=nats, nats__creds=creds, retention__log_days=log_max_age, notify__webhook=notify_url
+        )
+        from parley.cli import commands
+
+        code = commands.moderator(
+            settings, token_key=token_key, host=metrics_host, port=metrics_port, log_level=log_level
+        )
+    raise typer.Exit(code)
+
+
+@app.command()
+def agent(
+    spec: Annotated[str, typer.Argument(help="An agent file, or a built-in name: panelist_1, analyst.")],
+    nats: Nats = None,
+    creds: Creds = None,
+    metrics_host: Host = "127.0.0.1",
+    metrics_port: Port = 0,
+    log_level: Level = "INFO",
+    tools: Tools = None,
+    config: Config = None,
+) -> None:
+    """Run one worker until SIGTERM; more copies of it share its queue.
+
+    \b
+    Examples:
+      parley agent panelist_1 --nats nats://bus:4222 --creds panelist_1.json
+      parley agent agents/storage.yaml --nats nats://bus:4222 --creds storage.json
+    """
+    with options.errors():
+        settings = options.settings(config, nats__url=nats, nats__creds=creds, tools=tools)
+        from parley.cli import commands
+
+        code = commands.agent(settings, spec, host=metrics_host, port=metrics_port, log_level=log_level)
+    raise typer.Exit(code)
+
+
+@app.command()
+def replay(
+    session: Subject,
+    sets: Sets = None,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Recompute a session from its events alone; with --set, say where it parts from the record.
+
+    \b
+    Examples:
+      parley replay session.jsonl
+      parley replay 1f2e3d4c5b6a79880716 --set consensus.threshold=0.7
+    """
+    with options.errors(json):
+        from client import records
+        from parley.cli import commands
+        from parley.settings import parse_sets
+
+        overrides = parse_sets(sets or [])
+        settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds)
+        found = commands.record(settings, session)
+        outcome = records.compare(found, overrides) if overrides else records.verify(found)
+        if json:
+            options.print_json(outcome)
+        elif overrides:
+            commands.write_lines(records.comparison_words(outcome), None)
+        else:
+            print(records.replayed_words(outcome))
+
+
+@app.command()
+def explain(
+    session: Subject,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Also draw a MACI session's signals into this file (.png or .svg).")
+    ] = None,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Why a session stopped, in words and figures.
+
+    \b
+    Examples:
+      parley explain session.jsonl
+      parley explain session.jsonl --plot signals.svg
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from client.show import explain as explaining
+        from parley.cli import commands
+
+        found = commands.explained(settings, session, plot)
+        if json:
+            options.print_json(explaining.figures(found))
+        else:
+            commands.write_lines(explaining.words(found), None)
+
+
+@app.command()
+def signals(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON of outcomes and rounds; - reads standard input.")],
+    json: Json = False,
+) -> None:
+    """MACI's signals, dials and stop over a recorded debate, as one JSON document; no model is asked.
+
+    The first round is the blind one. What a round may have beside beliefs: evidence, crit, crit_mean, crit_variance, q,
+    tokens.
+
+    \b
+    Example:
+      parley signals debate.json
+    where debate.json is
+      {"outcomes": ["a", "b"], "config": {"tau_stop": 2},
+       "rounds": [{"beliefs": {"u": [0.6, 0.4], "v": [0.1, 0.9]}, "q": 0.6},
+                  {"beliefs": {"u": [0.5, 0.5], "v": [0.2, 0.8]}, "q": 0.7,
+                   "evidence": {"u": ["e1", "e2"], "v": ["e2"]}, "crit": {"u": 0.8, "v": 0.7}}]}
+    """
+    with options.errors(json):
+        from client.protocols.maci import signals_file
+
+        options.print_json(signals_file.read(file))
+
+
+@app.command()
+def schema(
+    name: Annotated[str | None, typer.Argument(help="One module's messages, such as consensus or log.")] = None,
+) -> None:
+    """JSON Schemas of all messages, as one JSON document.
+
+    \b
+    Example:
+      parley schema result
+    """
+    with options.errors():
+        from parley.cli import commands
+
+        options.print_json(commands.schema(name))
+
+
+@app.command()
+def doctor(
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Ask every model a few tokens' worth, also where that is paid for.")
+    ] = False,
+    protocol: Protocol = None,
+    panel_file: PanelFile = None,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """What works and what is missing: bus, credentials, living workers, models.
+
+    Exit status: 0 everything that is needed is there, 1 something is missing.
+
+    \b
+    Examples:
+      parley doctor
+      parley doctor --panel-file panel.yaml --probe --json
+    """
+    with options.errors(json):
+        settings = options.settings(
+            config, protocol=protocol, state=state, nats__url=nats, nats__creds=creds, panel_file=panel_file
+        )
+        from parley.cli import commands
+
+        found = commands.examine(settings, probe=probe)
+        if json:
+            options.print_json(found)
+        else:
+            from parley.doctor import checks as examining
+
+            commands.write_lines(examining.words(found), None)
+    raise typer.Exit(0 if found.ok else 1)
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where (default: here).")] = Path(),
+    json: Json = False,
+) -> None:
+    """A folder to begin in: .env, panel.yaml, parley.yaml, and an example with documents; overwrites nothing.
+
+    \b
+    Example:
+      parley init myquestions
+    """
+    with options.errors(json):
+        from parley.cli import init_folder as beginning
+
+        written = [str(path) for path in beginning.write(folder)]
+        if json:
+            options.print_json({"written": written, "next": beginning.next_steps(folder)})
+        else:
+            steps = beginning.next_steps(folder)
+            print("\n".join([*(f"wrote  {path}" for path in written), *(f"next   {text}" for text in steps)]))
+
+
+def main() -> None:
+    """The entry point."""
+    process.main(app)

@@ -1,0 +1,124 @@
+"""The command line's `bus` group: each command parses, calls one function, prints."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parley.cli import options
+from parley.cli.options import Humans, Json
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The bus: its configuration, attacks, revoking.")
+
+Keys = Annotated[Path, typer.Option("--dir", help="Folder of everybody's keys: of parley bus config, or STATE/keys.")]
+Address = Annotated[
+    str | None, typer.Option("--nats", "--url", help="The bus (default: the embedded stack that the keys are of).")
+]
+
+
+@app.command("config")
+def bus_config(
+    folder: Annotated[Path, typer.Option("--dir", help="Where to write; what is there already is kept.")],
+    panel: Annotated[int, typer.Option(help="Panelists.", min=2, max=16)] = 3,
+    debaters: Annotated[int, typer.Option(help="Debaters of maci.", min=2, max=8)] = 2,
+    team: Annotated[int, typer.Option(help="Debaters of each team of a competition.", min=1, max=8)] = 4,
+    audience: Annotated[int, typer.Option(help="Seats that vote in a competition.", min=0, max=30)] = 5,
+    moderators: Annotated[int, typer.Option(help="Moderators.", min=1, max=16)] = 1,
+    clients: Annotated[
+        list[str] | None, typer.Option("--client", help="Client credentials by name; repeatable.")
+    ] = None,
+    humans: Humans = None,
+    host: Annotated[str, typer.Option(help="Where the server listens.")] = "0.0.0.0",
+    port: Annotated[int, typer.Option(help="On which port.", min=1, max=65_535)] = 4222,
+    store: Annotated[
+        str, typer.Option("--store-dir", help="JetStream's folder, as the server sees it.")
+    ] = "/data/jetstream",
+    monitor: Annotated[
+        str, typer.Option(help="Where the server's own health pages are, to be reached by itself; empty: nowhere.")
+    ] = "127.0.0.1:8222",
+    json: Json = False,
+) -> None:
+    """Write a nats-server configuration and everybody's credentials (mode 600).
+
+    \b
+    Example:
+      parley bus config --dir deploy/keys --panel 3 --moderators 2
+    """
+    with options.errors(json):
+        from parley.cli import commands
+
+        written = commands.bus_config(
+            folder,
+            size=panel,
+            debaters=debaters,
+            team=team,
+            audience=audience,
+            moderators=moderators,
+            clients=tuple(clients or ("client",)),
+            humans=tuple(humans or ()),
+            host=host,
+            port=port,
+            store=store,
+            monitor=monitor,
+        )
+        if json:
+            options.print_json(written)
+        else:
+            commands.write_lines((f"{name:14} {path}" for name, path in written.items()), None)
+
+
+def _address(nats: str | None, folder: Path) -> str:
+    if nats:
+        return nats
+    from client.errors import BadInput
+    from parley.stack.lease import read_running
+
+    running = read_running(folder.absolute().parent)
+    if running is None:
+        raise BadInput("nats", f"no address given, and no embedded stack runs in {folder.absolute().parent}")
+    return running.url
+
+
+@app.command("check")
+def bus_check(folder: Keys, nats: Address = None, json: Json = False) -> None:
+    """Try attacks on a running bus as each of its users; exit status 1 unless all are refused.
+
+    \b
+    Example:
+      parley bus check --nats nats://127.0.0.1:4222 --dir deploy/keys
+    """
+    with options.errors(json):
+        from parley.bus import check as attacks
+        from parley.cli import commands
+
+        url = _address(nats, folder)
+        rows = attacks.run(url, folder)
+        if json:
+            options.print_json(attacks.document(url, rows))
+        else:
+            commands.write_lines(attacks.table(rows), None)
+        if not attacks.good(rows):
+            raise typer.Exit(1)
+
+
+@app.command("revoke")
+def bus_revoke(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The user: a queue, a client, a moderator.")],
+    folder: Keys,
+    nats: Address = None,
+    json: Json = False,
+) -> None:
+    """Put a user out of a running bus; sessions go on without it.
+
+    \b
+    Example:
+      parley bus revoke con_2 --nats nats://127.0.0.1:4222 --dir deploy/keys
+    """
+    with options.errors(json):
+        from parley.bus.revoke import revoke
+
+        done = revoke(_address(nats, folder), folder, name)
+        if json:
+            options.print_json(done)
+        else:
+            print(f"{done['revoked']} is out: {done['configuration']}, read again by {', '.join(done['servers'])}")

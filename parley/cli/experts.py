@@ -1,0 +1,99 @@
+"""The command line's `experts` group: each command parses, calls one function, prints."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parley.cli import options
+from parley.cli.options import Config, Creds, Json, Nats, State
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="MADP's experts: checked, enrolled, listed.")
+
+Keys = Annotated[
+    Path | None, typer.Option("--dir", help="Folder of parley bus config (default: the embedded stack's own keys).")
+]
+Specs = Annotated[list[Path], typer.Argument(metavar="SPEC...", help="Specifications of experts (YAML).")]
+Given = Annotated[list[Path], typer.Argument(metavar="SPEC|DIR...", help="Specifications, or folders of them.")]
+
+
+@app.command("enroll")
+def experts_enroll(
+    specs: Specs,
+    folder: Keys = None,
+    nats: Annotated[
+        str | None, typer.Option("--nats", help="With --dir: the running bus, to read its configuration again.")
+    ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Also where another specification is enrolled or shipped: its worker ends."),
+    ] = False,
+    state: State = None,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Give experts a queue and a key of their own, pinned to their specifications, and have the bus let them in.
+
+    \b
+    Example:
+      parley experts enroll gardener.yaml --dir deploy/keys --nats nats://127.0.0.1:4222
+    """
+    with options.errors(json):
+        options.apart(dir=folder, state=state)
+        settings = options.settings(config, state=state)
+        from parley.bus import enrol as enrolment
+        from parley.cli import commands
+
+        done = enrolment.enroll(folder or enrolment.keys_of(settings), specs, nats, replace=replace)
+        if json:
+            options.print_json(done)
+        else:
+            commands.write_lines(enrolment.enroll_words(done), None)
+
+
+@app.command("list")
+def experts_list(
+    folder: Keys = None,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Experts that run, as the moderators hear them, and those that are enrolled and do not run.
+
+    \b
+    Example:
+      parley experts list --json
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley.bus import enrol as enrolment
+        from parley.cli import commands
+
+        rows = enrolment.listed(settings, folder)
+        if json:
+            options.print_json({"experts": rows})
+        else:
+            commands.write_lines(enrolment.list_words(rows), None)
+
+
+@app.command("check")
+def experts_check(paths: Given, json: Json = False) -> None:
+    """Check specifications before anything runs with them; exit status 2 where one cannot be used.
+
+    \b
+    Example:
+      parley experts check agents/experts my-experts/gardener.yaml
+    """
+    with options.errors(json):
+        from parley.bus import expert_files
+        from parley.cli import commands
+
+        found = expert_files.check(paths)
+        if json:
+            options.print_json(found)
+        else:
+            commands.write_lines(expert_files.check_words(found), None)
+        if not found["ok"]:
+            raise typer.Exit(2)

@@ -1,0 +1,76 @@
+"""The command line's `inbox` group: each command parses, calls one function, prints."""
+
+from typing import Annotated
+
+import typer
+
+from parley.cli import options
+from parley.cli.options import Config, Creds, Json, Nats, Sid, State
+
+app = typer.Typer(
+    invoke_without_command=True, rich_markup_mode=None, help="Questions of tasks that wait for a human (madp)."
+)
+
+
+@app.callback()
+def inbox(
+    ctx: typer.Context,
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Of this one alone (else of all; owners only).")
+    ] = None,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Questions of tasks that wait for a human, the most urgent first.
+
+    \b
+    Examples:
+      parley inbox
+      parley inbox --session 1f2e3d4c5b6a79880716 --json
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley import ask as asking
+        from parley import inbox as items
+        from parley.cli import commands
+
+        found = items.of(settings, session or "")
+        if json:
+            options.print_json({"items": found})
+        else:
+            commands.write_lines(items.words(found, asking.where(settings)), None)
+
+
+@app.command("answer")
+def inbox_answer(
+    session: Sid,
+    item: Annotated[str, typer.Argument(metavar="ITEM", help="Its number; or expert, to change who leads.")],
+    choice: Annotated[str, typer.Argument(metavar="CHOICE", help="One of its choices, free text, or an expert's id.")],
+    note: Annotated[str, typer.Option(help="What to say with it.")] = "",
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Answer a question of a task, or say who is to lead it from now on.
+
+    \b
+    Examples:
+      parley inbox answer 1f2e3d4c5b6a79880716 1 revise --note "name the limit"
+      parley inbox answer 1f2e3d4c5b6a79880716 expert database-engineer
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley import inbox as items
+
+        items.decide(settings, session, item, choice, note)
+        if json:
+            options.print_json({"session": session, "item": item, "choice": choice, "taken": True})
+        else:
+            items.taken(session, item, choice)

@@ -1,0 +1,118 @@
+"""What the commands share: their common options, how settings are layered, how errors are told."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from parley.cli.process import INTERRUPTED, told, unwritable
+
+if TYPE_CHECKING:
+    from parley.settings import Settings
+
+Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON document.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Plain lines, no live view.")]
+Config = Annotated[
+    Path | None, typer.Option("--config", help="Settings file (default: parley.yaml here, if there is one).")
+]
+Nats = Annotated[str | None, typer.Option("--nats", help="Address of a running bus; without it, an embedded stack.")]
+Creds = Annotated[Path | None, typer.Option("--creds", help="Credentials file for --nats.")]
+State = Annotated[Path | None, typer.Option("--state", help="Folder of the embedded stack and its sessions.")]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=0.7; repeatable.")
+]
+PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="Who sits where with which model (YAML).")]
+Rules = Annotated[
+    str | None, typer.Option("--format", metavar="NAME|FILE", help="competition: by what rules (default: four_stage).")
+]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Also the teams' own channels and the judge's notes (owners only).")
+]
+Humans = Annotated[
+    list[str] | None, typer.Option("--human", metavar="SEAT", help="A seat that a person may take; repeatable.")
+]
+Protocol = Annotated[str | None, typer.Option(help="How they argue (default: madp, whom a task calls for).")]
+WaitForHuman = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="With --human: turns of that seat wait for the person from the start, so long each.",
+    ),
+]
+LogMaxAge = Annotated[
+    float | None, typer.Option("--log-max-age", help="Days that sessions are kept; 0 for ever (default: 90).")
+]
+Host = Annotated[str, typer.Option("--metrics-host", help="Address of the metrics and health port.")]
+Port = Annotated[int, typer.Option("--metrics-port", help="Port of metrics and health; 0 takes a free one.")]
+Level = Annotated[str, typer.Option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")]
+Tools = Annotated[
+    Path | None, typer.Option("--tools", metavar="FILE", help="Which tools an expert's model may use (YAML).")
+]
+Subject = Annotated[str, typer.Argument(metavar="ID|FILE", help="A session's id, or an exported file.")]
+Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.")]
+
+
+@contextmanager
+def errors(json: bool = False) -> Iterator[None]:
+    """Errors as one line on stderr, and with --json as the one document; the exit status is theirs."""
+    from bus.errors import BusError
+    from client.errors import ParleyError
+
+    try:
+        yield
+    except (ParleyError, BusError) as error:
+        field = getattr(error, "field", "nats")
+        raise typer.Exit(told(str(error), field, getattr(error, "exit_code", 1), json=json)) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(told("interrupted", "interrupted", INTERRUPTED, json=json)) from None
+    except OSError as error:
+        raise typer.Exit(unwritable(error)) from None
+
+
+def settings(config: Path | None, sets: list[str] | None = None, **given: Any) -> "Settings":
+    """All layers; `given` has dots as `__` and overrides `--set`."""
+    from parley import settings as layers
+
+    layer = layers.parse_sets(sets or [])
+    pairs = [(name.split("__"), value) for name, value in given.items() if value is not None]
+    for path, value in pairs:
+        part: Any = value
+        for key in reversed(path):
+            part = {key: part}
+        layer = layers.merge(layer, part)
+    return layers.load(config, layer)
+
+
+def apart(**given: Any) -> None:
+    """Refuse two options that contradict each other; those not given are None or False.
+
+    Raises
+    ------
+    BadInput
+        Names both.
+    """
+    from client.errors import BadInput
+
+    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value not in (None, False)]
+    if len(names) > 1:
+        raise BadInput(names[0], f"{names[0]} and {names[1]} contradict each other; leave one out")
+
+
+def read_question() -> str:
+    """All of standard input. Raises BadInput where it is no text."""
+    from client.errors import BadInput
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput("question", f"standard input is not UTF-8 text (byte {error.start})") from error
+
+
+def print_json(value: object) -> None:
+    """The one document."""
+    import msgspec
+
+    print(msgspec.json.encode(value).decode(), flush=True)

@@ -1,0 +1,108 @@
+"""The command line's `route`, and its group `eval`: each command parses, calls one function, prints."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parley.cli import options, process
+from parley.cli.options import Json
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="How well Parley's parts do, on data.")
+
+Experts = Annotated[
+    Path | None, typer.Option("--experts", metavar="DIR", help="Folder of specifications (default: the shipped ones).")
+]
+
+
+def route(
+    task: Annotated[str | None, typer.Argument(help="The task; - reads it from standard input.")] = None,
+    files: Annotated[
+        list[str] | None, typer.Option("--files", metavar="NAME", help="A file that it is about; repeatable.")
+    ] = None,
+    experts: Experts = None,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", metavar="FILE", help='Many tasks, {"prompt": ..., "files": [...]} a line; - is stdin.'),
+    ] = None,
+    keyword: Annotated[
+        bool, typer.Option("--keyword", help="As coordination does when degraded: trigger words alone, no claims.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Which experts would take a task, and how deep its coordination goes; nothing is worked on, and no bus is needed.
+
+    With --file, one JSON document a line, in the order of the tasks; all lines are checked before the first is routed.
+
+    \b
+    Examples:
+      parley route "add JWT authentication" --json
+      parley route "the page jumps" --files app/main.css --files app/index.html
+      parley route --file prompts.jsonl --experts my-experts > routes.jsonl
+    """
+    with options.errors(json):
+        options.apart(file=file, task=task)
+        options.apart(file=file, files=files or None)
+        process.one_thread()
+        from parley.cli import commands
+        from parley.routing import commands as routing_commands
+
+        if file is not None:
+            routing_commands.route_file(file, experts, keyword=keyword)
+            return
+        found = routing_commands.route(task, files or [], experts, keyword=keyword)
+        if json:
+            options.print_json(found)
+        else:
+            commands.write_lines(routing_commands.words(found), None)
+
+
+@app.command("routing")
+def eval_routing(
+    golden: Annotated[
+        Path | None, typer.Option(help="A golden file (default: the shipped set; docs/routing.md has its form).")
+    ] = None,
+    half: Annotated[
+        str, typer.Option(help="Of the shipped set: test, or dev, which the matcher is fitted on.")
+    ] = "test",
+    experts: Experts = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Measure the public sets too: where they lie (minutes).")
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME",
+            help="Only this one: golden, clinc150, nlbse24_issues or marge_experts; repeatable.",
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", metavar="FILE", help="Write the figures as a page, and print nothing.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """How often tasks find a right lead, for the baseline and the better matcher, with intervals.
+
+    What is right, by kind and by depth; abstention; calibration; who is taken for whom. The last matcher of each set is
+    what a task comes to after claims and challenges. A public set that is not there is named and left out.
+
+    \b
+    Examples:
+      parley eval routing
+      parley eval routing --golden my-golden.jsonl --experts my-experts --json
+      parley eval routing --data ../shared/data
+    """
+    with options.errors(json):
+        options.apart(golden=golden, set=sets or None)
+        options.apart(page=page, json=json)
+        process.one_thread()
+        from parley.routing import evaluate as routing_eval
+
+        reports = routing_eval.evaluate(golden, half, experts, data, sets or [])
+        if page is not None:
+            routing_eval.write_page(reports, page)
+        elif json:
+            options.print_json({"reports": reports})
+        else:
+            print(routing_eval.tables(reports))

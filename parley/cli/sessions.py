@@ -1,0 +1,194 @@
+"""The command line's `sessions` group: each command parses, calls one function, prints."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parley.cli import options
+from parley.cli.options import Config, Creds, Everything, Json, Nats, Plain, Sid, State, Subject
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Sessions that run or ran.")
+
+
+@app.command("list")
+def sessions_list(
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=100_000)] = 50,
+    standing: Annotated[
+        bool, typer.Option("--all", help="Also those that moderators keep for themselves, which stay open.")
+    ] = False,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """The newest sessions.
+
+    \b
+    Example:
+      parley sessions list --limit 10
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from client import records
+        from parley.cli import commands
+
+        rows = commands.list_sessions(settings, limit, standing=standing)
+        if json:
+            options.print_json({"sessions": rows})
+        else:
+            commands.write_lines(records.sessions_table(rows), None)
+
+
+@app.command("show")
+def sessions_show(
+    session: Subject,
+    everything: Everything = False,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Everything that was said in a session.
+
+    \b
+    Example:
+      parley sessions show 1f2e3d4c5b6a79880716
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from client import records
+        from parley.cli import commands
+
+        found = commands.seen(settings, session, everything=everything)
+        if json:
+            options.print_json(records.document(found))
+        else:
+            commands.write_lines(records.show(found), None)
+
+
+@app.command("watch")
+def sessions_watch(
+    session: Sid,
+    everything: Everything = False,
+    json: Json = False,
+    plain: Plain = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Follow a session to its end; with --json, print its result.
+
+    \b
+    Example:
+      parley sessions watch 1f2e3d4c5b6a79880716 --nats nats://bus:4222 --creds owner.json
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley import ask as asking
+        from parley.cli import commands
+
+        result = commands.watch(settings, session, json=json, plain=plain, everything=everything)
+        if json:
+            options.print_json(result)
+    raise typer.Exit(asking.exit_code(result))
+
+
+@app.command("cancel")
+def sessions_cancel(
+    session: Sid,
+    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """End a session before its protocol does.
+
+    \b
+    Example:
+      parley sessions cancel 1f2e3d4c5b6a79880716 --reason "asked the wrong thing"
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley.cli import commands
+
+        commands.cancel(settings, session, reason)
+        if json:
+            options.print_json({"session": session, "cancelled": True})
+        else:
+            print(f"session {session} is cancelled")
+
+
+@app.command("export")
+def sessions_export(
+    session: Subject,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="jsonl (log entries verbatim, the default), json, markdown, html or trace."),
+    ] = None,
+    html: Annotated[bool, typer.Option("--html", help="One page for a browser; the same as --format html.")] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="A madp task's coordination trace as JSON; the same as --format trace.")
+    ] = False,
+    everything: Everything = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File (default: standard output).")] = None,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """A session's log, to keep, to replay or to read; of a competition what its audience hears, or --all.
+
+    \b
+    Examples:
+      parley sessions export 1f2e3d4c5b6a79880716 -o session.jsonl
+      parley sessions export session.jsonl --format markdown
+      parley sessions export session.jsonl --html -o session.html
+      parley sessions export 1f2e3d4c5b6a79880716 --all -o whole.jsonl
+      parley sessions export 1f2e3d4c5b6a79880716 --trace
+    """
+    with options.errors():
+        options.apart(html=html, trace=trace, format=form if form not in ("html", "trace") else None)
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley.cli import commands
+
+        wanted = "html" if html else "trace" if trace else form or "jsonl"
+        found = commands.seen(settings, session, everything=everything)
+        commands.write_lines(commands.export(found, wanted), output)
+
+
+@app.command("erase")
+def sessions_erase(
+    session: Sid,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Cancel it first where it is open.")] = False,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Remove a session's texts from the bus; what remains is said. It cannot be undone.
+
+    \b
+    Example:
+      parley sessions erase 1f2e3d4c5b6a79880716 --yes
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley.cli import commands
+
+        if not yes:
+            commands.confirm(f"Remove everything that was said in session {session}, for good?", json=json)
+        found = commands.erase(settings, session, force=force)
+        if json:
+            options.print_json(found)
+        else:
+            print(f"session {session} is erased; what remains:")
+            for text in found["remains"]:
+                print(f"  {text}")

@@ -1,0 +1,1 @@
+"""`parley doctor`: what works and what is missing."""

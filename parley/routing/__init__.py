@@ -1,0 +1,1 @@
+"""`parley route` and `parley eval routing`."""

@@ -1,0 +1,124 @@
+"""`parley eval routing`: what it does once its arguments are read."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from agents.encoders import EncoderError
+from client.errors import BadInput
+from evaluation import routing as figures
+from evaluation import routing_data, routing_page
+from evaluation.loaders import DATA, BadData, NoData
+from evaluation.route import MATCHERS, asked, measured, routed, tasked
+from evaluation.routing import Report, Routed
+from evaluation.routing_data import RoutingSet
+from parley.routing import route as routing
+from parley.routing.route import Route, Router, specs_of
+from schemas.protocols.madp.messages import Settings
+
+tables = figures.text
+GOLDEN = "golden"
+SETS = (GOLDEN, *routing_data.PUBLIC)
+AGREED = "better, after claims"
+"""What a task comes to, of the better matcher: as `parley route` says it."""
+BELOW = Settings().ask_below
+ASKED = f"better, asked below {BELOW:g}"
+"""The better matcher, with a language model's answer on record where it would ask one; and after claims."""
+
+
+def evaluate(
+    golden: Path | None, half: str, experts: Path | None, data: Path | None, sets: Sequence[str]
+) -> list[Report]:
+    """Reports of each set: of every matcher, and of what its tasks come to after claims.
+
+    Parameters
+    ----------
+    golden
+        A file of one's own, in place of the sets; None: the shipped half.
+    data
+        Where the public sets lie; None: beside the project, and only those that `sets` names are measured, since they
+        take minutes.
+    sets
+        Of SETS; none: the golden one, and with `data` all of them.
+
+    Raises
+    ------
+    BadInput
+        A set that is not known, or not as it should be.
+    """
+    for name in sets:
+        if name not in SETS:
+            raise BadInput("--set", f"--set: got {name!r}, known are {', '.join(SETS)}")
+    if half not in ("test", "dev"):
+        raise BadInput("--half", f"--half: got {half!r}, wanted is test or dev")
+    wanted = sets or (SETS if data is not None else (GOLDEN,))
+    reports: list[Report] = []
+    for name in wanted:
+        found = _set(name, golden, half, experts, data or DATA)
+        if found is not None:
+            print(f"... {found.name}: {len(found.cases):,} prompts, {len(found.specs)} experts", file=sys.stderr)
+            reports += asyncio.run(_reports(found))
+    if wanted == (GOLDEN,):
+        print(f"not measured: {', '.join(routing_data.PUBLIC)}; --data DIR says where they lie", file=sys.stderr)
+    if not reports:
+        raise BadInput("--data", "no set is there to measure")
+    return reports
+
+
+def _set(name: str, golden: Path | None, half: str, experts: Path | None, data: Path) -> RoutingSet | None:
+    """None: it is not there, which is said."""
+    try:
+        if name != GOLDEN:
+            return routing_data.PUBLIC[name](data)
+        if golden is not None:
+            return routing_data.golden_file(golden, specs_of(experts))
+        return routing_data.golden(half, specs_of(experts))
+    except BadData as error:
+        raise BadInput("--golden" if name == GOLDEN else "--data", str(error)) from error
+    except NoData as error:
+        if name == GOLDEN:
+            raise BadInput("--golden", str(error)) from error
+        print(f"parley: LEFT OUT: {error}", file=sys.stderr)
+        return None
+
+
+def write_page(reports: Sequence[Report], to: Path) -> None:
+    """docs/routing.md. Raises BadInput where it cannot be written."""
+    there = {r.set for r in reports}
+    text = routing_page.text(reports, [name for name in routing_data.PUBLIC if name not in there])
+    try:
+        to.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput("--page", f"--page: cannot write {to}: {error.strerror}") from error
+
+
+async def _reports(of: RoutingSet) -> list[Report]:
+    try:
+        found = await measured(of, MATCHERS)
+        found.append(figures.report(of.name, AGREED, of.cases, await agreed(of)))
+        if of.name == routing_data.TEST_HALF:
+            told = await asked(of, routing_data.answers(of), BELOW)
+            found.append(figures.report(of.name, ASKED, of.cases, [routed(m) for m in told]))
+            router = Router(of.specs)
+            after = [_routed(router.routed(tasked(case), m)) for case, m in zip(of.cases, told, strict=True)]
+            found.append(figures.report(of.name, f"{ASKED}, after claims", of.cases, after))
+        return found
+    except (BadData, NoData) as error:
+        raise BadInput("--half", str(error)) from error
+    except EncoderError as error:
+        raise BadInput("encoder", str(error)) from error
+
+
+async def agreed(of: RoutingSet) -> list[Routed]:
+    """What the prompts of a set come to."""
+    router = Router(of.specs)
+    tasks = [tasked(case) for case in of.cases]
+    found = [r for chunk in routing.chunks(tasks) for r in await router.route_all(chunk)]
+    return [_routed(r) for r in found]
+
+
+def _routed(r: Route) -> Routed:
+    lead = r.lead.expert if r.lead else None
+    sure = next((c.confidence for c in r.candidates if c.expert == lead), 0.0)
+    return Routed(lead=lead, confidence=sure, team=tuple(p.expert for p in r.support), depth=r.depth)

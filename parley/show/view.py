@@ -1,0 +1,236 @@
+"""What a person sees of a running session: lines as they come, and on a terminal the seats' states below them."""
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from client.live_feed import View
+from client.protocols.competition import live as view_competition
+from client.protocols.competition.story import Story
+from client.protocols.competition.transcript import Block, Piece
+from client.protocols.madp import story as madp_story
+from client.protocols.madp import transcript as transcript_madp
+from client.show import transcript
+from client.show.scene import Scene
+from client.show.transcript import Teller
+from client.text import clean, line, line_end
+from client.turns import Turns
+from schemas.post import Live, Post
+from schemas.result import Result
+
+_STYLES = {
+    "heading": "bold", "seat": "cyan", "score": "yellow", "quiet": "dim", "stop": "bold green", "answer": "bold",
+    **view_competition.STYLES,
+}  # fmt: skip
+_TEXT = 400
+
+
+class QuietView:
+    """Shows nothing while it runs; notes go to stderr."""
+
+    wants_log = False
+    tells = False
+    """Whether it tells posts as they come."""
+    _turns: Turns | None = None
+    _where = ""
+
+    def knows(self, turns: Turns) -> None:
+        """What becomes of the turns, as far as it is known; it grows."""
+        self._turns = turns
+
+    def rules(self, story: Story) -> None:
+        """What a competition is played by."""
+
+    def located(self, where: str) -> None:
+        """The options that name the bus, for commands that are shown."""
+        self._where = where
+
+    def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
+        """The session is open."""
+
+    def post(self, post: Post) -> None:
+        """Something was said. A question to a human is told: somebody has to answer it."""
+        item = madp_story.body_of(post) if post.kind == "item" else None
+        if item is not None:
+            for _, text in transcript_madp.item_lines(post.session, item, post.at_ns, self._where):
+                self.note(f"parley: {text.strip()}")
+
+    def live(self, live: Live) -> None:
+        """A seat's state or text."""
+
+    def entry(self, entry: str) -> None:
+        """One entry of the log."""
+
+    def workers(self, queues: frozenset[str]) -> None:
+        """Queues that a living worker serves."""
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+        print(clean(text), file=sys.stderr, flush=True)
+
+    def result(self, result: Result) -> None:
+        """It is over; where it failed, why turns came to nothing."""
+        if transcript.failed(result) and self._turns is not None:
+            for text in transcript.came_to_nothing(self._turns):
+                self.note(f"parley: {text}")
+
+    def pause(self) -> None:
+        """The terminal is wanted for a question."""
+
+    def resume(self) -> None:
+        """The question is over."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+
+class AnswerView(QuietView):
+    """Prints the answer alone; without one, why not goes to stderr."""
+
+    def result(self, result: Result) -> None:
+        """It is over."""
+        answer = clean(transcript.answer_of(result))
+        if not answer:
+            self.note(f"parley: no answer: {transcript.stop_words(result)}")
+            super().result(result)
+        print(answer, flush=True)
+
+
+class PlainView(QuietView):
+    """Lines on standard output, without any escape."""
+
+    tells = True
+
+    def __init__(self) -> None:
+        self._teller = Teller(brief=True)
+
+    def rules(self, story: Story) -> None:
+        """What a competition is played by."""
+        self._teller.story = story
+
+    def located(self, where: str) -> None:
+        """The options that name the bus, for commands that are shown."""
+        self._teller.where = where
+
+    def knows(self, turns: Turns) -> None:
+        """What becomes of the turns."""
+        self._teller.turns = turns
+
+    def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
+        """The session is open."""
+        self._print(transcript.opening(sid, protocol, question, continues))
+
+    def post(self, post: Post) -> None:
+        """Something was said."""
+        self._print(self._teller.lines(post))
+
+    def result(self, result: Result) -> None:
+        """It is over."""
+        self._print([("", ""), *self._teller.end(result)])
+
+    def _print(self, lines: Iterable[transcript.Line]) -> None:
+        for _, text in lines:
+            print(text, flush=True)
+
+
+class LiveView(PlainView):
+    """The same lines, coloured, and below them the seats as they are now."""
+
+    wants_log = True
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live as RichLive
+
+        super().__init__()
+        self._scene = Scene()
+        self._console = Console(highlight=False, markup=False, emoji=False)
+        self._live = RichLive(
+            console=self._console, transient=True, refresh_per_second=8, get_renderable=self._render,
+            redirect_stdout=False, redirect_stderr=False,
+        )  # fmt: skip
+        self._live.start()
+
+    def post(self, post: Post) -> None:
+        """Something was said."""
+        self._scene.post(post)
+        self._print(self._teller.pieces(post, max(40, self._console.width - 20)))
+
+    def live(self, live: Live) -> None:
+        """A seat's state or text."""
+        self._scene.live(live)
+
+    def entry(self, entry: str) -> None:
+        """One entry of the log."""
+        self._scene.entry(entry)
+
+    def workers(self, queues: frozenset[str]) -> None:
+        """Queues that a living worker serves."""
+        self._scene.workers(queues)
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+        self._print([("score", clean(text))])
+
+    def result(self, result: Result) -> None:
+        """It is over."""
+        self.close()
+        super().result(result)
+
+    def pause(self) -> None:
+        """The terminal is wanted for a question."""
+        self._live.stop()
+
+    def resume(self) -> None:
+        """The question is over."""
+        self._live.start()
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._live.stop()
+
+    def _print(self, lines: Iterable[Piece]) -> None:
+        from rich.text import Text
+
+        for piece in lines:
+            if isinstance(piece, Block):
+                self._console.print(view_competition.framed(piece, self._console.width))
+            else:
+                style, text = piece
+                told = Text(text, style=_STYLES.get(style, ""))  # wrapped at words
+                hangs = self._teller.story.began and text.startswith(" ")
+                self._console.print(view_competition.hanging(text, told.style) if hangs else told)
+
+    def _render(self) -> Any:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        scene, story = self._scene, self._teller.story
+        if story.began:
+            size = self._console.size
+            rows = view_competition.under_way(story, scene.busy(), scene.dues(), size.width, size.height)
+            stage = f"{line(story.stage_words(story.round))} · " if story.round else ""
+            return Group(*rows, Text(f"{stage}{scene.used()}", style="yellow"))
+        table = Table.grid(padding=(0, 2))
+        for name, seat in sorted(scene.seats.items()):
+            tail = line_end(seat.text[-4 * _TEXT :], max(20, self._console.width - 40))
+            table.add_row(
+                Text(line(name), style="cyan"), Text(scene.shown(name), style="bold"), Text(tail, style="dim")
+            )
+        table.add_row(Text(""), Text(""), Text(scene.foot(), style="yellow"))
+        return table
+
+
+def choose(*, json: bool, quiet: bool, plain: bool) -> View:
+    """The view for this output: none for JSON, the answer alone, plain lines where there is no terminal, or the live
+    one."""
+    import os
+
+    if json:
+        return QuietView()
+    if quiet:
+        return AnswerView()
+    if plain or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty():
+        return PlainView()
+    return LiveView()

@@ -1,0 +1,1 @@
+"""The processes of a stack on this machine: described, started, shared and ended."""

@@ -1,0 +1,68 @@
+"""Whether the servers of language models are there, looked at before a stack starts that would wait for them.
+
+Each is asked for its list of models, which costs nothing. Refused is only what could answer no turn: nobody listens at
+the address, or the key is not taken.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from client.errors import BadInput
+from parley.settings import Settings
+from parley.stack import panel_file as panel
+from parley.stack.lease import default_state, read_running
+from parley.stack.rows import names_models
+
+if TYPE_CHECKING:
+    from agents.openai.model import OpenAIModel
+
+WITHIN_S = 5.0
+
+
+def refuse(settings: Settings, *, ephemeral: bool = False) -> None:
+    """Look at the embedded stack's models, unless they are another's: of a bus elsewhere, or of a stack that runs.
+
+    Raises
+    ------
+    BadInput
+        Names the agent, its model's server, and why it could answer nothing. Also where a bus that runs elsewhere would
+        keep what is to be kept nowhere.
+    """
+    if ephemeral and settings.nats.url:
+        raise BadInput(
+            "--ephemeral", f"--ephemeral keeps nothing, and the bus at {settings.nats.url} keeps its sessions"
+        )
+    rows = panel.rows(settings)
+    if settings.nats.url or not names_models(rows):
+        return
+    if not ephemeral and read_running(settings.state or default_state()) is not None:
+        return
+    from agents.openai.model import OpenAIModel
+    from parley.stack import services
+
+    servers: dict[tuple[str, object], tuple[str, OpenAIModel]] = {}
+    for row in rows:
+        spec = services.spec_of(row)
+        model = None if ":" in spec.model else services.model_of(spec)
+        if isinstance(model, OpenAIModel):
+            key = model.options.api_key
+            at = model.options.base_url, hash(key.reveal()) if key is not None else None
+            servers.setdefault(at, (row.queue, model))
+    if servers:
+        asyncio.run(_look(list(servers.values())))
+
+
+async def _look(servers: "list[tuple[str, OpenAIModel]]") -> None:
+    async def one(queue: str, model: "OpenAIModel") -> None:
+        try:
+            found = await model.check(WITHIN_S)
+        finally:
+            await model.aclose()
+        if not found.there:
+            o = model.options
+            raise BadInput(f"agent {queue}", f"provider {o.provider} at {o.base_url} cannot be used: {found.why}")
+
+    looks = await asyncio.gather(*(one(*server) for server in servers), return_exceptions=True)
+    for failed in looks:
+        if failed is not None:
+            raise failed

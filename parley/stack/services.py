@@ -1,0 +1,278 @@
+"""One service in one process: a moderator, or a worker of one queue.
+
+The same function serves a process that the embedded stack forked and one that `parley moderator` or `parley agent` is:
+log lines to a stream, metrics and health on a port, SIGTERM drains, a connection that closed for good ends the process.
+"""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import msgspec
+
+from agents.config import environment, resolve
+from agents.models import Model, make_model
+from agents.runtime import Hear, Worker
+from agents.specs import AgentSpec, SpecError, load
+from agents.tools.allow import find
+from bus.accounts import Credentials
+from bus.connection import Connection, connect
+from bus.streams import LOG_MAX_AGE_S
+from coordinator.moderator import Moderator
+from coordinator.protocols import PROTOCOLS
+from observability.health import HealthServer
+from observability.logs import setup_logging
+from observability.metrics import Metrics
+from observability.setup import setup_tracing
+from parley.stack.rows import AgentRow
+
+_LOGGER = logging.getLogger(__name__)
+LOG_BYTES = 5_000_000
+"""Size at which a log file is put aside; one old file is kept."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a service tells its supervisor once it can take work."""
+
+    service: str
+    pid: int
+    metrics: str
+    """Address of its metrics and health pages."""
+
+
+class Serving(Protocol):
+    """What a service is made of: a context manager that says whether it is ready."""
+
+    @property
+    def ready(self) -> str | None: ...
+
+
+Make = Callable[[Connection, Metrics], AbstractAsyncContextManager[Serving]]
+
+
+class CappedFile:
+    """A text stream into a file of limited size: the full file becomes `<name>.1`, in place of the one before."""
+
+    def __init__(self, path: Path, most: int = LOG_BYTES) -> None:
+        self._path = path
+        self._most = most
+        self._file = path.open("a", encoding="utf-8")
+
+    def write(self, text: str) -> int:
+        """Append, and put the file aside when it is full."""
+        written = self._file.write(text)
+        if self._file.tell() > self._most:
+            self._file.close()
+            os.replace(self._path, self._path.with_name(self._path.name + ".1"))
+            self._file = self._path.open("a", encoding="utf-8")
+        return written
+
+    def flush(self) -> None:
+        """Hand what was written to the system."""
+        self._file.flush()
+
+
+Checkpoint = Callable[[str, str], None]
+"""Called at named points of a service's work (point, session): where tests kill it."""
+
+
+def moderator(
+    *,
+    token_key: bytes,
+    ack_wait_s: float = 8.0,
+    turns_per_message: int = 1,
+    log_max_age_s: float = LOG_MAX_AGE_S,
+    notify_url: str = "",
+    checkpoint: Checkpoint | None = None,
+) -> Make:
+    """A moderator for all registered protocols."""
+
+    def make(connection: Connection, metrics: Metrics) -> Moderator:
+        return Moderator(
+            connection, token_key=token_key, metrics=metrics, protocols=dict(PROTOCOLS), in_ack_wait_s=ack_wait_s,
+            work_ack_wait_s=ack_wait_s, turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
+            notify_url=notify_url, checkpoint=checkpoint,
+        )  # fmt: skip
+
+    return make
+
+
+def agent(
+    spec: AgentSpec,
+    *,
+    ack_wait_s: float = 8.0,
+    drain_s: float = 20.0,
+    tools: Path | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Make:
+    """A worker of the spec's queue. Raises agents.models.ModelMisconfigured when its model cannot be made, or the allow
+    list of tools (`tools`, else what the environment names) cannot be used.
+
+    An expert's decides itself about the tasks that it hears of (agents.protocols.madp.reactions).
+    """
+    model = model_of(spec)
+    allowed = find(environment(), tools) if spec.expert is not None else None
+    hear = None
+    if spec.expert is not None:
+        from agents.protocols.madp.reactions import HEARD, make_hear  # the matcher: for experts alone
+
+        hear = Hear(HEARD, make_hear(spec.expert, metered=model.metered))
+
+    def make(connection: Connection, metrics: Metrics) -> Worker:
+        return Worker(
+            connection, spec=spec, model=model, metrics=metrics, ack_wait_s=ack_wait_s, drain_s=drain_s,
+            hear=hear, tools=allowed, checkpoint=checkpoint,
+        )  # fmt: skip
+
+    return make
+
+
+def model_of(spec: AgentSpec) -> Model:
+    """The spec's model, as the environment and `.env` have it. Raises agents.models.ModelMisconfigured."""
+    resolved = resolve(spec, environment())
+    return make_model(resolved.model, resolved.options)
+
+
+def run(
+    name: str,
+    make: Make,
+    *,
+    url: str,
+    credentials: Credentials,
+    metrics_host: str = "127.0.0.1",
+    metrics_port: int = 0,
+    log_level: str = "INFO",
+    log_stream: IO[str] | CappedFile | None = None,
+    json_logs: bool = True,
+    lifeline: int | None = None,
+    report: Callable[[Report], None] | None = None,
+    wait_for_bus: bool = False,
+) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status.
+
+    Parameters
+    ----------
+    lifeline
+        A pipe of which only the supervisor holds the write end: at its end of file this process is over at once.
+    report
+        Called when the service can take work.
+    wait_for_bus
+        Keep trying for as long as nobody listens there, instead of raising at the first failure.
+
+    Returns
+    -------
+    int
+        0 after a signal, 1 when the connection closed for good.
+
+    Raises
+    ------
+    bus.errors.BusError
+        The bus is not there, or does not take these credentials.
+    """
+    setup_logging(log_level, json=json_logs, stream=log_stream)  # type: ignore[arg-type]  # it writes and flushes
+    stop_tracing = setup_tracing(f"parley-{name}", instance=str(os.getpid()))
+    main = _serve(name, make, url, credentials, (metrics_host, metrics_port), lifeline, report, wait_for_bus)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(main)
+    finally:
+        stop_tracing()
+
+
+async def _serve(
+    name: str,
+    make: Make,
+    url: str,
+    credentials: Credentials,
+    address: tuple[str, int],
+    lifeline: int | None,
+    report: Callable[[Report], None] | None,
+    wait_for_bus: bool,
+) -> int:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    lost = False
+
+    def on_closed() -> None:
+        nonlocal lost
+        lost = True
+        _LOGGER.error("the connection to the bus closed for good", extra={"service": name})
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if lifeline is not None:
+        loop.add_reader(lifeline, os._exit, 1)  # the supervisor is gone, and the bus with it: nothing can be drained
+    metrics = Metrics()
+    connecting = asyncio.ensure_future(
+        connect(url, credentials, name=name, on_closed=on_closed, retry_first=wait_for_bus)
+    )
+    stopped = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((connecting, stopped), return_when=asyncio.FIRST_COMPLETED)
+    if not connecting.done():
+        connecting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await connecting
+        return 0
+    async with await connecting as connection, make(connection, metrics) as service:
+        _watch(connection, metrics)
+        async with HealthServer(metrics.registry, lambda: service.ready, *address) as health:
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(50_000, 20, 100)  # cyclic garbage is rare here, and young collections cost 6 % of a call
+            _LOGGER.info("serving", extra={"service": name, "metrics": health.url})
+            if report is not None:
+                report(Report(service=name, pid=os.getpid(), metrics=health.url))
+            await stopped
+            _LOGGER.info("draining", extra={"service": name})
+    return 1 if lost else 0
+
+
+def _watch(connection: Connection, metrics: Metrics) -> None:
+    """The connection's own events, as metrics."""
+
+    def back() -> None:
+        metrics.bus_connected.set(1)
+        metrics.bus_reconnects.inc()
+
+    metrics.bus_connected.set(1)
+    connection.on_reconnect.append(back)
+    connection.on_disconnect.append(lambda: metrics.bus_connected.set(0))
+    connection.on_denied.append(metrics.bus_denied.inc)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is installed (an optional extra), else the standard loop."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+def spec_of(row: AgentRow) -> AgentSpec:
+    """The spec of a queue of the embedded stack: its agent file or built-in name, under what the row itself says.
+
+    Raises
+    ------
+    agents.specs.SpecError
+        There is no such agent, its file cannot be used, or is an expert's that serves another queue.
+    """
+    update: dict[str, Any] = {"queue": row.queue}
+    if row.model:
+        update |= {"model": row.model, "options": dict(row.options)}
+    for name in ("room", "roles", "expertise"):
+        if getattr(row, name):
+            update[name] = getattr(row, name)
+    found = AgentSpec(queue=row.queue, roles=row.roles) if row.roles and not row.spec else load(row.spec or row.queue)
+    if found.expert is not None and found.queue != row.queue:
+        raise SpecError(row.spec or row.queue, "id", f"got {found.expert.id!r}, whose queue is not {row.queue}")
+    return found.model_copy(update=update)

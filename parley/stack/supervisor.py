@@ -1,0 +1,461 @@
+"""The supervisor of an embedded stack: one process that starts all others, and starts again what dies.
+
+It is synchronous and has no thread: it loads what the services need once, then forks each of them before any event loop
+exists, so that they share that memory and a restart takes milliseconds. What is forked closes every descriptor that is
+not meant for it, above all the pipe by which nats-server's guardian notices that this process is gone.
+
+    python -m parley.stack.supervisor < order.json
+"""
+
+import contextlib
+import fcntl
+import gc
+import importlib
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bus import accounts
+from bus.embedded import EmbeddedServer
+from bus.errors import BusError, ServerFailed, WrongCredentials
+from parley.bus import keys
+from parley.stack.agent_identity import Served, served
+from parley.stack.lease import OTHER, OWNER, REMEMBERED, Order, Running, Service
+from parley.stack.rows import AgentRow
+from schemas.expert import expert_of
+
+if TYPE_CHECKING:
+    from agents.specs import AgentSpec
+    from parley.stack.services import Report
+
+_USERS_S = 0.25
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 2.0
+_STABLE_S = 10.0
+_GRACE_S = 4.0
+_DRAIN_S = 1.5
+_STORE_FREE_S = 5.0
+_REFUSED = 77
+"""Exit status of a service that would meet the same again: credentials or an allow list that are not taken."""
+NATS = "nats"
+
+
+class _Child:
+    """One service and its process."""
+
+    def __init__(self, name: str, serve: Callable[[], int]) -> None:
+        self.name = name
+        self.serve = serve
+        self.pid = 0
+        self.started = 0.0
+        self.starts = 0
+        self.pause = _FIRST_PAUSE_S
+        self.due = 0.0
+        self.ready = False
+        self.metrics = ""
+        self.refused = False
+        """It is started no more: the bus does not take its credentials, or its allow list of tools cannot be used."""
+
+
+class Supervisor:
+    """One stack in one state directory."""
+
+    def __init__(self, order: Order, on_ready: Callable[[Running], None] | None = None) -> None:
+        self.order = order
+        self._on_ready = on_ready
+        self.state = Path(order.state)
+        self._children: list[_Child] = []
+        self._ending = self._enrolling = False
+        self._nats_starts = 1
+        self._nats_due = 0.0
+        self._said = b""
+        self._served: tuple[Served, ...] | None = None
+
+    def run(self) -> int:
+        """Start everything, keep it running, end it; the exit status. OTHER: another stack has the directory."""
+        if not self._lock():
+            return OTHER
+        self._signals()
+        try:
+            self._remember()
+            self._start_bus()
+            self._publish()
+            self._load()
+            for child in self._children:
+                self._fork(child)
+            self._publish()
+            while not self._ending:
+                self._turn()
+            return 0
+        except (BusError, OSError, ValueError) as error:
+            print(
+                f"{type(error).__name__}: {error}" if isinstance(error, OSError) else error, file=sys.stderr, flush=True
+            )
+            return 1
+        finally:
+            self._end()
+
+    # -- setting up
+    def _lock(self) -> bool:
+        """Have the directory for ourselves. Others only look at the lock for an instant, so a few tries are enough."""
+        self._stack_lock = os.open(self.state / "stack.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._users_lock = os.open(self.state / "users.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        for _ in range(50):
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(self._stack_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                (self.state / "stack.json").unlink(missing_ok=True)
+                return True
+            time.sleep(0.01)
+        return False
+
+    def _remember(self) -> None:
+        """What runs here, for those who later only look at its sessions. Its environment may hold secrets, and stays
+        out."""
+        order = msgspec.structs.replace(self.order, stack=msgspec.structs.replace(self.order.stack, env={}))
+        accounts.write_private(self.state / REMEMBERED, msgspec.json.encode(order))
+
+    def _port_before(self) -> int:
+        """The port of the stack before, so that whoever still uses it finds this one; 0 if there was none."""
+        with contextlib.suppress(OSError, ValueError):
+            return int((self.state / "bus" / "port").read_text())
+        return 0
+
+    def _signals(self) -> None:
+        """Wake-ups by pipe: one for signals, one by which services report, one that closes when this process dies."""
+        self._wake_r, wake_w = os.pipe()
+        os.set_blocking(self._wake_r, False)
+        os.set_blocking(wake_w, False)
+        signal.set_wakeup_fd(wake_w, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        for number in (signal.SIGCHLD, signal.SIGUSR1):
+            signal.signal(number, _ignore)
+        signal.signal(signal.SIGHUP, self._on_enrolled)
+        self._lifeline_r, self._lifeline_w = os.pipe()
+        self._report_r, self._report_w = os.pipe()
+        os.set_blocking(self._report_r, False)
+
+    def _on_stop(self, *_: object) -> None:
+        self._ending = True
+
+    def _on_enrolled(self, *_: object) -> None:
+        self._enrolling = True
+
+    def _start_bus(self) -> None:
+        stack = self.order.stack
+        specs = {a.queue: _spec(a) for a in stack.agents}
+        roles = {queue: spec.roles[0] for queue, spec in specs.items()} | stack.humans
+        pins = {queue: spec.pin for queue, spec in specs.items()}
+        moderators = tuple(f"moderator-{i}" for i in range(1, stack.moderators + 1))
+        self._table = accounts.table(roles, moderators=moderators, clients=stack.clients, owners=(OWNER,), pins=pins)
+        self._own, self._token_key = keys.ensure(self.state / "keys", self._table)
+        users = self._admitted()
+        folder = self.state / "bus"
+        folder.mkdir(exist_ok=True, mode=0o700)
+        port = self._port_before()
+        self._await_free(port)
+        public = accounts.publics(self._credentials)
+        self._server = EmbeddedServer(folder, users, public, port=port)
+        try:
+            self._server.start()
+        except ServerFailed:
+            if not port:
+                raise
+            self._server = EmbeddedServer(folder, users, public)  # someone else has the port by now
+            self._server.start()
+        (folder / "port").write_text(str(self._server.port))
+
+    def _admitted(self) -> tuple[accounts.User, ...]:
+        """Everybody whom the bus lets in: who belongs to the stack, and who was enrolled."""
+        enrolled = keys.enrolled(self.state / "keys")
+        self._credentials = {**self._own, **enrolled}
+        return tuple(({u.name: u for u in self._table} | {name: c.row for name, c in enrolled.items()}).values())
+
+    def _enrol(self) -> None:
+        """Let in who was enrolled since; `parley experts enroll` tells of it by SIGHUP."""
+        self._enrolling = False
+        try:
+            self._server.reload(self._admitted(), accounts.publics(self._credentials))
+        except BusError as error:
+            print(f"nobody was enrolled: {error}", file=sys.stderr, flush=True)
+
+    @staticmethod
+    def _await_free(port: int) -> None:
+        """The server of a supervisor that was killed dies a moment after it: two must not have one store."""
+        deadline = time.monotonic() + _STORE_FREE_S
+        while port and time.monotonic() < deadline:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=0.2).close()
+            except OSError:
+                return
+            time.sleep(0.01)
+
+    def _load(self) -> None:
+        """Import what the services need, once, and describe them."""
+        from agents.config import environment, resolve
+        from agents.models import ModelError
+        from agents.specs import SpecError
+        from parley.stack import services
+
+        stack = self.order.stack
+        for name in stack.imports:
+            importlib.import_module(name)
+        checkpoint = _attribute(stack.checkpoint) if stack.checkpoint else None
+        for i in range(1, stack.moderators + 1):
+            name = f"moderator-{i}"
+            make = services.moderator(
+                token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
+                log_max_age_s=stack.log_max_age_s, notify_url=stack.notify_url, checkpoint=checkpoint,
+            )  # fmt: skip
+            self._children.append(_Child(name, self._serve(services, name, name, partial(_same, make))))
+        here = environment()
+        for row in stack.agents:
+            try:
+                spec = services.spec_of(row)
+            except SpecError as error:
+                raise ValueError(str(error)) from error
+            with contextlib.suppress(ModelError):  # its own process says so, and the others serve
+                if resolve(spec, here).model == "openai":
+                    importlib.import_module("agents.openai.model")  # once, not in each process
+
+            def make_agent(spec: Any = spec) -> Any:
+                return services.agent(spec, ack_wait_s=stack.ack_wait_s, drain_s=_DRAIN_S, checkpoint=checkpoint)
+
+            for copy in range(1, row.copies + 1):
+                name = f"{row.queue}-{copy}"
+                self._children.append(_Child(name, self._serve(services, name, row.queue, make_agent)))
+        if any(expert_of(row.queue) for row in stack.agents):
+            importlib.import_module("agents.protocols.madp.reactions")
+        if any(row.model in ("", "extractive") for row in stack.agents):
+            with contextlib.suppress(ImportError):
+                importlib.import_module("agents.extractive.model")
+        self._served = served(stack.agents, os.environ)
+        gc.collect()
+        gc.freeze()
+
+    def _serve(self, services: ModuleType, name: str, user: str, make: Callable[[], Any]) -> Callable[[], int]:
+        """What the forked process does."""
+
+        def report(ready: "Report") -> None:
+            os.write(self._report_w, msgspec.json.encode(ready) + b"\n")
+
+        def serve() -> int:
+            code: int = services.run(
+                name, make(), url=self._server.url, credentials=self._credentials[user],
+                log_level=self.order.stack.log_level,
+                log_stream=services.CappedFile(self.state / "logs" / f"{name}.jsonl"), lifeline=self._lifeline_r,
+                report=report, wait_for_bus=True,
+            )  # fmt: skip
+            return code
+
+        return serve
+
+    # -- running
+    def _fork(self, child: _Child) -> None:
+        sys.stderr.flush()
+        child.ready = False
+        child.starts += 1
+        child.started = time.monotonic()
+        pid = os.fork()
+        if pid:
+            child.pid = pid
+            return
+        from agents.specs import NotEnrolled
+        from agents.tools.allow import ToolsError
+
+        code = 70
+        try:
+            self._become_service()
+            code = child.serve()
+        except (WrongCredentials, NotEnrolled, ToolsError) as error:
+            print(f"{child.name}: {error}; it is not started again", file=sys.stderr)
+            code = _REFUSED
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _become_service(self) -> None:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGUSR1):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        kept = {0, 1, 2, self._lifeline_r, self._report_w}
+        for name in os.listdir("/dev/fd"):
+            if int(name) not in kept:
+                with contextlib.suppress(OSError):
+                    os.close(int(name))
+
+    def _turn(self) -> None:
+        """Wait for something to happen, then see to everything."""
+        now = time.monotonic()
+        due = [c.due for c in self._children if not (c.pid or c.refused)] + ([self._nats_due] if self._nats_due else [])
+        wait = max(0.0, min([now + _USERS_S, *due]) - now)
+        readable, _, _ = select.select([self._wake_r, self._report_r], [], [], wait)
+        if self._wake_r in readable:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._wake_r, 4096)
+        changed = self._hear() if self._report_r in readable else False
+        changed |= self._see_to_bus()
+        if self._enrolling and self._server.running:
+            self._enrol()
+            changed = True
+        changed |= self._see_to_children()
+        if changed:
+            self._publish()
+        if not self.order.permanent and self._nobody_left():
+            self._ending = True
+
+    def _hear(self) -> bool:
+        with contextlib.suppress(BlockingIOError):
+            self._said += os.read(self._report_r, 65_536)
+        *lines, self._said = self._said.split(b"\n")
+        for line in lines:
+            said = msgspec.json.decode(line)
+            for child in self._children:
+                if child.name == said["service"] and child.pid == said["pid"]:
+                    child.ready, child.metrics = True, said["metrics"]
+        return bool(lines)
+
+    def _see_to_bus(self) -> bool:
+        if self._server.running or time.monotonic() < self._nats_due:
+            return False
+        try:
+            self._server.start()
+        except BusError as error:
+            print(error, file=sys.stderr, flush=True)
+            self._nats_due = time.monotonic() + _LONGEST_PAUSE_S
+            return False
+        self._nats_due = 0.0
+        self._nats_starts += 1
+        return True
+
+    def _see_to_children(self) -> bool:
+        changed = False
+        now = time.monotonic()
+        for child in self._children:
+            if child.pid and (status := _reap(child.pid)) is not None:
+                child.refused = os.waitstatus_to_exitcode(status) == _REFUSED
+                if now - child.started > _STABLE_S:
+                    child.pause = _FIRST_PAUSE_S
+                child.pid, child.ready, child.due = 0, False, now + child.pause
+                child.pause = min(_LONGEST_PAUSE_S, 2 * child.pause)
+                changed = True
+            if not (child.pid or child.refused or self._ending) and now >= child.due:
+                self._fork(child)
+                changed = True
+        return changed
+
+    def _nobody_left(self) -> bool:
+        """Whether no user is there; if so the lock stays ours, so that newcomers wait until all is gone."""
+        try:
+            fcntl.flock(self._users_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _publish(self) -> None:
+        services = {
+            c.name: Service(pid=c.pid, ready=c.ready, metrics=c.metrics, starts=c.starts)
+            for c in self._children
+            if c.pid
+        }
+        services[NATS] = Service(pid=self._server.pid, ready=True, starts=self._nats_starts)
+        running = Running(
+            supervisor=os.getpid(),
+            url=self._server.url,
+            credentials={name: str(keys.file(self.state / "keys", name)) for name in self._credentials},
+            services=services,
+            queues=tuple(a.queue for a in self.order.stack.agents),
+            permanent=self.order.permanent,
+            ready=bool(self._children) and all(c.ready or c.refused for c in self._children),
+            served=self._served,
+        )
+        write_private = accounts.write_private
+        write_private(self.state / "stack.json", msgspec.json.format(msgspec.json.encode(running), indent=2) + b"\n")
+        if running.ready and self._on_ready is not None:
+            self._on_ready(running)
+            self._on_ready = None
+
+    # -- ending
+    def _end(self) -> None:
+        """Drain the services, then the bus; whatever does not go within the grace is killed."""
+        self._ending = True
+        with contextlib.suppress(FileNotFoundError):
+            (self.state / "stack.json").unlink()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            self._signal_all(number)
+            deadline = time.monotonic() + _GRACE_S
+            while any(c.pid for c in self._children) and time.monotonic() < deadline:
+                select.select([self._wake_r], [], [], 0.05)
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake_r, 4096)
+                for child in self._children:
+                    if child.pid and _reap(child.pid) is not None:
+                        child.pid = 0
+        if hasattr(self, "_server"):
+            self._server.stop()
+        if self.order.ephemeral:
+            shutil.rmtree(self.state, ignore_errors=True)
+
+    def _signal_all(self, number: int) -> None:
+        for child in self._children:
+            if child.pid:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child.pid, number)
+
+
+def _same(made: Any) -> Any:
+    return made
+
+
+def _ignore(*_: object) -> None:
+    """The wake-up pipe has it."""
+
+
+def _reap(pid: int) -> int | None:
+    """Exit status of a child that ended; None while it runs."""
+    try:
+        done, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return 0
+    return status if done else None
+
+
+def _spec(row: AgentRow) -> "AgentSpec":
+    from agents.specs import AgentSpec, SpecError, load
+
+    if row.roles:
+        return AgentSpec(queue=row.queue, roles=row.roles)
+    try:
+        return load(row.spec or row.queue)
+    except SpecError as error:
+        raise ValueError(str(error)) from error
+
+
+def _attribute(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def main() -> int:
+    """Run the stack that standard input describes."""
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    return Supervisor(order).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""Opening a session on a stack of one's own that is still starting: what is refused there for want of a worker is
+opened again once the worker is there."""
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+import msgspec
+
+from client.errors import BadInput, Refusal, StackFailed
+from coordinator.protocols import PROTOCOLS
+from parley.settings import StackSection
+from parley.stack.lease import Lease
+from schemas.presence import Announcement
+from schemas.session import OpenSession
+
+T = TypeVar("T")
+
+READY_S = 60.0
+"""So long a stack may take to start on a busy machine."""
+_HEARD_S = 8.0
+"""A worker that is up announces itself in less."""
+_AGAIN_S = 0.5
+_LOOK_S = 0.1
+_ADVICE = re.compile(r"[;,] start\b.*parley agent.*", re.DOTALL)
+"""What a moderator advises where a worker is missing: to start it by hand, which is not how a stack gets one."""
+
+
+def with_people(opening: OpenSession, section: StackSection) -> OpenSession:
+    """The session, in which turns of people's seats wait for them if the settings say so. Raises BadInput."""
+    if section.wait_for_human is None:
+        return opening
+    if not section.humans:
+        raise BadInput("wait_for_human", "for whom? Name the person's seat: --human pro_2")
+    return msgspec.structs.replace(opening, waits=dict.fromkeys(section.humans, section.wait_for_human))
+
+
+def unserved(opening: OpenSession, workers: Iterable[Announcement]) -> str:
+    """A line that says who is missing for the session that a blocked task would open; empty: nobody."""
+    protocol = PROTOCOLS.get(opening.settings.get("deliberation", "") if opening.protocol == "madp" else "")
+    if protocol is None:
+        return ""
+    queues: dict[str, set[str]] = {}
+    for worker in workers:
+        for role in worker.roles:
+            queues.setdefault(role, set()).add(worker.queue)
+    few = [role.name for role in protocol.roles if len(queues.get(role.name, ())) < role.least]
+    if not few:
+        return ""
+    what = f"madp.deliberation={protocol.name}: too few workers are alive for role {', '.join(few)}"
+    return f"parley: {what}; a task that is blocked would go to a human"
+
+
+async def when_served(lease: Lease | None, once: Callable[[], Awaitable[T]]) -> T:
+    """Open a session, again while the lease's stack starts. `lease`: None on a bus that runs elsewhere.
+
+    Raises
+    ------
+    Refusal
+        A moderator refused it for another reason, or its workers were not there in time.
+    """
+    deadline = time.monotonic() + READY_S
+    until = None
+    while True:
+        try:
+            return await once()
+        except Refusal as refusal:
+            if lease is None or not _unserved(refusal):
+                raise
+            await _until_ready(lease, deadline)
+            now = time.monotonic()
+            until = until or min(now + _HEARD_S, deadline)
+            if now > until:
+                why = _ADVICE.sub("", refusal.why)
+                told = f"{why}; the stack in {lease.state} has not got it: its logs and parley doctor say why"
+                raise Refusal(refusal.field, told) from refusal
+        await asyncio.sleep(_AGAIN_S)
+
+
+def _unserved(refusal: Refusal) -> bool:
+    return refusal.field.partition(".")[0] == "seats" and bool(_ADVICE.search(refusal.why))
+
+
+async def _until_ready(lease: Lease, deadline: float) -> None:
+    while time.monotonic() < deadline:
+        with contextlib.suppress(StackFailed):  # a supervisor that died is replaced
+            if lease.running().ready:
+                return
+        await asyncio.sleep(_LOOK_S)

@@ -1,0 +1,1 @@
+"""Messages of each protocol, a module or a package each."""

@@ -1,0 +1,437 @@
+"""The competition's messages: two teams, a judge, and a format that says who speaks when (source: seeds/ai-debate.md,
+cited as "seed" by its headings). Marks are 1 to 10, times seconds.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from schemas.protocols.competition.format import (
+    DIMENSIONS,
+    LEAST_WORDS,
+    PENALTIES,
+    TEAMS,
+    Act,
+    Exchange,
+    Format,
+    Free,
+    Item,
+    Pace,
+    Penalty,
+    Side,
+    Speech,
+    Stage,
+    Team,
+    Violation,
+    Vote,
+    captain_of,
+    check_format,
+    other,
+    seats_of,
+)
+from schemas.protocols.consensus import Citation, at_most, few
+from schemas.wire import InvalidValue, in_range, not_empty, one_line
+
+__all__ = [
+    "DIMENSIONS", "LEAST_WORDS", "PENALTIES", "TEAMS", "Act", "Exchange", "Format", "Free", "Item", "Pace", "Penalty",
+    "Side", "Speech", "Stage", "Team", "Violation", "Vote", "captain_of", "check_format", "other", "seats_of",
+]  # fmt: skip
+
+# ---------------------------------------------------------------- settings
+
+
+class Personality(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A way to debate (seed, "Debater Personalities")."""
+
+    name: str
+    characteristics: str
+
+    def __post_init__(self) -> None:
+        one_line("personalities.name", self.name, 80)
+        not_empty("personalities.characteristics", self.characteristics, 2_000)
+
+
+def _no_format() -> Format:
+    raise InvalidValue(
+        "competition.format", "nothing", "name one: --format four_stage, --format oxford, or a file of your own"
+    )
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters of one session. `format` and `personalities` are whole: the front door reads them from files."""
+
+    format: Format = msgspec.field(default_factory=_no_format)
+    """It must be given."""
+    stances: dict[Team, str] = {}
+    """What each team is to hold; none: for and against the motion."""
+    personalities: dict[str, Personality] = {}
+    """Styles by name."""
+    styles: dict[str, str] = {}
+    """Seat -> the name of its style; a seat that is absent has none."""
+    attempts: int = 2
+    """How often a turn is asked before its seat counts as silent."""
+    context_posts: int = 60
+    """Public posts that a debater is shown at most: the last ones."""
+    max_input_tokens: int = 24_000
+    max_output_tokens: int = 3_000
+    stream: bool = True
+    """Show speeches as they come."""
+
+    def __post_init__(self) -> None:
+        known = {*seats_of(self.format, "pro"), *seats_of(self.format, "con")}
+        for seat, style in self.styles.items():
+            if seat not in known:
+                raise InvalidValue("competition.styles", seat, "seats are " + ", ".join(sorted(known)))
+            if style not in self.personalities:
+                there = ", ".join(sorted(self.personalities)) or "none"
+                raise InvalidValue(f"competition.styles.{seat}", style, f"no such personality; known are {there}")
+        for team, stance in self.stances.items():
+            not_empty(f"competition.stances.{team}", stance, 1_000)
+        in_range("competition.attempts", self.attempts, 1, 10)
+        in_range("competition.context_posts", self.context_posts, 1, 500)
+        in_range("competition.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
+        in_range("competition.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
+
+
+# ---------------------------------------------------------------- turns of debaters
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """The layers of a debater's prompt: identity, personality, role (seed, "DebaterAgent")."""
+
+    team: Team
+    team_name: str
+    position: int
+    stance: str
+    role: str = ""
+    """What the position is responsible for."""
+    personality: Personality | None = None
+    mates: tuple[str, ...] = ()
+    """The other seats of the team."""
+
+
+class ConferBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `confer`: the team's channel and what was said in public are shown as posts."""
+
+    me: Identity
+    stage: str
+    ahead: tuple[str, ...]
+    """What the stage asks of this team, a line an item."""
+    turn: int
+    turns: int
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `confer`, and the body of its post on the team's channel."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        not_empty("text", self.text, 8_000)
+
+
+class SpeechBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `speak`: a speech, a summary, a speech in free debate, a closing."""
+
+    me: Identity
+    stage: str
+    act: Act
+    task: str
+    words: int
+    """The limit; beyond it is overtime."""
+    seconds_left: float | None = None
+    """Of the team's time in free debate."""
+    direction: str = ""
+    """The captain's, for this very speech; empty: none was given."""
+
+
+class Spoken(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `speak`."""
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+
+    def __post_init__(self) -> None:
+        not_empty("text", self.text, 40_000)
+        few("citations", self.citations, 20)
+
+
+class QuestionBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `question`: the asker chooses who answers."""
+
+    me: Identity
+    stage: str
+    answerers: tuple[str, ...]
+    least: int
+    words: int
+
+
+class Questions(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `question`."""
+
+    answerer: str
+    questions: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        few("questions", self.questions, 20)
+        for q in self.questions:
+            not_empty("questions", q, 4_000)
+
+
+class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `answer`: the questions are shown as the last post."""
+
+    me: Identity
+    stage: str
+    questions: tuple[str, ...]
+    words: int
+
+
+class CaptainBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `captain`: who speaks, and in what direction. Its inputs are the seed's seven ("Team Coordination
+    Mechanism"): the task, the team's messages and the public record (both shown as posts), how often each has spoken,
+    who has not, the time left, and the form of the answer."""
+
+    me: Identity
+    stage: str
+    spoken: dict[str, int]
+    """Speeches of each seat of the team in this stage."""
+    unspoken: tuple[str, ...]
+    may: tuple[str, ...]
+    """Seats that may be chosen: the unspoken where there are any."""
+    seconds_left: float
+    words: int
+    bids: dict[str, "Bid"] = {}
+    """Concurrent: who wants to speak."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `captain`, and the body of its post on the team's channel (seed: strict JSON, speaker and direction)."""
+
+    speaker: str
+    direction: str
+
+    def __post_init__(self) -> None:
+        not_empty("speaker", self.speaker, 64)
+        not_empty("direction", self.direction, 2_000)
+
+
+class BidBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `bid`: who wants to speak next?"""
+
+    me: Identity
+    stage: str
+    seconds_left: float
+    words: int
+
+
+class Bid(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `bid`, and the body of its post on the team's channel."""
+
+    wants: bool
+    urgency: float = 0.5
+    """0 to 1."""
+    point: str = ""
+    """What it would say, in a line."""
+
+    def __post_init__(self) -> None:
+        in_range("urgency", self.urgency, 0, 1)
+        at_most("point", self.point, 1_000)
+
+
+# ---------------------------------------------------------------- turns of the judge and the audience
+
+
+class ScoreBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `score`: the speech is the last post shown."""
+
+    stage: str
+    act: Act
+    seat: str
+    task: str
+    words: float
+    limit: int
+    violations: tuple[Violation, ...]
+    """Which ones a speech of this kind can be of."""
+    weights: dict[str, float] = {}
+    """Of the dimensions, as the format has them."""
+
+
+class Breach(msgspec.Struct, frozen=True, kw_only=True):
+    """A violation that the judge found."""
+
+    kind: Violation
+    quote: str = ""
+    """The words it stands in, as they stand in the speech."""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        at_most("violations.quote", self.quote, 2_000)
+        at_most("violations.note", self.note, 2_000)
+
+
+class Marks(msgspec.Struct, frozen=True, kw_only=True):
+    """The judge's reply to `score`: 1 to 10 in each dimension."""
+
+    logic: float
+    persuasion: float
+    expression: float
+    teamwork: float
+    rule_compliance: float
+    violations: tuple[Breach, ...] = ()
+    comment: str = ""
+
+    def __post_init__(self) -> None:
+        for name in DIMENSIONS:
+            in_range(name, getattr(self, name), 1, 10)
+        few("violations", self.violations, 20)
+        at_most("comment", self.comment, 4_000)
+
+
+class SummaryBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `summarize`: a stage is over."""
+
+    stage: str
+    totals: dict[str, float]
+    """By seat and by team, so far."""
+
+
+class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `summarize`, and the body of its post on `scores`."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        not_empty("text", self.text, 8_000)
+
+
+class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `review`: all stages are over."""
+
+    totals: dict[str, float]
+    winner: str
+    """pro | con | draw, by the points or votes."""
+    best: str
+
+
+class Review(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `review`, and the body of its post on `public`."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        not_empty("text", self.text, 20_000)
+
+
+class BallotBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `vote`: a member of the audience votes; before the debate it has heard nothing."""
+
+    name: Literal["before", "after"]
+    stances: dict[Team, str]
+
+
+class Ballot(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `vote`."""
+
+    choice: Literal["pro", "con", "undecided"]
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        at_most("why", self.why, 4_000)
+
+
+# ---------------------------------------------------------------- posts and the outcome
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of a speech on `public`, with what the clock says of it."""
+
+    seat: str = ""
+    """Who spoke: whoever is shown the post is told, since sides are what a debate is about."""
+    stage: str
+    act: Act
+    text: str
+    words: float
+    """As the rules count them: scripts without spaces by their letters."""
+    limit: int
+    seconds: float
+    """What the words stand for."""
+    overtime: bool
+    left: dict[str, float] = {}
+    """Free debate: seconds that each team has left after it."""
+    answerer: str = ""
+    """Of questions: who answers."""
+    questions: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
+
+
+class Fine(msgspec.Struct, frozen=True, kw_only=True):
+    """Points taken by the rule engine."""
+
+    rule: str
+    seat: str
+    team: Team
+    individual_points: float
+    team_points: float
+    note: str = ""
+
+
+class Scored(msgspec.Struct, frozen=True, kw_only=True):
+    """Post on `scores` after each speech: the marks, their weighted score, fines, and totals so far."""
+
+    post: int
+    """Number of the speech's post."""
+    seat: str
+    marks: Marks | None
+    """None: the judge failed; the speech counts 0."""
+    score: float
+    fines: tuple[Fine, ...] = ()
+    totals: dict[str, float]
+    """By seat and by team."""
+
+
+class Silence(msgspec.Struct, frozen=True, kw_only=True):
+    """Post on `scores`: a turn came to nothing."""
+
+    seat: str
+    asked: str
+    """Kind of the turn."""
+    stage: str
+    why: str
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the audience's votes."""
+
+    name: Literal["before", "after"]
+    votes: dict[str, int]
+    """pro, con, undecided."""
+    ballots: dict[str, str]
+    """By seat; one that is absent gave none."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """`outcome` of a competition's result."""
+
+    format: str
+    winner: str
+    """pro | con | draw; empty: not every stage was played, or nothing was there to decide by."""
+    decided_by: str
+    complete: bool
+    """Whether every stage was played."""
+    review: str = ""
+    """The judge's last word."""
+    team_totals: dict[str, float]
+    individual_totals: dict[str, float]
+    best: tuple[str, ...]
+    """Best debater; several where they tie."""
+    fines: tuple[Fine, ...]
+    violations: dict[str, int]
+    """By kind, as the judge found them."""
+    votes: tuple[Tally, ...] = ()
+    swing: dict[str, int] = {}
+    """By team: votes won between the two votes."""
+    silent: tuple[str, ...] = ()
+    """Turns that came to nothing: seat, what was asked, and in which stage."""
+    unscored: tuple[int, ...] = ()
+    """Posts of speeches that the judge was to score and did not; they count 0."""

@@ -1,0 +1,343 @@
+"""The critic protocol's messages (source: seeds/madcap.md, cited as "seed" by its headings).
+
+Confidence, scores and steps are points, 0 to 100; similarities are 0 to 1. Objections are numbered from 1.
+"""
+
+import msgspec
+
+from schemas.protocols.consensus import Citation, at_most, few
+from schemas.wire import InvalidValue, in_range, not_empty
+
+NO_NEW_OBJECTION = "NO_NEW_OBJECTION"
+"""What a critic says that finds nothing new (seed, "Conceptual Flow: Critic Profile Check")."""
+ORDERS = ("answer_first", "objection_first")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters of one session."""
+
+    threshold: float = 80.0  # points; the seed discloses none ("Termination Conditions")
+    """Confidence from which the judge ends the debate. A number up to 1 is read as a share: 0.8 is 80."""
+    max_rounds: int = 6  # rounds; seed, "Termination Conditions": a hard cap, without its number
+    min_rounds: int = 3  # rounds; seed, "When Debate Breaks Down": premature agreement comes "after one or two rounds"
+    """In an earlier round a critic that finds nothing new is asked once more, sharper, before it may end the debate."""
+    duplicate_at: float = 0.8  # similarity 0 to 1; the seed has no such check
+    """Similarity, as a model in the helper's seat judges it, from which an objection is one of the profile."""
+    duplicate_at_encoder: float = 0.75  # cosine; measured in docs/encoders.md for the embedded encoder
+    """The same for the helper's encoder. Each encoder has a scale of its own."""
+    duplicate_at_lexical: float = 0.6  # similarity 0 to 1; of words alone, which paraphrases share less of
+    """The same for the words' similarity: a helper without encoder, or no helper."""
+    start: float = 50.0  # points
+    """Confidence before the first round."""
+    raise_by: float = 15.0  # points; seed, "State Management": "increases when the Answerer addresses objections"
+    """For each objection that an answer newly meets; as much is lost for one that it no longer meets."""
+    lower_by: float = 15.0  # points; seed, "State Management": "decreases when the Critic surfaces new problems"
+    """For a new objection that overturns the answer; one that weighs less costs less."""
+    measure_bias: bool = False  # seed, "When Debate Breaks Down": judge bias; doubles the judge's turns
+    """Judge each pair of answer and objection a second time, in the opposite order."""
+    quorum: int = 2
+    """How many of answerer and critic must have spoken by the end of a round. 1 or 2."""
+    attempts: int = 2
+    """How often a turn is asked before its seat counts as missing in that round."""
+    max_input_tokens: int = 16_000
+    max_output_tokens: int = 1_500
+    stream: bool = True
+    """Show text as it comes."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold <= 100:
+            raise InvalidValue("critic.threshold", self.threshold, "allowed is above 0 to 100 (or a share up to 1)")
+        if 1 < self.threshold < 2:
+            raise InvalidValue("critic.threshold", self.threshold, "is it a share (up to 1) or points (from 2)?")
+        if self.threshold <= 1:
+            msgspec.structs.force_setattr(self, "threshold", self.threshold * 100)
+        in_range("critic.max_rounds", self.max_rounds, 1, 50)
+        in_range("critic.min_rounds", self.min_rounds, 1, 50)
+        for name in ("duplicate_at", "duplicate_at_encoder", "duplicate_at_lexical"):
+            value = getattr(self, name)
+            if not 0 < value <= 1:
+                raise InvalidValue(f"critic.{name}", value, "allowed is above 0 to 1")
+        for name in ("start", "raise_by", "lower_by"):
+            in_range(f"critic.{name}", getattr(self, name), 0, 100)
+        in_range("critic.quorum", self.quorum, 1, 2)
+        in_range("critic.attempts", self.attempts, 1, 10)
+        in_range("critic.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
+        in_range("critic.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """An objection as it is shown while the debate runs: what was said, without what was ruled on it."""
+
+    number: int
+    round: int
+    text: str
+    citations: tuple[Citation, ...] = ()
+
+
+class Objection(Past, frozen=True, kw_only=True):
+    """One line of the profile: what the critic has objected to so far (seed, "State Management")."""
+
+    answered: bool = False
+    """Whether, by the judge, the last answer that it judged meets it."""
+
+    def past(self) -> Past:
+        """Without the ruling."""
+        return Past(number=self.number, round=self.round, text=self.text, citations=self.citations)
+
+
+# ---------------------------------------------------------------- rewrite
+
+
+class RewriteBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `rewrite`: the one turn that is shown the user's own question."""
+
+
+class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
+    """The judge's reply to `rewrite`, and the body of its post: from here on there is no other question."""
+
+    question: str
+    """Neutral and precise (seed, "Architecture")."""
+    note: str = ""
+    """What was left out or made precise. Shown to nobody who debates."""
+
+    def __post_init__(self) -> None:
+        not_empty("question", self.question, 20_000)
+        at_most("note", self.note, 4_000)
+
+
+# ---------------------------------------------------------------- answer
+
+
+class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `answer`: the answerer starts fresh each round, with the objections that stand, and no answer of its
+    own."""
+
+    round: int
+    profile: tuple[Past, ...] = ()
+
+
+class Addressed(msgspec.Struct, frozen=True, kw_only=True):
+    """What an answer says to one objection."""
+
+    objection: int
+    how: str
+
+    def __post_init__(self) -> None:
+        not_empty("addresses.how", self.how, 2_000)
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answerer's reply to `answer`, and the body of its post."""
+
+    answer: str
+    reasoning: str
+    confidence: float
+    """0 to 1: its own."""
+    citations: tuple[Citation, ...] = ()
+    addresses: tuple[Addressed, ...] = ()
+    """Which objections this revision answers, and how."""
+
+    def __post_init__(self) -> None:
+        in_range("confidence", self.confidence, 0, 1)
+        not_empty("answer", self.answer, 4_000)
+        at_most("reasoning", self.reasoning, 40_000)
+        few("citations", self.citations, 20)
+        few("addresses", self.addresses, 50)
+
+
+# ---------------------------------------------------------------- critique
+
+
+class CritiqueBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `critique` and `press`: the critic's profile, and why it is asked again, if it is."""
+
+    round: int
+    profile: tuple[Past, ...] = ()
+    again: str = ""
+    """`press` alone: why its last word does not end the debate yet."""
+
+
+class Critique(msgspec.Struct, frozen=True, kw_only=True):
+    """The critic's reply to `critique` and `press`."""
+
+    objection: str
+    """One new objection, or NO_NEW_OBJECTION."""
+    citations: tuple[Citation, ...] = ()
+
+    def __post_init__(self) -> None:
+        not_empty("objection", self.objection, 4_000)
+        few("citations", self.citations, 20)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the critic says that it has nothing new (seed, "Conceptual Flow: Critic Profile Check")."""
+        return NO_NEW_OBJECTION in self.objection
+
+
+class Raised(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the critic: its objection under the number that it gets if it is new; 0: it has none."""
+
+    number: int
+    objection: str
+    citations: tuple[Citation, ...] = ()
+    pressed: bool = False
+    """Said after the critic was asked again, sharper."""
+
+
+class Pressed(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the moderator: the critic is asked again before it may end the debate."""
+
+    why: str
+
+
+# ---------------------------------------------------------------- compare
+
+
+class CompareBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `compare`: how like is a new objection to each of the profile's?"""
+
+    objection: str
+    profile: tuple[str, ...]
+
+
+BY_ENCODER, BY_WORDS = "encoder", "words"
+"""Flags of the helper's reply to `compare`: what its similarities are by, if not a model's judgement."""
+WHY = "no encoder: "
+"""How the flag begins that says why they are by words where an encoder was wanted."""
+
+
+class Similarities(msgspec.Struct, frozen=True, kw_only=True):
+    """The helper's reply to `compare`: one similarity, 0 to 1, for each objection of the profile, in its order."""
+
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        for value in self.values:
+            in_range("values", value, 0, 1)
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Post of the moderator: the objection of the profile that is nearest to the new one, and what follows."""
+
+    objection: str
+    nearest: int
+    """Number of the profile's objection."""
+    nearest_text: str
+    similarity: float
+    threshold: float
+    duplicate: bool
+    source: str
+    """helper (a model's judgement) | encoder | words | lexical_fallback (no helper: the moderator's own, by words)"""
+    why: str = ""
+    """Why words were compared where an encoder, or a helper, was to do it; empty where nothing failed."""
+
+
+# ---------------------------------------------------------------- judge
+
+
+class JudgeBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `judge`: the round's answer and objection are shown as posts, in this order."""
+
+    round: int
+    order: str
+    """answer_first | objection_first"""
+    profile: tuple[Past, ...]
+    """Of the rounds before: which of them does this answer meet?"""
+    objects: bool
+    """Whether there is a new objection in this round."""
+    confidence: float
+    """So far."""
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """The judge's reply to `judge`, and the body of its post."""
+
+    score: float
+    """0 to 100: how well the answer holds against the new objection (100: the objection has nothing to it)."""
+    answered: tuple[int, ...] = ()
+    """Numbers of the profile's objections that the answer meets."""
+    comment: str = ""
+
+    def __post_init__(self) -> None:
+        in_range("score", self.score, 0, 100)
+        few("answered", self.answered, 50)
+        at_most("comment", self.comment, 4_000)
+
+
+class Bias(msgspec.Struct, frozen=True, kw_only=True):
+    """One pair judged in both orders."""
+
+    round: int
+    answer_first: float
+    objection_first: float
+    difference: float
+    """Score with the answer first less that with the objection first: 0 where order does not matter."""
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the moderator after each round: the judge's confidence, and what moved it."""
+
+    confidence: float
+    trend: tuple[float, ...]
+    """After each round so far."""
+    direction: str
+    """improving | stable | diverging"""
+    label: str
+    answered: tuple[int, ...]
+    """Objections that this round's answer newly meets."""
+    reopened: tuple[int, ...]
+    """Objections that an answer met before, and this one does not."""
+    found: int
+    """The objection appended to the profile; 0: none."""
+    weight: float
+    """How much the objection found weighs, 0 to 1."""
+    profile: tuple[Objection, ...]
+    source: str
+    """judge | unjudged (the judge failed: confidence stays)"""
+    missing: tuple[str, ...] = ()
+    bias: Bias | None = None
+
+
+# ---------------------------------------------------------------- verdict
+
+
+class VerdictBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `verdict`. The last answer is shown as a post."""
+
+    reason: str
+    converged: bool
+    confidence: float
+    label: str
+    profile: tuple[Objection, ...]
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The judge's reply to `verdict`, and the body of its post."""
+
+    answer: str
+    reasoning: str
+
+    def __post_init__(self) -> None:
+        not_empty("answer", self.answer, 10_000)
+        at_most("reasoning", self.reasoning, 40_000)
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """`outcome` of a critic session's result."""
+
+    question: str
+    """As the judge rewrote it."""
+    answer: str
+    confidence: float
+    """0 to 1: the judge's, at the end."""
+    label: str
+    """high | medium | low: informational, no guarantee (seed, "Termination Conditions")."""
+    label_note: str
+    reasoning: str
+    source: str
+    """verdict | answer (no verdict could be had) | none"""
+    objections: tuple[Objection, ...]
+    """The profile at the end."""
+    open_objections: tuple[int, ...]
+    """Those that the last answer judged does not meet."""
+    citations: tuple[Citation, ...] = ()

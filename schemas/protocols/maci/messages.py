@@ -1,0 +1,489 @@
+"""The MACI protocol's messages (source: seeds/maci.md, whose equations are cited by their numbers; docs/maci.md).
+
+Probabilities, scores and gates are 0 to 1, entropies base 2. Rounds are numbered from 0, the blind one. Passages are
+`p1`, `p2`, ... and arguments `a1`, `a2`, ... in the order in which a session comes to them.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from schemas.protocols.consensus import at_most, few
+from schemas.protocols.maci.control import (
+    MOST_DEBATERS,
+    MOST_OUTCOMES,
+    SUM_WITHIN,
+    Control,
+    Development,
+    check_outcomes,
+    outcome_key,
+)
+from schemas.wire import in_range, not_empty
+
+__all__ = [
+    "MOST_DEBATERS", "MOST_OUTCOMES", "SUM_WITHIN", "Control", "Development", "check_outcomes", "outcome_key",
+]  # fmt: skip
+
+
+class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters of one session."""
+
+    outcomes: tuple[str, ...] = ()
+    """What may be the answer; none: open, the debaters' first proposals are merged by the analyst."""
+    ordered: bool = False
+    """The outcomes stand on a scale, in this order: disagreement is then Wasserstein's (D.4)."""
+    positions: tuple[float, ...] = ()
+    """Of ordered outcomes on their scale, rising; none: one unit apart."""
+    debaters: int = 2
+    """Seats, where the session names none. 2 to 8."""
+    cross_family: Literal["prefer", "demand", "ignore"] = "prefer"
+    """Whether judges are to be of another model family than every debater (E.1)."""
+    max_arguments: int = 3
+    """Of one debater in one round."""
+    close_the_loop: bool = False
+    """After each round the plan's queries are run against the corpus, and what they find enters the next one."""
+    top_k: int = 5
+    """Outcomes of the mixture that the result lists."""
+    plan_size: int = 5
+    """Tests that a plan may name."""
+    context_tokens: int = 4_000  # B.2
+    """Of the passages retrieved for the task together, estimated."""
+    attempts: int = 2
+    """How often a turn is asked before its seat sits the round out."""
+    max_input_tokens: int = 24_000
+    max_output_tokens: int = 2_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_outcomes(self.outcomes, self.ordered, self.positions, open_too=True)
+        in_range("maci.debaters", self.debaters, 2, MOST_DEBATERS)
+        in_range("maci.max_arguments", self.max_arguments, 1, 10)
+        in_range("maci.top_k", self.top_k, 1, 100)
+        in_range("maci.plan_size", self.plan_size, 1, 20)
+        in_range("maci.context_tokens", self.context_tokens, 100, 1_000_000)
+        in_range("maci.attempts", self.attempts, 1, 10)
+        in_range("maci.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
+        in_range("maci.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
+
+
+# ---------------------------------------------------------------- parts
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """One outcome's probability."""
+
+    outcome: str
+    p: float
+
+    def __post_init__(self) -> None:
+        not_empty("belief.outcome", self.outcome, 200)
+
+
+Belief = tuple[Share, ...]
+"""A distribution over the outcomes; those it leaves out have 0. Whether it is one is a semantic question: the machine
+answers it, with the outcomes at hand."""
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """Evidence: words of a passage, as they stand there up to white space."""
+
+    passage: str
+    """`p7`"""
+    quote: str
+
+    def __post_init__(self) -> None:
+        not_empty("spans.passage", self.passage, 20)
+        not_empty("spans.quote", self.quote, 2_000)
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of a document, verbatim up to white space."""
+
+    document: str
+    text: str
+
+    def __post_init__(self) -> None:
+        not_empty("passages.document", self.document, 1_000)
+        not_empty("passages.text", self.text, 4_000)
+
+
+class Passage(Found, frozen=True, kw_only=True):
+    """One that debaters may cite."""
+
+    id: str
+
+
+class Similar(msgspec.Struct, frozen=True, kw_only=True):
+    """Similarities of n texts, computed by the helper from unit embeddings (eq. 1)."""
+
+    gram: tuple[float, ...] = ()
+    """Cosines of texts i and j, j >= i, row by row: n (n + 1) / 2 figures, -1 to 1."""
+    dots: tuple[float, ...] = ()
+    """Cosine of each with the prototype, n figures, -1 to 1."""
+
+
+class Argument(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim, the reasons for it, and the evidence that they rest on."""
+
+    claim: str
+    reasons: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()
+
+    def __post_init__(self) -> None:
+        not_empty("arguments.claim", self.claim, 2_000)
+        few("arguments.reasons", self.reasons, 10)
+        few("arguments.spans", self.spans, 20)
+        for reason in self.reasons:
+            not_empty("arguments.reasons", reason, 4_000)
+
+
+# ---------------------------------------------------------------- retrieve (helper)
+
+
+class RetrieveBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `retrieve`: find passages in the documents. The task's own are also the prototype's (D.1)."""
+
+    queries: tuple[str, ...] = ()
+    """None: the task itself, from whose passages the prototype is made."""
+    k: int
+    """At most so many passages, for each query."""
+    tokens: int
+    """At most so many together, estimated."""
+    known: tuple[str, ...] = ()
+    """Texts that are passages already: not found again."""
+
+
+class Retrieved(msgspec.Struct, frozen=True, kw_only=True):
+    """The helper's reply to `retrieve`."""
+
+    passages: tuple[Found, ...] = ()
+    similar: Similar = Similar()
+    """Of the passages with one another and with the prototype; empty where queries were given."""
+
+    def __post_init__(self) -> None:
+        few("passages", self.passages, 400)
+
+
+class Passages(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the moderator: passages that may be cited from now on."""
+
+    passages: tuple[Passage, ...]
+    queries: tuple[str, ...] = ()
+    """None: the task itself."""
+    q: float | None = None
+    """Q of the task's passages (F.1)."""
+
+
+# ---------------------------------------------------------------- blind (debater)
+
+
+class BlindBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `blind`: answer alone, with no argument to defend. The passages are shown as a post."""
+
+    outcomes: tuple[str, ...] = ()
+    """None: propose them."""
+    ordered: bool = False
+
+
+class Blind(msgspec.Struct, frozen=True, kw_only=True):
+    """A debater's reply to `blind`, and the body of its post on `scores`: other debaters are shown the belief alone."""
+
+    belief: Belief
+    reasoning: str = ""
+    spans: tuple[Span, ...] = ()
+
+    def __post_init__(self) -> None:
+        few("belief", self.belief, MOST_OUTCOMES)
+        at_most("reasoning", self.reasoning, 20_000)
+        few("spans", self.spans, 20)
+
+
+# ---------------------------------------------------------------- merge (analyst)
+
+
+class MergeBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `merge`: which of the proposed outcomes are the same under two names?"""
+
+    proposed: tuple[str, ...]
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Proposals that are one outcome."""
+
+    name: str
+    members: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        not_empty("groups.name", self.name, 200)
+        few("groups.members", self.members, MOST_OUTCOMES)
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """The analyst's reply to `merge`: every proposal in one group. Body of the post `outcomes`."""
+
+    groups: tuple[Group, ...]
+
+    def __post_init__(self) -> None:
+        few("groups", self.groups, MOST_OUTCOMES)
+
+
+# ---------------------------------------------------------------- argue (debater)
+
+
+class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `argue`: the anchor A(t) (3.1). Passages and the curated record are shown as posts."""
+
+    round: int
+    outcomes: tuple[str, ...]
+    ordered: bool = False
+    cl: float
+    """Contentiousness in force."""
+    tone: str
+    """What that level asks for, in words (table 15)."""
+    tau_q: float
+    tau_crit: float
+    belief: Belief
+    """This debater's own, as it stands."""
+    opponents: tuple[Belief, ...]
+    """What each other debater holds, the most probable of it, in an order that changes with the round."""
+    own: tuple[int, ...] = ()
+    """Numbers of the shown posts that are this debater's own arguments."""
+    most: int
+    """Arguments at most."""
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A debater's reply to `argue`."""
+
+    arguments: tuple[Argument, ...] = ()
+    belief: Belief
+    changed: str = ""
+    """What moved the belief, or why it stands."""
+
+    def __post_init__(self) -> None:
+        few("arguments", self.arguments, 10)
+        few("belief", self.belief, MOST_OUTCOMES)
+        at_most("changed", self.changed, 4_000)
+
+
+# ---------------------------------------------------------------- measure (helper), judge
+
+
+class MeasureBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `measure`: similarities of the round's spans. The task's passages are shown as a post."""
+
+    spans: tuple[Span, ...]
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """The helper's reply to `measure`."""
+
+    similar: Similar
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """An argument as a judge is shown it: nothing says whose it is, or what it answers (E.4)."""
+
+    item: int
+    claim: str
+    reasons: tuple[str, ...]
+    quotes: tuple[str, ...]
+
+
+class CritBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `crit`: the round's arguments, in an order drawn by seed, round and judge."""
+
+    items: tuple[Item, ...]
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """One argument's three sub-scores (E.1)."""
+
+    item: int
+    links: tuple[float, ...] = ()
+    """For each reason, in order: how validly the claim follows from it."""
+    evidence: float
+    logic: float
+    relevance: float
+    justification: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("evidence", "logic", "relevance"):
+            in_range(f"scores.{name}", getattr(self, name), 0, 1)
+        for link in self.links:
+            in_range("scores.links", link, 0, 1)
+        at_most("scores.justification", self.justification, 2_000)
+
+    @property
+    def composite(self) -> float:
+        """Mean of the three (w_c = 1/3); rounded, since three times 0.3 are to reach a gate of 0.3."""
+        return round((self.evidence + self.logic + self.relevance) / 3, 9)
+
+
+class Crit(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge's reply to `crit`."""
+
+    scores: tuple[Score, ...]
+
+
+# ---------------------------------------------------------------- what a round came to
+
+
+class Ruled(Argument, frozen=True, kw_only=True):
+    """Post of the moderator: an argument after the gates; `argument` on public, or `refused` on scores."""
+
+    id: str
+    q: float | None
+    """Its evidence (eq. 1); None: the round was not measured."""
+    crit: float | None
+    """Mean of the judges' scores (E.2); None: no judge replied."""
+    tau_q: float
+    tau_crit: float
+    admitted: bool
+    scores: tuple[Score, ...] = ()
+    """One a judge, in the order of the judges' seats; on public none: they are the judges'."""
+
+
+class Signals(msgspec.Struct, frozen=True, kw_only=True):
+    """One round's signals and the dials that were in force in it. What a blind round has not yet is None."""
+
+    round: int
+    jsd: float
+    """Disagreement (eq. 2); Wasserstein-1 where the outcomes are ordered (D.4). 0 to 1."""
+    dispersion: float
+    """Mean KL to the mean belief, bits (M.1)."""
+    overlap: float
+    entropy: float
+    """Of the mixture, normalised by log2 of the number of outcomes."""
+    information_gain: float | None = None
+    r_i: float | None = None
+    r_d: float | None = None
+    pi_i: bool | None = None
+    pi_d: bool | None = None
+    q: float
+    crit: float | None = None
+    """Mean over the round's arguments; None: there was none."""
+    crit_by_agent: dict[str, float] = {}
+    crit_variance: float | None = None
+    """Across the judges."""
+    held: bool = False
+    """The monotone gate kept the beliefs of the round before (M.2)."""
+    reliability: dict[str, float]
+    weights: dict[str, float]
+    mixture: dict[str, float]
+    cl: float | None = None
+    tau_q: float | None = None
+    tau_crit: float | None = None
+    alpha: float | None = None
+    """Learned schedule: what stood for alpha_i and alpha_d."""
+    gamma: float | None = None
+    tokens: int = 0
+    logged: dict[str, float] = {}
+    """Reported, and never controlled on (D.2)."""
+    stop: str | None = None
+    """The reason for which the session ended after this round."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """A stop and what it rests on."""
+
+    reason: str
+    round: int
+    converged: bool
+    certificate: dict[str, Any]
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `signals` of the moderator after each round."""
+
+    signals: Signals
+    beliefs: dict[str, Belief]
+    """As they stand after the round, by seat."""
+    admitted: tuple[str, ...] = ()
+    refused: int = 0
+    missing: tuple[str, ...] = ()
+    next_cl: float | None = None
+    """In force in the next round, with the two gates."""
+    next_tau_q: float | None = None
+    next_tau_crit: float | None = None
+
+
+# ---------------------------------------------------------------- plan (analyst)
+
+
+class PlanBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `plan`: what would separate the outcomes still in contention? Passages and record are shown as posts."""
+
+    mixture: Belief
+    """The outcomes in contention."""
+    asked: tuple[str, ...] = ()
+    """Queries that were run already."""
+    most: int
+
+
+class Test(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to find out."""
+
+    what: str
+    kind: Literal["question", "test", "document"]
+    query: str
+    """A retriever can run it as it stands."""
+    positive: Belief
+    """For each outcome in contention: how likely the finding is positive, were that the answer. Not a distribution."""
+
+    def __post_init__(self) -> None:
+        not_empty("tests.what", self.what, 2_000)
+        not_empty("tests.query", self.query, 500)
+        few("tests.positive", self.positive, MOST_OUTCOMES)
+
+
+class Tests(msgspec.Struct, frozen=True, kw_only=True):
+    """The analyst's reply to `plan`."""
+
+    tests: tuple[Test, ...] = ()
+
+    def __post_init__(self) -> None:
+        few("tests", self.tests, 20)
+
+
+class Ranked(Test, frozen=True, kw_only=True):
+    """A test and what it is worth."""
+
+    gain: float
+    """Expected information gain under the mixture over the outcomes in contention, bits."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the moderator: the retrieval plan, the most telling test first."""
+
+    outcomes: tuple[str, ...]
+    """In contention."""
+    tests: tuple[Ranked, ...]
+
+
+# ---------------------------------------------------------------- result
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """`outcome` of a MACI session's result."""
+
+    answer: str
+    """The mixture's most probable outcome; empty: there is none."""
+    confidence: float
+    """Its probability."""
+    source: str
+    """mixture | none"""
+    mixture: dict[str, float]
+    top: tuple[Share, ...]
+    vote: str
+    """Majority vote of the blind round, in the same run (ties by the mixture)."""
+    regime: dict[str, Any]
+    """K.1 and K.5: whether a vote would have done, and why."""
+    record: tuple[Ruled, ...]
+    """The curated record: what was admitted."""
+    refused: int
+    plan: Plan | None
+    cross_family: bool
+    """Whether every judge is of another family than every debater."""
+    left_out: tuple[str, ...] = ()
+    """Debaters without a blind belief."""

@@ -1,0 +1,439 @@
+"""The MADP protocol's messages (source: seeds/madp.md, whose sections are cited by their numbers; docs/madp.md).
+
+Relevance and confidence are 0 to 1. A task is one session; its experts are seats named by their ids.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from schemas.expert import ID, ExpertSpec, Relevance, pin
+from schemas.protocols.consensus import at_most, few
+from schemas.protocols.madp.work import (
+    Artifact,
+    Assignment,
+    Finding,
+    HandoffRequest,
+    Message,
+    Review,
+    ReviewBrief,
+    Severity,
+    Support,
+    SupportBrief,
+    Supported,
+    SupportRequest,
+    Task,
+    TaskState,
+    ToolCall,
+    Work,
+    WorkBrief,
+)
+from schemas.wire import InvalidValue, in_range, not_empty
+
+__all__ = [
+    "Artifact", "Assignment", "Finding", "HandoffRequest", "Message", "Review", "ReviewBrief", "Severity",
+    "Support", "SupportBrief", "SupportRequest", "Supported", "Task", "TaskState", "ToolCall", "Work", "WorkBrief",
+]  # fmt: skip
+
+Depth = Literal["instant", "quick", "standard", "extended"]
+DEPTHS: tuple[Depth, ...] = ("instant", "quick", "standard", "extended")
+MOST_CANDIDATES = 12
+CLAIMS, CHALLENGES, ITEM = "claims", "challenges", "item"
+"""Windows: of claims, of challenges, and `item <n>` of an open item."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters of one task."""
+
+    files_mentioned: tuple[str, ...] = ()  # 3.1
+    code_snippets: tuple[str, ...] = ()
+    prior_conversation: tuple[Message, ...] = ()
+    expert: str = ""
+    """Who leads, whatever intake finds: a human's override (9.3), counted."""
+    folder: str = ""
+    """The artifact that the task's folder begins as; empty: it begins empty."""
+    ask_below: float = 0.8
+    """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
+    0: never."""
+    wording: Literal["never", "extended", "standard"] = "extended"
+    """From which depth on claims and challenges of experts with a language model are worded by it; else as their
+    specifications declare them."""
+    claim_window_s: float = 1.0
+    """For claims, and for challenges; a worded one has the session's turn time-out on top."""
+    coordination_s: float = 10.0
+    """9.1's time budget: past it the most confident expert leads."""
+    tie_variance: float = 1e-4
+    """9.1: confidences whose variance is not above this are equal, and priority decides."""
+    security_confidence: float = 0.5
+    """9.3: a security-critical task whose lead's confidence is below this is a human's to confirm."""
+    max_support: int = 4
+    """Requests of support in one task."""
+    max_handoffs: int = 3
+    max_reviews: int = 3  # 9.1: more than 3 iterations
+    """Reviews that ask for a revision; after the last the work is emitted with a warning."""
+    deliberation: Literal["", "consensus", "critic", "maci", "competition"] = ""
+    """What a blocked lead's question is put to, as a child session; empty: to a human, as an open item."""
+    deliberation_settings: dict[str, Any] = {}
+    item_s: float = 300.0
+    """So long an open item waits for a human; then its default holds."""
+    attempts: int = 2  # 9.1: retry once
+    tool_calls: int = 24
+    """Of one turn of work."""
+    work_calls: int = 12
+    """Model calls of one turn of work, each of which may use tools, at most: where none are allowed it takes two."""
+    max_input_tokens: int = 24_000
+    max_output_tokens: int = 4_000
+
+    def __post_init__(self) -> None:
+        few("madp.files_mentioned", self.files_mentioned, 200)
+        for name in self.files_mentioned:
+            not_empty("madp.files_mentioned", name, 1_000)
+        few("madp.code_snippets", self.code_snippets, 50)
+        for text in self.code_snippets:
+            at_most("madp.code_snippets", text, 50_000)
+        few("madp.prior_conversation", self.prior_conversation, 200)
+        if self.expert and not ID.fullmatch(self.expert):
+            raise InvalidValue("madp.expert", self.expert, "it is no expert's id")
+        in_range("madp.ask_below", self.ask_below, 0, 1)
+        in_range("madp.claim_window_s", self.claim_window_s, 0.25, 600)
+        in_range("madp.coordination_s", self.coordination_s, 0.25, 3_600)
+        in_range("madp.tie_variance", self.tie_variance, 0, 0.25)
+        in_range("madp.security_confidence", self.security_confidence, 0, 1)
+        in_range("madp.max_support", self.max_support, 0, 50)
+        in_range("madp.max_handoffs", self.max_handoffs, 0, 50)
+        in_range("madp.max_reviews", self.max_reviews, 0, 50)
+        in_range("madp.item_s", self.item_s, 1, 30 * 86_400)
+        in_range("madp.attempts", self.attempts, 1, 10)
+        in_range("madp.tool_calls", self.tool_calls, 0, 1_000)
+        in_range("madp.work_calls", self.work_calls, 1, 200)
+        in_range("madp.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
+        in_range("madp.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
+
+
+# ---------------------------------------------------------------- match (helper)
+
+
+ASKED = ", asked "
+"""In the name of a matcher: the language model of this name was asked, and who leads is its answer."""
+NOT_ASKED, NOT_ANSWERED = "no model asked: ", "the model that was asked: "
+"""Beginnings of a match's flags: the match is the computed one, though it was unsure, and why."""
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """When the helper's language model, if it has one, is asked who should lead."""
+
+    below: float
+    """Where the confidence of the best candidate is below this, or there is none."""
+    within_s: float
+    """How long its answer may take."""
+    refused: str = ""
+    """Why it is not asked all the same; at most 160 characters."""
+
+    def __post_init__(self) -> None:
+        in_range("asking.below", self.below, 0, 1)
+        at_most("asking.refused", self.refused, 160)
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief: which of the announced experts does this task call for?"""
+
+    task: Task
+    experts: int
+    """How many were announced when the session was opened."""
+    keyword: bool = False
+    """9.2's degraded mode: the word-in-prompt score of 3.3 alone."""
+    asking: Asking | msgspec.UnsetType = msgspec.UNSET
+    """Absent: no language model is asked."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """An expert that may be relevant."""
+
+    expert: str
+    relevance: float
+    """How much of the task its specification speaks to (matcher's score), 0 to 1."""
+    confidence: float
+    """Estimated probability that it is a right lead for this task, 0 to 1 (docs/decisions)."""
+    why: str = ""
+    """What matched, for whoever asks; at most 200 characters."""
+
+    def __post_init__(self) -> None:
+        in_range("candidates.relevance", self.relevance, 0, 1)
+        in_range("candidates.confidence", self.confidence, 0, 1)
+        at_most("candidates.why", self.why, 200)
+
+
+class Factors(msgspec.Struct, frozen=True, kw_only=True):
+    """3.2's complexity factors."""
+
+    candidate_count: int
+    confidence_variance: float
+    domain_overlap: bool
+    action_clarity: bool
+    scope_definition: bool
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """What of an expert's specification the coordination needs."""
+
+    expert: str
+    pin: str
+    """Of the specification that was matched: held against the one that the expert was announced with."""
+    claim: str
+    priority: int
+    general: bool = False
+
+    @classmethod
+    def of(cls, spec: ExpertSpec) -> "Profile":
+        """From the specification."""
+        return cls(
+            expert=spec.id, pin=pin(spec), claim=spec.deliberation.claim, priority=spec.priority, general=spec.general
+        )
+
+
+class Matched(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply: candidates, the most confident first; none: it abstains."""
+
+    candidates: tuple[Candidate, ...]
+    factors: Factors
+    profiles: tuple[Profile, ...] = ()
+    """Of candidates, reviewers and the general-purpose expert."""
+    reviewers: tuple[str, ...] = ()
+    """Experts that review such work, the most fitting first (6.1)."""
+    general: str = ""
+    """The general-purpose expert that is there; empty: none is (9.1)."""
+    security: bool = False
+    """The task is security-critical (9.3)."""
+    matcher: str = ""
+    """Which matcher it was: `words`, `better` or `keyword`, with the encoder; and the language model that was asked."""
+
+    def __post_init__(self) -> None:
+        few("matched.candidates", self.candidates, MOST_CANDIDATES)
+        few("matched.reviewers", self.reviewers, MOST_CANDIDATES)
+        few("matched.profiles", self.profiles, 3 * MOST_CANDIDATES)
+
+
+# ---------------------------------------------------------------- claims and challenges (the floor, or turns)
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """4.3. Spoken in the window `claims` as kind `claim`; or the reply to the turn `claim`."""
+
+    agent_id: str
+    claim: str
+    """One sentence."""
+    relevance: Relevance
+    defers_to: tuple[str, ...] = ()
+    """Better suited for parts of the task."""
+    requires: tuple[str, ...] = ()
+    """Needed for collaboration."""
+    topics: dict[str, str] = {}
+    """Of those deferred to or required: for what."""
+    confidence: float = 0.0
+    """The expert's own, by its specification and matcher, 0 to 1."""
+    reword: bool = False
+    """From the floor only: its model is to word it, so it asks for the turn."""
+    spec: ExpertSpec | None = None
+    """Its specification, where intake did not name it a candidate."""
+
+    def __post_init__(self) -> None:
+        not_empty("claim", self.claim, 600)
+        in_range("claim.confidence", self.confidence, 0, 1)
+        for field in ("defers_to", "requires"):
+            few(f"claim.{field}", getattr(self, field), 12)
+            for expert in getattr(self, field):
+                if not ID.fullmatch(expert):
+                    raise InvalidValue(f"claim.{field}", expert, "it is no expert's id")
+
+
+class Pass(msgspec.Struct, frozen=True, kw_only=True):
+    """Spoken in the window `claims` as kind `pass`: the task is not this expert's."""
+
+    agent_id: str
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        at_most("pass.why", self.why, 600)
+
+
+Resolution = Literal["lead", "support", "collaborate", "exclude"]
+"""4.4: what the challenged one should be: the lead in the challenger's place; support; a peer, both keeping their part;
+nothing."""
+
+
+class Challenge(msgspec.Struct, frozen=True, kw_only=True):
+    """4.4."""
+
+    challenger_id: str
+    challenged_id: str
+    reason: str
+    proposed_resolution: Resolution
+
+    def __post_init__(self) -> None:
+        not_empty("challenge.reason", self.reason, 600)
+
+
+class Challenges(msgspec.Struct, frozen=True, kw_only=True):
+    """What one expert objects to: spoken in the window `challenges` as kind `challenges`, maybe none; or the reply to
+    the turn `challenge`."""
+
+    challenges: tuple[Challenge, ...] = ()
+    reword: bool = False
+    """From the floor only: its model is to word them, so it asks for the turn."""
+
+    def __post_init__(self) -> None:
+        few("challenges", self.challenges, 8)
+
+
+class ClaimBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of the turn `claim`: word your claim."""
+
+    task: Task
+    expert: str
+    declared: Claim
+    candidates: tuple[str, ...]
+
+
+class ChallengeBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of the turn `challenge`: do others claim what is yours, or is theirs what you claim?"""
+
+    task: Task
+    expert: str
+    claims: tuple[Claim, ...]
+
+
+# ---------------------------------------------------------------- consensus
+
+
+class Exclusion(msgspec.Struct, frozen=True, kw_only=True):
+    """4.5."""
+
+    agent_id: str
+    reason: str
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """4.5."""
+
+    lead: Assignment | None
+    """None: nobody takes it."""
+    support: tuple[Assignment, ...] = ()
+    excluded: tuple[Exclusion, ...] = ()
+
+
+class Consensus(msgspec.Struct, frozen=True, kw_only=True):
+    """4.5's ConsensusResult."""
+
+    task_id: str
+    deliberation_id: str
+    outcome: Outcome
+    rationale: str
+    token_cost: int
+    how: Literal["implicit", "explicit", "override", "degraded", "timeout", "general", "human"] = "explicit"
+    conflict: str = ""
+    """Why it is in doubt (9.3); empty: it is not."""
+    notes: tuple[str, ...] = ()
+    """Ties broken, deferrals that went in a circle, warnings."""
+
+
+# ---------------------------------------------------------------- posts
+
+
+class TaskPosted(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `task` on `public`: what every expert process hears."""
+
+    task: Task
+    depth: Depth
+    candidates: tuple[Candidate, ...]
+    factors: Factors
+    claims: Literal["none", "brief", "full"]
+    """How long a claim is wanted, if any (4.2)."""
+    reword: bool = False
+    """Whether experts with a language model may ask for a turn that words it."""
+    matcher: str = ""
+    override: str = ""
+    """Whom a human named."""
+    degraded: bool = False
+
+
+class ClaimsPosted(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `claims` on `public`: all of them, when their window closed; challenges may follow."""
+
+    claims: tuple[Claim, ...]
+    passed: tuple[Pass, ...] = ()
+    silent: tuple[str, ...] = ()
+    """Candidates that did not speak in time."""
+    challenges: bool = False
+    """Whether the window of challenges is open now."""
+    reword: bool = False
+
+
+class HandedOver(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `handoff` (5.2's HandoffRequest)."""
+
+    from_agent: str
+    to_agent: str
+    reason: str
+    task_state: TaskState
+
+
+class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `review` (6.2's ReviewResult)."""
+
+    reviewer_id: str
+    verdict: str
+    findings: tuple[Finding, ...]
+    iteration: int
+
+
+ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked"]
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `item` on `inbox`: a question to a human, open until its deadline (9.3)."""
+
+    id: str
+    """`1`, `2`, ... in its session."""
+    kind: ItemKind
+    question: str
+    choices: tuple[str, ...]
+    """What may be answered; an answer to `blocked` is free text."""
+    default: str
+    """What holds if nobody answers in time."""
+    deadline_ns: int
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `answered` on `inbox`."""
+
+    id: str
+    choice: str
+    note: str = ""
+    author: str = ""
+    """Empty: nobody answered in time, and the default holds."""
+
+
+class Warned(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `warning` on `public`."""
+
+    text: str
+
+
+class Deliberated(msgspec.Struct, frozen=True, kw_only=True):
+    """Post `deliberation` on `public`: a session beneath this one, as it begins, and once it ended."""
+
+    session: str
+    protocol: str
+    question: str = ""
+    """What it is to decide; empty once it ended."""
+    status: str = ""
+    """finished | failed | cancelled | refused | erased; empty: it begins."""
+    reason: str = ""
+    why: str = ""
+    """In words, where there is no result."""
+    result: dict[str, Any] = {}
+    """The outcome of its result frame."""
+
+
+# Other posts on `public`: `consensus` (Consensus), `work` (Work), `support` (Supported), `challenges` (Challenges of
+# one expert).

@@ -1,0 +1,253 @@
+"""MADP's work and reviews: what leads, support experts and reviewers are asked, and what they reply (source:
+seeds/madp.md, chapters 5 and 6). The rest of the protocol's messages is schemas/protocols/madp/messages.py."""
+
+from typing import Literal
+
+import msgspec
+
+from schemas.artifact import check_id
+from schemas.protocols.consensus import at_most, few
+from schemas.wire import InvalidValue, not_empty
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One message of an earlier conversation."""
+
+    role: str
+    text: str
+
+    def __post_init__(self) -> None:
+        not_empty("prior_conversation.role", self.role, 40)
+        at_most("prior_conversation.text", self.text, 20_000)
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """3.1's task, as it is matched, posted and worked on."""
+
+    prompt: str
+    files_mentioned: tuple[str, ...] = ()
+    code_snippets: tuple[str, ...] = ()
+    prior_conversation: tuple[Message, ...] = ()
+
+
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """4.5."""
+
+    agent_id: str
+    responsibility: str
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a tool, for the log."""
+
+    server: str
+    tool: str
+    arguments: str
+    """As JSON, cut to 2,000 characters."""
+    ok: bool
+    result: str = ""
+    """Cut to 2,000 characters."""
+    seconds: float = 0.0
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in the object store."""
+
+    id: str
+    """SHA-256 of its bytes, hex."""
+    type: str = "folder"
+    """`folder` (a tar archive of the task's folder) or the media type of one file."""
+    path: str = ""
+    size: int = 0
+    """Bytes."""
+
+    def __post_init__(self) -> None:
+        check_id(self.id)
+        at_most("artifact.type", self.type, 100)
+        at_most("artifact.path", self.path, 1_000)
+
+
+class TaskState(msgspec.Struct, frozen=True, kw_only=True):
+    """5.2's task_state."""
+
+    completed: tuple[str, ...] = ()
+    remaining: tuple[str, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+
+
+class SupportRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """5.1's request_support: a scoped sub-task for somebody else."""
+
+    agent_id: str
+    sub_task: str
+
+    def __post_init__(self) -> None:
+        not_empty("support.sub_task", self.sub_task, 8_000)
+
+
+class HandoffRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """5.2. `from_agent` is the seat that says it."""
+
+    to_agent: str
+    reason: str
+    completed: tuple[str, ...] = ()
+    remaining: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        not_empty("handoff.reason", self.reason, 2_000)
+        few("handoff.completed", self.completed, 40)
+        few("handoff.remaining", self.remaining, 40)
+
+
+class Supported(msgspec.Struct, frozen=True, kw_only=True):
+    """What a support expert gave back."""
+
+    agent_id: str
+    sub_task: str
+    output: str
+    summary: str = ""
+    artifacts: tuple[Artifact, ...] = ()
+    diff: str = ""
+    """Unified, of its folder against the lead's, as that was then: the lead takes of it what it wants, by its tools."""
+    calls: tuple[ToolCall, ...] = ()
+    """In the post alone, not in briefs."""
+
+
+Severity = Literal["critical", "major", "minor", "suggestion"]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """6.2."""
+
+    severity: Severity
+    description: str
+    location: str = ""
+    suggested_fix: str = ""
+
+    def __post_init__(self) -> None:
+        not_empty("findings.description", self.description, 4_000)
+        at_most("findings.location", self.location, 400)
+        at_most("findings.suggested_fix", self.suggested_fix, 4_000)
+
+
+class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of the turn `work`, for the lead."""
+
+    task: Task
+    expert: str
+    responsibility: str
+    team: tuple[Assignment, ...] = ()
+    """Whom it may ask for support; it may also ask any other expert that is there."""
+    others: tuple[str, ...] = ()
+    """Further experts that it may ask, or hand over to."""
+    state: TaskState = TaskState()
+    handoff: str = ""
+    """Why it was handed over, and by whom."""
+    supported: tuple[Supported, ...] = ()
+    advice: str = ""
+    """What a deliberation, or a human, said to what blocked it."""
+    findings: tuple[Finding, ...] = ()
+    """Of the last review."""
+    previous: str = ""
+    """The work that the findings are about."""
+    base: str = ""
+    """The artifact that the task began as; empty: an empty folder. The diff is against it."""
+    folder: str = ""
+    """The artifact that the task's folder is a fresh copy of; empty: it begins empty."""
+    tool_calls: int = 0
+    model_calls: int = 1
+
+
+CUT = "[cut here: the diff goes on]\n"
+"""How a diff ends that is too long."""
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `work`. `request_support`, `handoff` and `blocked` end the turn."""
+
+    outcome: Literal["done", "request_support", "handoff", "blocked"]
+    summary: str
+    """One or two sentences."""
+    output: str = ""
+    """The result, in full; of `done`."""
+    performed: bool = True
+    """False: whoever replies has no means to do the work, and the output is what would be done."""
+    support: SupportRequest | None = None
+    handoff: HandoffRequest | None = None
+    blocked: str = ""
+    """The question that has to be decided; of `blocked`."""
+    folder: Artifact | None = None
+    """The task's folder after it, where tools changed it."""
+    diff: str = ""
+    """Unified, of the folder against the one that the task began with; cut to 60,000 characters."""
+    calls: tuple[ToolCall, ...] = ()
+
+    def __post_init__(self) -> None:
+        not_empty("work.summary", self.summary, 2_000)
+        at_most("work.output", self.output, 60_000)
+        at_most("work.diff", self.diff, 60_000)
+        at_most("work.blocked", self.blocked, 8_000)
+        few("work.calls", self.calls, 1_000)
+        for field, wanted in (("support", "request_support"), ("handoff", "handoff")):
+            if (getattr(self, field) is not None) != (self.outcome == wanted):
+                raise InvalidValue(
+                    f"work.{field}", self.outcome, f"it goes with the outcome {wanted}, and with no other"
+                )
+        if bool(self.blocked.strip()) != (self.outcome == "blocked"):
+            raise InvalidValue("work.blocked", self.outcome, "it goes with the outcome blocked, and with no other")
+
+
+class SupportBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of the turn `support`: a scoped sub-task, not the whole task's ownership."""
+
+    task: Task
+    expert: str
+    lead: str
+    sub_task: str
+    folder: str = ""
+    tool_calls: int = 0
+    model_calls: int = 1
+
+
+class Support(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `support`: what goes back to the lead. Its folder is its own; the lead's stays as it is."""
+
+    summary: str
+    output: str
+    folder: Artifact | None = None
+    diff: str = ""
+    """Unified, of its folder against the lead's, of which it was a copy; cut to 60,000 characters."""
+    calls: tuple[ToolCall, ...] = ()
+
+    def __post_init__(self) -> None:
+        not_empty("support.summary", self.summary, 2_000)
+        at_most("support.output", self.output, 60_000)
+        at_most("support.diff", self.diff, 60_000)
+        few("support.calls", self.calls, 1_000)
+
+
+class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of the turn `review`."""
+
+    task: Task
+    expert: str
+    lead: str
+    summary: str
+    output: str
+    diff: str = ""
+    iteration: int
+    """From 1."""
+    findings: tuple[Finding, ...] = ()
+    """Of the review before, which the work was to answer."""
+
+
+class Review(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `review` (6.2)."""
+
+    verdict: Literal["approved", "revision_needed", "blocked"]
+    findings: tuple[Finding, ...] = ()
+
+    def __post_init__(self) -> None:
+        few("review.findings", self.findings, 40)
+        if self.verdict != "approved" and not self.findings:
+            raise InvalidValue("review.findings", [], f"the verdict {self.verdict} names at least one finding")

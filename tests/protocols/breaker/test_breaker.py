@@ -1,0 +1,130 @@
+"""The circuit breaker of 9.2: its numbers, what it says, and that nothing ends it."""
+
+import logging
+from typing import Any
+
+import msgspec
+import pytest
+
+from coordinator import measures
+from coordinator.machine import Illegal, outcome, record, record_opening
+from coordinator.protocols.breaker.protocol import BREAKER
+from coordinator.replay import replay
+from observability.metrics import Metrics
+from schemas import log
+from schemas.protocols.breaker import TaskOutcome
+from schemas.wire import encode, raw
+
+START_NS = 1_700_000_000_000_000_000
+
+
+class Play:
+    def __init__(self) -> None:
+        opened = log.Opened(
+            question="?", protocol="breaker", version=1, settings={}, seats=(), seed=0, turn_timeout_s=120.0
+        )
+        self.session, entry = record_opening(BREAKER, "madp-breaker", opened, START_NS, "standing")
+        self.entries = [entry]
+        self.metrics = Metrics()
+
+    def told(self, *outcomes: bool) -> None:
+        for ok in outcomes:
+            n = len(self.entries)
+            body = raw(TaskOutcome(session=f"t{n}", ok=ok, why="" if ok else "nobody claimed it"))
+            self.take(log.Told(sender=f"t{n}", kind="outcome", body=body))
+
+    def own_failures(self, times: int) -> None:
+        """Of tasks whose own settings may have brought them about."""
+        for _ in range(times):
+            n = len(self.entries)
+            body = raw(TaskOutcome.of(f"t{n}", "too late", counts=False))
+            self.take(log.Told(sender=f"t{n}", kind="outcome", body=body))
+
+    def take(self, event: log.Event) -> None:
+        n = len(self.entries)
+        before = self.session
+        self.session, entry = record(BREAKER, before, self.entries[-1].digest, event, START_NS + n, f"tell:t{n}:0-0")
+        measures.note(self.metrics, before, self.session, entry)
+        self.entries.append(entry)
+
+    @property
+    def degraded(self) -> bool:
+        return bool(outcome(BREAKER, self.session)["degraded"])
+
+    def posts(self, kind: str) -> list[dict[str, Any]]:
+        return [msgspec.json.decode(p.body) for p in self.session.posts if p.kind == kind and p.channel == "control"]
+
+
+def test_more_than_three_failures_in_ten_tasks_degrade() -> None:
+    play = Play()
+    play.told(False, False, False, *[True] * 6)
+    assert not play.degraded
+    play.told(False)
+    assert play.degraded
+    (post,) = play.posts("degraded")
+    assert [f["session"] for f in post["failures"]] == ["t1", "t2", "t3", "t10"]
+    assert "4 of the last 10 tasks" in post["text"]
+    assert [c for c in play.entries[-1].commands if isinstance(c, log.Notify)] == [
+        log.Notify(severity="warning", text=post["text"])
+    ]
+
+
+def test_failures_older_than_ten_tasks_do_not_count() -> None:
+    play = Play()
+    play.told(False, False, False, *[True] * 7, False, False, False)
+    assert not play.degraded, "the first three are gone by then"
+    play.told(False)
+    assert play.degraded
+
+
+def test_five_in_a_row_recover() -> None:
+    play = Play()
+    play.told(*[False] * 4, True, True, True, True, False, True, True, True, True)
+    assert play.degraded, "a failure begins the count anew"
+    play.told(True)
+    assert not play.degraded
+    assert len(play.posts("recovered")) == 1
+    assert [c.severity for e in play.entries for c in e.commands if isinstance(c, log.Notify)] == ["warning", "info"]
+    play.told(False, False, False)
+    assert not play.degraded, "what was before does not count"
+
+
+def test_a_failure_of_the_askers_own_making_neither_degrades_nor_delays_recovery() -> None:
+    play = Play()
+    play.told(False, False, False)
+    play.own_failures(8)
+    assert not play.degraded
+    play.told(False)
+    assert play.degraded, "nor does it push the others out of the last ten"
+    play.told(True, True, True, True)
+    play.own_failures(1)
+    play.told(True)
+    assert not play.degraded
+
+
+def test_each_change_is_one_line_in_the_log_of_the_moderator_that_made_it(caplog: pytest.LogCaptureFixture) -> None:
+    play = Play()
+    with caplog.at_level(logging.INFO, logger="coordinator.measures_madp"):
+        play.told(*[False] * 6, *[True] * 7)
+    degraded, recovered = caplog.records
+    assert degraded.levelname == "WARNING" and "4 of the last 4 tasks" in degraded.getMessage()
+    assert recovered.levelname == "INFO" and "coordinated again" in recovered.getMessage()
+
+
+def test_it_takes_nothing_else_and_never_ends() -> None:
+    play = Play()
+    with pytest.raises(Illegal, match="takes outcome, not gossip"):
+        play.take(log.Told(sender="t1", kind="gossip", body=raw({})))
+    with pytest.raises(Illegal, match="not a TaskOutcome"):
+        play.take(log.Told(sender="t1", kind="outcome", body=raw({"ok": "perhaps"})))
+    with pytest.raises(Illegal, match="not cancelled"):
+        play.take(log.Cancelled(author="owner"))
+    with pytest.raises(Illegal, match="no place"):
+        play.take(log.Decided(item="1", choice="x", author="owner"))
+
+
+def test_it_recomputes() -> None:
+    play = Play()
+    play.told(*[False] * 4, *[True] * 5)
+    again = replay({"breaker": BREAKER}.get, "madp-breaker", [encode(e) for e in play.entries])
+    assert again.session == play.session and again.result is None

@@ -1,0 +1,339 @@
+"""`parley ask --protocol competition` on the example: the shipped formats and others, exports, who may read what while
+it runs, and what is refused by its name."""
+
+import asyncio
+import html
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from bus import subjects
+from bus.accounts import load_credentials
+from bus.connection import Connection, connect
+from bus.errors import BusError, Denied
+from bus.posts import Reader
+from client.client import Client
+from parley.stack.lease import read_running
+from schemas.post import ReadPosts
+from schemas.protocols.competition.messages import Format
+from schemas.wire import encode
+from tests.parley.support import ROOT, Front, until
+from tests.protocols.competition.play import shipped, small, speech
+from tests.protocols.competition.simulate import example, format_named, run
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
+EVIDENCE = str(ROOT / "examples" / "competition" / "evidence")
+MOTION, DOCUMENTS = example()
+DEBATERS = [f"{team}_{i}" for team in ("pro", "con") for i in range(1, 5)]
+QUEUES = [*DEBATERS, "judge", *(f"audience_{i}" for i in range(1, 6))]
+TEAMS = {"pro": "team_pro", "con": "team_con"}
+OWN = {"pro_1": "team_pro", "con_1": "team_con", "judge": "judge_notes"}
+PRIVATE = tuple(OWN.values())
+
+
+class Bench:
+    """A stack with every seat of the shipped formats, for all these tests."""
+
+    def __init__(self, folder: Path) -> None:
+        self.front = Front(folder)
+        self.config = folder / "all.yaml"
+        rows = [{"queue": queue} for queue in QUEUES]
+        self.config.write_text(yaml.safe_dump({"protocol": "competition", "stack": {"agents": rows}}))
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return "ask", MOTION, "--config", str(self.config), "--evidence", EVIDENCE
+
+    def ask(self, *more: str) -> dict[str, Any]:
+        """A result that every stage was played for."""
+        found: dict[str, Any] = self.front.json(*self.command, *more, "--json")
+        assert found["stop"]["reason"] == "played" and found["outcome"]["complete"]
+        return found
+
+    def posts(self, sid: str) -> list[dict[str, Any]]:
+        """Everything that was said, as the owner may see it."""
+        found: list[dict[str, Any]] = self.front.json("sessions", "show", sid, "--all", "--json")["posts"]
+        assert [p["n"] for p in found] == list(range(len(found)))
+        return found
+
+    async def connect(self, user: str) -> Connection:
+        running = read_running(self.front.state)
+        assert running is not None
+        return await connect(running.url, load_credentials(Path(running.credentials[user])), name=f"test-{user}")
+
+    def format_file(self, name: str, rules: Mapping[str, Any]) -> str:
+        path = self.front.folder / f"{name}.yaml"
+        path.write_text(yaml.safe_dump(dict(rules), allow_unicode=True))
+        return str(path)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    found = Bench(tmp_path_factory.mktemp("competition"))
+    up = found.front.start("up", "--config", str(found.config))
+    try:
+        until(lambda: (there := read_running(found.front.state)) and there.ready, "the stack is not ready", 30.0)
+        yield found
+    finally:
+        up.send_signal(signal.SIGINT)
+        up.communicate(timeout=20)
+    found.front.assert_nothing_left()
+
+
+@pytest.fixture(scope="module")
+def whole(bench: Bench) -> dict[str, Any]:
+    """The result of the four stages."""
+    return bench.ask()
+
+
+# ---------------------------------------------------------------- formats
+
+
+def test_the_four_stages_are_those_that_one_process_plays(whole: dict[str, Any]) -> None:
+    same = run(MOTION, DOCUMENTS, format_named("four_stage")).result
+    assert whole["outcome"] == msgspec.to_builtins(same.outcome)
+    assert whole["rounds"] == [*msgspec.to_builtins(same.rounds)] and len(whole["rounds"]) == 4
+    assert set(whole["usage"]["by_seat"]) == {*DEBATERS, "judge"}
+
+
+def test_oxford_is_decided_by_the_audiences_votes(bench: Bench) -> None:
+    found = bench.ask("--format", "oxford")
+    outcome = found["outcome"]
+    before, after = outcome["votes"]
+    assert [before["name"], after["name"]] == ["before", "after"] and outcome["decided_by"] == "votes"
+    for tally in (before, after):
+        assert set(tally["ballots"]) == {f"audience_{i}" for i in range(1, 6)} and sum(tally["votes"].values()) == 5
+    assert outcome["swing"] == {t: after["votes"][t] - before["votes"][t] for t in TEAMS}
+    swing = outcome["swing"]["pro"] - outcome["swing"]["con"]
+    assert outcome["winner"] == ("draw" if not swing else "pro" if swing > 0 else "con")
+    same = run(MOTION, DOCUMENTS, format_named("oxford")).result.outcome
+    assert {k: outcome[k] for k in ("winner", "team_totals", "swing")} == {
+        k: msgspec.to_builtins(same)[k] for k in ("winner", "team_totals", "swing")
+    }
+
+
+def test_a_free_debate_in_which_all_bid(bench: Bench) -> None:
+    """The shipped stages in a file with another mode: everybody is asked each time, those that have not spoken go
+    first, and the captain picks among those that want to. Where nobody does, whoever was silent the longest speaks."""
+    rules = shipped("four_stage")
+    rules["stages"][2]["agenda"][0] |= {"mode": "concurrent", "bid_seconds": 30}
+    found = bench.ask("--format", bench.format_file("concurrent", rules))
+    places = [Place("pro")]
+    spoke: dict[str, int] = {}
+    for post in bench.posts(found["session"]):
+        place, body = places[-1], post["body"]
+        if post["kind"] == "bid":
+            assert post["channel"] == TEAMS[place.team]
+            place.bids[post["seat"]] = body["wants"]
+        elif post["kind"] == "decision":
+            assert post["channel"] == TEAMS[place.team] and post["seat"] == f"{place.team}_1"
+            place.decided = body["speaker"]
+        elif post["kind"] == "speech" and body["act"] == "free":
+            mates = [f"{place.team}_{i}" for i in range(1, 5)]
+            assert sorted(place.bids) == mates
+            may = [seat for seat in mates if seat not in spoke] or mates
+            wanting = [seat for seat in may if place.bids[seat]]
+            if any(place.bids.values()):
+                assert post["seat"] == place.decided and place.decided in (wanting or may)
+            else:
+                assert place.decided == "" and post["seat"] == min(may, key=lambda s: (spoke.get(s, -1), s))
+            spoke[post["seat"]] = len(places)
+            places.append(Place("con" if place.team == "pro" else "pro"))
+    assert set(spoke) == set(DEBATERS) and len(places) > 10
+    assert any(p.decided for p in places), "at least one captain had to decide"
+
+
+class Place:
+    """One speech of a free debate, from its bids on."""
+
+    def __init__(self, team: str) -> None:
+        self.team = team
+        self.bids: dict[str, bool] = {}
+        self.decided = ""
+
+
+def test_a_topic_without_documents_in_plain_lines(bench: Bench) -> None:
+    """A format of one's own, of two seats, and a motion for which there is no evidence."""
+    rules = small(speech("pro_1", 60), speech("con_1", 60), seats=1, confer=1, summary=True)
+    topics = ROOT / "examples" / "competition" / "topics.yaml"
+    arguments = ("ask", "--topics", str(topics), "--topic", "school_phones", "--config", str(bench.config), "--plain")
+    code, out, err = bench.front.run(*arguments, "--format", bench.format_file("two", rules))
+    assert code == 0, err
+    assert "This house would ban smartphones from schools." in out and "Stage 1 of 1: One" in out
+    assert re.search(r"^Verdict: ", out, re.M) and "\x1b" not in out
+
+
+# ---------------------------------------------------------------- exports
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "markdown", "html"])
+def test_an_export_has_what_was_private_only_with_all(bench: Bench, whole: dict[str, Any], form: str) -> None:
+    """To the letter: no note, no direction, no comment, of any seat, in any form that a client gets."""
+    running = read_running(bench.front.state)
+    assert running is not None
+    posts = bench.posts(whole["session"])
+    secret = {p["body"].get("text") or p["body"]["direction"] for p in posts if p["channel"] in PRIVATE}
+    speeches = [p["body"] for p in posts if p["channel"] == "public" and p["kind"] == "speech"]
+    heard = {text for body in speeches for text in body.get("questions") or [body["text"]]}
+    assert len(secret) > 60 and len(speeches) == 30
+    export = ("sessions", "export", whole["session"], "--format", form)
+    as_client = ("--nats", running.url, "--creds", running.credentials["client"])
+    code, out, err = bench.front.run(*export, *as_client)
+    assert code == 0, err
+    said = plain(out, form)
+    assert [t for t in secret if plain(t, "") in said] == []
+    assert [t for t in heard if plain(t, "") not in said] == []
+    code, out, err = bench.front.run(*export, "--all")
+    assert code == 0, err
+    said = plain(out, form)
+    assert [t for t in secret | heard if plain(t, "") not in said] == []
+
+
+def plain(text: str, form: str) -> str:
+    """The letters and digits of a text, whatever its form does to the rest."""
+    if form.startswith("json"):
+        text = re.sub(r"\\u([0-9a-f]{4})", lambda m: chr(int(m[1], 16)), text.replace("\\n", " "))
+    if form == "html":
+        text = html.unescape(re.sub(r"<[^>]*>", " ", text))
+    return "".join(re.findall(r"\w", text))
+
+
+# ---------------------------------------------------------------- while it runs
+
+
+async def test_nobody_reads_the_other_teams_channel_while_it_runs(bench: Bench) -> None:
+    """By processes of their own, on the broker as it is: the judge is frozen meanwhile, so that the session goes on."""
+    child = bench.front.start(*bench.command, "--json")
+    users = {user: await bench.connect(user) for user in ("owner", "client", "pro_1", "con_1", "judge", "audience_1")}
+    running = read_running(bench.front.state)
+    assert running is not None
+    judge = running.services["judge-1"].pid
+    stopped = False
+    try:
+        owner = Client(users["owner"], "owner")
+        sid = await open_session(owner)
+        os.kill(judge, signal.SIGSTOP)
+        stopped = True
+        for team, channel in TEAMS.items():
+            await heard(users[f"{team}_1"], sid, channel)
+        for user, connection in users.items():
+            for channel in PRIVATE:
+                if channel != OWN.get(user):
+                    await assert_closed(connection, sid, channel)
+        assert await owner.finished(sid) is None, "it is over: nothing was shown"
+    finally:
+        if stopped:
+            os.kill(judge, signal.SIGCONT)
+        out, err = await asyncio.to_thread(child.communicate, timeout=40)
+        for connection in users.values():
+            await connection.close()
+    assert child.returncode == 0, err
+    assert json.loads(out)["stop"]["reason"] == "played"
+
+
+async def open_session(owner: Client) -> str:
+    async with asyncio.timeout(20):
+        while True:
+            found = [row.session for row in await owner.sessions() if row.status == "open"]
+            if found:
+                return found[0]
+
+
+async def heard(connection: Connection, sid: str, channel: str) -> None:
+    """Its own people get the channel, live and from its history: at least a note."""
+    async with asyncio.timeout(20):
+        async for post in Reader(connection).follow(sid, (channel,)):
+            assert post.channel == channel and post.kind == "note"
+            return
+
+
+async def assert_closed(connection: Connection, sid: str, channel: str) -> None:
+    """No subscription, no history, no live words."""
+
+    async def hear(_: object) -> None:
+        raise AssertionError("it heard something")
+
+    for subject in (
+        subjects.channel(sid, channel), subjects.channel_all(channel), subjects.channels_of(sid),
+        subjects.live_of(channel, sid), subjects.live_all(channel),
+    ):  # fmt: skip
+        with pytest.raises(Denied):
+            await connection.subscribe(subject, hear)
+    with pytest.raises(BusError):
+        await connection.request(subjects.read(channel, sid), encode(ReadPosts()), 1.0)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def panel(*seats: str) -> str:
+    return "protocol: competition\nseats:\n" + "".join(f"  {seat}: {{}}\n" for seat in seats)
+
+
+def changed(stage: int, **item: Any) -> str:
+    """The four stages with the first item of one of them otherwise."""
+    rules = shipped("four_stage")
+    rules["stages"][stage]["agenda"][0] |= item
+    return str(yaml.safe_dump(rules))
+
+
+FILES = {
+    "nobody.yaml": changed(0, seat="con_9"),
+    "own.yaml": changed(1, answerers=["pro_3"]),
+    "hurried.yaml": changed(2, seconds=2),
+    "three.yaml": panel(*DEBATERS[:-1], "judge"),
+    "twice.yaml": panel(*DEBATERS, "con_4", "judge"),
+    "queues.yaml": yaml.safe_dump({"stack": {"agents": [{"queue": q} for q in [*DEBATERS, "con_4", "judge"]]}}),
+    "topic.yaml": 'noisy: {motion: "This house would\\e[2J ring."}',
+}
+BAD = [
+    (("--format", "nobody.yaml"), "format", "format.stages.opening.agenda[0].seat: got 'con_9', there is no such seat"),
+    (("--format", "own.yaml"), "format", "agenda[0].answerers: got 'pro_3', it is of pro_2's own team"),
+    (
+        ("--format", "hurried.yaml"),
+        "format",
+        "agenda[0].seconds: got 2.0, the 4 seats of pro cannot each speak in it; it takes 9.6 s",
+    ),
+    (("--panel-file", "three.yaml"), "seats", "team con: 4 due, 3 there; missing con_4; start: parley agent con_4"),
+    (("--panel-file", "twice.yaml"), "panel-file", "the key con_4 stands here again, first in line 10"),
+    (("--config", "queues.yaml"), "stack.agents", "queue con_4 stands there 2 times"),
+    (("--style", "pro_1=loud"), "competition.styles.pro_1", "'loud' is no personality; known are logical, emotional"),
+    (("--style", "pro_7=logical"), "competition.styles.pro_7", "four_stage has no seat 'pro_7'; seats are pro_1"),
+    (("--topic", "topic.yaml#noisy"), "topic.yaml: topic.noisy.motion", "control character U+001B at character 17"),
+]
+
+
+def test_bad_input_is_named_before_anything_starts(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    never = tmp_path / "never"
+
+    def start(arguments: tuple[str, ...]) -> "subprocess.Popen[str]":
+        motion = () if arguments[0] == "--topic" else ("This house would ring the bells.",)
+        return front.start("ask", *motion, "--protocol", "competition", *arguments, "--json", "--state", str(never))
+
+    children = [start(arguments) for arguments, _, _ in BAD]
+    for child, (arguments, field, why) in zip(children, BAD, strict=True):
+        out, err = child.communicate(timeout=40)
+        assert child.returncode == 2, (arguments, out, err)
+        error = json.loads(out)["error"]
+        assert error["field"] == field and why in error["message"], (arguments, error)
+        assert err in ("", f"parley: {error['message']}\n")
+    assert not never.exists()
+
+
+def test_a_running_stack_without_a_seat_that_is_due_says_which(bench: Bench) -> None:
+    rules = msgspec.to_builtins(msgspec.convert(small(speech("con_5"), seats=5), Format))
+    code, out, _ = bench.front.run(*bench.command, "--format", bench.format_file("five", rules), "--json")
+    error = json.loads(out)["error"]
+    assert code == 2 and "pro_5" in error["message"], error

@@ -1,0 +1,631 @@
+"""The machine of the competition: every row of its table, and how it ends."""
+
+import msgspec
+import pytest
+
+from coordinator.commands import AskSeat
+from coordinator.estimate import estimate
+from coordinator.protocols.competition.record import OWN
+from coordinator.replay import replay
+from coordinator.table import Illegal, Inadmissible, View
+from schemas import log
+from schemas.protocols.competition.messages import Bid, Decision, Marks, Note, Questions, Spoken
+from schemas.protocols.consensus import Citation
+from schemas.session import Budget
+from schemas.turn import Usage
+from schemas.wire import raw
+from tests.protocols.competition.play import (
+    COMPETITION,
+    START_NS,
+    Play,
+    exchange,
+    free,
+    shipped,
+    small,
+    speech,
+    vote,
+    words,
+)
+from tests.protocols.consensus.play import document
+
+TWO = small(speech("pro_1"), speech("con_1"))
+ALONE = small(speech("pro_1"), seats=1)
+
+
+# ---------------------------------------------------------------- conferring
+
+
+def test_both_teams_confer_at_once_one_seat_after_another() -> None:
+    p = Play(small(speech("pro_1"), confer=2))
+    assert p.asked() == [("pro_1", "confer"), ("con_1", "confer")]
+    p.auto("pro_1")
+    assert p.asked() == [("con_1", "confer"), ("pro_2", "confer")]
+    p.auto("pro_2")
+    p.auto("pro_1")
+    assert p.brief("pro_2")["turn"] == 2 and p.brief("pro_2")["turns"] == 2
+    p.auto("pro_2")
+    assert p.asked() == [("con_1", "confer")], "pro is through, con is not"
+    for seat in ("con_1", "con_2", "con_1", "con_2"):
+        p.auto(seat)
+    assert p.asked() == [("pro_1", "speak")]
+    assert [(x.seat, x.channel) for x in p.posts("note") if x.seat.startswith("con")] == [
+        (seat, "team_con") for seat in ("con_1", "con_2", "con_1", "con_2")
+    ]
+
+
+def test_who_confers_hears_the_team_and_not_the_other() -> None:
+    p = Play(small(speech("pro_1"), confer=1))
+    p.reply("pro_1", Note(text="our secret"))
+    p.reply("con_1", Note(text="their secret"))
+    assert [x.body for x in p.seen("pro_2")] == [raw(Note(text="our secret"))]
+    assert p.ask("pro_2").channel == "team_pro" and p.ask("con_2").channel == "team_con"
+
+
+def test_a_seat_that_does_not_confer_is_recorded_and_the_next_one_does() -> None:
+    p = Play(small(speech("pro_1"), confer=1))
+    p.fail("pro_1")
+    assert ("pro_2", "confer") in p.asked()
+    assert p.last("silent") == {"seat": "pro_1", "asked": "confer", "stage": "One", "why": OWN}
+    for seat in ("pro_2", "con_1", "con_2"):
+        p.fail(seat)
+    assert p.asked() == [("pro_1", "speak")]
+    q = Play(small(speech("pro_1"), confer=1))
+    q.expire()
+    assert {x["why"] for x in q.bodies("silent")} == {"no reply came"}, "what nobody wrote cannot be private"
+
+
+def test_what_lies_ahead_is_told_by_team() -> None:
+    agenda = (speech("pro_1"), exchange("pro_2", "con_1", "con_2"), free(), vote("before"))
+    p = Play(small(*agenda, confer=1, audience=1))
+    assert p.brief("pro_1")["ahead"] == [
+        "pro_1 speaks (10 words): pro_1 speaks",
+        "pro_2 asks con_1 or con_2 at least 3 questions (10 words)",
+        "free debate: 20 s a team, 10 words a speech; Pro speaks first, then the teams alternate; everybody must speak",
+    ]
+    assert p.brief("con_1")["ahead"][0] == "con_1 or con_2 answers the questions of pro_2 (10 words)"
+
+
+# ---------------------------------------------------------------- speeches and exchanges
+
+
+def test_a_speech_is_posted_counted_and_scored() -> None:
+    p = Play(TWO)
+    p.says("pro_1", "Ten words are allowed here, and these are only nine.")
+    said = p.last("speech")
+    assert (said["words"], said["limit"], said["seconds"], said["overtime"]) == (10, 10, 10, False)
+    assert p.posts("speech")[0].channel == "public" and p.posts("speech")[0].seat == "pro_1"
+    assert p.asked() == [("judge", "score")] and p.ask("judge").channel == "judge_notes"
+    assert p.seen("judge")[-1].n == p.posts("speech")[0].n
+    p.scores(6, comment="Solid.")
+    assert p.posts("note")[0].channel == "judge_notes" and p.last("note") == {"text": "Solid."}
+    assert p.posts("scored")[0].channel == "scores"
+    assert p.asked() == [("con_1", "speak")]
+
+
+def test_a_silent_speaker_is_passed_over() -> None:
+    p = Play(TWO)
+    p.fail("pro_1")
+    assert p.asked() == [("con_1", "speak")] and p.last("silent")["asked"] == "speak"
+    p.expire()
+    assert p.asked() == [("judge", "review")]
+    p.auto("judge")
+    assert p.outcome["silent"] == ["pro_1: speak in one", "con_1: speak in one"]
+
+
+def test_a_team_that_never_speaks_does_not_stop_the_debate() -> None:
+    p = Play(shipped("four_stage"))
+    while p.session.turns:
+        seat = p.asked()[0][0]
+        p.fail(seat) if seat.startswith("con") else p.auto(seat)
+    assert p.result.stop.reason == "played" and p.outcome["winner"] == "pro"
+    assert p.outcome["team_totals"]["con"] == 0
+    assert {x.split(":")[0] for x in p.outcome["silent"]} == {"con_1", "con_2", "con_3", "con_4"}
+
+
+def test_an_exchange() -> None:
+    p = Play(small(exchange("pro_1", "con_1", "con_2"), speech("con_1")))
+    assert p.brief("pro_1")["answerers"] == ["con_1", "con_2"] and p.brief("pro_1")["least"] == 3
+    p.asks("pro_1", "con_2", "Why?", "How so?", "When?")
+    said = p.last("speech")
+    assert (said["act"], said["answerer"], said["questions"], said["words"]) == (
+        "question", "con_2", ["Why?", "How so?", "When?"], 4,
+    )  # fmt: skip
+    assert p.asked() == [("judge", "score")] and p.brief("judge")["act"] == "question"
+    p.scores()
+    assert p.asked() == [("con_2", "answer")] and p.brief("con_2")["questions"] == ["Why?", "How so?", "When?"]
+    assert p.seen("con_2")[-1].kind == "speech" and p.seen("con_2")[-1].seat == "pro_1"
+    p.says("con_2", "Because.")
+    assert p.last("speech")["act"] == "answer" and p.brief("judge")["act"] == "answer"
+    p.scores()
+    assert p.asked() == [("con_1", "speak")]
+
+
+def test_questions_to_whom_may_not_answer_and_too_few_are_faults() -> None:
+    p = Play(small(exchange("pro_1", "con_2")))
+    p.asks("pro_1", "con_1")
+    assert p.ask("pro_1").error == "answerer: got 'con_1'; who may answer: con_2"
+    p.asks("pro_1", "con_2", "Why?", "How?")
+    assert p.asked() == [("judge", "review")] and p.last("silent")["why"] == "questions: got 2, at least 3 are wanted"
+
+
+def test_each_question_is_one_of_its_own() -> None:
+    p = Play(small(exchange("pro_1", "con_1")))
+    p.asks("pro_1", "con_1", "Who pays?", "When?", "  who  PAYS ?!")
+    assert p.ask("pro_1").error == "questions: number 3 is number 1 again; each must be one of its own"
+    p.asks("pro_1", "con_1", "Who pays?", "When?", "Who pays when?")
+    assert p.asked() == [("judge", "score")]
+
+
+def test_a_silent_asker_skips_the_exchange_and_a_silent_answerer_ends_it() -> None:
+    p = Play(small(exchange("pro_1", "con_1"), exchange("con_1", "pro_1"), speech("con_2")))
+    p.fail("pro_1")
+    assert p.asked() == [("con_1", "question")]
+    p.auto("con_1")
+    p.fail("judge")
+    assert p.asked() == [("pro_1", "answer")], "questions that are not scored are answered all the same"
+    p.fail("pro_1")
+    assert p.asked() == [("con_2", "speak")]
+    assert [x["asked"] for x in p.bodies("silent")] == ["question", "score", "answer"]
+
+
+def test_quotations_stand_in_documents_that_the_seat_holds() -> None:
+    mine = msgspec.structs.replace(document("pro.txt", "Sugar is sold to infants."), holders=("pro_1", "pro_2"))
+    p = Play(TWO, documents=(mine,))
+    p.says("pro_1", citations=(Citation(document="pro.txt", quote="sold to adults"),))
+    assert "quote it word for word" in p.ask("pro_1").error
+    p.says("pro_1", citations=(Citation(document="pro.txt", quote="sold to infants"),))
+    p.scores()
+    p.says("con_1", citations=(Citation(document="pro.txt", quote="sold to infants"),))
+    assert p.ask("con_1").error == "citations: you have no document 'pro.txt'"
+
+
+def test_documents_that_are_dealt_to_nobody_go_to_all_debaters() -> None:
+    p = Play(TWO, documents=(document("a.txt", "a"),))
+    assert p.session.opened.documents[0].holders == ("pro_1", "pro_2", "con_1", "con_2")
+
+
+# ---------------------------------------------------------------- free debate
+
+
+def test_a_captain_decides_and_the_speaker_sees_the_direction() -> None:
+    p = Play(small(free(), teams={"pro": {"name": "P", "seats": 2, "captain": 2}, "con": {"name": "C", "seats": 2}}))
+    assert p.asked() == [("pro_2", "captain")] and p.ask("pro_2").channel == "team_pro"
+    p.names("pro_2", "pro_1", "attack the figures")
+    assert p.posts("decision")[0].channel == "team_pro"
+    assert p.asked() == [("pro_1", "speak")] and p.ask("pro_1").channel == ""
+    assert p.brief("pro_1")["direction"] == "attack the figures" and "your captain gave" in p.brief("pro_1")["task"]
+    p.says("pro_1", words(7))
+    assert p.last("speech")["left"] == {"pro": 13, "con": 20}
+    p.scores()
+    assert p.asked() == [("con_1", "captain")]
+    assert all(x.channel == "public" for x in p.seen("con_1"))
+
+
+def test_a_captain_names_who_may_speak() -> None:
+    p = Play(small(free()))
+    p.names("pro_1", "con_1")
+    assert p.ask("pro_1").error == "speaker: got 'con_1'; who may speak: pro_1, pro_2"
+    p.names("pro_1", "pro_2")
+    p.says("pro_2")
+    p.scores()
+    p.names("con_1", "con_1")
+    p.says("con_1")
+    p.scores()
+    assert p.brief("pro_1")["may"] == ["pro_1"] and p.brief("pro_1")["spoken"] == {"pro_1": 0, "pro_2": 1}
+    assert p.brief("pro_1")["unspoken"] == ["pro_1"]
+
+
+def test_where_not_everybody_must_speak_anybody_may_be_chosen() -> None:
+    p = Play(small(free(30, everybody=False)))
+    for captain, speaker in (("pro_1", "pro_2"), ("con_1", "con_2")):
+        p.names(captain, speaker)
+        p.says(speaker)
+        p.scores()
+    assert p.brief("pro_1")["may"] == ["pro_1", "pro_2"]
+
+
+def test_a_silent_captain_leaves_it_to_the_seat_that_was_silent_the_longest() -> None:
+    p = Play(small(speech("pro_1"), speech("pro_2"), free(60)))
+    for seat in ("pro_1", "pro_2"):
+        p.says(seat)
+        p.scores()
+    p.fail("pro_1")
+    assert p.asked() == [("pro_1", "speak")], "neither has spoken here; pro_2 spoke last"
+    p.says("pro_1", words(9))
+    p.scores()
+    p.fail("con_1")
+    p.says("con_1")
+    p.scores()
+    p.fail("pro_1")
+    assert p.asked() == [("pro_2", "speak")], "unspoken here goes first"
+    p.says("pro_2")
+    p.scores()
+    p.fail("con_1")
+    p.says("con_2")
+    p.scores()
+    p.fail("pro_1")
+    assert p.asked() == [("pro_1", "speak")], "all have spoken: whose last speech is the longest ago"
+
+
+def test_a_silent_speaker_takes_its_time_and_the_other_team_goes_on() -> None:
+    p = Play(small(free(30)))
+    p.names("pro_1", "pro_2")
+    p.fail("pro_2")
+    assert p.asked() == [("con_1", "captain")]
+    p.auto("con_1")
+    p.auto("con_1")
+    p.scores()
+    assert p.brief("pro_1")["seconds_left"] == 20, "ten words at a word a second"
+    assert p.brief("pro_1")["unspoken"] == ["pro_1"], "pro_2 had its place"
+    assert p.brief("pro_1")["spoken"] == {"pro_1": 0, "pro_2": 0}
+
+
+def test_the_last_words_are_what_the_time_still_holds() -> None:
+    p = Play(small(free(25, words=14)))
+    p.names("pro_1", "pro_1")
+    assert p.brief("pro_1")["words"] == 12, "pro_2 must speak too: half of 25"
+    p.says("pro_1", words(14))
+    p.scores()
+    p.names("con_1", "con_1")
+    p.says("con_1", words(10))
+    p.scores()
+    p.names("pro_1", "pro_2")
+    assert p.brief("pro_2")["words"] == 11 and p.brief("pro_2")["seconds_left"] == 11
+    p.says("pro_2", words(12))
+    assert p.last("speech")["overtime"] and p.last("speech")["left"] == {"pro": 0, "con": 15}
+
+
+def free_play(p: Play, *places: tuple[str, int]) -> None:
+    """So many words of each of these, whom their captains name."""
+    for speaker, n in places:
+        p.names(f"{speaker[:3]}_1", speaker)
+        p.says(speaker, words(n))
+        p.scores()
+
+
+def test_a_team_without_time_passes_and_the_other_goes_on() -> None:
+    p = Play(small(free(30, words=12, everybody=False)))
+    free_play(p, ("pro_1", 25), ("con_1", 8))
+    assert p.brief("con_1")["seconds_left"] == 22, "pro has 5 s, less than ten words"
+    with pytest.raises(Illegal):
+        p.interrupts("con_2")  # its own team has the floor
+    free_play(p, ("con_2", 8))
+    assert p.asked() == [("con_1", "captain")] and p.brief("con_1")["words"] == 12
+    p.names("con_1", "con_1")
+    p.says("con_1", words(12))
+    with pytest.raises(Illegal):
+        p.interrupts("con_2")  # while the judge scores: the floor is nobody's
+    p.scores()
+    assert p.asked() == [("judge", "review")], "con has 2 s"
+    assert [x["seat"] for x in p.bodies("speech")] == ["pro_1", "con_1", "con_2", "con_1"]
+    assert all(f["rule"] == "overtime" for x in p.bodies("scored") for f in x["fines"]) and not p.posts("fine")
+
+
+def test_a_team_that_has_had_its_places_passes() -> None:
+    p = Play(small(free(30, speeches=2)))
+    free_play(p, ("pro_1", 5), ("con_1", 10), ("pro_2", 5), ("con_2", 10))
+    assert p.asked() == [("judge", "review")], "both have had two; pro's time is not used up"
+
+
+def test_everybody_speaks_whatever_those_before_take() -> None:
+    """Overtime is the fault of whoever speaks: the next has its words all the same."""
+    p = Play(small(free(20), seats=2))
+    free_play(p, ("pro_1", 60), ("con_1", 10))
+    assert p.asked() == [("pro_1", "captain")] and p.brief("pro_1")["may"] == ["pro_2"]
+    p.names("pro_1", "pro_2")
+    assert p.brief("pro_2")["words"] == 10 and p.brief("pro_2")["seconds_left"] == 0
+    p.says("pro_2", words(10))
+    assert not p.last("speech")["overtime"]
+    p.scores()
+    free_play(p, ("con_2", 10))
+    assert p.asked() == [("judge", "review")], "each has spoken, and nobody has time"
+
+
+def test_whoever_speaks_first_leaves_each_of_the_others_a_share() -> None:
+    p = Play(small(free(120, words=120), seats=4))
+    limits = []
+    while p.asked() != [("judge", "review")]:
+        seat, kind = p.asked()[0]
+        if kind == "speak":
+            limits.append((seat, p.brief(seat)["words"]))
+            p.says(seat, words(p.brief(seat)["words"]))
+        else:
+            p.auto(seat)
+    assert sorted(limits) == [(f"{team}_{i}", 30) for team in ("con", "pro") for i in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("mode", ["sequential", "concurrent"])
+def test_a_direction_is_for_one_speech_alone(mode: str) -> None:
+    """Neither the next speaker nor the same seat later is shown it as its own."""
+    f = small(free(60, mode=mode, everybody=False), speech("pro_1", act="closing"))
+    p = Play(f).until("captain")
+    p.names("pro_1", "pro_1", "attack the figures")
+    p.says("pro_1")
+    p.scores()
+    p.until("captain" if mode == "sequential" else "bid").until("speak")
+    p.says(p.asked()[0][0])
+    p.scores()
+    if mode == "sequential":
+        p.fail("pro_1")
+    else:
+        p.bids("pro_1", wants=False)
+        p.bids("pro_2", wants=False)
+    seat, kind = p.asked()[0]
+    assert (seat[:3], kind) == ("pro", "speak")
+    assert "direction" not in p.brief(seat) or p.brief(seat)["direction"] == ""
+    assert "captain" not in p.brief(seat)["task"]
+    assert all(x.kind != "decision" for x in p.seen(seat))
+    while p.asked() != [("pro_1", "speak")] or p.brief("pro_1")["act"] != "closing":
+        p.auto(p.asked()[0][0])
+    assert all(x.kind != "decision" for x in p.seen("pro_1")) and p.brief("pro_1").get("direction", "") == ""
+
+
+def test_a_free_debate_of_single_words_ends_too() -> None:
+    p = Play(small(free(100, speeches=3), seats=1))
+    p.until("review")
+    assert len(p.posts("speech")) == 6
+
+
+def test_bids_within_a_window_and_the_captain_picks() -> None:
+    p = Play(small(free(mode="concurrent", bid_seconds=5)))
+    assert p.asked() == [("pro_1", "bid"), ("pro_2", "bid")]
+    assert {p.ask(s).deadline_ns for s in ("pro_1", "pro_2")} == {START_NS + 5_000_000_000}
+    p.bids("pro_2")
+    assert p.asked() == [("pro_1", "bid")]
+    p.bids("pro_1", wants=False)
+    assert p.asked() == [("pro_1", "captain")]
+    assert p.brief("pro_1")["may"] == ["pro_2"]
+    assert p.brief("pro_1")["bids"]["pro_1"]["wants"] is False and set(p.brief("pro_1")["bids"]) == {"pro_1", "pro_2"}
+    assert [x.channel for x in p.posts("bid")] == ["team_pro", "team_pro"]
+
+
+def test_bids_that_come_late_do_not_count() -> None:
+    p = Play(small(free(mode="concurrent", bid_seconds=5)))
+    p.bids("pro_1")
+    p.expire()
+    assert p.asked() == [("pro_1", "captain")] and p.brief("pro_1")["may"] == ["pro_1"]
+    assert p.posts("silent") == []
+
+
+def test_without_a_bid_the_seat_speaks_that_was_silent_the_longest() -> None:
+    p = Play(small(speech("pro_1"), free(mode="concurrent")))
+    p.says("pro_1")
+    p.scores()
+    p.expire()
+    assert p.asked() == [("pro_2", "speak")]
+    p.says("pro_2")
+    p.scores()
+    p.bids("con_1", wants=False)
+    p.bids("con_2", wants=False)
+    assert p.asked() == [("con_1", "speak")]
+
+
+def test_bids_of_those_that_have_spoken_wait_for_those_that_have_not() -> None:
+    p = Play(small(free(40, mode="concurrent")))
+    for seats in (("pro_1", "pro_2"), ("con_1", "con_2")):
+        for seat in seats:
+            p.bids(seat)
+        p.auto(seats[0])
+        p.auto(seats[0])
+        p.scores()
+    p.bids("pro_1", urgency=1)
+    p.bids("pro_2", wants=False)
+    assert p.brief("pro_1")["may"] == ["pro_2"], "it has not spoken, whatever it wants"
+
+
+# ---------------------------------------------------------------- words from the floor
+
+
+def spoken_first() -> Play:
+    p = Play(small(free(40)))
+    p.names("pro_1", "pro_1")
+    p.says("pro_1")
+    return p
+
+
+def test_the_team_that_spoke_last_speaking_up_is_fined_and_not_heard() -> None:
+    p = spoken_first()
+    before = len(p.posts("speech"))
+    p.interrupts("pro_2")  # while the judge scores: the floor is con's
+    assert p.last("fine") == {
+        "rule": "consecutive", "seat": "pro_2", "team": "pro", "individual_points": 0, "team_points": -3,
+        "note": "pro_2 spoke while con had the floor",
+    }  # fmt: skip
+    assert p.posts("fine")[0].channel == "scores" and len(p.posts("speech")) == before
+    with pytest.raises(Illegal, match="already"):
+        p.interrupts("pro_1")
+    p.scores()
+    p.auto("con_1")
+    assert p.phase == "debating"
+    with pytest.raises(Illegal):
+        p.interrupts("con_2")  # con has the floor
+    assert p.outcome_now()["team_totals"]["pro"] == 5 - 3
+
+
+@pytest.mark.parametrize("phase", ["bidding", "deciding", "debating", "scoring"])
+def test_it_is_heard_in_every_part_of_the_free_debate(phase: str) -> None:
+    p = Play(small(free(40, mode="concurrent")))
+    p.until("speak").says("pro_1")
+    while p.phase != phase or p.session.inner.lines[-1].team != "pro":
+        p.auto(p.asked()[0][0])
+    p.interrupts("pro_2")
+    assert p.phase == phase and len(p.posts("fine")) == 1
+
+
+def test_nobody_else_is_heard() -> None:
+    p = Play(small(free(40)))
+    for author in ("pro_1", "con_1"):
+        with pytest.raises(Illegal):
+            p.interrupts(author)  # nobody has spoken yet
+    q = spoken_first()
+    for author, channel in (("con_1", "public"), ("judge", "public"), ("stranger", "public"), ("pro_1", "team_pro")):
+        with pytest.raises(Illegal):
+            q.interrupts(author, channel)
+    r = Play(TWO)
+    with pytest.raises(Illegal, match=r"^nobody may speak up now$"):
+        r.interrupts("con_1")  # a speech of the agenda
+    r.says("pro_1")
+    with pytest.raises(Illegal):
+        r.interrupts("pro_1")  # its score
+
+
+# ---------------------------------------------------------------- votes, summaries, the end
+
+
+def test_the_audience_votes_at_once_and_nobody_sees_it() -> None:
+    p = Play(small(vote("before"), speech("pro_1"), seats=1, audience=2), {"stances": {"pro": "ban it"}})
+    assert p.asked() == [("audience_1", "vote"), ("audience_2", "vote")]
+    assert p.brief("audience_1") == {"name": "before", "stances": {"pro": "ban it", "con": "against the motion"}}
+    assert p.ask("audience_1").sees == ()
+    p.auto("audience_2")
+    p.fail("audience_1")
+    assert p.last("tally") == {
+        "name": "before", "votes": {"pro": 0, "con": 0, "undecided": 1}, "ballots": {"audience_2": "undecided"},
+    }  # fmt: skip
+    assert p.posts("tally")[0].channel == "scores" and p.ask("pro_1").sees == ()
+
+
+def test_a_stage_is_summed_up_and_the_debate_reviewed() -> None:
+    f = small(speech("pro_1"), summary=True)
+    f["stages"].append({**f["stages"][0], "name": "two", "title": "Two"})
+    p = Play(f)
+    p.says("pro_1")
+    p.scores(6)
+    assert p.asked() == [("judge", "summarize")] and p.ask("judge").channel == "judge_notes"
+    assert p.brief("judge")["totals"]["pro"] == 6
+    p.auto("judge")
+    assert p.posts("summary")[0].channel == "scores"
+    assert p.asked() == [("pro_1", "speak")] and p.ask("pro_1").round == 2
+    p.says("pro_1")
+    p.scores(7)
+    p.fail("judge")
+    assert p.asked() == [("judge", "review")], "a summary that does not come is recorded"
+    assert p.stop["reason"] == "played" and p.stop["certificate"]["stages_played"] == 2
+    p.auto("judge")
+    assert p.posts("review")[0].channel == "public"
+    assert p.outcome["complete"] and p.outcome["review"] == "a fine debate"
+    assert [s["summary_post"] for s in p.result.rounds] == [p.posts("summary")[0].n, None]
+    assert p.result.status == "finished" and not p.result.stop.converged
+
+
+def test_the_result_stands_without_a_review() -> None:
+    p = Play(TWO).until("review")
+    p.fail("judge")
+    assert p.result.stop.reason == "played" and p.outcome["review"] == "" and p.outcome["winner"] == "draw"
+
+
+CAPS = {"max_input_tokens": 100, "max_output_tokens": 20, "attempts": 1}
+ONE_TURN = 240
+"""Tokens reserved for a turn: a call and a repair."""
+
+
+@pytest.mark.parametrize(("turns", "phase", "speeches"), [(0, None, 0), (1, "speaking", 1), (2, "scoring", 1)])
+def test_a_budget_that_runs_out_in_a_stage(turns: int, phase: str | None, speeches: int) -> None:
+    """Money for the review is held back; what was played stands, and nobody has won."""
+    budget = Budget(tokens=ONE_TURN * (turns + 1))
+    if not turns:
+        with pytest.raises(Inadmissible, match="the first turns do not fit"):
+            Play(TWO, CAPS, budget=budget, metered=True)
+        return
+    p = Play(TWO, CAPS, budget=budget, metered=True)
+    spend = Usage(input_tokens=200, output_tokens=40, calls=2)
+    p.reply("pro_1", Spoken(text=words(11)), usage=spend)
+    if turns == 2:
+        p.reply("judge", Marks(logic=8, persuasion=8, expression=8, teamwork=8, rule_compliance=8), usage=spend)
+    assert p.asked() == [("judge", "review")]
+    assert p.stop["reason"] == "budget" and "budget.tokens" in p.stop["certificate"]["what"]
+    p.auto("judge")
+    assert not p.outcome["complete"] and p.outcome["winner"] == ""
+    assert len(p.posts("speech")) == speeches and len(p.outcome["fines"]) == 1
+    assert p.outcome["individual_totals"]["pro_1"] == (-2 if turns == 1 else 6)
+    assert p.outcome["unscored"] == ([p.posts("speech")[0].n] if turns == 1 else [])
+
+
+def test_time_that_runs_out_ends_it_without_a_review() -> None:
+    p = Play(TWO, budget=Budget(seconds=30))
+    p.says("pro_1")
+    p.expire()
+    assert p.result.stop.reason == "budget" and p.outcome["unscored"]
+    assert "budget.seconds" in p.stop["certificate"]["what"]
+
+
+def test_before_anything_was_said_there_is_nothing_to_review() -> None:
+    p = Play(small(speech("pro_1"), confer=1), CAPS, budget=Budget(tokens=ONE_TURN * 3), metered=True)
+    p.reply("pro_1", Note(text="n"), usage=Usage(input_tokens=200, output_tokens=40, calls=2))
+    assert p.result.stop.reason == "budget" and p.posts("review") == []
+
+
+def test_a_cancel_ends_it_anywhere() -> None:
+    p = Play(TWO)
+    p.says("pro_1")
+    p.event(log.Cancelled(author="client"))
+    assert p.result.stop.reason == "cancelled" and p.outcome["winner"] == "" and len(p.posts("speech")) == 1
+
+
+def test_a_whole_competition_replays_byte_for_byte() -> None:
+    p = Play(shipped("four_stage"))
+    p.until("captain")
+    p.auto("pro_1")
+    p.auto(p.asked()[0][0])
+    p.interrupts("pro_3")
+    p.to_the_end()
+    again = replay({"competition": COMPETITION}.get, "s1", p.log)
+    assert again.entries == tuple(p.entries) and again.result == p.result
+    assert len(p.log) > 100
+
+
+@pytest.mark.parametrize("name", ["four_stage", "oxford"])
+def test_no_session_comes_to_more_than_was_estimated_nor_a_full_one_to_less(name: str) -> None:
+    p = Play(shipped(name))
+    told = estimate(COMPETITION, p.session.opened)
+    while p.session.turns:
+        seat, kind = p.asked()[0]
+        p.says(seat, words(p.brief(seat)["words"])) if kind == "speak" else p.auto(seat)
+    asked: dict[str, int] = {}
+    for e in p.entries:
+        for c in e.commands:
+            if isinstance(c, log.Ask):
+                asked[c.seat] = asked.get(c.seat, 0) + 1
+    assert sum(asked.values()) == told.least.turns
+    assert all(asked.get(s.seat, 0) <= s.most.turns for s in told.seats)
+    assert told.rounds == len(shipped(name)["stages"])
+
+
+def test_personalities_and_stances_reach_their_seats() -> None:
+    style = {"name": "Logical", "characteristics": "syllogisms"}
+    p = Play(TWO, {"personalities": {"logical": style}, "styles": {"pro_1": "logical"}, "stances": {"con": "keep it"}})
+    assert p.brief("pro_1")["me"] == {
+        "team": "pro", "team_name": "Pro", "position": 1, "stance": "for the motion", "role": "",
+        "personality": style, "mates": ["pro_2"],
+    }  # fmt: skip
+    p.says("pro_1")
+    p.scores()
+    assert p.brief("con_1")["me"]["stance"] == "keep it" and p.brief("con_1")["me"]["personality"] is None
+
+
+def test_a_debater_is_shown_the_last_posts() -> None:
+    p = Play(small(*(speech("pro_1") for _ in range(4))), {"context_posts": 2})
+    for _ in range(3):
+        p.says("pro_1")
+        p.scores()
+    said = [x.n for x in p.posts("speech")]
+    assert list(p.ask("pro_1").sees) == said[-2:]
+
+
+def test_turns_stream_where_they_may() -> None:
+    p = Play(shipped("four_stage"))
+    streamed: dict[str, bool] = {}
+    while p.session.turns:
+        streamed |= {t.ask.kind: t.ask.stream for t in p.session.turns.values()}
+        p.auto(p.asked()[0][0])
+    assert {kind for kind, yes in streamed.items() if not yes} == {"captain", "score", "summarize"}
+    assert not Play(TWO, {"stream": False}).ask("pro_1").stream
+
+
+def test_replies_are_of_these_kinds() -> None:
+    assert dict(COMPETITION.replies)["captain"] is Decision and dict(COMPETITION.replies)["question"] is Questions
+    assert dict(COMPETITION.replies)["bid"] is Bid and len(COMPETITION.replies) == 10
+    assert (
+        COMPETITION.final(View(Play(ALONE).session.opened, Play(ALONE).session.settings, (), 0, (), 0))[0][0] == "judge"
+    )
+    assert AskSeat(seat="pro_1", kind="speak", round=1, brief=raw(None)).channel == ""

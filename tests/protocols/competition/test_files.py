@@ -1,0 +1,219 @@
+"""What a competition is run by, from files: read, and refused by name before anything starts."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from client.errors import BadInput
+from client.protocols.competition import files as formats
+from coordinator.protocols.competition.seats import due
+from parley import ask as asking
+from parley.settings import load
+from parley.stack import panel_file as panel
+from parley.stack.rows import rows_of
+from schemas.session import OpenSession
+from tests.protocols.competition.play import shipped, small, speech
+
+FOUR = {*(f"{team}_{i}" for team in ("pro", "con") for i in range(1, 5)), "judge"}
+TWO = "teams: {pro: {name: P, seats: 2}, con: {name: C, seats: 2}}"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    yield
+
+
+def written(data: Any, name: str = "mine.yaml") -> str:
+    Path(name).write_text(data if isinstance(data, str) else yaml.safe_dump(data), encoding="utf-8")
+    return name
+
+
+def changed(change: Mapping[str, Any]) -> str:
+    return written({**shipped("four_stage"), **change})
+
+
+def refused(call: Any, *arguments: Any) -> str:
+    with pytest.raises(BadInput) as caught:
+        call(*arguments)
+    return str(caught.value)
+
+
+def opening(given: Mapping[str, Any], question: str = "This house would.", **more: Any) -> OpenSession:
+    settings = load(None, {"protocol": "competition", "competition": dict(given), **more})
+    found = asking.request_of(settings, question, None)
+    asking.expected(settings, found)
+    return found
+
+
+# ---------------------------------------------------------------- formats
+
+
+def test_the_formats_that_are_shipped_can_be_read_by_name() -> None:
+    assert formats.built_in() == ("four_stage", "oxford")
+    assert [formats.read(name).name for name in formats.built_in()] == ["four_stage", "oxford"]
+
+
+def test_a_file_is_a_format_too_and_four_stage_is_the_default() -> None:
+    assert formats.read(written(small(speech("pro_1")))).name == "small"
+    assert formats.of({}).name == "four_stage"
+    assert opening({}).settings["format"]["name"] == "four_stage"
+    assert opening({"format": "oxford"}).settings["format"]["name"] == "oxford"
+    assert opening({"format": "mine.yaml"}).settings["format"]["title"] == "Small"
+    assert opening({"format": small(speech("pro_1"))}).settings["format"]["title"] == "Small"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"name": ""}, "mine.yaml: format.name: got '', "),
+        ({"weights": {"logic": 1}}, "mine.yaml: format.weights: got ['logic'], wanted are logic, persuasion"),
+        ({"colour": "red"}, "mine.yaml: format: Object contains unknown field `colour`"),
+        ({"pace": {"words_per_minute": "fast"}}, "words_per_minute: Expected `float`, got `str` (got 'fast')"),
+        ({"pace": {"words_per_minute": 1}}, "format.pace.words_per_minute: got 1.0, allowed is 20 to 1000"),
+        ({"penalties": {"yawning": {"team": -1}}}, "format.penalties: got 'yawning', known are overtime"),
+        ({"title": "a \x1b[31m title"}, "mine.yaml: format.title: control character U+001B at character 3; none is"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_file_is_told_with_field_value_and_limit(change: dict[str, Any], said: str) -> None:
+    assert said in refused(formats.read, changed(change))
+
+
+def test_an_agenda_that_cannot_be_played_is_refused_with_its_place() -> None:
+    teams = {"pro": {"name": "P", "seats": 4}, "con": {"name": "C", "seats": 3}}
+    text = refused(formats.read, changed({"teams": teams}))
+    assert "format.stages.closing.agenda[0].seat: got 'con_4', there is no such seat; seats are con_1" in text
+    stages = [{"name": "a", "title": "A", "agenda": [{"t": "speech", "seat": "pro_1", "task": "speak", "words": 3}]}]
+    assert "at format.stages[0].agenda[0]: format.agenda.words: got 3, allowed is 10 to 5000" in refused(
+        formats.read, changed({"stages": stages})
+    )
+    stages[0]["agenda"] = [{"t": "free", "seconds": 4}]
+    assert "agenda[0].seconds: got 4.0, the 4 seats of pro cannot each speak in it" in refused(
+        formats.read, changed({"stages": stages})
+    )
+    stages[0]["agenda"] = []
+    assert "agenda: got 'nothing', at least one item is wanted" in refused(formats.read, changed({"stages": stages}))
+
+
+def test_a_name_that_is_none_and_a_file_that_is_no_yaml_are_refused() -> None:
+    assert refused(formats.read, "oxfrod") == "format: 'oxfrod' is no format and no file; did you mean oxford?"
+    assert "built in are four_stage, oxford" in refused(formats.read, "x.yaml")
+    assert "mine.yaml is not YAML" in refused(formats.read, written("name: ["))
+    assert "mine.yaml, line 2: the key name stands here again" in refused(formats.read, written("name: a\nname: b"))
+    assert "mine.yaml holds a list" in refused(formats.read, written("- a"))
+
+
+# ---------------------------------------------------------------- personalities
+
+
+def test_styles_bring_their_personalities_and_no_others() -> None:
+    found = opening({"styles": {"pro_1": "logical", "con_2": "aggressive"}}).settings
+    assert set(found["personalities"]) == {"logical", "aggressive"} and found["styles"]["con_2"] == "aggressive"
+    assert "personalities" not in opening({}).settings
+
+
+def test_a_file_of_ones_own_goes_beside_those_that_are_shipped() -> None:
+    file = written({"quiet": {"name": "Quiet", "characteristics": "You say little."}}, "people.yaml")
+    found = opening({"styles": {"pro_1": "quiet", "pro_2": "logical"}, "personalities": file}).settings
+    assert found["personalities"]["quiet"]["name"] == "Quiet" and "logical" in found["personalities"]
+    bad = written({"quiet": {"name": "Quiet", "manner": "You say little."}}, "people.yaml")
+    assert "quiet.manner" in refused(opening, {"styles": {"pro_1": "quiet"}, "personalities": bad})
+
+
+def test_a_personality_and_a_seat_that_are_not_there_are_named() -> None:
+    assert refused(opening, {"styles": {"pro_1": "logicl"}}) == (
+        "competition.styles.pro_1: pro_1: 'logicl' is no personality; did you mean logical?"
+    )
+    assert "four_stage has no seat 'pro_5'; seats are pro_1, pro_2" in refused(
+        opening, {"styles": {"pro_5": "logical"}}
+    )
+    assert formats.styles(["pro_1=logical", "con_1 = emotional"]) == {"pro_1": "logical", "con_1": "emotional"}
+    assert "wanted is SEAT=NAME" in refused(formats.styles, ["pro_1"])
+    assert "two styles, logical and emotional" in refused(formats.styles, ["pro_1=logical", "pro_1=emotional"])
+
+
+# ---------------------------------------------------------------- topics
+
+
+def topics() -> Path:
+    data = {"a": {"motion": "Motion A.", "stances": {"pro": "yes"}, "evidence": "docs"}, "b": "Motion B."}
+    return Path(written(data, "topics.yaml"))
+
+
+def test_a_topic_has_a_motion_and_may_have_stances_and_evidence() -> None:
+    file = topics()
+    found, folder = formats.topic(f"{file}#a")
+    assert (found.motion, dict(found.stances), folder) == ("Motion A.", {"pro": "yes"}, Path("docs"))
+    found, folder = formats.topic("b", file)
+    assert (found.motion, dict(found.stances), folder) == ("Motion B.", {}, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("topics.yaml#c", "topics.yaml has no topic 'c'; it has a, b"),
+        ("topics.yaml", "which one of topics.yaml? Name it: topics.yaml#a; there are a, b"),
+        ("nowhere.yaml#a", "cannot read nowhere.yaml"),
+        ("bad.yaml#a", "bad.yaml: topic.a: Object missing required field `motion`"),
+        ("bad.yaml#b", "bad.yaml: topic.b.motion: control character U+0007"),
+        ("bad.yaml#c", "topic.c.stances"),
+    ],
+)
+def test_what_is_wrong_with_a_topic_is_named(given: str, said: str) -> None:
+    topics()
+    bad = {"a": {"stances": {}}, "b": {"motion": "a \x07 bell"}, "c": {"motion": "m", "stances": {"judge": "x"}}}
+    written(bad, "bad.yaml")
+    assert said in refused(formats.topic, given)
+
+
+# ---------------------------------------------------------------- before anything starts
+
+
+def test_a_motion_with_control_characters_is_refused() -> None:
+    assert refused(opening, {}, "a \x1b[2J motion") == (
+        "question: control character U+001B at character 3; none is allowed"
+    )
+    assert "U+202E" in refused(opening, {}, "a \u202e motion")
+
+
+def panel_file(*seats: str) -> str:
+    return written("protocol: competition\nseats:\n" + "".join(f"  {s}: {{}}\n" for s in seats), "panel.yaml")
+
+
+def test_a_team_of_three_where_four_are_due_is_refused() -> None:
+    file = Path(panel_file(*sorted(FOUR - {"pro_4"})))
+    with pytest.raises(BadInput, match=r"team pro: 4 due, 3 there; missing pro_4"):
+        settings = load(None, {"panel_file": file})
+        asking.expected(settings, asking.request_of(settings, "This house would.", None))
+    assert {r.queue for r in panel.rows(load(None, {"panel_file": Path(panel_file(*sorted(FOUR)))}))} == FOUR
+
+
+def test_two_seats_with_one_id_are_refused() -> None:
+    file = Path(panel_file(*sorted(FOUR), "con_2"))
+    assert "panel.yaml, line 12: the key con_2 stands here again" in refused(panel.read, file)
+    rows = [{"queue": q} for q in (*sorted(FOUR), "con_2")]
+    assert "stack.agents" in refused(lambda: opening({}, stack={"agents": rows}))
+
+
+# ---------------------------------------------------------------- who is started
+
+
+def test_the_stack_has_the_seats_of_its_format() -> None:
+    def queues(given: Mapping[str, Any]) -> set[str]:
+        return {r.queue for r in panel.rows(load(None, {"protocol": "competition", "competition": given}))}
+
+    assert queues({}) == FOUR == {r.queue for r in rows_of("competition")}
+    assert queues({"format": "oxford"}) == {
+        "pro_1", "pro_2", "con_1", "con_2", "judge", *(f"audience_{i}" for i in range(1, 6)),
+    }  # fmt: skip
+    assert queues({"format": written(small(speech("pro_1"), seats=1))}) == {"pro_1", "con_1", "judge"}
+
+
+def test_the_seats_are_those_that_the_machine_wants() -> None:
+    for name in formats.built_in():
+        assert formats.seats({"format": name}) == tuple(due(formats.read(name)))
+        assert msgspec.to_builtins(formats.read(name)) == formats.whole({"format": name})["format"]

@@ -1,0 +1,294 @@
+"""The rule engine: every score, fine and total worked out by hand."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from coordinator.protocols.competition.outcome import outcome
+from coordinator.protocols.competition.rules import OF_ACT, possible, score
+from coordinator.replay import what_if
+from coordinator.table import View
+from schemas.protocols.competition.messages import Ballot, Breach, Format, Marks, Settings, Violation
+from tests.protocols.competition.play import (
+    COMPETITION,
+    PENALTIES,
+    WEIGHTS,
+    Play,
+    exchange,
+    free,
+    marks,
+    small,
+    speech,
+    vote,
+    words,
+)
+
+VIOLATIONS = Violation.__args__  # type: ignore[attr-defined]
+HAND = small(
+    speech("pro_1"), speech("con_1"), exchange("pro_2", "con_1", "con_2"), free(20),
+    speech("pro_1", act="summary"), speech("con_2", act="closing"),
+)  # fmt: skip
+
+
+def test_the_weighted_sum_of_one_speech() -> None:
+    given = Marks(logic=8, persuasion=6, expression=7, teamwork=9, rule_compliance=10)
+    # 0.25*8 + 0.25*6 + 0.20*7 + 0.15*9 + 0.15*10 = 2 + 1.5 + 1.4 + 1.35 + 1.5
+    f = msgspec.convert(HAND, Format)
+    assert score(given, f) == 7.75
+    assert score(None, f) == 0
+
+
+def by_hand() -> Play:
+    """Every fine of the seed once, at 60 words a minute: a word is a second. Limits are 10 words."""
+    p = Play(HAND)
+    p.says("pro_1", words(11))  # 1 word over: overtime
+    p.reply("judge", Marks(logic=8, persuasion=6, expression=7, teamwork=9, rule_compliance=10))  # 7.75, as above
+    p.says("con_1", words(10))
+    p.scores(6)  # all weights add up to 1: 6
+    p.asks("pro_2", "con_2", "Why? Because I say so.", "How?", "When?")  # 7 words
+    p.scores(5, Breach(kind="attacker_answered", quote="Because I say so."))
+    p.says("con_2", "Why do you ask?")
+    p.scores(4, Breach(kind="counter_question", quote="Why do you ask?"))
+    p.names("pro_1", "pro_2")
+    p.says("pro_2", words(10))
+    p.scores(3)
+    p.interrupts("pro_1")  # con has the floor
+    p.names("con_1", "con_1")
+    p.says("con_1", words(10))
+    p.scores(2)
+    p.names("pro_1", "pro_1")
+    p.says("pro_1", words(12))  # 10 allowed: overtime
+    p.scores(1)
+    p.names("con_1", "con_2")
+    p.says("con_2", words(10))
+    p.scores(9)
+    p.says("pro_1", words(5))
+    p.scores(10, Breach(kind="scripted_summary"), Breach(kind="off_topic"))
+    p.says("con_2", words(5))
+    return p
+
+
+def test_a_transcript_worked_out_by_hand() -> None:
+    p = by_hand()
+    p.scores(7)
+    p.auto("judge")
+    # pro_1: speeches 7.75 + 1 + 10 = 18.75; overtime twice -2 -2               = 14.75
+    # pro_2: speeches 5 + 3 = 8; attacker answered -2                           =  6
+    # con_1: speeches 6 + 2                                                     =  8
+    # con_2: speeches 4 + 9 + 7 = 20; counter-question -2                       = 18
+    assert p.outcome["individual_totals"] == {"pro_1": 14.75, "pro_2": 6, "con_1": 8, "con_2": 18}
+    # pro: 14.75 + 6 = 20.75; overtime twice -3 -3, consecutive -3              = 11.75
+    # con: 8 + 18                                                               = 26
+    assert p.outcome["team_totals"] == {"pro": 11.75, "con": 26}
+    assert p.outcome["winner"] == "con" and p.outcome["best"] == ["con_2"]
+    assert [(x["rule"], x["seat"], x["individual_points"], x["team_points"]) for x in p.outcome["fines"]] == [
+        ("overtime", "pro_1", -2, -3), ("attacker_answered", "pro_2", -2, 0), ("counter_question", "con_2", -2, 0),
+        ("consecutive", "pro_1", 0, -3), ("overtime", "pro_1", -2, -3),
+    ]  # fmt: skip
+    assert p.outcome["violations"] == {
+        "attacker_answered": 1, "counter_question": 1, "off_topic": 1, "scripted_summary": 1,
+    }  # fmt: skip
+    assert [s["score"] for s in p.result.rounds[0]["speeches"]] == [7.75, 6, 5, 4, 3, 2, 1, 9, 10, 7]
+
+
+def test_totals_after_each_speech() -> None:
+    """Each post has the totals up to it: recomputed here from marks, fines and weights alone."""
+    p = by_hand()
+    p.scores(7)
+    seen: dict[str, float] = dict.fromkeys(("pro_1", "pro_2", "con_1", "con_2", "pro", "con"), 0.0)
+    for post in p.session.posts:
+        body = msgspec.json.decode(post.body)
+        if post.kind not in ("scored", "fine"):
+            continue
+        fines = body["fines"] if post.kind == "scored" else [body]
+        gain = body.get("score", 0.0)
+        for seat in [post.seat] if post.kind == "scored" else []:
+            assert gain == pytest.approx(sum(WEIGHTS[k] * body["marks"][k] for k in WEIGHTS))
+            seen[seat] += gain
+            seen[seat.split("_")[0]] += gain
+        for x in fines:
+            seen[x["seat"]] += x["individual_points"]
+            seen[x["team"]] += x["individual_points"] + x["team_points"]
+        if post.kind == "scored":
+            assert body["totals"] == pytest.approx(seen)
+    assert seen["pro"] == pytest.approx(11.75)
+
+
+def test_totals_may_be_negative() -> None:
+    """Five speeches in overtime, marked 1: 5*1 - 5*2 = -5 for the seat, and 5*-3 more for the team."""
+    p = Play(small(*(speech("pro_1") for _ in range(5)), seats=1))
+    for _ in range(5):
+        p.says("pro_1", words(20))
+        p.scores(1)
+    p.auto("judge")
+    assert p.outcome["individual_totals"]["pro_1"] == -5
+    assert p.outcome["team_totals"] == {"pro": -20, "con": 0}
+    assert p.outcome["winner"] == "con"
+
+
+def test_best_debaters_that_tie_are_all_named() -> None:
+    p = Play(small(speech("pro_1"), speech("con_1"), speech("con_2")))
+    for seat, value in (("pro_1", 7), ("con_1", 7), ("con_2", 6)):
+        p.says(seat)
+        p.scores(value)
+    assert p.brief("judge") == {
+        "totals": {"pro_1": 7, "pro_2": 0, "con_1": 7, "con_2": 6, "pro": 7, "con": 13}, "winner": "con",
+        "best": "pro_1, con_1",
+    }  # fmt: skip
+    p.auto("judge")
+    assert p.outcome["best"] == ["pro_1", "con_1"]
+
+
+def test_equal_teams_draw() -> None:
+    p = Play(small(speech("pro_1"), speech("con_1"))).to_the_end()
+    assert p.outcome["winner"] == "draw" and p.outcome["best"] == ["pro_1", "con_1"]
+
+
+@pytest.mark.parametrize("kind", VIOLATIONS)
+def test_every_violation_is_found_counted_and_costs_what_the_format_says(kind: Any) -> None:
+    """In an act that it can be of; the format of the seed takes points for two of the six."""
+    act = OF_ACT.get(kind, ("answer",))[0]
+    p = Play(small(speech("pro_1", act="summary"), exchange("pro_2", "con_1")))
+    text = "You are a fool, and why not?"
+    breach = Breach(kind=kind, quote=text)
+    for seat, is_now in (("pro_1", "summary"), ("pro_2", "question"), ("con_1", "answer")):
+        if is_now == "question":
+            p.asks(seat, "con_1", text, "How?", "When?")
+        else:
+            p.says(seat, text)
+        p.scores(5, *((breach, breach) if is_now == act else ()))
+    individual = PENALTIES.get(kind, {}).get("individual", 0)
+    fined = [(x["rule"], x["individual_points"]) for x in p.last("scored")["fines"]]
+    p.auto("judge")
+    assert p.outcome["violations"] == {kind: 2}
+    assert [(x["rule"], x["individual_points"]) for x in p.outcome["fines"]] == (
+        [(kind, individual)] if individual else []
+    )
+    assert fined == ([(kind, individual)] if individual and act == "answer" else []), "once a speech"
+
+
+@pytest.mark.parametrize("kind", VIOLATIONS)
+def test_a_violation_that_such_a_speech_cannot_be_of_is_a_fault(kind: Any) -> None:
+    p = Play(small(speech("pro_1")))
+    p.says("pro_1", "You are a fool.")
+    p.scores(5, Breach(kind=kind, quote="You are a fool."))
+    if kind in OF_ACT:
+        assert p.ask("judge").attempt == 2 and kind in p.ask("judge").error
+        assert possible("speech") == ("off_topic", "personal_attack")
+    else:
+        assert p.last("scored")["marks"]["violations"][0]["kind"] == kind
+
+
+def test_a_violation_is_quoted_from_the_speech() -> None:
+    p = Play(small(speech("pro_1")))
+    p.says("pro_1", "You are   a\nfool.")
+    p.scores(5, Breach(kind="personal_attack", quote="You are an idiot."))
+    assert "quote the words" in p.ask("judge").error
+    p.scores(5, Breach(kind="personal_attack"))
+    assert p.asked() == [("judge", "review")], "two attempts were bad: unscored"
+    assert p.last("scored")["marks"] is None
+    q = Play(small(speech("pro_1")))
+    q.says("pro_1", "You are   a\nfool.")
+    q.scores(5, Breach(kind="personal_attack", quote="you are a"))
+    assert q.ask("judge").attempt == 2
+    q.scores(5, Breach(kind="personal_attack", quote="You are a fool."))
+    assert q.last("scored")["marks"]["violations"]
+
+
+def test_an_unscored_speech_counts_nothing_and_is_named() -> None:
+    p = Play(small(speech("pro_1"), speech("con_1")))
+    p.says("pro_1", words(11))
+    p.fail("judge")
+    p.says("con_1")
+    p.scores(5)
+    p.auto("judge")
+    assert p.bodies("scored")[0]["marks"] is None
+    assert p.outcome["individual_totals"]["pro_1"] == -2, "overtime is counted by the moderator, not by the judge"
+    assert p.outcome["unscored"] == [p.posts("speech")[0].n] and p.outcome["winner"] == "con"
+    assert p.outcome["silent"] == ["judge: score in one"]
+
+
+def test_without_any_marks_there_is_no_winner() -> None:
+    p = Play(small(speech("pro_1"), speech("con_1")))
+    for seat in ("pro_1", "con_1"):
+        p.says(seat)
+        p.fail("judge")
+    p.fail("judge")
+    assert p.result.stop.reason == "played"
+    assert p.outcome["winner"] == "" and p.outcome["best"] == [] and p.outcome["review"] == ""
+    assert len(p.outcome["unscored"]) == 2
+
+
+def test_a_speech_that_is_not_to_be_scored_is_not_but_its_time_counts() -> None:
+    p = Play(small(speech("pro_1", scored=False), speech("con_1", scored=False)))
+    p.says("pro_1", words(11))
+    assert p.asked() == [("con_1", "speak")] and p.last("fine")["rule"] == "overtime"
+    p.says("con_1")
+    assert len(p.posts("fine")) == 1
+    p.auto("judge")
+    assert p.outcome["team_totals"] == {"pro": -5, "con": 0} and p.outcome["unscored"] == []
+
+
+# ---------------------------------------------------------------- votes
+
+
+VOTES = small(vote("before"), speech("pro_1"), vote("after"), seats=1, audience=4, decided_by="votes")
+
+
+def voted(before: dict[int, str], after: dict[int, str]) -> Any:
+    p = Play(VOTES)
+    for ballots in (before, after):
+        for i in range(1, 5):
+            if i in ballots:
+                p.reply(f"audience_{i}", Ballot(choice=ballots[i]))  # type: ignore[arg-type]
+            else:
+                p.fail(f"audience_{i}")
+        p.until("vote")
+    return p.to_the_end().outcome
+
+
+def test_who_wins_more_of_the_audience_over_has_won() -> None:
+    # pro 3 -> 3, con 0 -> 1: pro has more votes, con won more over
+    got = voted({1: "pro", 2: "pro", 3: "pro", 4: "undecided"}, {1: "pro", 2: "pro", 3: "pro", 4: "con"})
+    assert got["swing"] == {"pro": 0, "con": 1} and got["winner"] == "con"
+    assert [t["votes"] for t in got["votes"]] == [
+        {"pro": 3, "con": 0, "undecided": 1}, {"pro": 3, "con": 1, "undecided": 0},
+    ]  # fmt: skip
+
+
+def test_only_those_who_voted_both_times_swing() -> None:
+    # the fourth voted once only; 1 moved from con to pro
+    got = voted({1: "con", 2: "pro", 3: "pro"}, {1: "pro", 2: "pro", 3: "pro", 4: "con"})
+    assert got["swing"] == {"pro": 1, "con": -1} and got["winner"] == "pro"
+    assert got["silent"] == ["audience_4: vote in one"]
+
+
+def test_votes_that_do_not_move_draw_and_no_votes_decide_nothing() -> None:
+    still = {i: "pro" for i in range(1, 5)}
+    assert voted(still, still)["winner"] == "draw"
+    assert voted({}, still)["winner"] == ""
+
+
+# ---------------------------------------------------------------- the same record under other weights
+
+
+def test_the_same_record_counted_under_other_weights() -> None:
+    """Logic alone counts: the marks stay, the totals are those of the new weights."""
+    p = Play(small(speech("pro_1"), speech("con_1")))
+    p.says("pro_1")
+    p.reply("judge", marks(5, logic=9))  # 0.25*9 + 0.75*5 = 6
+    p.says("con_1")
+    p.reply("judge", marks(8, logic=2))  # 0.25*2 + 0.75*8 = 6.5
+    p.auto("judge")
+    assert p.outcome["team_totals"] == {"pro": 6, "con": 6.5} and p.outcome["winner"] == "con"
+    other = small(speech("pro_1"), speech("con_1"))
+    other["weights"] = {"logic": 1, "persuasion": 0, "expression": 0, "teamwork": 0, "rule_compliance": 0}
+    s = p.session
+    settings = msgspec.convert({"format": other}, Settings)
+    again, _ = outcome(s.inner, View(s.opened, settings, s.posts, len(s.posts), (), s.at_ns))
+    assert again["team_totals"] == {"pro": 9, "con": 2} and again["winner"] == "pro"
+    parting = what_if({"competition": COMPETITION}.get, "s1", p.log, {"format": other})
+    assert parting.n == 1, "the judge is told the weights: from its first score on the record says no more"
+    assert parting.result is None and "(score)" in parting.how
+    assert what_if({"competition": COMPETITION}.get, "s1", p.log, {"attempts": 3}).n is None

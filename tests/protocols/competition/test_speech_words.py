@@ -1,0 +1,169 @@
+"""Words and clocks: by hand, in many scripts, and on what people and models really said."""
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from coordinator.protocols.competition.speech_words import count, seconds, words_in
+from schemas.protocols.competition.messages import Pace
+from tests.protocols.competition.play import Play, free, shipped, small, speech, words
+
+SEED = Pace()
+DATA = Path(__file__).parents[4] / "shared" / "data"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", 0), ("...", 0), (" — ", 0), ("!?", 0), ("one two  three\nfour", 4),
+        ("don't well-known state-of-the-art", 7),
+        ("it’s U.S. policy", 4), ("3.5 per cent of 1,000,000", 5), ("a,b;c", 3), ("either/or", 2), ("so—then", 2),
+        ("snake_case", 2), ("**bold** words", 2), ("10% of $5", 3), ("Größe naïve", 2), ("e\u0301te\u0301", 1),
+        ("हिन्दी में बोलो", 3), ("كِتَابٌ جديد", 2), ("한국어 문장입니다", 2), ("Привет, мир", 2), ("ὁ λόγος", 2),
+        ("我们应当禁止", 6), ("我们，应当。禁止！", 6), ("在2024年禁止AI", 6), ("ひらがなとカタカナ", 9),
+        ("コーヒー", 4),
+        ("ภาษาไทย", 7), ("ພາສາລາວ", 7), ("ភាសាខ្មែរ", 5), ("မြန်မာ", 3), ("ㄅㄆㄇ", 3), ("\U00020000\U00020001", 2),
+        ("x" * 30, 1), ("x" * 31, 2), ("two\u200bwords", 2), ("😀 👍", 0),
+        # joined by whatever reads as a gap
+        ("we.should-ban.ads", 4), ("we'should'ban'ads", 2), ("weʼshouldʼbanʼads", 2), ("we’should", 1),
+        ("we\u2060should\u2060ban", 3), ("we\ufeffshould", 2), ("we\u00adshould", 2), ("we\u200dshould\u200cban", 3),
+        ("we\u034fshould\ufe0fban", 3), ("we\u3164should\u115fban", 3), ("we\u2800should", 2), ("we⁄should·ban", 3),
+        ("we・should‑ban﹘ads", 4), ("a_b\U000e0020c", 3), ("3,you.4", 3), ("1.5m", 1),
+        # letters in other clothes
+        ("ⓦⓔ ⓢⓗⓞⓤⓛⓓ", 2), ("🅆🄴 🅂🄷🄾🅄🄻🄳", 2), ("🅦🅔 🅢🅗🅞🅤🅛🅓", 2), ("🆆🅴 🆂🅷", 2), ("ｗｅ　ｓｈｏｕｌｄ", 2), ("𝐰𝐞 𝓼𝓱", 2),
+        ("🇼🇪 🇸🇭", 2), ("⒲⒠", 2), ("①②", 1), ("㍿", 4),
+        # joiners where writing needs them
+        ("می‌خواهم", 1), ("می‌خواهم‌بروم‌خانه", 2), ("ශ්‍රී ලංකා", 2), ("ක්‍ෂ්‍ය", 1),
+        # scripts without spaces
+        ("ᦑᦺᦟᦹᧉ", 5), ("ᥖᥭᥰ", 3), ("ꦧꦱꦗꦮ", 4), ("ꆈꌠꁱꂷ", 4), ("ᨲᩫ᩠ᩅ", 2), ("ꪼꪕ", 2), ("ᬅᬓ᭄ᬱᬭ", 4),
+        ("𗼇𗟲", 2), ("𛅰𛅱", 2), ("𑜈𑜍", 2),
+        ("ꕉꕜꕮ", 3), ("་བོད་ཡིག", 2), ("၁၂၃", 1),
+    ],
+)  # fmt: skip
+def test_words_by_hand(text: str, expected: float) -> None:
+    """Scripts with spaces by words, others by letters: marks, punctuation and signs are neither."""
+    assert count(text, SEED) == expected
+
+
+def test_letters_that_count_as_a_word_are_the_formats_to_say() -> None:
+    assert count("我们应当禁止", Pace(characters_per_word=1.5)) == 4
+    assert count("我们 ban 广告", Pace(characters_per_word=2)) == 3
+
+
+def test_words_stand_for_time() -> None:
+    assert [seconds(n, SEED) for n in (750, 500, 125, 250)] == [180, 120, 30, 60]  # the seed's pairs
+    assert words_in(180, SEED) == 750 and words_in(2.4, SEED) == 10 and words_in(2.39, SEED) == 9
+    assert seconds(160, Pace(words_per_minute=160)) == 60
+
+
+@pytest.mark.parametrize(("n", "over"), [(9, False), (10, False), (11, True)])
+def test_overtime_by_words(n: int, over: bool) -> None:
+    p = Play(small(speech("pro_1")))
+    p.says("pro_1", words(n))
+    assert p.last("speech")["overtime"] is over and p.last("speech")["words"] == n
+
+
+@pytest.mark.parametrize(("text", "over"), [("我们应当禁止对儿童广", False), ("我们应当禁止对儿童广告", True)])
+def test_a_chinese_speech_is_counted_by_characters(text: str, over: bool) -> None:
+    """Ten characters are allowed; there is not one space in it."""
+    p = Play(small(speech("pro_1")))
+    p.says("pro_1", text)
+    assert p.last("speech")["words"] == len(text) and p.last("speech")["overtime"] is over
+    assert p.last("speech")["seconds"] == len(text)
+
+
+def test_the_time_of_a_team_in_free_debate_is_spent_by_its_words() -> None:
+    p = Play(small(free(30, words=20)))
+    p.names("pro_1", "pro_1")
+    p.says("pro_1", "我们应当 ban it")
+    assert p.last("speech")["left"] == {"pro": 24, "con": 30}
+
+
+def test_the_seeds_times_and_words_are_the_files() -> None:
+    f = shipped("four_stage")
+    assert f["pace"]["words_per_minute"] == 750 / 3 == 500 / 2 == 125 / 0.5 == 250
+
+
+# ---------------------------------------------------------------- real debates
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    path = DATA / name
+    if not path.is_file():
+        pytest.skip(f"NOT CHECKED against real debates: {name} is not on this machine")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def plain(text: str) -> int:
+    """Pieces between blanks, dashes, hyphens and points that hold a letter or a digit."""
+    parts = re.split(r"\s+|-+|—|–|…|/|\.(?!\d)", text)
+    return sum(any(c.isalnum() for c in piece) for piece in parts)
+
+
+def test_the_count_agrees_with_a_plain_one_on_transcripts_of_debates() -> None:
+    """Texts that the data set kept whole; its own word counts are of pieces between blanks, dashes included."""
+    ours = pieces = theirs = dashes = apart = turns = 0
+    for debate in rows("iq2_transcripts/debates.jsonl"):
+        for turn in debate["turns"]:
+            if len(turn["text"]) < 220:
+                n = count(turn["text"], SEED)
+                turns, ours, pieces = turns + 1, ours + int(n), pieces + plain(turn["text"])
+                theirs += turn["words"]
+                dashes += sum(not any(c.isalnum() for c in piece) for piece in turn["text"].split())
+                apart += n != plain(turn["text"])
+    assert turns > 7_000
+    assert apart <= 5, f"{apart} of {turns} turns differ"
+    assert abs(ours / pieces - 1) < 0.0005, (ours, pieces)
+    assert abs(ours / (theirs - dashes) - 1) < 0.005, (ours, theirs, dashes)
+
+
+def test_the_count_agrees_with_a_plain_one_on_deliberations_of_models() -> None:
+    ours, pieces = 0.0, 0
+    for run in rows("cfr_corpus/trajectories.jsonl"):
+        for turn in run["turns"]:
+            ours += count(turn["text"], SEED)
+            pieces += plain(turn["text"])
+    assert pieces > 80_000 and abs(ours / pieces - 1) < 0.02, (ours, pieces)
+
+
+def clock(stamp: str) -> int:
+    h, m, s = (int(x) for x in stamp.split(":"))
+    return h * 3600 + m * 60 + s
+
+
+def paces(debates: list[dict[str, Any]]) -> tuple[list[float], list[float], list[int]]:
+    """Words a minute of whole debates and of long speeches, and the words of those.
+
+    Stamps stand about a minute apart at numbered lines of a turn; words of a line are a speech's words over its lines,
+    the last stamp's line and half a gap more."""
+    whole, speeches, lengths = [], [], []
+    for debate in debates:
+        before, stamps = 0, []
+        for turn in debate["turns"]:
+            marks = sorted((int(line), clock(at)) for line, at in turn["times"].items())
+            stamps += [(before, at) for _, at in marks]
+            before += turn["words"]
+            rising = all(b[1] > a[1] for a, b in pairwise(marks))
+            if turn["side"] in ("for", "against") and turn["words"] >= 600 and len(marks) >= 4 and rising:
+                lines, took = marks[-1][0] - marks[0][0], marks[-1][1] - marks[0][1]
+                per_line = turn["words"] / (marks[-1][0] + lines / (len(marks) - 1) / 2)
+                speeches.append(lines * per_line / took * 60)
+                lengths.append(turn["words"])
+        if stamps and stamps[-1][1] > stamps[0][1]:
+            whole.append((stamps[-1][0] - stamps[0][0]) / (stamps[-1][1] - stamps[0][1]) * 60)
+    return whole, speeches, lengths
+
+
+def test_the_pace_of_real_debaters() -> None:
+    """What docs/competition.md says of it: people speak at 160 words a minute, and hardly any at the seed's 250."""
+    whole, speeches, lengths = paces(rows("iq2_transcripts/debates.jsonl"))
+    assert len(whole) >= 40 and len(speeches) >= 150
+    assert 160 < median(whole) < 172
+    assert 155 < median(speeches) < 168
+    assert sum(pace > 200 for pace in speeches) <= 10 and max(speeches) < 250
+    assert 1_050 < median(lengths) < 1_150, "seven minutes of the Oxford format: 1,120 words"

@@ -1,0 +1,490 @@
+"""consensus beyond its seed: anonymity, honest changes, the minority, weights, and who is missing."""
+
+from typing import Any
+
+import pytest
+
+from coordinator.machine import Inadmissible
+from coordinator.protocols.consensus.seats import occurs
+from schemas.protocols.consensus import Analysis, Position, ScoreBrief, SynthesisBrief
+from schemas.session import Budget, Seat
+from schemas.turn import Usage
+from schemas.wire import decode, encode
+from tests.protocols.consensus.play import CONSENSUS, Play, cite, document, says, worker, workers
+
+ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
+
+
+def ended(play: Play) -> dict[str, Any]:
+    assert play.session.closed
+    return play.result.outcome
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def test_order_of_peers_differs_by_seat_and_round() -> None:
+    play = Play({"max_rounds": 6}, panel=6)
+    orders = []
+    for score in (10, 20, 30):
+        play.round(score, *(f"answer {i}" for i in range(6)))
+        seats = {seat: [play.session.posts[n].seat for n in ask.sees] for seat, ask in play.turns().items()}
+        orders.append(seats)
+    assert len({tuple(o["panelist_1"]) for o in orders}) == 3
+    without = {
+        seat: tuple(s for s in order if s not in ("panelist_1", "panelist_2")) for seat, order in orders[0].items()
+    }
+    assert without["panelist_1"] != without["panelist_2"]
+
+
+def test_order_of_peers_follows_from_the_seed() -> None:
+    def order(seed: int) -> list[tuple[int, ...]]:
+        play = Play(panel=5, seed=seed)
+        play.round(10, *"abcde")
+        return [ask.sees for ask in play.turns().values()]
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+
+
+def test_nothing_that_is_asked_names_a_seat() -> None:
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Riga")
+    told = bytes(play.turn("analyst").ask.brief)
+    play.score(50)
+    told += bytes(play.turn("panelist_1").ask.brief)
+    for post in play.posts("position"):
+        told += bytes(post.body)
+    assert b"panelist" not in told
+
+
+def test_only_revisions_and_the_synthesis_stream() -> None:
+    play = Play()
+    assert not any(t.stream for t in play.turns().values())
+    play.answers("Vilnius", "Kaunas", "Riga")
+    play.score(50)
+    assert all(t.stream for t in play.turns().values())
+    quiet = Play({"stream": False})
+    quiet.round(50, "Vilnius", "Kaunas", "Riga")
+    assert not any(t.stream for t in quiet.turns().values())
+
+
+# ---------------------------------------------------------------- check: a reply is honest
+
+TEXT = "Vilnius has been\n  the capital since 1323. Kaunas was the temporary capital."
+
+
+def with_documents() -> Play:
+    return Play(documents=[document("a.md", TEXT, "panelist_1"), document("b.md", "Riga is in Latvia.", "panelist_2")])
+
+
+def fault(play: Play, seat: str, p: Position) -> str:
+    """The error with which the seat is asked again; empty if the reply was taken."""
+    play.reply(seat, p)
+    again = [t for t in play.turns().values() if t.seat == seat and t.attempt == 2]
+    return again[0].error if again else ""
+
+
+def test_a_quotation_stands_in_its_document() -> None:
+    play = with_documents()
+    assert not fault(play, "panelist_1", says("Vilnius", citations=(cite("a.md", "has been the capital since 1323"),)))
+    altered = says("Vilnius", citations=(cite("a.md", "has been the capital since 1923"),))
+    assert "does not stand in a.md" in fault(play, "panelist_2", altered)
+    assert "there is no document 'c.md'" in fault(
+        play, "panelist_3", says("Vilnius", citations=(cite("c.md", "Vilnius"),))
+    )
+
+
+def test_an_empty_quotation_is_none() -> None:
+    assert "does not stand" in fault(with_documents(), "panelist_1", says("Vilnius", citations=(cite("a.md", "  "),)))
+
+
+def revising() -> Play:
+    play = with_documents()
+    held = says("Kaunas", citations=(cite("a.md", "Kaunas was the temporary capital"),))
+    play.round(40, held, "Riga", "Vilnius")
+    return play
+
+
+@pytest.mark.parametrize(
+    ("p", "error"),
+    [
+        (says("Kaunas"), ""),
+        (says("the  KAUNAS!"), ""),
+        (says("Vilnius"), "change: kept, but the answer was 'Kaunas'"),
+        (says("Vilnius", **ADOPTS), ""),
+        (says("Tallinn", **ADOPTS), "none of the positions that you were shown answers 'Tallinn'"),
+        (says("Kaunas", **ADOPTS), "the answer is still 'Kaunas'"),
+        (says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "since 1323"),)), ""),
+        (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Latvia."),)), ""),
+        (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Poland."),)), "moved_by: this does not stand in"),
+        (says("Riga", **ADOPTS, moved_by=(cite("a.md", "Kaunas was the temporary capital"),)), "not new to you"),
+        (says("", abstains=True), ""),
+    ],
+)  # fmt: skip
+def test_a_change_is_honest(p: Position, error: str) -> None:
+    got = fault(revising(), "panelist_1", p)
+    assert error in got
+    assert bool(error) == bool(got)
+
+
+def test_evidence_from_a_document_of_others_may_move_again() -> None:
+    play = with_documents()
+    shown = cite("b.md", "Riga is in Latvia.")
+    play.round(40, says("Kaunas", citations=(shown,)), "Riga", "Vilnius")
+    assert not fault(play, "panelist_1", says("Riga", **ADOPTS, moved_by=(shown,)))
+
+
+def test_the_first_round_changes_nothing() -> None:
+    assert "you have no earlier position" in fault(Play(), "panelist_1", says("Vilnius", **ADOPTS))
+    moved = says("Vilnius", moved_by=(cite("a.md", "since 1323"),))
+    assert "nobody has shown you anything yet" in fault(with_documents(), "panelist_1", moved)
+
+
+def test_a_faulty_reply_is_asked_again_and_then_missing() -> None:
+    play = Play()
+    bad = says("Vilnius", citations=(cite("none", "x"),))
+    assert fault(play, "panelist_1", bad)
+    play.reply("panelist_1", bad)
+    assert "panelist_1" not in play.turns()
+    play.reply("panelist_2", says("Vilnius"))
+    play.reply("panelist_3", says("Vilnius"))
+    play.score(95)
+    assert play.last("assessment")["changes"]["panelist_1"] == "missing"
+
+
+def test_a_synthesis_keeps_to_the_panel() -> None:
+    play = Play({"max_rounds": 1})
+    play.round(50, "Vilnius", "Vilnius", "Kaunas")
+    play.synthesize("kaunas.")
+    assert "is a minority's" in play.turn("analyst").ask.error
+    play.synthesize("Vilnius, as most say")
+    assert ended(play)["answer"] == "Vilnius, as most say"
+
+
+# ---------------------------------------------------------------- flips
+
+
+def test_flips_without_evidence_are_counted_and_shown() -> None:
+    play = with_documents()
+    play.round(40, "Kaunas", "Riga", "Vilnius")
+    moved = says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "since 1323"),))
+    play.answers(moved, says("Vilnius", **ADOPTS), "Vilnius")
+    play.score(95)
+    assert play.last("assessment")["flips_without_evidence"] == ["panelist_2"]
+    assert play.stop["certificate"]["flips"] == 2
+    assert play.stop["certificate"]["flips_without_evidence"] == 1
+    play.synthesize("Vilnius")
+    assert ended(play)["flips_without_evidence"] == 1
+    marks = {s: p["flip_without_evidence"] for s, p in play.result.rounds[1]["positions"].items()}
+    assert marks == {"panelist_1": False, "panelist_2": True, "panelist_3": False}
+
+
+def test_other_words_for_the_same_answer_are_no_flip() -> None:
+    play = Play()
+    play.round(40, "Kaunas", "Riga", "Vilnius")
+    play.round(40, "The Kaunas.", "riga", says("vilnius", change="partly", change_reason="style"))
+    assert play.posts("stop") == []
+    assert play.session.inner.rounds[1].flips == ()
+
+
+# ---------------------------------------------------------------- outcome
+
+
+def test_minority_and_majority() -> None:
+    play = Play({"max_rounds": 2}, panel=5)
+    play.round(40, "Kaunas", "Kaunas", "Kaunas", "Vilnius", "Riga")
+    adopts = says("Vilnius", **ADOPTS)
+    play.round(50, adopts, adopts, "Kaunas", "Vilnius", "Riga")
+    play.synthesize("Vilnius")
+    got = ended(play)
+    assert got["first_round_majority"] == "Kaunas"
+    assert [(m["seat"], m["answer"]) for m in got["minority"]] == [("panelist_3", "Kaunas"), ("panelist_5", "Riga")]
+    assert got["confidence"] == pytest.approx(0.8 * 3 / 5)
+    assert not play.result.stop.converged
+
+
+def test_half_is_no_majority() -> None:
+    play = Play({"max_rounds": 1}, panel=4)
+    play.round(40, "Kaunas", "Kaunas", "Vilnius", "Riga")
+    play.fail("analyst")
+    assert ended(play)["first_round_majority"] is None
+
+
+def test_no_synthesis_falls_back_on_the_most_confident_holder() -> None:
+    play = Play({"max_rounds": 1})
+    play.round(40, "Vilnius", says("Vilnius!", confidence=0.95, reasoning="sure"), "Kaunas")
+    play.fail("analyst")
+    got = ended(play)
+    assert (got["source"], got["answer"], got["reasoning"]) == ("plurality", "Vilnius!", "sure")
+    assert got["confidence"] == pytest.approx((0.8 + 0.95) / 2 * 2 / 3, abs=1e-4)
+
+
+def test_evidence_for_the_answer_is_quoted_once() -> None:
+    play = with_documents()
+    known = (cite("a.md", "since 1323"),)
+    play.round(95, says("Vilnius", citations=known), says("Vilnius", citations=known), "Kaunas")
+    play.synthesize("Vilnius")
+    assert ended(play)["citations"] == [{"document": "a.md", "quote": "since 1323"}]
+
+
+@pytest.mark.parametrize(("scores", "reason"), [((40,), "cap"), ((40, 40, 40), "stuck")])
+def test_what_is_not_converged_is_never_called_consensus(scores: tuple[float, ...], reason: str) -> None:
+    play = Play({"max_rounds": len(scores) if reason == "cap" else 5})
+    for score in scores:
+        play.round(score, "Vilnius", "Kaunas", "Riga")
+    assert decode(play.turn("analyst").ask.brief, SynthesisBrief).converged is False
+    play.synthesize("Vilnius")
+    assert (play.result.stop.reason, play.result.stop.converged) == (reason, False)
+    assert b"consensus" not in encode(play.result.outcome) + encode(play.result.stop)
+
+
+def test_a_long_session_still_has_a_result_of_one_message() -> None:
+    play = Play({"max_rounds": 6, "stuck_rounds": 9}, panel=6)
+    for _ in range(6):
+        play.round(10, *(says(f"{i} " + "x" * 500, reasoning="r" * 39_000) for i in range(6)))
+    play.cancel()
+    assert len(play.log[-1]) < 300_000
+    last = play.result.rounds[5]["positions"]["panelist_2"]
+    assert "reasoning" not in last
+    assert len(last["answer"]) == 200
+    assert play.session.posts[last["post"]].seat == "panelist_2"
+    assert len(play.result.outcome["reasoning"]) == 39_000
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"reasoning": "r" * 40_001},
+        {"answer": "a" * 2_001},
+        {"change_reason": "c" * 4_001},
+        {"citations": [{"document": "a.md", "quote": "q"}] * 21},
+        {"citations": [{"document": "a.md", "quote": "q" * 1_001}]},
+        {"moved_by": [{"document": "a.md", "quote": "q"}] * 21},
+    ],
+)
+def test_positions_are_bounded(more: dict[str, Any]) -> None:
+    play = Play()
+    play.reply("panelist_1", {"answer": "a", "reasoning": "r", "confidence": 0.5, **more})
+    assert "allowed are at most" in play.turn("panelist_1").ask.error
+
+
+# ---------------------------------------------------------------- weights
+
+
+def test_declared_expertise_weighs() -> None:
+    there = (worker("p1", expertise=("capitals", "law")), worker("p2"), worker("p3"), worker("analyst", "analyst"))
+    play = Play({"max_rounds": 1, "expertise_weight": 3.0}, there=there)
+    assert [s.weight for s in play.session.opened.seats] == [3.0, 1.0, 1.0, 1.0]
+    play.answers("Kaunas", "Vilnius", "Vilnius")
+    asked = decode(play.turn("analyst").ask.brief, ScoreBrief)
+    assert {play.session.posts[w.post].seat: w.weight for w in asked.positions} == {"p1": 3.0, "p2": 1.0, "p3": 1.0}
+    play.score(40)
+    play.fail("analyst")
+    got = ended(play)
+    assert got["answer"] == "Kaunas"
+    assert got["confidence"] == pytest.approx(0.8 * 3 / 5)
+    assert got["first_round_majority"] == "Vilnius"
+    assert play.result.stop.certificate["weights"] == {"p1": 3.0, "p2": 1.0, "p3": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("words", "there"),
+    [("database", True), ("Databases", True), ("base", False), ("SQL query", True), ("query SQL", False), ("", False),
+     ("index", True), ("indexes", True), ("policies", True), ("policy", True)],
+)  # fmt: skip
+def test_expertise_occurs_in_the_question(words: str, there: bool) -> None:
+    assert occurs(words, "Which databases answer an SQL query by two indexes, and under which policy?") is there
+
+
+# ---------------------------------------------------------------- who is missing
+
+
+def test_a_missing_seat_keeps_its_last_position() -> None:
+    play = Play()
+    play.round(40, "Vilnius", "Kaunas", "Riga")
+    play.answers(None, "Kaunas", "Riga")
+    asked = decode(play.turn("analyst").ask.brief, ScoreBrief)
+    assert {play.session.posts[w.post].seat for w in asked.positions} == {"panelist_1", "panelist_2", "panelist_3"}
+    play.score(50)
+    assert play.last("assessment")["changes"] == {
+        "panelist_1": "missing", "panelist_2": "kept", "panelist_3": "kept",
+    }  # fmt: skip
+    assert play.posts("stop") == []
+
+
+def test_a_deadline_makes_seats_miss() -> None:
+    play = Play()
+    play.reply("panelist_2", says("Vilnius"))
+    play.reply("panelist_3", says("Vilnius"))
+    play.expire()
+    assert play.phase == "scoring"
+    assert play.session.inner.rounds[0].missing == ("panelist_1",)
+    assert play.session.ledger.unaccounted_turns == 1
+
+
+def test_quorum() -> None:
+    play = Play()
+    play.answers("Vilnius", None, None)
+    got = ended(play)
+    assert (play.result.status, play.result.stop.reason) == ("failed", "quorum")
+    assert play.result.stop.certificate["positions"] == 1
+    assert (got["source"], got["answer"]) == ("plurality", "Vilnius")
+
+
+def test_seats_that_the_budget_keeps_from_another_attempt_end_it_as_budget() -> None:
+    play = Play(budget=Budget(calls=8))
+    play.reply("panelist_1", None, error="model unreachable")
+    play.fail("panelist_2")
+    play.reply("panelist_3", says("Vilnius"))
+    assert (play.result.status, play.result.stop.reason) == ("finished", "budget")
+    assert "budget.calls: limit 8" in play.result.stop.certificate["what"]
+    assert play.result.stop.certificate["positions"] == 1
+
+
+def test_nobody_there() -> None:
+    play = Play()
+    play.expire()
+    assert ended(play)["source"] == "none"
+    assert play.result.stop.reason == "quorum"
+
+
+def test_who_abstains_has_no_vote() -> None:
+    play = Play()
+    play.answers("Vilnius", says("", abstains=True), "Vilnius")
+    assert len(decode(play.turn("analyst").ask.brief, ScoreBrief).positions) == 2
+    play.score(60)
+    assert {play.session.posts[n].seat for n in play.turn("panelist_1").ask.sees} == {"panelist_3"}
+    gone = says("", abstains=True)
+    play.answers("Vilnius", gone, gone)
+    assert play.result.stop.reason == "quorum"
+
+
+def test_quorum_above_the_panel() -> None:
+    with pytest.raises(Inadmissible) as refused:
+        Play({"quorum": 4})
+    assert refused.value.field == "consensus.quorum"
+
+
+# ---------------------------------------------------------------- budget and time
+
+METERED = workers(3, metered=True, usd_per_million_input=1.0, usd_per_million_output=2.0)
+CAPS = {"max_input_tokens": 900, "max_output_tokens": 100}
+TURN = 2 * 1_000  # calls x (input + output)
+
+
+def test_unaffordable_round_stops_and_still_synthesizes() -> None:
+    # Round one, its score, and what is held back fit; with nothing used, three more do not.
+    play = Play(CAPS, there=METERED, budget=Budget(tokens=5 * TURN))
+    for seat in play.panel:
+        play.reply(seat, says(seat), usage=_tokens(1_500))
+    play.reply("analyst", Analysis(score=50), usage=_tokens(200))
+    assert play.stop["reason"] == "budget"
+    assert (
+        "budget.tokens: limit 10000, used or reserved 6700, the next turns may take 6000"
+        in play.stop["certificate"]["what"]
+    )
+    assert play.turn("analyst").ask.kind == "synthesize"
+    play.synthesize("because")
+    assert ended(play)["source"] == "synthesis"
+    assert play.result.rounds[0]["source"] == "analyst"
+
+
+def test_unaffordable_score_is_measured_without_the_analyst() -> None:
+    play = Play(CAPS, there=METERED, budget=Budget(tokens=4 * TURN))
+    for seat in play.panel:
+        play.reply(seat, says("Vilnius"), usage=_tokens(2_000))
+    assert play.stop["reason"] == "budget"
+    assert play.last("assessment")["source"] == "lexical_fallback"
+    assert play.turn("analyst").ask.kind == "synthesize"
+
+
+def test_time_over_in_the_middle_of_a_round() -> None:
+    play = Play(budget=Budget(seconds=5))
+    play.round(50, "Vilnius", "Kaunas", "Riga")
+    play.reply("panelist_1", says("Vilnius", change_reason="new"))
+    play.expire()
+    got = ended(play)
+    assert (play.result.stop.reason, play.result.status) == ("budget", "finished")
+    assert got["source"] == "plurality"
+    assert list(play.result.rounds[1]["positions"]) == ["panelist_1"]
+    assert play.result.rounds[1]["score"] is None
+    assert play.result.duration_s == pytest.approx(5)
+
+
+def test_time_over_in_the_first_round_keeps_what_came() -> None:
+    play = Play(budget=Budget(seconds=5))
+    play.reply("panelist_1", says("Vilnius"))
+    play.expire()
+    assert ended(play)["answer"] == "Vilnius"
+
+
+def test_time_over_while_the_result_is_worded() -> None:
+    play = Play(budget=Budget(seconds=5))
+    play.round(95, "Vilnius", "Vilnius", "Vilnius")
+    play.expire()
+    assert ended(play)["source"] == "plurality"
+    assert play.result.stop.reason == "threshold"
+
+
+def test_every_phase_can_be_cancelled() -> None:
+    plays = [Play() for _ in range(4)]
+    plays[1].answers("Vilnius", "Kaunas", "Riga")
+    plays[2].round(40, "Vilnius", "Kaunas", "Riga")
+    plays[3].round(95, "Vilnius", "Kaunas", "Riga")
+    assert [p.phase for p in plays] == ["answering", "scoring", "revising", "synthesizing"]
+    for play in plays:
+        play.cancel()
+        assert play.phase == "done"
+        assert play.session.closed
+    assert [p.result.stop.reason for p in plays] == ["cancelled", "cancelled", "cancelled", "threshold"]
+    assert [p.result.status for p in plays] == ["cancelled", "cancelled", "cancelled", "finished"]
+    assert plays[3].result.usage.unaccounted_turns == 1
+
+
+# ---------------------------------------------------------------- seats
+
+
+def test_seats_are_the_queues_that_are_alive() -> None:
+    play = Play({"panel": 2}, there=(*workers(4), worker("panelist_1")))
+    assert [(s.seat, s.role, s.queue) for s in play.session.opened.seats] == [
+        ("panelist_1", "panelist", "panelist_1"), ("panelist_2", "panelist", "panelist_2"),
+        ("analyst", "analyst", "analyst"),
+    ]  # fmt: skip
+
+
+def test_too_few_queues() -> None:
+    with pytest.raises(Inadmissible) as refused:
+        Play({"panel": 3}, there=workers(2))
+    assert str(refused.value) == (
+        "role panelist: 3 needed, 2 alive; 1 missing, start parley agent panelist_3 "
+        "(credentials: parley bus config --panel 3)"
+    )
+    with pytest.raises(Inadmissible, match="role analyst: 1 needed, 0 alive; 1 missing, start parley agent analyst"):
+        Play(there=workers(3)[:-1])
+    with pytest.raises(Inadmissible, match="2 alive"):
+        Play(there=(*workers(2), worker("panelist_3", draining=True)))
+
+
+def test_named_seats_may_share_a_queue() -> None:
+    seats = [Seat(seat=s, role="panelist", queue="panelist_1", weight=w) for s, w in (("x", 1.0), ("y", 2.5))]
+    play = Play(seats=seats, there=(worker("panelist_1"), worker("analyst", "analyst")))
+    assert [(s.seat, s.weight) for s in play.session.opened.seats] == [("x", 1.0), ("y", 2.5), ("analyst", 1.0)]
+    assert set(play.turns()) == {"x", "y"}
+
+
+def test_odd_seats_are_refused() -> None:
+    with pytest.raises(Inadmissible, match="no role judge"):
+        Play(seats=[Seat(seat="j", role="judge", queue="analyst")])
+    two = [Seat(seat=s, role="analyst", queue="analyst") for s in "ab"]
+    with pytest.raises(Inadmissible, match="got 2, allowed is 1"):
+        Play(seats=two)
+
+
+def test_the_table_has_a_row_for_every_phase() -> None:
+    assert {str(p) for p in CONSENSUS.table} == {"answering", "revising", "scoring", "synthesizing", "done"}
+    assert CONSENSUS.table[CONSENSUS.done] == {}
+
+
+def _tokens(n: int) -> Usage:
+    return Usage(input_tokens=n, calls=1)

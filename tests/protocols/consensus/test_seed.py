@@ -1,0 +1,442 @@
+"""One test a sentence of seeds/iterative-debate.md, "Key Improvements" to "MCP Integration", quoted."""
+
+import pytest
+
+from coordinator.machine import Inadmissible
+from schemas.protocols.consensus import PanelBrief, ScoreBrief, Settings, SynthesisBrief
+from schemas.wire import decode
+from tests.protocols.consensus.play import Play, says
+
+ADOPTS = {"change": "adopted", "change_reason": "the argument convinced me"}
+
+
+def brief(play: Play, seat: str) -> PanelBrief:
+    return decode(play.turn(seat).ask.brief, PanelBrief)
+
+
+# ---------------------------------------------------------------- Key Improvements: New System
+
+
+def test_round_1_is_independent() -> None:
+    """Round 1: All models give independent answers."""
+    play = Play()
+    assert {(t.kind, t.round, t.sees, t.own, t.stream) for t in play.turns().values()} == {
+        ("answer", 1, (), None, False)
+    }
+    assert list(play.turns()) == ["panelist_1", "panelist_2", "panelist_3"]
+
+
+def test_no_answer_can_be_read_before_all_are_in() -> None:
+    """Round 1: Independent Analysis."""
+    play = Play()
+    play.reply("panelist_1", says("Vilnius"))
+    play.reply("panelist_3", says("Vilnius"))
+    assert play.session.posts == ()
+    entry = play.reply("panelist_2", says("Kaunas"))
+    assert [p.seat for p in play.posts("position")] == ["panelist_1", "panelist_2", "panelist_3"]
+    assert {p.transition for p in play.posts("position")} == {entry.n}
+
+
+def test_evaluation_after_each_round() -> None:
+    """Consensus evaluation after each round."""
+    play = Play()
+    for n in (1, 2, 3):
+        play.answers("Vilnius", "Kaunas", "Riga")
+        assert list(play.turns()) == ["analyst"]
+        assert (play.turn("analyst").ask.kind, play.turn("analyst").ask.round) == ("score", n)
+        play.score(20.0 + 10 * n)
+        assert play.last("assessment")["score"] == 20 + 10 * n
+
+
+def test_early_exit() -> None:
+    """Early exit if high consensus (e.g., "Vilnius is Lithuania's capital")."""
+    play = Play()
+    play.round(98, "Vilnius", "Vilnius", "Vilnius")
+    assert play.stop["reason"] == "threshold"
+    play.synthesize("Vilnius")
+    assert len(play.result.rounds) == 1
+    assert play.result.stop.converged
+
+
+def test_round_2_shows_all_responses() -> None:
+    """Round 2+: All models see ALL responses from others."""
+    play = Play()
+    play.round(45, "Vilnius", "Kaunas", "Riga")
+    posts = {p.seat: p.n for p in play.posts("position")}
+    for seat, ask in play.turns().items():
+        assert ask.kind == "revise"
+        assert set(ask.sees) == {n for other, n in posts.items() if other != seat}
+        assert ask.own == posts[seat]
+
+
+def test_up_to_5_rounds() -> None:
+    """Iterative refinement - up to 5 rounds."""
+    play = Play()
+    for score in (10, 20, 30, 40, 50):
+        play.round(score, "Vilnius", "Kaunas", "Riga")
+    assert play.stop["reason"] == "cap"
+    assert play.stop["certificate"]["round"] == 5
+
+
+def test_positions_can_be_updated() -> None:
+    """Models can update positions based on arguments."""
+    play = Play()
+    play.round(45, "Vilnius", "Kaunas", "Vilnius")
+    play.round(60, "Vilnius", says("Vilnius", **ADOPTS), "Vilnius")
+    posts = {p.seat: p.n for p in play.posts("position") if p.round == 2}
+    assert play.session.inner.held == posts
+    assert play.last("assessment")["changes"]["panelist_2"] == "adopted"
+
+
+def test_the_evolution_of_consensus_is_monitored() -> None:
+    """Coordinator monitors consensus evolution."""
+    play = Play()
+    for score in (45, 62, 72):
+        play.round(score, "Vilnius", "Kaunas", "Riga")
+    assert [r["trend"] for r in map(_body, play.posts("assessment"))] == [[45], [45, 62], [45, 62, 72]]
+
+
+def test_synthesis_comes_last() -> None:
+    """Final synthesis only after consensus or max iterations."""
+    play = Play({"max_rounds": 2})
+    play.round(45, "Vilnius", "Kaunas", "Riga")
+    assert "synthesize" not in {t.kind for t in play.turns().values()}
+    play.round(50, "Vilnius", "Kaunas", "Riga")
+    assert [(t.kind, t.final) for t in play.turns().values()] == [("synthesize", True)]
+    assert play.posts("stop")
+
+
+# ---------------------------------------------------------------- 1. IterativeDebateOrchestrator
+
+
+def test_default_max_iterations() -> None:
+    """Configurable max iterations (default: 5)."""
+    assert Settings().max_rounds == 5
+    play = Play({"max_rounds": 1})
+    play.round(50, "Vilnius", "Kaunas", "Riga")
+    assert play.stop["reason"] == "cap"
+    assert play.stop["certificate"]["max_rounds"] == 1
+
+
+def test_default_threshold() -> None:
+    """Configurable consensus threshold (default: 90%)."""
+    assert Settings().threshold == 90
+    for threshold in (70, 0.7):
+        play = Play({"threshold": threshold})
+        play.round(70, "Vilnius", "Kaunas", "Vilnius")
+        assert play.stop["reason"] == "threshold"
+    below = Play()
+    below.round(89.9, "Vilnius", "Vilnius", "Vilnius")
+    assert below.phase == "revising"
+
+
+def test_stuck() -> None:
+    """Stuck detection (no progress after 3 rounds)."""
+    play = Play()
+    for score in (50, 50.5, 51):
+        assert not play.posts("stop")
+        play.round(score, "Vilnius", "Kaunas", "Riga")
+    assert play.stop["reason"] == "stuck"
+    assert not play.stop["converged"]
+    moving = Play()
+    for score in (50, 51.5, 50):
+        moving.round(score, "Vilnius", "Kaunas", "Riga")
+    assert not moving.posts("stop")
+
+
+def test_stuck_looks_at_the_last_rounds_only() -> None:
+    """Stuck detection (no progress after 3 rounds): progress made before them does not count."""
+    play = Play()
+    for score in (20, 60, 60, 60):
+        play.round(score, "Vilnius", "Kaunas", "Riga")
+    assert play.stop["reason"] == "stuck"
+    assert play.stop["certificate"]["trend"] == [20, 60, 60, 60]
+
+
+# ---------------------------------------------------------------- 2. ConsensusAnalyzer
+
+
+@pytest.mark.parametrize(
+    ("score", "band"),
+    [(100, "strong"), (90, "strong"), (89.9, "moderate"), (70, "moderate"),
+     (69.9, "weak"), (50, "weak"), (49.9, "none"), (0, "none")],
+)  # fmt: skip
+def test_bands(score: float, band: str) -> None:
+    """90-100%: Strong consensus; 70-89%: Moderate consensus; 50-69%: Weak consensus; 0-49%: No consensus."""
+    play = Play({"threshold": 100})
+    play.round(score, "Vilnius", "Kaunas", "Riga")
+    assert play.last("assessment")["band"] == band
+
+
+def test_the_analyst_sees_question_and_positions() -> None:
+    """Dynamic evaluation based on question type: whoever scores is shown what was said, not a count."""
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Riga")
+    ask = play.turn("analyst").ask
+    shown = decode(ask.brief, ScoreBrief)
+    assert sorted(ask.sees) == [p.n for p in play.posts("position")]
+    assert [w.post for w in shown.positions] == list(ask.sees)
+    assert shown.shares == {"facts": 0.6, "approach": 0.25, "priority": 0.15}
+
+
+def test_disagreements_are_identified() -> None:
+    """Identifies specific disagreements."""
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Riga")
+    play.score(45, "which city", "which country")
+    assert play.last("assessment")["key_disagreements"] == ["which city", "which country"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "direction"),
+    [((50,), "stable"), ((50, 60), "improving"), ((50, 50.5), "stable"), ((50, 40), "diverging")],
+)
+def test_direction(scores: tuple[float, ...], direction: str) -> None:
+    """Tracks convergence trend (improving/stable/diverging)."""
+    play = Play()
+    for score in scores:
+        play.round(score, "Vilnius", "Kaunas", "Riga")
+    assert play.last("assessment")["direction"] == direction
+
+
+def test_fallback() -> None:
+    """Fallback mechanism if LLM evaluation fails."""
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Vilnius")
+    play.fail("analyst")
+    told = play.last("assessment")
+    assert told["source"] == "lexical_fallback"
+    # One pair of three agrees on the answer; "because X" shares one word of two; nobody cites anything.
+    assert told["dimensions"]["facts"] == pytest.approx(100 / 3, abs=0.01)
+    assert told["dimensions"]["approach"] == pytest.approx(100 * (1 + 0.5 + 0.5) / 3, abs=0.01)
+    assert told["dimensions"]["priority"] == 100
+    assert told["score"] == pytest.approx(0.6 * 100 / 3 + 0.25 * 200 / 3 + 0.15 * 100, abs=0.02)
+    assert told["key_disagreements"] == ["Kaunas (1) against Vilnius (2)"]
+    assert play.phase == "revising"
+
+
+# ---------------------------------------------------------------- 3. DebateMemory
+
+
+def played() -> Play:
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Vilnius")
+    play.score(45, "the city")
+    play.round(95, "Vilnius", says("Vilnius", **ADOPTS), "Vilnius")
+    play.synthesize("Vilnius")
+    return play
+
+
+def test_all_responses_are_kept() -> None:
+    """All responses from each iteration."""
+    rounds = played().result.rounds
+    assert [{seat: p["answer"] for seat, p in r["positions"].items()} for r in rounds] == [
+        {"panelist_1": "Vilnius", "panelist_2": "Kaunas", "panelist_3": "Vilnius"},
+        {"panelist_1": "Vilnius", "panelist_2": "Vilnius", "panelist_3": "Vilnius"},
+    ]
+
+
+def test_scores_are_kept() -> None:
+    """Consensus scores over time."""
+    assert [r["score"] for r in played().result.rounds] == [45, 95]
+
+
+def test_position_changes_are_kept() -> None:
+    """Model position changes."""
+    second = played().result.rounds[1]["positions"]
+    assert {seat: p["change"] for seat, p in second.items()} == {
+        "panelist_1": "kept", "panelist_2": "adopted", "panelist_3": "kept",
+    }  # fmt: skip
+    assert second["panelist_2"]["change_reason"] == "the argument convinced me"
+
+
+def test_convergence_metrics_are_kept() -> None:
+    """Convergence metrics."""
+    result = played().result
+    assert [(r["band"], r["direction"], r["source"]) for r in result.rounds] == [
+        ("none", "stable", "analyst"), ("strong", "improving", "analyst"),
+    ]  # fmt: skip
+    assert result.stop.certificate["trend"] == [45, 95]
+    assert result.stop.certificate["flips"] == 1
+
+
+def test_disagreements_are_kept() -> None:
+    """Key disagreements per round."""
+    assert [r["key_disagreements"] for r in played().result.rounds] == [["the city"], []]
+
+
+# ---------------------------------------------------------------- Process Flow
+
+
+def test_force_synthesis() -> None:
+    """5 iterations reached: Force Synthesis."""
+    play = Play({"max_rounds": 1})
+    play.round(10, "Vilnius", "Kaunas", "Riga")
+    told = decode(play.turn("analyst").ask.brief, SynthesisBrief)
+    assert (told.reason, told.converged) == ("cap", False)
+    assert len(told.positions) == 3
+
+
+def test_final_solution() -> None:
+    """Synthesis leads to the Final Solution."""
+    play = Play()
+    play.round(95, "Vilnius", "Vilnius", "Vilnius")
+    play.synthesize("Vilnius, since 1323")
+    assert play.session.closed
+    assert play.result.outcome["answer"] == "Vilnius, since 1323"
+    assert play.result.outcome["reasoning"] == "the panel says so"
+    assert play.result.outcome["source"] == "synthesis"
+
+
+# ---------------------------------------------------------------- Iteration Dynamics
+
+
+def test_full_visibility() -> None:
+    """Full Visibility: Each model sees all other models' current positions - that of a seat that missed is its last."""
+    play = Play()
+    play.round(45, "Vilnius", "Kaunas", "Riga")
+    play.round(50, "Vilnius", "Kaunas", None)
+    latest = {p.seat: p.n for p in play.posts("position")}
+    assert latest["panelist_3"] < latest["panelist_1"]
+    assert set(play.turn("panelist_1").ask.sees) == {latest["panelist_2"], latest["panelist_3"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "answer"), [("kept", "Kaunas"), ("partly", "Kaunas until 1940, then Vilnius"), ("adopted", "Vilnius")]
+)
+def test_position_update(change: str, answer: str) -> None:
+    """Maintain position with additional justification; partially agree and modify stance; fully adopt different
+    position if convinced."""
+    play = Play()
+    play.round(45, "Vilnius", "Kaunas", "Vilnius")
+    reason = "" if change == "kept" else "history"
+    play.round(50, "Vilnius", says(answer, change=change, change_reason=reason), "Vilnius")
+    assert play.last("assessment")["changes"] == {"panelist_1": "kept", "panelist_2": change, "panelist_3": "kept"}
+
+
+def test_decision_point() -> None:
+    """Decision Point: Continue iteration or proceed to synthesis - the moderator decides, whatever the analyst
+    thinks."""
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Riga")
+    play.score(45, should_continue=False, convergence="diverging")
+    assert play.phase == "revising"
+    assert play.last("assessment")["should_continue"] is False
+
+
+def test_factual_question() -> None:
+    """Consensus: 98% - Result: Early exit, no iteration needed."""
+    play = Play()
+    play.round(98, "Vilnius", "The Vilnius.", "vilnius")
+    play.synthesize("Vilnius")
+    assert (len(play.result.rounds), play.result.stop.reason) == (1, "threshold")
+    assert play.result.outcome["minority"] == []
+
+
+def test_complex_question() -> None:
+    """Consensus 45%, 72%, 91% - Result: Consensus reached after 3 iterations."""
+    play = Play(question="Best microservices architecture for a startup?")
+    for score in (45, 72, 91):
+        play.round(score, "monolith first", "microservices", "hybrid")
+    assert (play.stop["reason"], play.stop["certificate"]["round"]) == ("threshold", 3)
+
+
+def test_philosophical_question() -> None:
+    """35% → 42% → 48% → 51% → 53% - Result: Max iterations, coordinator synthesizes best arguments."""
+    play = Play(question="Is AGI consciousness possible?")
+    for score in (35, 42, 48, 51, 53):
+        play.round(score, "yes", "no", "unknowable")
+    assert play.stop["reason"] == "cap"
+    assert not play.stop["converged"]
+    play.synthesize("yes, with reservations")
+    assert play.result.outcome["source"] == "synthesis"
+    assert "consensus" not in play.result.outcome["reasoning"]
+
+
+# ---------------------------------------------------------------- Model Communication Protocol
+
+
+def test_what_each_model_receives() -> None:
+    """your_previous_response, other_models_positions, consensus_status (current_score, trend, key_disagreements),
+    iteration."""
+    play = Play()
+    play.round(45, "Vilnius", "Kaunas", "Riga")
+    play.round(62, "Vilnius", "Kaunas", "Riga")
+    for seat, answer in zip(play.panel, ("Vilnius", "Kaunas", "Riga"), strict=True):
+        play.reply(seat, says(answer))
+    play.score(72, "the city")
+    told = brief(play, "panelist_1")
+    assert told.iteration == 4
+    assert told.consensus_status is not None
+    assert told.consensus_status.current_score == 72
+    assert told.consensus_status.trend == (45, 62, 72)
+    assert told.consensus_status.key_disagreements == ("the city",)
+    own = play.turn("panelist_1").ask.own
+    assert own is not None
+    assert play.session.posts[own].seat == "panelist_1"
+    assert play.session.posts[own].round == 3
+    assert {play.session.posts[n].seat for n in play.turn("panelist_1").ask.sees} == {"panelist_2", "panelist_3"}
+
+
+def test_round_1_has_no_status() -> None:
+    """iteration: from 1; there is no status before the first evaluation."""
+    assert brief(Play(), "panelist_2") == PanelBrief(iteration=1)
+
+
+# ---------------------------------------------------------------- Consensus Evaluation Prompt
+
+
+def test_evaluation() -> None:
+    """Identifying core agreement points; listing significant disagreements; calculating consensus score; determining if
+    debate should continue; assessing convergence trend."""
+    play = Play()
+    play.round(45, "Vilnius", "Kaunas", "Riga")
+    play.answers("Vilnius", "Kaunas", "Riga")
+    asked = decode(play.turn("analyst").ask.brief, ScoreBrief)
+    assert (asked.iteration, asked.trend) == (2, (45,))
+    play.score(
+        60, "the city", agreements=("it is Baltic",), should_continue=True, convergence="improving",
+        dimensions={"facts": 50, "approach": 70, "priority": 80},
+    )  # fmt: skip
+    told = play.last("assessment")
+    assert told["agreements"] == ["it is Baltic"]
+    assert told["key_disagreements"] == ["the city"]
+    assert told["score"] == 60
+    assert told["should_continue"] is True
+    assert told["dimensions"] == {"facts": 50, "approach": 70, "priority": 80}
+    assert play.last("analysis")["convergence"] == "improving"
+
+
+def test_the_analyst_is_told_the_disagreements_of_the_round_before() -> None:
+    """Assessing convergence trend."""
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Riga")
+    play.score(45, "the city")
+    play.answers("Vilnius", "Kaunas", "Riga")
+    assert decode(play.turn("analyst").ask.brief, ScoreBrief).key_disagreements == ("the city",)
+
+
+# ---------------------------------------------------------------- MCP Integration: parameters of a call
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"threshold": 101}, "consensus.threshold: got 101"),
+        ({"threshold": 0}, "allowed is above 0 to 100"),
+        ({"max_rounds": 0}, "consensus.max_rounds: got 0, allowed is 1 to 50"),
+        ({"max_round": 3}, "consensus.max_round: no such setting; did you mean consensus.max_rounds?"),
+        ({"max_rounds": "many"}, "consensus.max_rounds"),
+        ({"facts": 1.0}, "they must add up to 1"),
+    ],
+)
+def test_overrides_are_checked(given: dict[str, object], text: str) -> None:
+    """maxIterations (optional): Override max iterations; consensusThreshold (optional): the threshold."""
+    with pytest.raises(Inadmissible) as refused:
+        Play(given)
+    assert text in str(refused.value)
+    assert refused.value.field.startswith("consensus.")
+
+
+def _body(post: object) -> dict[str, object]:
+    return decode(post.body, dict[str, object])  # type: ignore[attr-defined]

@@ -1,0 +1,150 @@
+"""`parley ask --protocol critic`: four processes argue over documents, and what a person reads of it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from client.protocols.critic import transcript as transcript_critic
+from client.show import transcript
+from parley.stack.rows import panel, rows_of
+from schemas.post import Post
+from schemas.result import Result
+from schemas.wire import decode, encode, raw
+from tests.parley.support import ROOT, Front
+from tests.protocols.critic.simulate import Ended, example, run
+
+ARCHIVE = ROOT / "examples" / "critic-archive"
+QUESTION = (ARCHIVE / "question.txt").read_text().strip()
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
+    return Front(tmp_path_factory.mktemp("critic"))
+
+
+@pytest.fixture(scope="module")
+def asked(front: Front) -> dict[str, Any]:
+    """One session, asked with --json."""
+    code, out, err = front.run(
+        "ask", QUESTION, "--protocol", "critic", "--evidence", str(ARCHIVE / "evidence"), "--json"
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+@pytest.mark.slow
+def test_ask_ends_to_end_with_four_seats(front: Front, asked: dict[str, Any]) -> None:
+    assert asked["stop"]["reason"] == "objections_exhausted" and asked["stop"]["converged"] is True
+    assert set(asked["usage"]["by_seat"]) == {"answerer", "critic", "judge", "helper"}
+    assert asked["outcome"]["answer"] == "Tape" and "informational" in asked["outcome"]["label_note"]
+    assert asked["outcome"] == run(*example("critic-archive")).result.outcome, "as in one process"
+    front.assert_nothing_left()
+
+
+@pytest.mark.slow
+def test_it_is_replayed_and_explained(front: Front, asked: dict[str, Any]) -> None:
+    code, out, err = front.run("replay", asked["session"])
+    assert code == 0, err
+    code, out, err = front.run("explain", asked["session"])
+    assert code == 0, err
+    assert "answers objection 1" in out and "Round 4: confidence" in out and "a duplicate of objection 1" in out
+    assert "informational" in out and "majority" not in out
+
+
+@pytest.mark.slow
+def test_both_protocols_share_a_state_folder_one_after_the_other(front: Front, asked: dict[str, Any]) -> None:
+    found = front.json("ask", "What is the capital of Lithuania?", "--evidence", str(front.evidence), "--json")
+    assert found["stop"]["converged"]
+    rows = front.json("sessions", "list", "--json")["sessions"]
+    assert {r["protocol"] for r in rows} == {"critic", "consensus"}
+
+
+@pytest.mark.slow
+def test_at_its_cap_it_exits_with_three(front: Front) -> None:
+    code, out, err = front.run(
+        "ask", QUESTION, "--protocol", "critic", "--evidence", str(ARCHIVE / "evidence"), "--plain", "--max-rounds", "1"
+    )
+    assert code == 3, err
+    assert "round_limit" in out and "consensus" not in out
+    assert "open, 1:" in out
+
+
+def test_the_rows_of_each_protocol() -> None:
+    assert [r.queue for r in rows_of("critic", copies=2)] == ["answerer", "critic", "judge", "helper"]
+    assert {r.copies for r in rows_of("critic", copies=2)} == {2}
+    assert rows_of("consensus", 2) == panel(2)
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+@pytest.fixture(scope="module")
+def archive() -> Ended:
+    return run(*example("critic-archive"), measure_bias=True)
+
+
+def shown(ended: Ended) -> list[str]:
+    return [text for p in ended.posts for _, text in transcript.post_lines(p)]
+
+
+def test_every_post_is_shown_in_words(archive: Ended) -> None:
+    lines = shown(archive)
+    kinds = {p.kind for p in archive.posts if p.channel == "public"}
+    assert kinds - {"pressed"} == set(transcript_critic.POSTS) - {"pressed"}
+    assert not any(re.search(r"\[public\]|\{\"", text) for text in lines)
+    assert any("judge rewrites the question: By the evidence alone" in text for text in lines)
+    assert any("answers objection 2: " in text for text in lines)
+    assert any("the opposite order: 70 of 100" in text for text in lines)
+    assert any(re.search(r"round 4: confidence \d+ \(high\), trend .*meets objections 1", text) for text in lines)
+
+
+def test_a_duplicate_is_shown_as_a_pair(archive: Ended) -> None:
+    lines = shown(archive)
+    like = re.compile(r"duplicate: 0\.9\d like objection 1 \(duplicate from 0\.75, encoder\)")
+    at = next(i for i, text in enumerate(lines) if like.search(text))
+    assert lines[at + 1].strip().startswith("now:") and "In 2023 one tape drive failed" in lines[at + 1]
+    assert lines[at + 2].strip().startswith("before:") and "One tape drive failed in 2023" in lines[at + 2]
+
+
+def test_that_the_critic_is_asked_again_is_shown() -> None:
+    lines = shown(run(*example("critic-fleet")))
+    assert any("asked again, in a sharper tone: You found nothing new" in text for text in lines)
+    assert any("critic, asked again, objects (1)" in text for text in lines)
+
+
+def test_the_result_has_its_label_and_what_is_open() -> None:
+    result = run(*example("critic-archive"), max_rounds=2).result
+    lines = [text for _, text in transcript.result_lines(result)]
+    assert "Label: low (informational: a judge's confidence is no guarantee that the answer is right)" in lines
+    assert "Objections: 2, open: 1, 2" in lines
+    assert not any("consensus" in text for text in lines)
+
+
+def posted(kind: str, body: Any) -> Post:
+    return Post(
+        session="s", channel="public", k=0, n=0, transition=0, at_ns=0, seat="critic", kind=kind, round=1,
+        body=raw(body),
+    )  # fmt: skip
+
+
+def test_hostile_text_stays_text() -> None:
+    body = {"number": 1, "objection": "\x1b[2J gone", "citations": []}
+    post = posted("objection", body)
+    assert [text for _, text in transcript.post_lines(post)] == ["  critic objects (1): \\x1b[2J gone"]
+
+
+@pytest.mark.parametrize("kind", sorted(transcript_critic.POSTS))
+def test_a_post_of_another_version_is_shown_all_the_same(kind: str) -> None:
+    post = posted(kind, {})
+    assert list(transcript.post_lines(decode(encode(post), Post)))
+
+
+def test_rounds_in_words(archive: Ended, tmp_path: Path) -> None:
+    result = decode(msgspec.Raw(encode(archive.result)), Result)
+    words = "\n".join(line for r in result.rounds for line in transcript_critic.round_words(r))
+    assert "objection 3: " in words and "newly met: 1, 2, 3" in words

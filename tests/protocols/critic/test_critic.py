@@ -1,0 +1,519 @@
+"""critic beyond its seed: paraphrases, agreement too early, the judge's bias, missing seats, budgets, checks."""
+
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from coordinator.admission import admit
+from coordinator.machine import Inadmissible, View
+from coordinator.protocols import PROTOCOLS
+from coordinator.protocols.critic.state import answer_first
+from coordinator.replay import replay, what_if
+from coordinator.signals.paraphrase import similarity
+from schemas import log
+from schemas.protocols.consensus import Citation
+from schemas.protocols.critic import Critique, Judgement, Rewritten, Settings, Similarities
+from schemas.session import Budget, Document, OpenSession, Seat
+from schemas.turn import Usage
+from schemas.wire import InvalidValue
+from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, workers
+
+QUICK = {"min_rounds": 1}
+
+
+def document(name: str, text: str, *holders: str) -> Document:
+    return Document(id=sha256(text.encode()).hexdigest(), name=name, text=text, holders=holders)
+
+
+# ---------------------------------------------------------------- circular arguments
+
+
+def second(settings: dict[str, Any] | None = None, said: str = "Fire destroys it") -> Play:
+    """A session in which the critic objects a second time, in other words."""
+    play = Play(settings or QUICK)
+    play.round("it burns")
+    play.answers()
+    play.objects(said)
+    return play
+
+
+def test_a_paraphrase_is_found_by_the_helper_and_the_pair_is_shown() -> None:
+    play = second()
+    assert play.ask("helper").kind == "compare" and play.ask("helper").sees == ()
+    assert play.brief("helper") == {"objection": "Fire destroys it", "profile": ["it burns"]}
+    play.compares(0.85)
+    assert play.last("comparison") == {
+        "objection": "Fire destroys it", "nearest": 1, "nearest_text": "it burns", "similarity": 0.85, "threshold": 0.8,
+        "duplicate": True, "source": "helper",
+    }  # fmt: skip
+    play.judges()
+    assert play.stop["reason"] == "objections_exhausted"
+
+
+@pytest.mark.parametrize(("similar", "threshold", "new"), [(0.8, 0.8, False), (0.79, 0.8, True), (0.79, 0.7, False)])
+def test_the_threshold_is_a_setting(similar: float, threshold: float, new: bool) -> None:
+    play = second({**QUICK, "duplicate_at": threshold})
+    play.compares(similar)
+    assert play.last("comparison")["duplicate"] is not new
+    play.judges()
+    assert len(play.session.inner.profile) == 1 + new
+
+
+def test_the_certificate_names_duplicates_alone() -> None:
+    play = Play({**QUICK, "max_rounds": 2})
+    play.round("it burns")
+    play.round("it is slow")
+    assert play.stop["reason"] == "round_limit" and len(play.posts("comparison")) == 1
+    assert play.certificate["duplicates"] == []
+
+
+def test_the_nearest_of_the_profile_counts() -> None:
+    play = Play(QUICK)
+    play.round("it burns")
+    play.round("it is slow")
+    play.answers()
+    play.objects("reading takes hours")
+    play.compares(0.1, 0.9)
+    assert (play.last("comparison")["nearest"], play.last("comparison")["nearest_text"]) == (2, "it is slow")
+
+
+def test_without_a_helper_words_are_compared_and_marked() -> None:
+    play = second(said="It would have burned, says the report; it burns.")
+    play.fail("helper")
+    found = play.last("comparison")
+    assert found["source"] == "lexical_fallback" and found["threshold"] == 0.6
+    assert found["similarity"] == round(similarity(found["objection"], "it burns"), 4)
+    play = second(said="Burning it")
+    play.expire()
+    assert play.last("comparison")["source"] == "lexical_fallback", "by time-out too"
+
+
+def test_similarities_are_one_for_each_of_the_profile() -> None:
+    play = second()
+    play.reply("helper", Similarities(values=(0.5, 0.5)))
+    assert play.ask("helper").attempt == 2
+    assert play.ask("helper").error == "values: got 2, wanted is one for each of 1"
+    with pytest.raises(InvalidValue, match=r"values: got 1.5"):
+        Similarities(values=(1.5,))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "least", "most"),
+    [
+        ("Tape burns in a fire.", "In a fire, tape burns!", 1, 1),
+        ("The restores failed in the March audit", "In the audit of March a restore failed", 0.9, 1),
+        ("The restores failed in the March audit", "The offices in Oslo are too small", 0, 0.2),
+        ("The trial covered 40 users", "The trial covered 4,000 users", 0, 0.5),
+        ("The plan was tested", "The plan was not tested", 0, 0.5),
+        ("", "anything", 0, 0),
+        ("of the", "by a", 0, 0),
+        ("", "", 1, 1),
+    ],
+)
+def test_lexical_similarity(one: str, other: str, least: float, most: float) -> None:
+    assert least <= similarity(one, other) <= most
+    assert similarity(one, other) == similarity(other, one)
+
+
+def test_lexical_similarity_by_hand() -> None:
+    """Words of meaning {tape, burns} and {tape, burns, twice}: 2 * 2 / 5."""
+    assert similarity("tape burns", "tape burns twice") == pytest.approx(0.8)
+
+
+# ---------------------------------------------------------------- premature agreement
+
+
+def test_a_critic_that_agrees_too_early_is_asked_again() -> None:
+    play = Play({"min_rounds": 2})
+    play.answers()
+    play.objects()
+    assert play.phase == "pressing" and play.ask("critic").kind == "press"
+    assert "too few rounds" in play.brief("critic")["again"]
+    assert play.last("pressed")["why"] == play.brief("critic")["again"]
+    assert play.ask("critic").sees == (play.posts("answer")[0].n,)
+    play.objects("it burns")
+    play.judges()
+    assert [o.text for o in play.session.inner.profile] == ["it burns"] and play.phase == "answering"
+    assert play.last("objection")["pressed"] is True
+
+
+def test_asked_again_it_may_end_the_debate() -> None:
+    play = Play({"min_rounds": 2})
+    play.answers()
+    play.objects()
+    play.objects()
+    play.judges()
+    assert play.stop["reason"] == "objections_exhausted"
+    assert play.certificate["pressed_rounds"] == [1]
+
+
+def test_a_repetition_too_early_is_asked_again_with_what_it_repeats() -> None:
+    play = second({"min_rounds": 3})
+    play.compares(0.9)
+    assert play.phase == "pressing"
+    assert play.brief("critic")["again"] == "Your objection says what objection 1 says already: it burns"
+    play.objects("Flames are its end")
+    play.compares(0.95)
+    play.judges()
+    assert play.stop["reason"] == "objections_exhausted" and len(play.certificate["duplicates"]) == 2
+
+
+def test_from_the_minimum_on_it_is_believed() -> None:
+    play = Play({"min_rounds": 2})
+    play.round("it burns")
+    play.answers()
+    play.objects()
+    assert play.phase == "judging" and play.posts("pressed") == []
+
+
+# ---------------------------------------------------------------- judge bias
+
+
+def test_bias_is_measured_on_request_by_the_opposite_order() -> None:
+    play = Play({"measure_bias": True, "max_rounds": 1})
+    play.answers()
+    play.objects("it burns")
+    once = play.ask("judge")
+    play.judges(70)
+    again = play.ask("judge")
+    assert play.phase == "rejudging" and again.kind == "judge"
+    assert again.sees == tuple(reversed(once.sees)) and len(once.sees) == 2
+    orders = [once, again] if once.sees[0] < once.sees[1] else [again, once]
+    told = [bytes(a.brief).partition(b'"order":"')[2].partition(b'"')[0] for a in orders]
+    assert told == [b"answer_first", b"objection_first"]
+    play.judges(50)
+    first, other = (70, 50) if orders[0] is once else (50, 70)
+    pair = {"round": 1, "answer_first": first, "objection_first": other, "difference": first - other}
+    assert play.certificate["judge_bias"] == {"pairs": [pair], "mean_difference": first - other}
+    assert play.last("tally")["weight"] == 0.3, "the first judgement counts"
+    assert (play.last("judgement")["score"], play.last("judgement_swapped")["score"]) == (70, 50)
+
+
+def test_without_a_request_the_judge_is_asked_once() -> None:
+    play = Play({"max_rounds": 1})
+    play.answers()
+    play.objects("it burns")
+    play.judges(70)
+    assert play.phase == "concluding" and play.certificate["judge_bias"] is None
+
+
+def test_the_order_is_drawn_by_seed_and_round() -> None:
+    def first(seed: int, n: int) -> bool:
+        play = Play(seed=seed)
+        return answer_first(View(play.session.opened, play.session.settings, (), 0, (), 0), n)
+
+    drawn = [first(1, n) for n in range(1, 13)]
+    assert {True, False} == set(drawn)
+    assert drawn == [first(1, n) for n in range(1, 13)]
+    assert drawn != [first(2, n) for n in range(1, 13)]
+
+
+def test_a_second_judgement_that_fails_costs_the_measure_alone() -> None:
+    play = Play({"measure_bias": True, "max_rounds": 1, "lower_by": 10})
+    play.answers()
+    play.objects("it burns")
+    play.judges(0)
+    play.fail("judge")
+    assert play.stop["reason"] == "round_limit" and play.certificate["confidence"] == 40
+    assert play.certificate["judge_bias"] == {"pairs": [], "mean_difference": None}
+
+
+# ---------------------------------------------------------------- which objection a revision answers
+
+
+def test_the_transcript_says_which_objection_a_revision_answers() -> None:
+    play = Play()
+    play.round("it burns")
+    play.answers("Tape in a safe", 1)
+    assert play.last("answer")["addresses"] == [{"objection": 1, "how": "because of 1"}]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "error"),
+    [
+        ((2,), "addresses: there is no objection 2; the profile's numbers are 1"),
+        ((1, 1), "addresses: objection 1 is named twice"),
+    ],
+)
+def test_only_objections_of_the_profile_can_be_answered(numbers: tuple[int, ...], error: str) -> None:
+    play = Play()
+    play.round("it burns")
+    play.reply("answerer", answer("Tape", *numbers))
+    assert play.ask("answerer").error == error
+
+
+def test_a_judge_rules_on_the_profile_alone() -> None:
+    play = Play()
+    play.answers()
+    play.objects("it burns")
+    play.reply("judge", Judgement(score=50, answered=(1,)))
+    assert play.ask("judge").error == "answered: there is no objection 1; the profile's numbers are none so far"
+
+
+def test_the_question_word_for_word_is_no_rewriting() -> None:
+    play = Play(rewritten=False)
+    play.reply("judge", Rewritten(question=f"  {ASKED.upper()} "))
+    assert "word for word" in play.ask("judge").error
+    play.reply("judge", Rewritten(question=REWRITTEN))
+    assert play.phase == "answering"
+
+
+@pytest.mark.parametrize("seat", ["answerer", "critic"])
+def test_quotations_stand_in_their_documents(seat: str) -> None:
+    play = Play(documents=[document("a.md", "Tape lasts thirty years.")])
+
+    def say(cited: Citation) -> None:
+        play.reply(
+            seat, answer(citations=(cited,)) if seat == "answerer" else Critique(objection="x", citations=(cited,))
+        )
+
+    if seat == "critic":
+        play.answers()
+    say(Citation(document="b.md", quote="Tape"))
+    assert play.ask(seat).error == "citations: there is no document 'b.md'"
+    play = Play(documents=[document("a.md", "Tape lasts thirty years.")])
+    if seat == "critic":
+        play.answers()
+    say(Citation(document="a.md", quote="Tape lasts forty years."))
+    assert "does not stand in a.md" in play.ask(seat).error
+    say(Citation(document="a.md", quote="Tape  lasts\nthirty years."))
+    assert seat not in {t.ask.seat for t in play.session.turns.values()}
+
+
+# ---------------------------------------------------------------- missing seats
+
+
+def test_a_missing_answerers_last_answer_stands() -> None:
+    play = Play()
+    play.round("it burns")
+    play.fail("answerer")
+    assert play.ask("critic").sees == (play.posts("answer")[0].n,)
+    play.objects("it is slow")
+    play.compares(0)
+    play.judges()
+    assert play.last("tally")["missing"] == ["answerer"]
+
+
+def test_without_any_answer_there_is_no_debate() -> None:
+    play = Play({"quorum": 1})
+    play.fail("answerer")
+    assert play.result.stop.reason == "quorum" and play.result.status == "failed"
+    assert play.result.outcome["source"] == "none" and play.result.outcome["answer"] == ""
+
+
+@pytest.mark.parametrize(("quorum", "phase"), [(2, "done"), (1, "judging")])
+def test_quorum(quorum: int, phase: str) -> None:
+    play = Play({"quorum": quorum, "min_rounds": 1})
+    play.answers()
+    play.fail("critic")
+    assert play.phase == phase
+
+
+def test_a_missing_critic_has_not_run_out_of_objections() -> None:
+    play = Play(QUICK)
+    play.round("it burns")
+    play.answers()
+    play.fail("critic")
+    play.judges(100)
+    assert play.phase == "answering", "the debate goes on"
+    assert play.session.inner.trend()[-1] == play.session.inner.trend()[0], "nothing found, nothing met"
+    play.answers()
+    play.fail("critic")
+    play.judges(0)
+    assert play.session.inner.trend()[-1] == play.session.inner.trend()[0], "a score counts against an objection only"
+
+
+def test_a_missing_judge_leaves_confidence_and_the_objection_is_kept() -> None:
+    play = Play()
+    play.answers()
+    play.objects("it burns")
+    play.fail("judge")
+    tally = play.last("tally")
+    assert (tally["confidence"], tally["source"], tally["found"]) == (50, "unjudged", 1)
+    assert play.phase == "answering" and len(play.brief("answerer")["profile"]) == 1
+
+
+def test_without_a_verdict_the_answer_stands() -> None:
+    play = Play({"max_rounds": 1})
+    play.round("it burns")
+    play.fail("judge")
+    assert (play.result.outcome["answer"], play.result.outcome["source"]) == ("Tape", "answer")
+
+
+# ---------------------------------------------------------------- budget
+
+
+def small(tokens: int, **settings: Any) -> Play:
+    """Every turn reserves (100 + 20) * 2 tokens at most."""
+    caps = {"max_input_tokens": 100, "max_output_tokens": 20, **settings}
+    return Play(caps, budget=Budget(tokens=tokens), metered=True)
+
+
+def test_the_verdict_is_held_back() -> None:
+    play = small(480)
+    play.answers()
+    play.objects("it burns")
+    assert "judge" in {t.ask.seat for t in play.session.turns.values()}, "nothing was used so far"
+    with pytest.raises(Inadmissible, match="limit 479, used or reserved 240, the next turns may take 240"):
+        small(479)
+
+
+def test_out_of_budget_the_verdict_is_still_asked() -> None:
+    play = small(480)
+    play.reply("answerer", answer(), Usage(input_tokens=10, calls=1))
+    assert play.stop["reason"] == "budget" and "budget.tokens: limit 480" in play.certificate["what"]
+    assert play.ask("judge").kind == "verdict"
+    play.verdict()
+    assert play.result.outcome["answer"] == "Tape" and not play.result.stop.converged
+
+
+def test_an_objection_that_cannot_be_judged_is_kept_for_the_record() -> None:
+    play = small(480)
+    play.answers()
+    play.reply("critic", Critique(objection="it burns"), Usage(input_tokens=10, calls=1))
+    assert play.stop["reason"] == "budget" and play.certificate["open_objections"] == [1]
+    assert play.brief("judge")["profile"][0]["text"] == "it burns"
+    assert play.certificate["source"] == "unjudged"
+
+
+def test_an_objection_that_cannot_be_compared_is_compared_by_words() -> None:
+    play = small(480)
+    play.round("it burns")
+    play.answers()
+    play.reply("critic", Critique(objection="It burns!"), Usage(input_tokens=10, calls=1))
+    assert play.stop["reason"] == "budget"
+    assert [d["source"] for d in play.certificate["duplicates"]] == ["lexical_fallback"]
+    assert play.certificate["objections"] == 1
+
+
+@pytest.mark.parametrize(("tokens", "seat"), [(480, "judge"), (490, "answerer"), (500, "critic")])
+def test_a_seat_that_the_budget_keeps_from_another_attempt_ends_it_as_budget(tokens: int, seat: str) -> None:
+    caps = {"max_input_tokens": 100, "max_output_tokens": 20}
+    play = Play(caps, budget=Budget(tokens=tokens), metered=True, rewritten=False)
+    used = Usage(input_tokens=10, calls=1)
+    said = {"judge": Rewritten(question=REWRITTEN), "answerer": answer(), "critic": Critique(objection="x")}
+    for name, body in said.items():
+        if name == seat:
+            play.reply(name, None, used, error="model unreachable")
+            break
+        play.reply(name, body, used)
+    assert play.stop["reason"] == "budget"
+    assert f"budget.tokens: limit {tokens}" in play.certificate["what"]
+    if seat == "critic":
+        assert play.ask("judge").kind == "verdict", "what was held back for it"
+        play.verdict()
+    assert play.result.status == "finished" and not play.result.stop.converged
+
+
+def test_a_seat_whose_lost_try_used_the_budget_up_ends_it_as_budget() -> None:
+    play = Play({"max_input_tokens": 100, "max_output_tokens": 20}, budget=Budget(tokens=500), metered=True)
+    turn = play.turn("answerer")
+    play.event(log.Redelivered(turn=turn.id), turn.id)
+    assert play.result.stop.reason == "budget"
+
+
+def test_a_seat_that_fails_although_the_budget_held_is_no_matter_of_budget() -> None:
+    play = Play({"max_input_tokens": 100, "max_output_tokens": 20}, budget=Budget(tokens=5_000), metered=True)
+    play.fail("answerer")
+    assert play.result.stop.reason == "quorum"
+
+
+def test_when_time_is_over_nothing_is_asked() -> None:
+    play = Play(budget=Budget(seconds=5))
+    play.answers()
+    play.expire()
+    assert play.result.stop.reason == "budget" and play.result.outcome["source"] == "answer"
+    assert [r["round"] for r in play.result.rounds] == [1]
+
+
+def test_a_round_in_which_nothing_came_is_none() -> None:
+    play = Play(budget=Budget(seconds=5))
+    play.round("it burns")
+    play.expire()
+    assert play.certificate["round"] == 1 and len(play.result.rounds) == 1
+
+
+# ---------------------------------------------------------------- seats, documents, settings
+
+
+def test_one_seat_a_role_and_documents_for_answerer_and_critic() -> None:
+    play = Play(documents=[document("a.md", "A."), document("critic/b.md", "B.", "critic")])
+    assert [(s.seat, s.role, s.queue) for s in play.session.opened.seats] == [
+        (r, r, r) for r in ("answerer", "critic", "judge", "helper")
+    ]
+    assert [(d.name, d.holders) for d in play.session.opened.documents] == [
+        ("a.md", ("answerer", "critic")), ("critic/b.md", ("critic",)),
+    ]  # fmt: skip
+
+
+def test_a_role_without_a_worker_is_named() -> None:
+    with pytest.raises(Inadmissible, match="role helper: 1 needed, 0 alive; start one: parley agent helper"):
+        Play(there=workers()[:3])
+    with pytest.raises(Inadmissible, match="role answerer: 1 needed, 0 alive"):
+        Play(there=workers(draining=True))
+
+
+def test_seats_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(Inadmissible, match="no role panelist"):
+        Play(seats=[Seat(seat="p", role="panelist", queue="p")])
+    two = [Seat(seat=f"c{i}", role="critic", queue="critic") for i in (1, 2)]
+    with pytest.raises(Inadmissible, match="role critic: got 2, allowed is 1"):
+        Play(seats=two)
+    play = Play(seats=[Seat(seat="devil", role="critic", queue="critic")])
+    assert [s.seat for s in play.session.opened.seats] == ["answerer", "devil", "judge", "helper"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"threshold": 0}, "critic.threshold: got 0"),
+        ({"threshold": 101}, "critic.threshold"),
+        ({"max_rounds": 0}, "critic.max_rounds"),
+        ({"min_rounds": 0}, "critic.min_rounds"),
+        ({"duplicate_at": 1.2}, "critic.duplicate_at"),
+        ({"duplicate_at_encoder": 0}, "critic.duplicate_at_encoder"),
+        ({"duplicate_at_lexical": 0}, "critic.duplicate_at_lexical"),
+        ({"raise_by": -1}, "critic.raise_by"),
+        ({"quorum": 3}, "critic.quorum"),
+        ({"atempts": 1}, "did you mean critic.attempts"),
+        ({"min_rounds": 4, "max_rounds": 3}, "critic.min_rounds: got 4, and critic.max_rounds 3 ends"),
+    ],
+)
+def test_settings_are_checked(settings: dict[str, Any], said: str) -> None:
+    request = OpenSession(question="Why?", protocol="critic", settings=settings)
+    with pytest.raises(Inadmissible, match=said):
+        admit(CRITIC, request, workers(), 1, "client")
+
+
+def test_a_cap_below_the_default_of_min_rounds_contradicts_nothing() -> None:
+    assert Play({"max_rounds": 1}).phase == "answering"
+    assert Play({"max_rounds": 3, "min_rounds": 3}).phase == "answering"
+
+
+def test_a_threshold_up_to_one_is_a_share() -> None:
+    assert Settings(threshold=0.8).threshold == 80
+
+
+# ---------------------------------------------------------------- replay
+
+
+def test_a_session_replays_and_other_settings_part_where_they_must() -> None:
+    play = Play({"max_rounds": 3})
+    play.round("it burns")
+    play.round("it is slow", 50, 1)
+    play.answers()
+    play.objects()
+    play.judges(100, 1, 2)
+    play.verdict()
+    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)
+    parting = what_if(PROTOCOLS.get, "s1", play.log, {"threshold": 50})
+    assert parting.stop == "confidence" and parting.n is not None
+    assert what_if(PROTOCOLS.get, "s1", play.log, {"threshold": 99}).n is None
+
+
+def test_a_cancel_ends_it_in_any_phase() -> None:
+    play = Play()
+    play.answers()
+    play.event(log.Cancelled(author="client", reason="enough"), "in:10")
+    assert play.result.status == "cancelled" and play.result.outcome["answer"] == "Tape"

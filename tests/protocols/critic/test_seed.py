@@ -1,0 +1,307 @@
+"""One test a sentence of seeds/madcap.md, quoted."""
+
+import pytest
+
+from coordinator.briefing import build
+from coordinator.protocols.critic.state import LABEL_NOTE
+from schemas import log
+from schemas.protocols.critic import NO_NEW_OBJECTION, Settings
+from schemas.wire import encode
+from tests.protocols.critic.play import ASKED, REWRITTEN, Play, answer
+
+QUICK = {"min_rounds": 1}
+
+
+def shown(play: Play, entry: log.Entry) -> str:
+    """The WORK messages of one transition, as text."""
+    sendings = build(play.session, entry.n, entry.commands, key=b"k" * 32, lane="l", decided_ns=1)
+    return "".join(encode(s.work).decode() for s in sendings)
+
+
+# ---------------------------------------------------------------- Architecture: Three Agents, One Loop
+
+
+def test_each_round_follows_the_same_sequence() -> None:
+    """Answerer proposes a response. Critic challenges the response with specific objections. Judge evaluates both
+    sides and decides whether to continue or terminate."""
+    play = Play()
+    play.round("it burns")
+    play.round("it is slow", 50, 1)
+    said = [(p.round, p.seat, p.kind) for p in play.session.posts if p.seat and p.round]
+    assert said == [
+        (n, *who) for n in (1, 2) for who in (("answerer", "answer"), ("critic", "objection"), ("judge", "judgement"))
+    ]
+    assert play.ask("answerer").round == 3
+
+
+def test_the_judge_rewrites_the_question_first() -> None:
+    """It first rewrites the question into a neutral, precise form."""
+    play = Play(rewritten=False)
+    assert [(t.ask.seat, t.ask.kind) for t in play.session.turns.values()] == [("judge", "rewrite")]
+    assert ASKED in shown(play, play.entries[0])
+
+
+def test_the_original_question_is_never_sent_to_the_debate() -> None:
+    """The Judge never sends the user’s original question to the debate. The agents debate the rewritten question, not
+    the user’s phrasing."""
+    play = Play({"measure_bias": True})
+    play.answers()
+    play.objects("it burns")
+    play.judges()
+    play.judges()
+    play.answers()
+    play.objects("it burns too")
+    play.compares(0.9)
+    play.objects()
+    play.judges()
+    play.verdict()
+    asked = [play.entries[n] for n in range(1, len(play.entries) - 1)]
+    for entry in asked:
+        fresh = Play({"measure_bias": True}, rewritten=False)  # the same session, as it was then
+        fresh.now_ns, fresh.session = play.now_ns, fresh.session
+        for e in play.entries[1 : entry.n + 1]:
+            fresh.event(e.event, e.cause)
+        text = shown(fresh, fresh.entries[-1])
+        assert REWRITTEN in text and ASKED not in text, entry
+    assert all(ASKED.encode() not in bytes(p.body) for p in play.session.posts)
+
+
+def test_a_question_that_is_not_rewritten_is_not_debated() -> None:
+    """The Judge never sends the user’s original question to the debate."""
+    play = Play(rewritten=False)
+    play.fail("judge")
+    assert play.result.stop.reason == "quorum" and play.certificate["what"] == "the judge did not rewrite the question"
+    assert play.posts("answer") == []
+
+
+def test_the_profile_is_a_running_list() -> None:
+    """The profile is a running list of objections the Critic has already raised."""
+    play = Play()
+    play.round("it burns")
+    play.round("it is slow")
+    play.answers()
+    assert [(o["number"], o["round"], o["text"]) for o in play.brief("critic")["profile"]] == [
+        (1, 1, "it burns"), (2, 2, "it is slow"),
+    ]  # fmt: skip
+
+
+def test_the_critic_is_shown_its_profile_before_it_objects() -> None:
+    """Before generating a new critique, the Critic checks this profile to avoid repeating itself."""
+    play = Play()
+    play.answers()
+    assert play.brief("critic")["profile"] == []
+    assert play.ask("critic").sees == (play.posts("answer")[-1].n,)
+    play.objects("it burns")
+    play.judges()
+    play.answers()
+    assert [o["text"] for o in play.brief("critic")["profile"]] == ["it burns"]
+
+
+# ---------------------------------------------------------------- State Management
+
+
+def test_the_answerer_starts_fresh_each_round() -> None:
+    """Answerer: Cross-Round State: None (starts fresh each round)."""
+    play = Play()
+    play.answers("Tape, my first thought")
+    play.objects("it burns")
+    entry = play.judges()
+    ask = play.ask("answerer")
+    assert ask.sees == () and ask.own is None
+    assert play.brief("answerer").keys() == {"round", "profile"}
+    text = shown(play, entry)
+    assert "it burns" in text and REWRITTEN in text
+    assert "my first thought" not in text, "nothing that it said before"
+    play.answers("Disk", 1)
+    play.objects("it is slow")
+    play.compares(0)
+    text = shown(play, play.judges(50, 1))
+    assert '"answered"' not in text and '"confidence"' not in text, "and nothing that was ruled on it"
+
+
+def test_the_critic_keeps_its_profile_and_not_its_critiques() -> None:
+    """Critic: Within-Round State: Current critique; Cross-Round State: Profile of past objections."""
+    play = Play({**QUICK, "max_rounds": 4})
+    play.round("it burns")
+    entry = play.answers("Disk")
+    assert play.ask("critic").sees == (play.posts("answer")[-1].n,) and play.ask("critic").own is None
+    assert "because Tape" not in shown(play, entry), "only the answer of this round"
+
+
+def test_the_judge_keeps_its_confidence() -> None:
+    """Judge: Within-Round State: Debate transcript; Cross-Round State: Confidence score, termination signal."""
+    play = Play({"start": 50, "lower_by": 10})
+    play.round("it burns", 0)
+    play.answers("Disk")
+    play.objects("it is slow")
+    play.compares(0.2)
+    assert play.brief("judge")["confidence"] == 40
+    pair = {play.posts("answer")[-1].n, play.posts("objection")[-1].n}
+    assert set(play.ask("judge").sees) == pair
+
+
+def test_the_judge_appends_the_objection_after_each_round() -> None:
+    """After each round, the Judge appends the Critic’s objections to the profile."""
+    play = Play()
+    play.answers()
+    play.objects("it burns")
+    assert play.session.inner.profile == ()
+    play.judges(100)
+    assert [o.text for o in play.session.inner.profile] == ["it burns"]
+    assert play.last("tally")["found"] == 1
+
+
+def test_without_a_new_objection_the_debate_terminates() -> None:
+    """If the Critic cannot generate a new objection that differs from the profile, the debate terminates."""
+    play = Play(QUICK)
+    play.round("it burns")
+    play.answers("Tape in a safe", 1)
+    play.objects(NO_NEW_OBJECTION)
+    play.judges(100, 1)
+    assert play.stop["reason"] == "objections_exhausted" and play.phase == "concluding"
+
+
+def test_confidence_rises_with_objections_addressed() -> None:
+    """The Judge maintains a confidence score that increases when the Answerer addresses objections …"""
+    play = Play({"start": 50, "raise_by": 15, "lower_by": 0})
+    play.round("it burns")
+    play.round("it is slow", 50, 1)
+    assert play.last("tally")["trend"] == [50, 65] and play.last("tally")["answered"] == [1]
+    play.round("it is dear", 50, 2)
+    assert play.last("tally")["reopened"] == [1], "an answer that starts fresh may drop what it met before"
+    assert play.last("tally")["confidence"] == 65
+
+
+def test_confidence_falls_with_new_problems() -> None:
+    """… and decreases when the Critic surfaces new problems."""
+    play = Play({"start": 50, "raise_by": 15, "lower_by": 20})
+    play.round("it burns", 0)
+    play.round("it is slow", 75)
+    assert play.last("tally")["trend"] == [30, 25], "by the weight of what was found"
+    assert play.last("tally")["weight"] == 0.25
+    play = Play({"start": 10, "lower_by": 20})
+    play.round("it burns", 0)
+    assert play.last("tally")["confidence"] == 0
+
+
+def test_the_judge_writes_a_verdict_and_exits() -> None:
+    """When confidence crosses a threshold or the Critic runs out of novel objections, the Judge writes a verdict and
+    exits."""
+    play = Play({"start": 80, "lower_by": 0})
+    play.round("it burns")
+    assert (play.ask("judge").kind, play.ask("judge").final) == ("verdict", True)
+    assert play.brief("judge")["reason"] == "confidence"
+    play.verdict("Tape, in a safe")
+    assert play.result.outcome["answer"] == "Tape, in a safe" and play.result.outcome["source"] == "verdict"
+    assert play.result.status == "finished"
+
+
+# ---------------------------------------------------------------- Termination Conditions
+
+
+def test_confidence_threshold() -> None:
+    """Confidence threshold: Judge’s confidence score exceeds a preset value."""
+    play = Play({"start": 50, "raise_by": 30, "lower_by": 0, "threshold": 80})
+    play.round("it burns")
+    assert play.phase == "answering"
+    play.round("it is slow", 50, 1)
+    assert play.stop["reason"] == "confidence" and play.stop["converged"]
+    assert (play.certificate["confidence"], play.certificate["threshold"]) == (80, 80)
+
+
+def test_objection_exhaustion_by_a_duplicate() -> None:
+    """Eventually the Critic’s LLM call returns a critique that duplicates a past objection. The Judge detects this
+    duplication and terminates."""
+    play = Play(QUICK)
+    play.round("it burns")
+    play.answers()
+    play.objects("It burns.")
+    play.compares(0.0)  # the same words are the same whatever the helper says
+    play.judges()
+    assert play.stop["reason"] == "objections_exhausted" and play.stop["converged"]
+    assert [(d["objection"], d["nearest_text"]) for d in play.certificate["duplicates"]] == [("It burns.", "it burns")]
+    assert play.certificate["objections"] == 1, "a duplicate is not appended"
+
+
+def test_round_limit() -> None:
+    """Round limit: Hard cap on debate rounds (prevents infinite loops)."""
+    play = Play({"max_rounds": 2})
+    play.round("it burns")
+    play.round("it is slow")
+    assert play.stop["reason"] == "round_limit" and not play.stop["converged"]
+    assert (play.certificate["round"], play.certificate["max_rounds"]) == (2, 2)
+    play.verdict()
+    assert play.result.outcome["open_objections"] == [1, 2]
+
+
+def test_the_label_says_that_it_is_informational() -> None:
+    """The confidence label in the final output is informational, not a hard guarantee."""
+    for start, label in ((80, "high"), (60, "medium"), (20, "low")):
+        play = Play({"start": start, "lower_by": 0, "max_rounds": 1})
+        play.round("it burns")
+        play.verdict()
+        outcome = play.result.outcome
+        assert (outcome["label"], outcome["label_note"]) == (label, LABEL_NOTE)
+        assert "informational" in LABEL_NOTE and "no guarantee" in LABEL_NOTE
+        assert outcome["confidence"] == start / 100
+        assert play.certificate["label_note"] == LABEL_NOTE
+
+
+# ---------------------------------------------------------------- Conceptual Flow: Critic Profile Check
+
+
+@pytest.mark.parametrize("said", [NO_NEW_OBJECTION, f"I thought about it.\n{NO_NEW_OBJECTION}"])
+def test_no_new_objection(said: str) -> None:
+    """If you cannot, respond with "NO_NEW_OBJECTION"."""
+    play = Play(QUICK)
+    play.answers()
+    play.objects(said)
+    assert play.posts("comparison") == [] and play.phase == "judging"
+    assert play.last("objection")["number"] == 0
+    play.judges()
+    assert play.stop["reason"] == "objections_exhausted"
+    assert play.session.inner.profile == ()
+
+
+def test_the_next_round_includes_the_updated_profile() -> None:
+    """The next round’s Critic call includes the updated profile."""
+    play = Play()
+    for n, text in enumerate(("it burns", "it is slow", "nobody can read it"), 1):
+        play.round(text)
+        play.answers()
+        assert [o["number"] for o in play.brief("critic")["profile"]] == list(range(1, n + 1))
+        play.fail("critic")
+        play.judges()
+
+
+# ---------------------------------------------------------------- Observability: What You See in the CLI
+
+
+def test_the_full_transcript() -> None:
+    """You see: The rewritten question. Each round’s Answerer response. Each round’s Critic objections. The Judge’s
+    verdict and confidence label."""
+    play = Play(QUICK)
+    play.round("it burns", 30)
+    play.reply("answerer", answer("Tape in a safe", 1, reasoning="a safe does not burn"))
+    play.objects()
+    play.judges(100, 1)
+    play.verdict("Tape in a safe")
+    public = [(p.kind, p.round) for p in play.session.posts if p.channel == "public"]
+    assert public == [
+        ("question", 0), ("answer", 1), ("objection", 1), ("judgement", 1), ("tally", 1), ("answer", 2),
+        ("objection", 2), ("judgement", 2), ("tally", 2), ("verdict", 2),
+    ]  # fmt: skip
+    result = play.result
+    assert result.outcome["question"] == REWRITTEN
+    assert [r["answer"]["answer"] for r in result.rounds] == ["Tape", "Tape in a safe"]
+    assert [[o["objection"] for o in r["raised"]] for r in result.rounds] == [["it burns"], [NO_NEW_OBJECTION]]
+    assert [r["confidence"] for r in result.rounds] == [39.5, 54.5]
+    assert result.outcome["label"] == "medium"
+    assert [(o["text"], o["answered"]) for o in result.outcome["objections"]] == [("it burns", True)]
+
+
+def test_defaults_carry_what_the_seed_says() -> None:
+    """In practice, objection exhaustion is the most common termination path."""
+    s = Settings()
+    assert s.min_rounds > 2, "premature: the debate ends after one or two rounds"
+    assert s.max_rounds > s.min_rounds

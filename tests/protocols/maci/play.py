@@ -1,0 +1,262 @@
+"""A session of the maci protocol played by hand: admitted, asked, answered, without a bus."""
+
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from coordinator.admission import admit
+from coordinator.machine import OpenTurn, Session, record, record_opening
+from coordinator.protocols import PROTOCOLS
+from schemas import log
+from schemas.post import Post
+from schemas.presence import Announcement
+from schemas.protocols.maci.messages import (
+    Argument,
+    Belief,
+    Blind,
+    Case,
+    Crit,
+    Found,
+    Group,
+    Measured,
+    Merged,
+    Retrieved,
+    Score,
+    Share,
+    Similar,
+    Span,
+    Test,
+    Tests,
+)
+from schemas.result import Result
+from schemas.session import Budget, Document, OpenSession, Seat
+from schemas.turn import Usage
+from schemas.wire import decode, encode, raw
+
+MACI = PROTOCOLS["maci"]
+START_NS = 1_700_000_000_000_000_000
+SECOND = 1_000_000_000
+ONE_CALL = Usage(calls=1)
+TEXTS = ("Platelets fall in dengue.", "Joint pain is severe in chikungunya.", "Mosquitoes bite by day.")
+OUTCOMES = ("dengue", "chikungunya")
+
+
+def document(name: str = "notes.md", text: str = "\n".join(TEXTS), *holders: str) -> Document:
+    return Document(id=sha256(text.encode()).hexdigest(), name=name, text=text, holders=holders)
+
+
+def worker(queue: str, role: str, family: str = "one", **more: Any) -> Announcement:
+    return Announcement(instance=f"i-{queue}", queue=queue, roles=(role,), model="stub", family=family, **more)
+
+
+def workers(debaters: int = 2, judges: Sequence[str] = ("two",), **more: Any) -> tuple[Announcement, ...]:
+    """`judges`: the family of each judge's queue."""
+    return (
+        *(worker(f"debater_{i}", "debater", **more) for i in range(1, debaters + 1)),
+        *(worker(f"judge_{i}", "judge", family, **more) for i, family in enumerate(judges, 1)),
+        worker("analyst", "analyst", **more),
+        worker("helper", "helper", **more),
+    )
+
+
+def belief(*shares: float, names: Sequence[str] = OUTCOMES) -> Belief:
+    return tuple(Share(outcome=name, p=p) for name, p in zip(names, shares, strict=False))
+
+
+def argument(claim: str, passage: int = 1, *, q: float = 0.8, reasons: Sequence[str] = ("because",)) -> Argument:
+    """One that cites a passage whole; the helper of a Play finds `q` for it."""
+    quote = TEXTS[passage - 1] if q == 0.8 else TEXTS[passage - 1][: 5 + round(q * 10)]
+    return Argument(claim=claim, reasons=tuple(reasons), spans=(Span(passage=f"p{passage}", quote=quote),))
+
+
+def quality(span: Span) -> float:
+    """What the helper of a Play finds for a quotation: 0.8 for a whole passage, less for a part of one."""
+    return 0.8 if any(span.quote == text for text in TEXTS) else (len(span.quote) - 5) / 10
+
+
+def similar(dots: Sequence[float]) -> Similar:
+    """Texts that all point the same way: Q of some is the mean of their dots."""
+    n = len(dots)
+    return Similar(gram=(1.0,) * (n * (n + 1) // 2), dots=tuple(dots))
+
+
+def retrieved(q: float = 0.6, texts: Sequence[str] = TEXTS, name: str = "notes.md") -> Retrieved:
+    found = tuple(Found(document=name, text=text) for text in texts)
+    return Retrieved(passages=found, similar=similar([q] * len(texts)))
+
+
+def check_up(what: str = "a PCR", *positive: float, names: Sequence[str] = OUTCOMES, query: str = "pcr") -> Test:
+    return Test(what=what, kind="test", query=query, positive=belief(*(positive or (0.9, 0.1)), names=names))
+
+
+class Play:
+    """Plays events one after another and keeps every log entry."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        debaters: int = 2,
+        documents: Sequence[Document] | None = None,
+        budget: Budget | None = None,
+        seats: Sequence[Seat] = (),
+        there: Sequence[Announcement] | None = None,
+        seed: int = 7,
+        q0: float | None = 0.6,
+        **more: Any,
+    ) -> None:
+        """`q0`: of the task's passages; None: they are still to be retrieved."""
+        given = {"debaters": debaters, "judges": 1, "outcomes": OUTCOMES, **(settings or {})}
+        request = OpenSession(
+            question="Dengue or chikungunya?", protocol="maci", settings=given,
+            documents=(document(),) if documents is None else tuple(documents), budget=budget or Budget(),
+            seats=tuple(seats),
+        )  # fmt: skip
+        opened = admit(MACI, request, tuple(workers(debaters, **more) if there is None else there), seed, "client")
+        self.now_ns = START_NS
+        self.session: Session
+        self.session, entry = record_opening(MACI, "s1", opened, self.now_ns, "in:1")
+        self.entries: list[log.Entry] = [entry]
+        if q0 is not None:
+            self.reply("helper", retrieved(q0))
+
+    # -- events
+    def event(self, event: log.Event, cause: str = "x", after_s: float = 0.1) -> log.Entry:
+        self.now_ns += int(after_s * SECOND)
+        self.session, entry = record(MACI, self.session, self.entries[-1].digest, event, self.now_ns, cause)
+        self.entries.append(entry)
+        return entry
+
+    def reply(self, seat: str, body: object, usage: Usage = ONE_CALL, error: str = "") -> log.Entry:
+        turn = self.turn(seat)
+        return self.event(log.Replied(turn=turn.id, body=raw(body), usage=usage, error=error), turn.id)
+
+    def fail(self, seat: str) -> None:
+        """Every attempt of the seat's turn fails."""
+        for _ in range(self.session.settings.attempts):
+            self.reply(seat, None, error="model unreachable")
+
+    def expire(self) -> log.Entry:
+        """Lets the timer fire when the open turns' deadline, or the budget's, has come."""
+        due = max(t.ask.deadline_ns for t in self.session.turns.values())
+        return self.event(log.TimerFired(), "in:9", max(0.0, (due - self.now_ns) / SECOND))
+
+    def blind(self, *beliefs: Belief | None, passages: Sequence[int] = (1,)) -> None:
+        """Each debater's blind belief, in the order of seats; None: it fails."""
+        spans = tuple(Span(passage=f"p{n}", quote=TEXTS[n - 1]) for n in passages)
+        for seat, given in zip(self.debaters, beliefs, strict=True):
+            if given is None:
+                self.fail(seat)
+            else:
+                self.reply(seat, Blind(belief=given, reasoning=f"{seat} thinks so", spans=spans))
+
+    def argue(self, *cases: Case | None) -> None:
+        for seat, case in zip(self.session.inner.debaters, cases, strict=True):
+            if case is None:
+                self.fail(seat)
+            else:
+                self.reply(seat, case)
+
+    def measure(self, of: Callable[[Span], float] = quality) -> None:
+        spans = [msgspec.convert(span, Span) for span in self.brief("helper")["spans"]]
+        self.reply("helper", Measured(similar=similar([of(span) for span in spans])))
+
+    def judge(self, seat: str, score: Callable[[str], float] = lambda claim: 0.8) -> None:
+        """Scores each argument by its claim."""
+        scores = tuple(
+            Score(
+                item=item["item"], links=(0.9,) * len(item["reasons"]), evidence=score(item["claim"]),
+                logic=score(item["claim"]), relevance=score(item["claim"]), justification="so",
+            )
+            for item in self.brief(seat)["items"]
+        )  # fmt: skip
+        self.reply(seat, Crit(scores=scores))
+
+    def round(self, *cases: Case | None, score: Callable[[str], float] = lambda claim: 0.8) -> None:
+        """A whole round; every judge scores alike."""
+        self.argue(*cases)
+        if self.phase == "judging":
+            self.measure()
+            for seat in [s.seat for s in self.session.opened.seats if s.role == "judge"]:
+                self.judge(seat, score)
+
+    def same(self, *beliefs: Belief, passage: int = 1, score: float = 0.8) -> None:
+        """A whole round in which everybody argues once, citing the same passage."""
+        n = self.session.inner.round
+        cases = [
+            case(b, argument(f"round {n}: {seat}", passage))
+            for seat, b in zip(self.debaters, beliefs, strict=True)
+        ]  # fmt: skip
+        self.round(*cases, score=lambda claim: score)
+
+    def merge(self, *groups: tuple[str, Sequence[str]]) -> None:
+        found = tuple(Group(name=name, members=tuple(members)) for name, members in groups)
+        self.reply("analyst", Merged(groups=found))
+
+    def plan(self, *tests: Test) -> None:
+        self.reply("analyst", Tests(tests=tests))
+
+    # -- looking
+    @property
+    def debaters(self) -> list[str]:
+        return [s.seat for s in self.session.opened.seats if s.role == "debater"]
+
+    @property
+    def phase(self) -> str:
+        return str(self.session.inner.phase)
+
+    def turn(self, seat: str) -> OpenTurn:
+        return next(t for t in self.session.turns.values() if t.ask.seat == seat)
+
+    def ask(self, seat: str) -> log.Ask:
+        return self.turn(seat).ask
+
+    def brief(self, seat: str) -> Any:
+        return msgspec.json.decode(self.ask(seat).brief)
+
+    def asks(self, kind: str) -> list[log.Ask]:
+        """Everything of a kind that was ever asked."""
+        return [c for e in self.entries for c in e.commands if isinstance(c, log.Ask) and c.kind == kind]
+
+    def posts(self, kind: str) -> list[Post]:
+        return [p for p in self.session.posts if p.kind == kind]
+
+    def last(self, kind: str) -> Any:
+        return msgspec.json.decode(self.posts(kind)[-1].body)
+
+    @property
+    def signals(self) -> Any:
+        return self.last("signals")["signals"]
+
+    @property
+    def stop(self) -> Any:
+        return self.last("stop")
+
+    @property
+    def certificate(self) -> Any:
+        return self.stop["certificate"]
+
+    @property
+    def result(self) -> Result:
+        return decode(self.posts("closed")[-1].body, Result)
+
+    @property
+    def log(self) -> list[bytes]:
+        return [encode(e) for e in self.entries]
+
+
+def case(given: Belief, *arguments: Argument, changed: str = "") -> Case:
+    return Case(belief=given, arguments=arguments, changed=changed)
+
+
+FOR, AGAINST, AGREED = belief(0.9, 0.1), belief(0.1, 0.9), belief(0.95, 0.05)
+NAMES = ("debater_1", "debater_2")
+
+
+def begun(settings: dict[str, Any] | None = None, *beliefs: Any, **more: Any) -> Play:
+    """A session whose blind round is over."""
+    play = Play(settings, **more)
+    play.blind(*(beliefs or (FOR, AGAINST)))
+    return play

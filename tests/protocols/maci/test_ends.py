@@ -1,0 +1,456 @@
+"""How a session of maci ends: stops, budgets, the retrieval plan, the loop, the result, replay."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from coordinator.protocols import PROTOCOLS
+from coordinator.protocols.maci.plan import gain
+from coordinator.replay import replay, what_if
+from coordinator.table import Plan, Planned, View
+from schemas import log
+from schemas.protocols.maci.messages import Blind, Found, Retrieved, Ruled
+from schemas.session import Budget
+from schemas.turn import Usage
+from schemas.wire import decode
+from tests.protocols.maci.play import (
+    AGAINST,
+    AGREED,
+    FOR,
+    MACI,
+    NAMES,
+    OUTCOMES,
+    TEXTS,
+    Play,
+    argument,
+    begun,
+    belief,
+    case,
+    check_up,
+    document,
+    retrieved,
+)
+
+# ---------------------------------------------------------------- stops
+
+
+def test_agreement_that_holds_is_a_plateau_and_converged() -> None:
+    """With tau_stop 2 the earliest plateau is round 2."""
+    play = begun(None, AGREED, AGREED)
+    play.same(AGREED, AGREED)
+    assert play.phase == "arguing"
+    play.same(AGREED, AGREED)
+    assert (play.stop["reason"], play.stop["converged"]) == ("plateau", True)
+    assert play.certificate["stops"]["plateau"]["holds"] and play.signals["stop"] == "plateau"
+    play.plan(check_up())
+    assert play.result.stop.converged and play.result.outcome["answer"] == "dengue"
+
+
+def test_deadlock_at_high_disagreement_is_a_plateau_and_no_convergence() -> None:
+    """Equation 10 tests that nothing moves, not that anyone agrees."""
+    play = begun()
+    play.same(FOR, AGAINST)
+    play.same(FOR, AGAINST)
+    assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False)
+    assert play.signals["jsd"] > 0.5
+    play.plan(check_up())
+    assert play.result.status == "finished" and not play.result.stop.converged
+
+
+def test_mean_crit_below_its_gate_for_three_rounds_is_a_stalemate() -> None:
+    play = begun()
+    for n in range(3):
+        assert play.phase == "arguing", n
+        play.same(FOR, AGAINST, score=0.1)
+    assert (play.stop["reason"], play.stop["converged"]) == ("stalemate", False)
+
+
+def test_the_last_round_allowed() -> None:
+    play = begun({"max_rounds": 2})
+    play.same(belief(0.8, 0.2), AGAINST)
+    play.same(belief(0.6, 0.4), AGAINST)
+    assert (play.stop["reason"], play.certificate["round"]) == ("max_rounds", 2)
+
+
+CAPS = {"max_input_tokens": 100, "max_output_tokens": 20}
+TURN = 2 * 120
+"""Tokens that a turn reserves: its caps, and a repair."""
+WHOLE = Usage(input_tokens=200, output_tokens=40, calls=2)
+
+
+def costly(turns: float, settings: dict[str, Any] | None = None, q0: float | None = 0.6) -> Play:
+    """A session whose budget holds so many turns."""
+    return Play({**CAPS, **(settings or {})}, budget=Budget(tokens=int(turns * TURN)), metered=True, q0=q0)
+
+
+def test_a_round_that_does_not_fit_is_not_begun() -> None:
+    """Debaters, helper, judge: four turns, beside the closing plan."""
+    play = costly(5 - 0.01)
+    play.blind(FOR, AGAINST)
+    assert play.stop["reason"] == "budget" and play.asks("argue") == []
+    assert "budget.tokens: limit 1197" in play.certificate["stops"]["budget"]["tests"][0]["value"]
+    assert play.ask("analyst").kind == "plan", "held back for it"
+    play.plan(check_up())
+    assert play.result.outcome["plan"]["tests"][0]["what"] == "a PCR" and play.result.outcome["source"] == "mixture"
+    play = costly(5)
+    play.blind(FOR, AGAINST)
+    assert play.phase == "arguing"
+
+
+def test_the_loop_is_part_of_a_round() -> None:
+    play = costly(6.5, {"close_the_loop": True})
+    play.blind(FOR, AGAINST)
+    play.same(FOR, AGAINST)
+    assert play.stop["reason"] == "budget", "a plan and a retrieval more"
+    play = costly(7, {"close_the_loop": True})
+    play.blind(FOR, AGAINST)
+    play.same(FOR, AGAINST)
+    assert play.phase == "planning"
+
+
+def test_a_round_that_retries_ate_is_dropped_and_counts_for_nothing() -> None:
+    play = costly(5)
+    play.blind(FOR, AGAINST)
+    play.reply("debater_1", case(belief(0.5, 0.5), argument("x")), WHOLE)
+    play.reply("debater_2", None, WHOLE, error="model unreachable")
+    play.reply("debater_2", case(AGAINST, argument("y")), WHOLE)
+    assert play.phase == "concluding" and play.stop["reason"] == "budget"
+    assert play.certificate["dropped_round"] == 1 and play.certificate["round"] == 0
+    assert play.certificate["stops"]["budget"]["tests"][0]["value"].startswith("budget.tokens: limit 1200")
+    assert [p.kind for p in play.session.posts if p.channel == "scores"] == ["blind", "blind", "case", "case"]
+    play.plan(check_up())
+    assert len(play.result.rounds) == 1 and play.result.outcome["record"] == []
+    assert play.result.rounds[0]["signals"]["stop"] == "budget"
+
+
+@pytest.mark.parametrize(("turns", "seat"), [(5, "debater_2"), (6, "judge_1")])
+def test_a_seat_that_the_budget_keeps_from_another_attempt_drops_the_round(turns: int, seat: str) -> None:
+    """Each turn here uses all that it may, the helper's too."""
+    play = costly(turns, {"attempts": 6})
+    play.blind(FOR, AGAINST)
+    play.reply("debater_1", case(FOR, argument("x")), WHOLE)
+    if seat == "judge_1":
+        play.reply("debater_2", case(AGAINST, argument("y")), WHOLE)
+        play.measure()
+    while play.phase != "concluding":
+        play.reply(seat, None, WHOLE, error="down")
+    assert play.stop["reason"] == "budget" and play.certificate["dropped_round"] == 1
+    assert play.certificate["missing"] == [f"{seat} in round 1"]
+    assert [p.seat for p in play.posts("case")] == list(NAMES[: 1 + (seat == "judge_1")])
+    play.plan(check_up())
+    assert play.result.outcome["plan"] is not None
+
+
+def test_when_time_is_over_nothing_is_asked() -> None:
+    play = Play(budget=Budget(seconds=5))
+    play.expire()
+    assert play.result.stop.reason == "budget" and play.result.outcome["source"] == "none"
+    play = begun(None, FOR, AGAINST, budget=Budget(seconds=5))
+    play.reply("debater_1", case(FOR, argument("x")))
+    play.expire()
+    assert play.result.stop.reason == "budget" and play.certificate["dropped_round"] == 1
+    assert play.result.outcome["source"] == "mixture" and play.asks("plan") == []
+
+
+def test_a_blind_round_that_the_budget_does_not_hold_is_no_matter_of_quorum() -> None:
+    play = costly(3)
+    play.reply("debater_1", None, WHOLE, error="down")
+    play.reply("debater_2", Blind(belief=FOR), WHOLE)
+    assert play.result.stop.reason == "budget" and "budget.tokens" in play.certificate["what"]
+
+
+def test_evaluator_stability_holds_the_plateau_back() -> None:
+    """E.7: across-judge variance and the change of mean CRIT, for two rounds."""
+
+    def run(stable: bool, scores: tuple[float, ...]) -> Play:
+        play = begun({"evaluator_stability": stable, "judges": 2}, AGREED, AGREED)
+        for score in scores:
+            play.same(AGREED, AGREED, score=score)
+            if play.phase != "arguing":
+                break
+        return play
+
+    assert run(False, (0.8, 0.6)).stop["reason"] == "plateau"
+    play = run(True, (0.8, 0.6))
+    assert play.phase == "arguing"
+    assert run(True, (0.8, 0.8, 0.8)).stop["reason"] == "plateau"
+
+
+def test_rounds_that_the_monotone_gate_held_are_named() -> None:
+    play = begun({"max_rounds": 1}, AGREED, AGREED)
+    play.same(AGREED, AGAINST)
+    assert play.signals["held"] is True and play.certificate["held"] == [1]
+    beliefs = play.last("signals")["beliefs"]
+    assert beliefs["debater_1"] == beliefs["debater_2"], "the old ones"
+
+
+def test_the_certificate_says_who_judged_whom() -> None:
+    play = begun({"max_rounds": 1, "judges": 2})
+    play.same(FOR, AGAINST)
+    assert play.certificate["judge_families"] == {"judge_1": "two", "judge_2": "two"}
+    assert play.certificate["debater_families"] == {"debater_1": "one", "debater_2": "one"}
+    assert play.certificate["cross_family"] is True
+    assert (play.certificate["admitted"], play.certificate["refused"]) == (2, 0)
+
+
+def test_what_was_spent_is_in_rounds_and_result() -> None:
+    used = Usage(input_tokens=50, output_tokens=10, calls=1)
+    play = Play({"max_rounds": 1}, q0=None, metered=True)
+    play.reply("helper", retrieved(), used)
+    for seat, given in zip(NAMES, (FOR, AGAINST), strict=True):
+        play.reply(seat, Blind(belief=given), used)
+    for seat, given in zip(NAMES, (FOR, AGAINST), strict=True):
+        play.reply(seat, case(given, argument("x")), used)
+    play.measure()
+    play.judge("judge_1")
+    assert [r["tokens"] for r in play.certificate["history"]] == [180, 120]
+    play.fail("analyst")
+    assert play.result.usage.by_seat["debater_1"].input_tokens == 100
+
+
+# ---------------------------------------------------------------- the plan
+
+
+def test_the_plan_is_ranked_by_expected_information_gain() -> None:
+    play = begun({"max_rounds": 1})
+    play.same(FOR, AGAINST)
+    ask = play.ask("analyst")
+    assert (play.phase, ask.kind, ask.final) == ("concluding", "plan", True)
+    assert ask.sees == (0, *(p.n for p in play.posts("argument")))
+    assert [share["outcome"] for share in play.brief("analyst")["mixture"]] == ["dengue", "chikungunya"]
+    play.plan(check_up("coin", 0.5, 0.5), check_up("pcr", 1, 0), check_up("fever", 0.7, 0.4))
+    ranked = play.result.outcome["plan"]["tests"]
+    assert [t["what"] for t in ranked] == ["pcr", "fever", "coin"] and ranked[2]["gain"] == 0
+    assert ranked[0]["gain"] == pytest.approx(1, abs=1e-4) and all(t["query"] for t in ranked)
+
+
+def test_gain_by_hand() -> None:
+    """p = (3/4, 1/4), P(positive | outcome) = (1, 1/2): H(p) = 0.811278; P(+) = 7/8 with posterior (6/7, 1/7) of
+    0.591673 bits, P(-) = 1/8 with posterior (0, 1) of none."""
+    assert gain(belief(0.75, 0.25), (1.0, 0.5)) == pytest.approx(0.8112781 - 0.875 * 0.5916728, abs=1e-6)
+    assert gain(belief(0.5, 0.5), (1.0, 0.0)) == pytest.approx(1) and gain(belief(0.9, 0.1), (0.3, 0.3)) == 0
+
+
+@pytest.mark.parametrize(
+    ("test", "fault"),
+    [
+        (check_up("x", 0.5), "says nothing of 'chikungunya'"),
+        (check_up("x", 0.5, 0.5, 0.5, names=(*OUTCOMES, "zika")), "'zika' is not in contention"),
+        (check_up("x", 0.5, 0.5, 0.5, names=(*OUTCOMES, "Dengue")), "'Dengue' is named twice"),
+        (check_up("x", 0.5, 1.5), "'chikungunya' got 1.5, allowed is 0 to 1"),
+    ],
+)
+def test_a_test_says_something_of_every_outcome_in_contention(test: Any, fault: str) -> None:
+    play = begun({"max_rounds": 1})
+    play.same(FOR, AGAINST)
+    play.plan(test)
+    assert fault in play.ask("analyst").error
+
+
+def test_a_plan_has_no_more_tests_than_allowed() -> None:
+    play = begun({"max_rounds": 1, "plan_size": 1})
+    play.same(FOR, AGAINST)
+    play.plan(check_up("x"), check_up("y"))
+    assert play.ask("analyst").error == "tests: got 2, allowed are at most 1"
+
+
+def test_outcomes_out_of_contention_are_not_asked_about() -> None:
+    names = ("a", "b", "c", "d")
+    held = belief(0.69, 0.29, 0.02, 0.0, names=names)
+    play = Play({"outcomes": names, "max_rounds": 1, "top_k": 5})
+    play.blind(held, held)
+    play.round(case(held, argument("x")), case(held))
+    assert [s["outcome"] for s in play.brief("analyst")["mixture"]] == ["a", "b"], "0.02 is below 0.1 / 4"
+    sure = Play({"outcomes": names, "max_rounds": 1})
+    only = belief(1, names=names)
+    sure.blind(only, only)
+    sure.round(case(only, argument("x")), case(only))
+    assert [s["outcome"] for s in sure.brief("analyst")["mixture"]] == ["a", "b"], "two at least"
+
+
+def test_without_a_plan_the_result_has_none() -> None:
+    play = begun({"max_rounds": 1})
+    play.same(FOR, AGAINST)
+    play.fail("analyst")
+    assert play.result.outcome["plan"] is None and play.result.stop.reason == "max_rounds"
+
+
+def looped() -> Play:
+    play = begun(
+        {"close_the_loop": True, "max_rounds": 3}, documents=[document(), document("more.md", "NS1 was found.")]
+    )
+    play.same(belief(0.8, 0.2), AGAINST)
+    return play
+
+
+def test_the_loop_is_closed() -> None:
+    """The plan's queries are run against the corpus, and what they find enters the next round."""
+    play = looped()
+    assert play.phase == "planning" and not play.ask("analyst").final
+    play.plan(check_up("ns1", 0.9, 0.1, query="NS1"), check_up("again", 0.5, 0.5, query=" ns1 "))
+    assert play.phase == "retrieving_more" and play.ask("helper").kind == "retrieve"
+    assert play.brief("helper")["queries"] == ["NS1"] and play.brief("helper")["known"] == list(TEXTS)
+    found = (Found(document="notes.md", text=TEXTS[0]), Found(document="more.md", text="NS1 was found."))
+    play.reply("helper", Retrieved(passages=found))
+    body = play.last("passages")
+    assert [(p["id"], p["text"]) for p in body["passages"]] == [("p4", "NS1 was found.")]
+    assert body["queries"] == ["NS1"] and body["q"] is None
+    assert play.posts("passages")[-1].n in play.ask("debater_1").sees
+    play.round(case(FOR), case(AGAINST))
+    assert play.brief("analyst")["asked"] == ["NS1"]
+    play.plan(check_up("same", 0.9, 0.1, query="NS1"))
+    assert play.phase == "arguing", "it was run already"
+
+
+@pytest.mark.parametrize("seat", ["analyst", "helper"])
+def test_a_loop_that_fails_just_goes_on(seat: str) -> None:
+    play = looped()
+    if seat == "helper":
+        play.plan(check_up("ns1", 0.9, 0.1, query="NS1"))
+    play.fail(seat)
+    assert play.phase == "arguing" and len(play.posts("passages")) == 1
+    play.round(case(FOR), case(AGAINST))
+    assert play.last("signals")["missing"] == [seat]
+
+
+def test_what_is_found_again_is_nothing_new() -> None:
+    play = looped()
+    play.plan(check_up("ns1", 0.9, 0.1, query="NS1"))
+    play.reply("helper", Retrieved(passages=(Found(document="notes.md", text=TEXTS[0]),)))
+    assert play.phase == "arguing" and len(play.posts("passages")) == 1
+
+
+# ---------------------------------------------------------------- what a run returns
+
+
+def test_what_a_run_returns() -> None:
+    """The mixture, the top-k outcomes, the curated record, the certificate, the signal history, tokens by seat, the
+    majority vote of round 0, and the retrieval plan."""
+    play = begun({"max_rounds": 2, "top_k": 1})
+    play.round(case(belief(0.8, 0.2), argument("good")), case(AGAINST, argument("bad", q=0.1)))
+    play.round(case(belief(0.7, 0.3), argument("better", q=0.7)), case(belief(0.4, 0.6)))
+    play.plan(check_up())
+    result = play.result
+    out = result.outcome
+    assert sum(out["mixture"].values()) == pytest.approx(1) and out["confidence"] == max(out["mixture"].values())
+    assert out["top"] == [{"outcome": out["answer"], "p": out["confidence"]}] and out["source"] == "mixture"
+    assert [(a["id"], a["claim"]) for a in out["record"]] == [("a1", "good"), ("a3", "better")] and out["refused"] == 1
+    assert out["vote"] in OUTCOMES and out["regime"]["advice"] == "vote" and out["plan"]["tests"]
+    assert [r["round"] for r in result.rounds] == [0, 1, 2]
+    assert [a["id"] for a in result.rounds[1]["refused"]] == ["a2"] and result.rounds[1]["admitted"] == ["a1"]
+    (refused,) = result.rounds[1]["refused"]
+    assert refused.keys() == {"id", "q", "crit", "tau_q", "tau_crit", "post"}  # debaters read the result: no words
+    assert decode(play.session.posts[refused["post"]].body, Ruled).scores[0].item == 2
+    assert [r["signals"]["stop"] for r in result.rounds] == [None, None, "max_rounds"]
+    assert set(result.usage.by_seat) == {"debater_1", "debater_2", "judge_1", "analyst", "helper"}
+    assert result.stop.certificate["history"][-1]["round"] == 2
+
+
+def test_a_result_that_is_too_long_is_cut() -> None:
+    long = "x" * 4_000
+    said = [argument(f"{i} " + "y" * 1_900, reasons=(long,) * 10) for i in range(10)]
+    play = begun({"max_rounds": 3, "tau_stop": 3, "max_arguments": 10, "monotone_gate": False, "gamma": 0.0})
+    for _ in range(3):
+        play.round(case(FOR, *said), case(AGAINST, *said))
+        if play.phase != "arguing":
+            break
+    play.fail("analyst")
+    record = play.result.outcome["record"]
+    assert len(record) >= 40 and record[0]["reasons"] == [] and len(record[0]["claim"]) == 200
+    assert play.result.rounds[1]["beliefs"] == {} and len(bytes(play.posts("closed")[-1].body)) < 2_000_000
+
+
+# ---------------------------------------------------------------- replay
+
+
+def recorded() -> Play:
+    """Three rounds with a retry, a missing seat, something refused; plateau."""
+    play = begun({"tau_stop": 1, "judges": 2, "max_rounds": 4})
+    play.round(case(belief(0.6, 0.4), argument("x")), case(belief(0.3, 0.7), argument("y", q=0.2)))
+    play.reply("debater_1", None, error="down")
+    play.same(belief(0.6, 0.4), belief(0.3, 0.7))
+    while play.phase == "arguing":
+        play.same(belief(0.6, 0.4), belief(0.3, 0.7))
+    play.plan(check_up())
+    return play
+
+
+def test_a_session_replays_byte_for_byte() -> None:
+    play = recorded()
+    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)
+    assert replay(PROTOCOLS.get, "s1", play.log).result == play.result
+
+
+def test_another_stop_rule_without_a_model_call_and_where_the_record_ends() -> None:
+    """`parley replay --set maci.tau_stop=3`."""
+    play = begun(None, AGREED, AGREED)
+    play.same(AGREED, AGREED)
+    play.same(AGREED, AGREED)
+    assert play.stop["reason"] == "plateau"
+    play.plan(check_up())
+    parting = what_if(PROTOCOLS.get, "s1", play.log, {"tau_stop": 3})
+    assert parting.stop is None and parting.result is None and parting.n is not None
+    assert "recorded run stops: plateau" in parting.how and "this one asks round 3 (argue)" in parting.how
+    assert parting.how.endswith("was not recorded: the record carries it no further")
+    assert what_if(PROTOCOLS.get, "s1", play.log, {"tau_stop": 2}).n is None
+
+
+def test_a_cancel_ends_it_in_any_phase() -> None:
+    play = begun()
+    play.event(log.Cancelled(author="client", reason="enough"), "in:10")
+    assert play.result.status == "cancelled" and play.result.outcome["source"] == "mixture"
+    play = Play(q0=None)
+    play.event(log.Cancelled(author="client"), "in:10")
+    assert play.result.outcome["source"] == "none" and play.result.outcome["regime"] == {}
+
+
+# ---------------------------------------------------------------- the estimate
+
+
+def asked(play: Play) -> Counter[tuple[str, str]]:
+    return Counter((c.seat, c.kind) for e in play.entries for c in e.commands if isinstance(c, log.Ask))
+
+
+def planned(turns: tuple[Planned, ...]) -> Counter[tuple[str, str]]:
+    found: Counter[tuple[str, str]] = Counter()
+    for p in turns:
+        found[p.seat, p.kind] += p.turns
+    return found
+
+
+def planned_of(play: Play) -> Plan:
+    opened = play.session.opened
+    return MACI.plan(View(opened, play.session.settings, (), 0, (), 0))
+
+
+def test_the_least_is_one_round_with_every_turn_asked_once() -> None:
+    play = Play({"max_rounds": 1, "outcomes": (), "judges": 2})
+    play.blind(FOR, AGAINST)
+    play.merge(("dengue", ("dengue",)), ("chikungunya", ("chikungunya",)))
+    play.same(FOR, AGAINST)
+    play.plan(check_up())
+    assert planned(planned_of(play).least) == asked(play)
+
+
+def test_the_most_is_every_round_with_every_turn_asked_as_often_as_may_be() -> None:
+    endless = {"tau_stop": 9, "stalemate_rounds": 9}
+    play = Play({"max_rounds": 3, "close_the_loop": True, "outcomes": (), **endless}, q0=None)
+    turns = {"retrieve": retrieved(), "blind": Blind(belief=FOR), "argue": case(FOR, argument("x"))}
+    while play.phase != "done":
+        ask = next(iter(play.session.turns.values())).ask
+        if ask.attempt == 1:
+            play.reply(ask.seat, None, error="down")
+        elif ask.kind == "measure":
+            play.measure()
+        elif ask.kind == "crit":
+            play.judge(ask.seat)
+        elif ask.kind == "merge":
+            play.merge(*((name, (name,)) for name in play.brief("analyst")["proposed"]))
+        elif ask.kind == "plan":
+            names = [share["outcome"] for share in play.brief("analyst")["mixture"]]
+            play.plan(check_up("x", 0.5, 0.5, names=names, query=f"query {ask.round}"))
+        else:
+            play.reply(ask.seat, turns[ask.kind])
+    plan = planned_of(play)
+    assert planned(plan.most) == asked(play) and plan.rounds == 3

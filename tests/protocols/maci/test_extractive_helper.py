@@ -1,0 +1,200 @@
+"""The helper retrieves and measures: passages of the documents, figures that a plain computation gives too."""
+
+import asyncio
+import math
+import random
+
+import numpy as np
+import pytest
+
+from agents.encoders.embedded import Embedded
+from agents.extractive.model import Extractive
+from agents.models import Completion, make_model
+from agents.models.computed import with_computed
+from agents.models.recorded import Recorded
+from agents.models.tokens import estimate
+from agents.retrieval.corpus import collapse
+from agents.retrieval.dense import counted, rerank
+from agents.retrieval.prototype import prototype, similar
+from schemas.protocols.critic import BY_ENCODER, BY_WORDS
+from schemas.protocols.maci.messages import MeasureBrief, Passages, RetrieveBrief, Similar, Span
+from schemas.text import stands_in
+from tests.llm.test_injections import ATTACKS
+from tests.protocols.consensus.simulate import document
+from tests.protocols.maci.turns import DOCUMENTS, QUESTION, ask, numbered, shown
+
+ALL = RetrieveBrief(k=32, tokens=4_000)
+NOISE = [
+    document(f"noise-{i}.md", f"The orchestra of town {i} played a waltz, and the hall was full.") for i in range(9)
+]
+
+
+def found(brief: RetrieveBrief = ALL, documents: object = None, encoder: str = "embedded", **more: str) -> Completion:
+    held = DOCUMENTS if documents is None else documents
+    return ask(
+        shown("retrieve", brief, seat="helper", documents=held, **more),  # type: ignore[arg-type]
+        make_model("extractive", {"encoder": encoder}),
+    )
+
+
+def matrix(similarities: Similar) -> np.ndarray:
+    """The whole Gram matrix."""
+    n = len(similarities.dots)
+    rows = np.zeros((n, n))
+    rows[np.triu_indices(n)] = similarities.gram
+    return rows + np.triu(rows, 1).T
+
+
+def naive(texts: list[str], task: str, context: list[str]) -> tuple[list[float], list[float]]:
+    """(the upper triangle, cosines with the prototype), in plain loops."""
+
+    async def encode(all_: list[str]) -> list[list[float]]:
+        return [[float(x) for x in row] for row in await Embedded().encode(all_)]
+
+    def dot(a: list[float], b: list[float]) -> float:
+        return math.fsum(x * y for x, y in zip(a, b, strict=True))
+
+    rows = asyncio.run(encode([collapse(t) for t in [task, *context, *texts]]))
+    first, own = rows[: 1 + len(context)], rows[1 + len(context) :]
+    mean = [sum(column) for column in zip(*first, strict=True)]
+    length = math.sqrt(dot(mean, mean))
+    theta = [x / length for x in mean]
+    upper = [dot(own[i], own[j]) for i in range(len(own)) for j in range(i, len(own))]
+    return upper, [dot(o, theta) for o in own]
+
+
+# ---------------------------------------------------------------- retrieve
+
+
+def test_passages_stand_in_their_documents_and_those_of_the_question_come_first() -> None:
+    completion = found(documents=[*NOISE, *DOCUMENTS])
+    body = completion.body
+    texts = {d.name: d.text for d in [*NOISE, *DOCUMENTS]}
+    assert all(stands_in(p.text, texts[p.document]) for p in body.passages)
+    places = {p.document: i for i, p in reversed(list(enumerate(body.passages)))}
+    assert max(places[d.name] for d in DOCUMENTS) < min(places[d.name] for d in NOISE)
+    assert completion.flags == (BY_ENCODER,)
+
+
+def test_by_words_the_best_match_is_first_and_the_reply_says_so() -> None:
+    completion = found(RetrieveBrief(k=3, tokens=4_000), encoder="none", question="Which houses did a barge visit?",
+                       documents=[*DOCUMENTS, document("x.md", "The barge visits the houses.")])  # fmt: skip
+    assert completion.body.passages[0].document == "x.md" and completion.flags == (BY_WORDS,)
+
+
+def test_the_bounds_hold() -> None:
+    assert len(found(RetrieveBrief(k=2, tokens=4_000)).body.passages) == 2
+    few = found(RetrieveBrief(k=32, tokens=300)).body.passages
+    assert few and sum(estimate(p.text) for p in few) <= 300
+
+
+def test_queries_find_what_is_not_known_yet_and_has_a_word_of_them() -> None:
+    known = found(RetrieveBrief(k=4, tokens=4_000)).body.passages
+    more = RetrieveBrief(
+        queries=("white threads in a glass of water", "twisted leaves herbicide", "zebra"), k=2, tokens=4_000,
+        known=tuple(p.text for p in known),
+    )  # fmt: skip
+    body = found(more).body
+    assert body.similar == Similar() and 0 < len(body.passages) <= 4
+    assert not {p.text for p in body.passages} & {p.text for p in known}
+    assert any("threads" in p.text for p in (*known, *body.passages))
+    assert any(p.document == "spray-diary.md" for p in body.passages)
+    assert found(RetrieveBrief(queries=("zebra",), k=2, tokens=4_000)).body.passages == ()
+
+
+def test_a_text_that_stands_twice_is_one_passage() -> None:
+    twice = [document("a.md", "The vessels are brown."), document("b.md", "The  vessels\nare brown.")]
+    assert [p.document for p in found(documents=twice).body.passages] == ["a.md"]
+
+
+def test_without_a_readable_passage_there_is_none() -> None:
+    body = found(documents=[document("a.md", "# \n---\n")]).body
+    assert body.passages == () and body.similar == Similar()
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_what_talks_as_to_a_machine_is_left_out_and_flagged(attack: str) -> None:
+    plain = found(encoder="none")
+    tried = found(encoder="none", documents=[*DOCUMENTS, document("z.md", f"{attack}\n")])
+    assert tried.body == plain.body and tried.flags == (BY_WORDS, "injection")
+
+
+@pytest.mark.parametrize("encoder", ["embedded", "none"])
+def test_the_same_turn_has_the_same_reply(encoder: str) -> None:
+    assert found(encoder=encoder).json() == found(encoder=encoder).json()
+
+
+# ---------------------------------------------------------------- similarities
+
+
+def test_similarities_are_what_a_plain_computation_gives() -> None:
+    body = found().body
+    texts = [p.text for p in body.passages]
+    upper, dots = naive(texts, QUESTION, texts)
+    assert body.similar.gram == pytest.approx(upper, abs=2e-6) and body.similar.dots == pytest.approx(dots, abs=2e-6)
+    gram = matrix(body.similar)
+    assert np.allclose(np.diag(gram), 1, atol=2e-6) and np.linalg.eigvalsh(gram).min() > -1e-5
+    assert all(v == round(v, 6) for v in (*body.similar.gram, *body.similar.dots))
+
+
+def test_measured_quotations_are_near_the_matter_or_far_from_it() -> None:
+    passages = found().body.passages
+    post = numbered(*((p.document, p.text) for p in passages))
+    brown = "The vessels of all three stems were brown"
+    quotes = [brown, "away from the houses", brown]
+    spans = tuple(Span(passage="p1", quote=q) for q in quotes)
+    later = Passages(passages=numbered(("x.md", "An unrelated waltz.")).passages, queries=("waltz",))
+    turn = shown("measure", MeasureBrief(spans=spans), seat="helper", others=[post, later])
+    completion = ask(turn)
+    measured = completion.body.similar
+    upper, dots = naive(quotes, QUESTION, [p.text for p in passages])
+    assert measured.gram == pytest.approx(upper, abs=2e-6), "what later queries found is not the prototype's"
+    assert measured.dots == pytest.approx(dots, abs=2e-6)
+    assert measured.dots[0] == measured.dots[2] > measured.dots[1] and matrix(measured)[0, 2] == pytest.approx(1)
+    assert completion.flags == (BY_ENCODER,)
+
+
+def test_measured_by_words() -> None:
+    post = numbered(("a.md", "brown vessels"), ("b.md", "firm roots"))
+    spans = (Span(passage="p1", quote="brown vessels"), Span(passage="p2", quote="roots"))
+    turn = shown("measure", MeasureBrief(spans=spans), question="brown roots", seat="helper", others=[post])
+    completion = ask(turn, make_model("extractive", {"encoder": "none"}))
+    half = math.sqrt(0.5)
+    # In the order brown, firm, roots, vessels: task (1,0,1,0), passages (1,0,0,1) and (0,1,1,0), all over sqrt 2.
+    theta = np.array([2, 1, 2, 1]) / math.sqrt(10)
+    assert completion.body.similar.gram == (1.0, 0.0, 1.0)
+    expected = [(theta[0] + theta[3]) * half, theta[2]]
+    assert completion.body.similar.dots == pytest.approx(expected, abs=1e-6)
+    assert completion.flags == (BY_WORDS,)
+
+
+def test_nothing_to_measure_gives_nothing() -> None:
+    turn = shown("measure", MeasureBrief(spans=()), seat="helper", others=[numbered(("a.md", "x y"))])
+    assert ask(turn, make_model("extractive", {"encoder": "none"})).body.similar == Similar()
+
+
+def test_rows_in_any_number_of_dimensions() -> None:
+    dice = np.random.default_rng(7)
+    rows = dice.normal(size=(40, 16))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    theta = prototype(rows[0], rows[1:9])
+    assert np.linalg.norm(theta) == pytest.approx(1)
+    whole = similar(rows, theta)
+    assert matrix(whole) == pytest.approx(rows @ rows.T, abs=1e-6) and max(whole.gram) <= 1
+    assert rerank(rows[3], rows)[0] == 3
+    order = list(range(40))
+    random.Random(1).shuffle(order)
+    assert [order[i] for i in rerank(theta, rows[order])] == rerank(theta, rows)
+    assert not prototype(rows[0], -rows[:1]).any() and similar(rows[:2], np.zeros(16)).dots == (0.0, 0.0)
+    assert counted(["", "x y x"]).shape == (2, 2) and not counted([""]).any()
+
+
+# ---------------------------------------------------------------- whatever the seat's model is
+
+
+def test_no_language_model_is_asked_for_what_is_computed() -> None:
+    seat = with_computed(Recorded({}))  # it raises whenever it is asked
+    turn = shown("retrieve", ALL, seat="helper", documents=DOCUMENTS)
+    assert ask(turn, seat).body == found().body and seat.name == "recorded"
+    own = Extractive()
+    assert with_computed(own) is own

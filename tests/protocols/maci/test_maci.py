@@ -1,0 +1,519 @@
+"""maci's rounds: who is asked what, who sees it, what the gates do, seats that fail."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from bus.channels import ACCOUNT_OF_ROLE, PANEL, may_read
+from schemas import log
+from schemas.protocols.maci.messages import Argument, Blind, Case, Crit, Found, Measured, Retrieved, Share
+from schemas.wire import raw
+from tests.protocols.maci.play import (
+    AGAINST,
+    AGREED,
+    FOR,
+    NAMES,
+    OUTCOMES,
+    TEXTS,
+    Play,
+    argument,
+    begun,
+    belief,
+    case,
+    retrieved,
+    similar,
+)
+
+
+def shown_to_debaters(play: Play) -> set[int]:
+    roles = {s.seat: s.role for s in play.session.opened.seats}
+    asks = [c for e in play.entries for c in e.commands if isinstance(c, log.Ask)]
+    return {n for a in asks if ACCOUNT_OF_ROLE[roles[a.seat]] == PANEL for n in a.sees}
+
+
+# ---------------------------------------------------------------- passages
+
+
+def test_passages_come_first_and_are_numbered() -> None:
+    play = Play(q0=None)
+    ask = play.ask("helper")
+    assert (play.phase, ask.kind, ask.round) == ("retrieving", "retrieve", 0)
+    assert play.brief("helper") == {"queries": [], "k": 32, "tokens": 4_000, "known": []}
+    play.reply("helper", retrieved(0.6))
+    body = play.last("passages")
+    assert [(p["id"], p["text"]) for p in body["passages"]] == [(f"p{i}", t) for i, t in enumerate(TEXTS, 1)]
+    assert body["q"] == pytest.approx(0.6) and body["queries"] == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    [
+        (retrieved(texts=["Dengue is rare."]), "this does not stand in notes.md: 'Dengue is rare.'"),
+        (retrieved(name="other.md"), "there is no document 'other.md'"),
+        (retrieved(texts=[TEXTS[0], TEXTS[0]]), "is there twice"),
+        (Retrieved(passages=(Found(document="notes.md", text=TEXTS[0]),)), "similar.dots: got 0 figures, wanted are 1"),
+        (retrieved(q=1.5), "similar.dots: got 1.5, allowed is -1 to 1"),
+    ],
+)
+def test_what_the_helper_brings_is_checked(reply: Retrieved, fault: str) -> None:
+    play = Play(q0=None)
+    play.reply("helper", reply)
+    assert fault in play.ask("helper").error and play.phase == "retrieving"
+
+
+def test_no_more_passages_than_asked_for() -> None:
+    play = Play({"k_ret": 2}, q0=None)
+    play.reply("helper", retrieved())
+    assert play.ask("helper").error == "passages: got 3, allowed are at most 2"
+
+
+def test_without_passages_there_is_no_debate() -> None:
+    play = Play(q0=None)
+    play.fail("helper")
+    assert play.result.stop.reason == "quorum" and play.result.status == "failed"
+    assert play.certificate["what"] == "the helper retrieved no passages"
+    assert play.certificate["missing"] == ["helper in round 0"]
+    assert (play.result.outcome["source"], play.result.outcome["answer"]) == ("none", "")
+
+
+# ---------------------------------------------------------------- round 0
+
+
+def test_round_0_is_blind() -> None:
+    """Every agent answers alone, with no arguments to defend."""
+    play = Play()
+    assert play.phase == "blind" and {t.ask.seat for t in play.session.turns.values()} == set(NAMES)
+    for seat in NAMES:
+        assert play.ask(seat).sees == (0,) and not play.ask(seat).stream
+        assert play.brief(seat) == {"outcomes": list(OUTCOMES), "ordered": False}
+    play.reply("debater_1", Blind(belief=FOR, reasoning="fever"))
+    assert play.posts("blind") == [], "nobody can read it before all are in"
+    play.reply("debater_2", Blind(belief=AGAINST))
+    assert [(p.channel, p.seat) for p in play.posts("blind")] == [("scores", seat) for seat in NAMES]
+    assert play.signals["weights"] == {"debater_1": 0.5, "debater_2": 0.5}
+    assert play.brief("debater_1")["opponents"] == [
+        [{"outcome": "dengue", "p": 0.1}, {"outcome": "chikungunya", "p": 0.9}]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("q", "beliefs", "cl"),
+    [
+        (0.75, (AGREED, AGREED), 0.7),
+        (0.5, (FOR, AGAINST), 0.9),
+        (0.6, (FOR, AGAINST), 0.8),
+        (0.75, (FOR, AGAINST), 0.8),
+    ],
+)
+def test_round_0_gives_the_start(q: float, beliefs: Any, cl: float) -> None:
+    """`Q(0) >= 0.7 and D(0) <= 0.3` -> CL 0.7; `Q(0) <= 0.5 and D(0) >= 0.5` -> 0.9; otherwise 0.8."""
+    play = begun(None, *beliefs, q0=q)
+    assert play.brief("debater_1")["cl"] == cl == play.last("signals")["next_cl"]
+
+
+def test_round_0_gives_the_majority_vote_at_no_extra_cost() -> None:
+    play = begun({"max_rounds": 1, "debaters": 3}, AGREED, AGREED, belief(0, 1), debaters=3)
+    play.same(AGAINST, AGAINST, AGAINST)
+    play.fail("analyst")
+    assert play.result.outcome["vote"] == "dengue" and play.result.outcome["answer"] == "chikungunya"
+
+
+def test_a_tied_vote_goes_by_the_mixture() -> None:
+    play = begun(None, belief(0.6, 0.4), belief(0.1, 0.9))
+    assert play.session.inner.vote == "chikungunya"
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        (belief(0.9, 0.3), "belief: got 1.2, allowed is a sum of 1 within 0.02"),
+        (belief(1.0, -0.1), "belief.chikungunya: got -0.1"),
+        (belief(1e308, 1e308), "belief.dengue: got 1e+308, a probability is wanted, 0 to 1"),
+        (belief(0.5, 0.5, names=("dengue", "zika")), "belief.outcome: got 'zika', no such outcome"),
+        (belief(0.5, 0.5, names=("dengue", "Dengue ")), "named twice"),
+    ],
+)
+def test_a_belief_that_is_none_is_an_invalid_reply(given: Any, fault: str) -> None:
+    play = Play()
+    play.reply("debater_1", Blind(belief=given))
+    assert fault in play.ask("debater_1").error and play.ask("debater_1").attempt == 2
+    play = begun()
+    play.reply("debater_1", Case(belief=given))
+    assert fault in play.ask("debater_1").error and play.ask("debater_1").attempt == 2
+
+
+@pytest.mark.parametrize("outcomes", [OUTCOMES, ()])
+def test_two_hundredths_off_is_taken_and_its_merging_too(outcomes: tuple[str, ...]) -> None:
+    """0.34 three times is a little more than 1.02 in binary."""
+    names = ("dengue", "chikungunya", "zika")
+    given = belief(0.34, 0.34, 0.34, names=names)
+    play = Play({"outcomes": outcomes and names})
+    play.blind(given, given)
+    if not outcomes:
+        play.merge(("one", names[:2]), ("other", names[2:]))
+    told = [share["p"] for share in play.brief("debater_1")["belief"]]
+    assert told == pytest.approx([1 / 3] * 3 if outcomes else [2 / 3, 1 / 3], abs=1e-6)
+
+
+def test_within_002_a_belief_is_renormalised() -> None:
+    play = begun(None, belief(0.89, 0.1), AGAINST)
+    mine = {share["outcome"]: share["p"] for share in play.brief("debater_1")["belief"]}
+    assert mine == pytest.approx({"dengue": 0.89 / 0.99, "chikungunya": 0.1 / 0.99}, abs=2e-6)
+
+
+def test_a_debater_without_a_blind_belief_is_left_out_for_good() -> None:
+    play = begun({"debaters": 3, "max_rounds": 1}, FOR, None, AGAINST, debaters=3)
+    assert {t.ask.seat for t in play.session.turns.values()} == {"debater_1", "debater_3"}
+    assert play.last("signals")["missing"] == ["debater_2"] and set(play.last("signals")["beliefs"]) == {
+        "debater_1", "debater_3",
+    }  # fmt: skip
+    play.round(case(FOR, argument("x")), case(AGAINST))
+    play.fail("analyst")
+    assert play.result.outcome["left_out"] == ["debater_2"] == play.certificate["left_out"]
+
+
+def test_with_fewer_than_two_there_is_no_debate() -> None:
+    play = begun(None, FOR, None)
+    assert play.result.stop.reason == "quorum" and "1 debaters have a blind belief" in play.certificate["what"]
+    assert [p.seat for p in play.posts("blind")] == ["debater_1"], "what came is kept"
+
+
+# ---------------------------------------------------------------- open outcomes
+
+
+def opened(*beliefs: Any, **settings: Any) -> Play:
+    play = Play({"outcomes": (), "max_rounds": 1, **settings})
+    play.blind(*beliefs)
+    return play
+
+
+def test_open_outcomes_are_merged_by_the_analyst() -> None:
+    play = opened(
+        belief(0.6, 0.4, names=("Dengue", "dengue fever")), belief(0.7, 0.3, names=("chikungunya", "dengue"))
+    )  # fmt: skip
+    assert play.phase == "merging" and play.ask("analyst").kind == "merge"
+    assert play.brief("analyst") == {"proposed": ["Dengue", "dengue fever", "chikungunya"]}
+    play.merge(("dengue", ("Dengue", "dengue fever")), ("chikungunya", ("chikungunya",)))
+    assert play.posts("outcomes")[-1].seat == "analyst" and play.posts("outcomes")[-1].channel == "public"
+    assert play.brief("debater_1")["outcomes"] == ["dengue", "chikungunya"]
+    held = play.last("signals")["beliefs"]
+    assert held["debater_1"] == [{"outcome": "dengue", "p": pytest.approx(1, abs=2e-6)}]
+    assert {s["outcome"]: s["p"] for s in held["debater_2"]} == pytest.approx(
+        {"dengue": 0.3, "chikungunya": 0.7}, abs=2e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "fault"),
+    [
+        ([("a", ("a",))], "'b' is in no group"),
+        ([("a", ("a", "b")), ("b", ("b",))], "'b' is in a group already"),
+        ([("a", ("a", "c", "b"))], "'c' was not proposed"),
+        ([("a", ("a",)), ("A", ("b",))], "two groups are named 'A'"),
+        ([("a", ("a", "b")), ("c", ())], "group 'c' has none"),
+    ],
+)
+def test_every_proposal_is_in_one_group(groups: Any, fault: str) -> None:
+    play = opened(belief(1, names=("a",)), belief(1, names=("b",)))
+    play.merge(*groups)
+    assert fault in play.ask("analyst").error
+
+
+def test_without_the_analyst_the_same_name_is_the_same_outcome_and_nothing_else() -> None:
+    play = opened(belief(1, names=("Dengue",)), belief(0.5, 0.5, names=("dengue ", "dengue fever")))
+    play.fail("analyst")
+    assert play.brief("debater_1")["outcomes"] == ["Dengue", "dengue fever"]
+    assert play.posts("outcomes")[-1].seat == "" and play.last("signals")["missing"] == ["analyst"]
+    play.round(case(belief(1, names=("dengue",))), case(belief(1, names=("dengue",))))
+    assert play.certificate["merged_by"] == "names"
+
+
+def test_to_an_only_outcome_none_of_these_is_added() -> None:
+    play = opened(belief(1, names=("dengue",)), belief(1, names=("Dengue",)))
+    assert play.phase == "arguing" and play.brief("debater_1")["outcomes"] == ["dengue", "none of these"]
+    play = opened(belief(1, names=("dengue",)), belief(1, names=("dengue fever",)))
+    play.merge(("dengue", ("dengue", "dengue fever")))
+    assert play.brief("debater_1")["outcomes"] == ["dengue", "none of these"]
+    assert play.signals["jsd"] == pytest.approx(0, abs=1e-9)
+
+
+def test_proposals_of_all_debaters_fit_together() -> None:
+    play = Play({"outcomes": (), "debaters": 8}, debaters=8)
+    names = [f"o{i}" for i in range(126)]
+    play.reply("debater_1", Blind(belief=tuple(Share(outcome=name, p=1 / 126) for name in names)))
+    assert play.ask("debater_1").error == "belief: got 126 outcomes, allowed are at most 125"
+
+
+# ---------------------------------------------------------------- a round
+
+
+def test_the_anchor_goes_out() -> None:
+    """Curated record, CL, gates; claims with evidence and belief come back."""
+    play = begun()
+    brief = play.brief("debater_1")
+    assert (brief["round"], brief["cl"], brief["tau_q"], brief["tau_crit"], brief["most"]) == (1, 0.8, 0.5, 0.3, 3)
+    assert brief["tone"].startswith("Confront") and brief["own"] == []
+    play.round(case(FOR, argument("mine")), case(AGAINST, argument("theirs")))
+    posts = [p.n for p in play.posts("argument")]
+    assert play.ask("debater_1").sees == (0, *posts) == play.ask("debater_2").sees
+    assert play.brief("debater_1")["own"] == posts[:1] and play.brief("debater_2")["own"] == posts[1:]
+    assert all(not ask.stream for kind in ("blind", "argue") for ask in play.asks(kind))
+
+
+def test_opponents_stand_in_an_order_that_changes_with_the_round() -> None:
+    names = [belief(0.1 * i, 1 - 0.1 * i) for i in range(1, 9)]
+    play = begun({"debaters": 8, "max_rounds": 6, "monotone_gate": False}, *names, debaters=8)
+    orders = []
+    for _ in range(4):
+        orders.append([b[0]["p"] for b in play.brief("debater_1")["opponents"]])
+        play.round(*(case(b) for b in names))
+    assert all(sorted(order) == sorted(orders[0]) for order in orders) and len({tuple(o) for o in orders}) > 1
+
+
+def test_both_gates_must_be_passed() -> None:
+    """An argument enters the record iff `q_i >= tau_Q(t)` and `CRIT_i >= tau_CRIT(t)`."""
+    play = begun()
+    play.round(
+        case(FOR, argument("good"), argument("weak evidence", 3, q=0.4), argument("badly argued")),
+        case(AGAINST, argument("at the gates", q=0.5)),
+        score=lambda claim: {"badly argued": 0.2, "at the gates": 0.3}.get(claim, 0.8),
+    )
+    said = {msgspec.json.decode(p.body)["claim"]: p for p in [*play.posts("argument"), *play.posts("refused")]}
+    assert {claim: p.kind for claim, p in said.items()} == {
+        "good": "argument", "weak evidence": "refused", "badly argued": "refused", "at the gates": "argument",
+    }  # fmt: skip
+    weak = msgspec.json.decode(said["weak evidence"].body)
+    assert (weak["q"], weak["crit"], weak["tau_q"], weak["tau_crit"]) == (0.4, 0.8, 0.5, 0.3)
+    assert play.last("signals")["admitted"] == ["a1", "a4"] and play.last("signals")["refused"] == 2
+    assert play.signals["q"] == pytest.approx((0.8 + 0.5) / 2), "of what was admitted"
+
+
+def test_refused_arguments_and_scores_are_never_shown_to_a_debater() -> None:
+    play = begun({"max_rounds": 4, "tau_stop": 4})
+    for _ in range(3):
+        play.round(case(FOR, argument("good")), case(AGAINST, argument("bad", q=0.2)))
+    assert play.posts("refused") and play.posts("crit") and play.posts("case")
+    for post in play.session.posts:
+        if post.kind in ("refused", "crit", "case", "blind"):
+            assert not may_read(PANEL, post.channel)
+            assert post.n not in shown_to_debaters(play)
+    texts = [bytes(p.body) for p in play.session.posts if may_read(PANEL, p.channel)]
+    assert not any(b"bad" in text for text in texts), "while it runs"
+    admitted = [msgspec.json.decode(p.body) for p in play.posts("argument")]
+    assert admitted and all(a["scores"] == [] for a in admitted)
+
+
+def test_an_argument_without_spans_has_no_evidence() -> None:
+    play = begun()
+    play.round(case(FOR, Argument(claim="bare")), case(AGAINST, argument("cited")))
+    assert play.last("refused")["claim"] == "bare" and play.last("refused")["q"] == 0
+
+
+def test_q_gate_off_changes_the_answer() -> None:
+    """With the gate, what rests on little evidence moves nobody; without it, it is shown, and the debater follows."""
+
+    def run(q_gate: bool) -> Play:
+        play = begun({"max_rounds": 2, "q_gate": q_gate}, AGREED, AGAINST)
+        play.round(case(AGREED, argument("tourniquet test")), case(AGAINST, argument("rumour", q=0.1)))
+        shown = {msgspec.json.decode(play.session.posts[n].body).get("claim") for n in play.ask("debater_1").sees}
+        moved = belief(0.05, 0.95) if "rumour" in shown else AGREED
+        play.same(moved, AGAINST if "rumour" in shown else belief(0.4, 0.6))
+        play.fail("analyst")
+        return play
+
+    gated, free = run(True), run(False)
+    assert gated.result.outcome["answer"] == "dengue" and free.result.outcome["answer"] == "chikungunya"
+    assert [r["refused"] != [] for r in gated.result.rounds] == [False, True, False]
+    assert all(r["refused"] == [] for r in free.result.rounds)
+
+
+def test_evidence_is_the_same_where_its_passage_is() -> None:
+    play = begun()
+    play.round(
+        case(FOR, argument("x", 1), argument("y", 2)), case(AGAINST, argument("z", 1, q=0.4), argument("w", 1))
+    )  # fmt: skip
+    assert play.signals["overlap"] == 0.5, "{p1, p2} and {p1}, what was refused included"
+
+
+def test_a_quotation_is_measured_once() -> None:
+    play = begun()
+    play.argue(case(FOR, argument("x", 1), argument("y", 2)), case(AGAINST, argument("z", 1)))
+    assert play.brief("helper")["spans"] == [
+        {"passage": "p1", "quote": TEXTS[0]}, {"passage": "p2", "quote": TEXTS[1]},
+    ]  # fmt: skip
+    assert play.ask("helper").sees == (0,), "the task's passages"
+
+
+@pytest.mark.parametrize(
+    ("passage", "quote", "fault"),
+    [
+        ("p9", TEXTS[0], "spans.passage: there is no passage 'p9'; passages are p1 to p3"),
+        ("p1", "Platelets rise.", "spans.quote: this does not stand in p1, quote it word for word"),
+        ("p2", TEXTS[0], "spans.quote: this does not stand in p2"),
+    ],
+)
+def test_a_cited_span_stands_in_its_passage(passage: str, quote: str, fault: str) -> None:
+    said = msgspec.structs.replace(
+        argument("x"), spans=(msgspec.structs.replace(argument("x").spans[0], passage=passage, quote=quote),)
+    )
+    play = begun()
+    play.reply("debater_1", case(FOR, said))
+    assert fault in play.ask("debater_1").error
+    play = Play()
+    play.reply("debater_1", Blind(belief=FOR, spans=said.spans))
+    assert fault in play.ask("debater_1").error
+
+
+def test_no_more_arguments_than_allowed() -> None:
+    play = begun({"max_arguments": 1})
+    play.reply("debater_1", case(FOR, argument("x"), argument("y")))
+    assert play.ask("debater_1").error == "arguments: got 2, allowed are at most 1"
+
+
+def test_a_round_without_arguments_is_not_judged() -> None:
+    play = begun()
+    play.argue(case(FOR), case(AGAINST))
+    assert play.phase == "arguing" and play.signals["round"] == 1
+    assert play.signals["crit"] is None and play.signals["q"] == 0 and play.asks("crit") == []
+
+
+# ---------------------------------------------------------------- judges
+
+
+def test_judges_are_masked_and_each_has_its_own_order() -> None:
+    play = begun({"judges": 3})
+    said = [argument(f"claim {i}", reasons=(f"r{i}", "s")) for i in range(3)]
+    play.argue(case(FOR, *said), case(AGAINST, *(argument(f"other {i}") for i in range(3))))
+    orders = []
+    for seat in ("judge_1", "judge_2", "judge_3"):
+        brief = bytes(play.ask(seat).brief)
+        assert play.ask(seat).sees == () and not any(name.encode() in brief for name in NAMES)
+        items = play.brief(seat)["items"]
+        assert [item["item"] for item in items] == [1, 2, 3, 4, 5, 6]
+        assert set(items[0]) == {"item", "claim", "reasons", "quotes"}
+        orders.append([item["claim"] for item in items])
+    assert len({tuple(order) for order in orders}) == 3 and len({frozenset(order) for order in orders}) == 1
+    again = begun({"judges": 3}, seed=8)
+    again.argue(case(FOR, *said), case(AGAINST, *(argument(f"other {i}") for i in range(3))))
+    assert [item["claim"] for item in again.brief("judge_1")["items"]] != orders[0], "by seed"
+
+
+def test_crit_is_the_mean_over_judges_and_sub_scores() -> None:
+    play = begun({"judges": 2})
+    play.argue(case(FOR, argument("x"), argument("y")), case(AGAINST, argument("z")))
+    play.measure()
+    play.judge("judge_1", lambda claim: {"x": 0.9, "y": 0.6, "z": 0.3}[claim])
+    play.judge("judge_2", lambda claim: {"x": 0.7, "y": 0.4, "z": 0.5}[claim])
+    crit = {msgspec.json.decode(p.body)["claim"]: msgspec.json.decode(p.body)["crit"] for p in play.posts("argument")}
+    assert crit == pytest.approx({"x": 0.8, "y": 0.5, "z": 0.4})
+    assert play.signals["crit_by_agent"] == pytest.approx({"debater_1": 0.65, "debater_2": 0.4})
+    assert play.signals["crit"] == pytest.approx(1.7 / 3), "over all arguments (E.2)"
+    assert play.signals["crit_variance"] == pytest.approx((0.1 / 3) ** 2), "means 0.6 and 1.6 / 3"
+    assert [p.seat for p in play.posts("crit")] == ["judge_1", "judge_2"]
+    given = msgspec.json.decode(play.posts("crit")[0].body)["scores"]
+    assert {s["item"]: s["evidence"] for s in given} == {1: 0.9, 2: 0.6, 3: 0.3}, "by the argument's number"
+    assert play.signals["reliability"]["debater_1"] == pytest.approx(0.8 * 0.5 + 0.2 * 0.65)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda scores: scores[:-1], "scores: no score for item 2"),
+        (lambda scores: (*scores, scores[0]), "item 1 is scored twice"),
+        (lambda scores: (*scores, msgspec.structs.replace(scores[0], item=7)), "there is no item 7; items are 1 to 2"),
+        (
+            lambda scores: (scores[0], msgspec.structs.replace(scores[1], links=())),
+            "scores.links: item 2 has 1 reasons, got 0 figures",
+        ),
+    ],
+)
+def test_every_argument_is_scored_once_with_each_link(change: Any, fault: str) -> None:
+    play = begun()
+    play.argue(case(FOR, argument("x")), case(AGAINST, argument("y")))
+    play.measure()
+    turn = play.turn("judge_1")
+    copy = begun()
+    copy.argue(case(FOR, argument("x")), case(AGAINST, argument("y")))
+    copy.judge("judge_1")
+    good = msgspec.json.decode(msgspec.json.encode(copy.entries[-1].event))["body"]
+    scores = change(msgspec.convert(good, Crit).scores)
+    play.event(log.Replied(turn=turn.id, body=raw(Crit(scores=scores))), turn.id)
+    assert fault in play.ask("judge_1").error
+
+
+def test_similarities_are_those_of_the_quotations() -> None:
+    play = begun()
+    play.argue(case(FOR, argument("x")), case(AGAINST, argument("y", 2)))
+    play.reply("helper", Measured(similar=similar([0.5])))
+    assert play.ask("helper").error == "similar.dots: got 1 figures, wanted are 2 for 2 texts"
+
+
+# ---------------------------------------------------------------- seats that fail
+
+
+def test_a_missing_debater_sits_the_round_out_with_its_last_belief() -> None:
+    play = begun()
+    before = play.last("signals")["beliefs"]["debater_2"]
+    play.round(case(belief(0.8, 0.2), argument("x")), None)
+    posted = play.last("signals")
+    assert posted["missing"] == ["debater_2"] and posted["beliefs"]["debater_2"] == before
+    assert posted["signals"]["reliability"]["debater_2"] == 0.5, "no argument: unchanged"
+    assert "debater_2" in {t.ask.seat for t in play.session.turns.values()}, "asked again in the next round"
+
+
+def test_a_missing_judge_is_left_out_of_the_mean() -> None:
+    play = begun({"judges": 2})
+    play.argue(case(FOR, argument("x")), case(AGAINST, argument("y")))
+    play.measure()
+    play.judge("judge_1", lambda claim: 0.6)
+    play.fail("judge_2")
+    assert play.signals["crit"] == pytest.approx(0.6) and play.signals["crit_variance"] is None
+    assert play.last("signals")["missing"] == ["judge_2"] and len(play.posts("argument")) == 2
+
+
+def ruled(play: Play) -> list[Any]:
+    """The arguments after the gates, wherever they were posted: no figure is made up for what nobody found out."""
+    return [msgspec.json.decode(p.body) for p in (*play.posts("argument"), *play.posts("refused"))]
+
+
+@pytest.mark.parametrize(("crit_gate", "admitted"), [(True, 0), (False, 2)])
+def test_unjudged_nothing_is_admitted_and_the_certificate_says_so(crit_gate: bool, admitted: int) -> None:
+    play = begun({"max_rounds": 1, "crit_gate": crit_gate})
+    play.argue(case(FOR, argument("x")), case(AGAINST, argument("y")))
+    play.measure()
+    play.fail("judge_1")
+    assert len(play.posts("argument")) == admitted and play.signals["crit"] is None
+    assert [r["crit"] for r in ruled(play)] == [None, None] and [r["q"] for r in ruled(play)] == [0.8, 0.8]
+    assert play.certificate["unjudged_rounds"] == [1] and play.certificate["missing"] == ["judge_1 in round 1"]
+
+
+@pytest.mark.parametrize(("q_gate", "admitted"), [(True, 0), (False, 2)])
+def test_unmeasured_nothing_is_admitted_and_the_certificate_says_so(q_gate: bool, admitted: int) -> None:
+    play = begun({"max_rounds": 1, "q_gate": q_gate, "tau_q": 0.0})
+    play.argue(case(FOR, argument("x")), case(AGAINST, argument("y")))
+    play.fail("helper")
+    play.judge("judge_1")
+    assert len(play.posts("argument")) == admitted and play.signals["q"] == 0
+    assert [r["q"] for r in ruled(play)] == [None, None] and [r["crit"] for r in ruled(play)] == [0.8, 0.8]
+    assert play.certificate["unmeasured_rounds"] == [1]
+
+
+def test_a_round_in_which_everybody_misses_is_played_with_the_old_beliefs() -> None:
+    play = begun()
+    play.round(None, None)
+    assert play.last("signals")["missing"] == list(NAMES) and play.signals["pi_i"] is True
+    assert play.phase == "arguing" and play.session.inner.round == 2
+
+
+def test_of_long_beliefs_the_others_are_told_the_most_probable() -> None:
+    """A round of the most debaters and outcomes fits one message, in which it is logged."""
+    names = tuple(f"{i:04} " + "x" * 195 for i in range(1_000))
+    flat = belief(*[0.0005] * 960, *[0.013] * 40, names=names)
+    play = begun({"outcomes": names, "debaters": 8}, *[flat] * 8, debaters=8)
+    brief = play.brief("debater_1")
+    assert len(brief["belief"]) == 1_000 and [s["outcome"] for s in brief["opponents"][0]] == list(names[960:])
+    even = belief(*[0.001] * 1_000, names=names)
+    play = begun({"outcomes": names, "debaters": 8}, *[even] * 8, debaters=8)
+    assert len(play.brief("debater_1")["opponents"][0]) == 40
+    assert max(len(entry) for entry in play.log) < 8_000_000

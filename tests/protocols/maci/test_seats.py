@@ -1,0 +1,158 @@
+"""Who sits down in a session of maci, and what it takes: families, documents, roles."""
+
+from typing import Any
+
+import pytest
+
+from coordinator.machine import Inadmissible
+from schemas.session import EVERYBODY, Seat
+from tests.protocols.maci.play import AGAINST, FOR, Play, begun, case, document, retrieved, worker, workers
+
+# ---------------------------------------------------------------- seats, documents, settings
+
+
+def test_seats_for_the_queues_alive() -> None:
+    play = Play({"judges": 3}, there=workers(3, ("two", "three")))
+    assert [(s.seat, s.role, s.queue) for s in play.session.opened.seats] == [
+        ("debater_1", "debater", "debater_1"), ("debater_2", "debater", "debater_2"),
+        ("judge_1", "judge", "judge_1"), ("judge_2", "judge", "judge_2"), ("judge_3", "judge", "judge_1"),
+        ("analyst", "analyst", "analyst"), ("helper", "helper", "helper"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wish", "judges", "queues", "cross"),
+    [
+        ("prefer", ("one", "two"), ["judge_2", "judge_2"], True),
+        ("prefer", ("one", "one"), ["judge_1", "judge_2"], False),
+        ("ignore", ("one", "two"), ["judge_1", "judge_2"], False),
+        ("demand", ("one", "two"), ["judge_2", "judge_2"], True),
+    ],
+)
+def test_judges_of_another_family(wish: str, judges: Any, queues: list[str], cross: bool) -> None:
+    play = begun({"judges": 2, "cross_family": wish, "max_rounds": 1}, FOR, AGAINST, judges=judges)
+    assert [s.queue for s in play.session.opened.seats if s.role == "judge"] == queues
+    play.round(case(FOR), case(AGAINST))
+    assert play.certificate["cross_family"] is cross
+
+
+@pytest.mark.parametrize("judges", [("one",), ("",)])
+def test_another_family_can_be_demanded(judges: Any) -> None:
+    family = judges[0] or "of no known family"
+    with pytest.raises(Inadmissible, match=f"demand, but judges are {family} and debaters one") as found:
+        Play({"cross_family": "demand"}, judges=judges)
+    assert found.value.field == "maci.cross_family"
+
+
+@pytest.mark.parametrize(
+    ("documents", "said"),
+    [
+        ([], "evidence: got none that the helper holds"),
+        ([document("a.md", " \n")], "evidence: got 1 documents, all empty"),
+        ([document("a.md", "text", "debater_1")], "got none that the helper holds"),
+    ],
+)
+def test_without_evidence_there_is_no_debate(documents: Any, said: str) -> None:
+    with pytest.raises(Inadmissible, match=said) as found:
+        Play(documents=documents)
+    assert found.value.field == "evidence"
+
+
+def test_documents_go_to_the_helper() -> None:
+    play = Play(documents=[document(), document("b.md", "B.", EVERYBODY), document("c.md", "C.", "debater_1")])
+    assert [d.holders for d in play.session.opened.documents] == [("helper",), ("helper",), ("debater_1",)]
+    play = Play(documents=[document(), document("c.md", "C.", "debater_1")], q0=None)
+    play.reply("helper", retrieved(texts=["C."], name="c.md"))
+    assert "there is no document 'c.md'" in play.ask("helper").error
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        (workers(1), "role debater: 2 needed, 1 alive; 1 missing, start parley agent debater_2"),
+        (workers(2, ()), "role judge: 1 needed, 0 alive; start one: parley agent judge"),
+        (workers()[:-1], "role helper: 1 needed, 0 alive"),
+        ((*workers()[:-2], worker("helper", "helper")), "role analyst: 1 needed, 0 alive"),
+    ],
+)
+def test_a_role_without_a_worker_is_named(there: Any, said: str) -> None:
+    with pytest.raises(Inadmissible, match=said):
+        Play(there=there)
+
+
+@pytest.mark.parametrize(
+    ("seats", "said"),
+    [
+        ([Seat(seat="p", role="panelist", queue="p")], "no role panelist; roles are debater, judge, analyst, helper"),
+        ([Seat(seat="debater_1", role="debater", queue="debater_1")], "role debater: got 1, allowed are 2 to 8"),
+        ([Seat(seat=f"h{i}", role="helper", queue="helper") for i in (1, 2)], "role helper: got 2, allowed is 1"),
+        (
+            [Seat(seat=s, role="debater", queue=f"debater_{i}") for i, s in enumerate(("judge_1", "x"), 1)],
+            "seat judge_1: two seats have this id",
+        ),
+    ],
+)
+def test_seats_that_do_not_fit_are_refused(seats: Any, said: str) -> None:
+    with pytest.raises(Inadmissible, match=said):
+        Play(seats=seats)
+
+
+def test_seats_can_be_named() -> None:
+    named = [Seat(seat=n, role="debater", queue=f"debater_{i}") for i, n in enumerate(("left", "right"), 1)]
+    play = Play({"judges": 1}, seats=[*named, Seat(seat="j", role="judge", queue="judge_1")])
+    assert [s.seat for s in play.session.opened.seats] == ["left", "right", "j", "analyst", "helper"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "families", "k", "seated"),
+    [
+        # of the debaters' own family beside another: not used
+        ("prefer", {"a": "one", "b": "two"}, 3, {"judge_1": "b", "judge_2": "b", "judge_3": "b"}),
+        ("demand", {"a": "one", "b": "two"}, 3, {"judge_1": "b", "judge_2": "b", "judge_3": "b"}),
+        ("demand", {"a": "one", "b": "two", "c": "three"}, 3, {"judge_1": "b", "judge_2": "c", "judge_3": "b"}),
+        ("demand", {"a": "one", "b": "two", "c": "three"}, 2, {"b": "b", "c": "c"}),
+        ("ignore", {"a": "one", "b": "two"}, 3, {"judge_1": "a", "judge_2": "b", "judge_3": "a"}),
+        # as many as wanted, or more: as they are named
+        ("ignore", {"a": "one", "b": "two"}, 2, {"a": "a", "b": "b"}),
+        ("prefer", {"a": "three", "b": "two"}, 1, {"a": "a", "b": "b"}),
+        ("prefer", {"a": "one", "b": "one"}, 2, {"a": "a", "b": "b"}),
+        ("prefer", {"a": "one", "b": ""}, 2, {"a": "a", "b": "b"}),
+    ],
+)
+def test_judges_that_are_named_are_queues_to_choose_from(
+    wish: str, families: dict[str, str], k: int, seated: dict[str, str]
+) -> None:
+    there = (*workers(judges=()), *(worker(q, "judge", family) for q, family in families.items()))
+    named = [Seat(seat=q, role="judge", queue=q, weight=2.0) for q in families]
+    play = Play({"judges": k, "cross_family": wish, "max_rounds": 1}, there=there, seats=named)
+    judges = [s for s in play.session.opened.seats if s.role == "judge"]
+    assert {s.seat: s.queue for s in judges} == seated and {s.weight for s in judges} == {2.0}
+    play.blind(FOR, FOR)
+    play.round(case(FOR), case(FOR))
+    unused = {q: family for q, family in families.items() if q not in seated.values()}
+    assert play.certificate["judges_unused"] == unused
+    assert play.certificate["cross_family"] is (not {families[q] for q in seated.values()} & {"one", ""})
+
+
+def test_of_named_judges_another_family_can_be_demanded() -> None:
+    there = (*workers(), worker("own", "judge", "one"))
+    with pytest.raises(Inadmissible, match=r"demand, but judges are one and debaters one; .*, and name it$"):
+        Play({"cross_family": "demand"}, there=there, seats=[Seat(seat="own", role="judge", queue="own")])
+
+
+@pytest.mark.parametrize("wish", ["prefer", "ignore"])
+def test_a_named_judge_that_is_not_alive_is_missed_and_not_passed_over(wish: str) -> None:
+    named = [Seat(seat=q, role="judge", queue=q) for q in ("judge_1", "gone")]
+    with pytest.raises(Inadmissible, match="no worker is alive for role judge on queue gone"):
+        Play({"cross_family": wish, "judges": 2}, seats=named)
+    with pytest.raises(Inadmissible, match="demand, but judges are of no known family, two and debaters one"):
+        Play({"cross_family": "demand", "judges": 2}, seats=named)
+
+
+@pytest.mark.parametrize("end", [1e308, 1.1e12])
+def test_positions_have_a_distance(end: float) -> None:
+    given = {"ordered": True, "positions": (-end, end)}
+    with pytest.raises(Inadmissible, match=r"maci\.positions: got .*, allowed is -1e\+12 to 1e\+12"):
+        Play(given)
+    play = begun({"ordered": True, "positions": (-1e12, 1e12)}, FOR, AGAINST)
+    assert play.signals["jsd"] == pytest.approx(0.8, abs=1e-5)

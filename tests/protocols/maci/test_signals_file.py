@@ -1,0 +1,318 @@
+"""`parley signals FILE`: one JSON document out of one, and errors that name the place."""
+
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.errors import BadInput
+from client.protocols.maci.signals_file import read
+from tests.protocols.maci import naive
+from tests.support.forks import run
+
+ROOT = Path(__file__).parents[3]
+BY_ROUND = {
+    "round", "jsd", "dispersion", "overlap", "entropy", "information_gain", "r_i", "r_d", "pi_i", "pi_d", "weights",
+    "mixture", "cl", "tau_q", "tau_crit", "stop",
+}  # fmt: skip
+DEBATE: dict[str, Any] = {
+    "outcomes": ["a", "b", "c"],
+    "ordered": False,
+    "config": {"tau_stop": 2},
+    "rounds": [
+        {
+            "beliefs": {"u": [0.6, 0.3, 0.1], "v": [0.1, 0.2, 0.7]},
+            "evidence": {"u": ["e1", "e2"], "v": ["e2"]},
+            "q": 0.62,
+        },
+        {
+            "beliefs": {"u": [0.5, 0.3, 0.2], "v": [0.2, 0.3, 0.5]},
+            "evidence": {"u": ["e1", "e2"], "v": ["e2"]},
+            "crit": {"u": 0.8, "v": 0.7},
+            "q": 0.7,
+        },
+        {
+            "beliefs": {"u": [0.4, 0.3, 0.3], "v": [0.3, 0.3, 0.4]},
+            "evidence": {"u": ["e2"], "v": ["e2"]},
+            "crit": {"u": 0.9, "v": 0.7},
+            "q": 0.8,
+        },
+    ],
+}
+STILL = {"beliefs": {"u": [0.4, 0.3, 0.3], "v": [0.3, 0.3, 0.4]}, "evidence": {"u": ["e2"], "v": ["e2"]}, "q": 0.95}
+
+
+def changed(*path: Any, to: Any) -> dict[str, Any]:
+    """The debate with one value changed, or added."""
+    found = copy.deepcopy(DEBATE)
+    at: Any = found
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = to
+    return found
+
+
+def signals(*arguments: str, said: str | bytes = "") -> tuple[int, str, str]:
+    """(exit status, stdout, stderr) of the command as a process."""
+    return run("signals", *arguments, said=said)
+
+
+def computed(debate: dict[str, Any], folder: Path) -> Any:
+    """As it is read back by who reads the output."""
+    import msgspec
+
+    file = folder / "debate.json"
+    file.write_text(json.dumps(debate))
+    return json.loads(msgspec.json.encode(read(str(file))))
+
+
+def refusal(debate: Any, folder: Path) -> str:
+    """What the error says behind the file's name."""
+    file = folder / "debate.json"
+    file.write_text(debate if isinstance(debate, str) else json.dumps(debate))
+    with pytest.raises(BadInput) as refused:
+        read(str(file))
+    assert str(refused.value).startswith(f"{file}: ")
+    assert refused.value.exit_code == 2
+    return str(refused.value).removeprefix(f"{file}: ")
+
+
+# ---------------------------------------------------------------- as a process
+
+
+def test_it_prints_one_document_of_the_stated_shape(tmp_path: Path) -> None:
+    file = tmp_path / "debate.json"
+    file.write_text(json.dumps(DEBATE))
+    code, out, err = signals(str(file))
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    found = json.loads(out)
+    assert [row["round"] for row in found["rounds"]] == [0, 1, 2]
+    assert all(set(row) >= BY_ROUND for row in found["rounds"])
+    assert found["stop"] is None
+
+
+def test_a_dash_reads_standard_input() -> None:
+    code, out, _ = signals("-", said=json.dumps(DEBATE))
+    assert code == 0
+    assert json.loads(out)["rounds"][0]["jsd"] == pytest.approx(naive.jsd([[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]]), abs=1e-5)
+
+
+def test_bad_input_is_status_2_one_line_and_nothing_on_standard_output(tmp_path: Path) -> None:
+    said = json.dumps(changed("rounds", 2, "beliefs", "u", to=[0.4, 0.3, 0.4]))
+    code, out, err = signals("-", said=said)
+    assert (code, out) == (2, "")
+    assert err == "parley: standard input: rounds[2].beliefs.u: got 1.1, allowed is a sum of 1 within 0.02\n"
+    code, out, err = signals("-", said=json.dumps(changed("rounds", 2, "beliefs", "u", to=[1e308, 1e308, 1e308])))
+    assert (code, out, err.count("\n")) == (2, "", 1) and "rounds[2].beliefs.u[0]: got 1e+308" in err
+    code, out, err = signals(str(tmp_path / "none.json"))
+    assert (code, out, err) == (2, "", f"parley: {tmp_path}/none.json: No such file or directory\n")
+    code, out, err = signals("-", said=b'{"outcomes": ["\xff"]}')
+    assert (code, out) == (2, "")
+    assert err == "parley: standard input: the file: got 'byte 15', wanted is UTF-8 text\n"
+
+
+def test_its_help_shows_a_file() -> None:
+    code, out, _ = signals("--help")
+    assert code == 0
+    example = out[out.index('{"outcomes"') : out.index("Arguments:")]
+    assert signals("-", said=example)[0] == 0
+
+
+# ---------------------------------------------------------------- figures
+
+
+def test_a_worked_example(tmp_path: Path) -> None:
+    """The three rounds above, every figure from the equations written out; smoothing is the default 1e-6."""
+    found = computed(DEBATE, tmp_path)["rounds"]
+    rows = naive.debate(
+        [{"beliefs": r["beliefs"]} for r in DEBATE["rounds"]], [r.get("crit", {}) for r in DEBATE["rounds"]]
+    )
+    for row, round_ in zip(rows, found, strict=True):
+        for name, value in row.items():
+            agent = name.removeprefix("weight ")
+            assert (round_["weights"][agent] if name != agent else round_[name]) == pytest.approx(value, abs=1e-12)
+    assert [r["overlap"] for r in found] == [0.5, 0.5, 1.0]
+    assert [r["cl"] for r in found] == [None, 0.8, pytest.approx(0.6)]  # the mixture hardly moves, the beliefs do
+    assert [r["tau_q"] for r in found] == [None, 0.5, pytest.approx(0.6)]
+    assert [r["tau_crit"] for r in found] == [None, 0.3, pytest.approx(0.4)]
+    assert (found[1]["pi_i"], found[1]["pi_d"]) == (True, False)
+    weight = 0.56 / (0.56 + 0.54)
+    assert found[1]["weights"]["u"] == pytest.approx(weight, abs=1e-6)
+    assert found[1]["mixture"]["a"] == pytest.approx(weight * 0.5 + (1 - weight) * 0.2, abs=1e-6)
+    assert found[0]["entropy"] == pytest.approx(naive.entropy([0.35, 0.25, 0.4]) / math.log2(3), abs=1e-6)
+
+
+def test_the_rounds_end_where_it_stops(tmp_path: Path) -> None:
+    debate = changed("rounds", to=[*DEBATE["rounds"], *[STILL] * 9])
+    found = computed(changed("rounds", to=debate["rounds"]) | {"config": {"tau_stop": 2, "w": 1}}, tmp_path)
+    stop = found["stop"]
+    assert (stop["reason"], stop["converged"]) == ("plateau", True)
+    assert found["rounds"][-1]["round"] == stop["round"] == 4
+    assert [r["stop"] for r in found["rounds"]] == [None] * 4 + ["plateau"]
+    assert stop["certificate"]["history"][-1]["round"] == 4
+    assert found["next"] is None
+
+
+def test_where_the_record_ends_before_a_stop_it_says_what_would_be_in_force(tmp_path: Path) -> None:
+    found = computed(changed("rounds", to=DEBATE["rounds"][:1]), tmp_path)
+    assert found["stop"] is None
+    assert found["next"] == {"cl": 0.8, "tau_q": 0.5, "tau_crit": 0.3}
+
+
+def test_a_belief_may_be_an_object_by_outcome(tmp_path: Path) -> None:
+    by_name = changed("rounds", 0, "beliefs", "u", to={"b": 0.3, "a": 0.6, "c": 0.1})
+    assert computed(by_name, tmp_path) == computed(DEBATE, tmp_path)
+
+
+def test_the_order_of_agents_in_a_round_changes_nothing(tmp_path: Path) -> None:
+    turned = changed("rounds", 1, "beliefs", to=dict(reversed(DEBATE["rounds"][1]["beliefs"].items())))
+    assert computed(turned, tmp_path) == computed(DEBATE, tmp_path)
+
+
+def test_every_key_of_the_configuration_is_taken(tmp_path: Path) -> None:
+    import msgspec
+
+    from schemas.protocols.maci.messages import Control
+
+    settings = msgspec.to_builtins(Control(cl=0.4, c_max=100.0, ece=0.2))
+    assert "lambda" in settings
+    del settings["development"]
+    found = computed({**DEBATE, "config": {**settings, "lambda": 0.0}}, tmp_path)
+    assert found["rounds"][1]["cl"] == 0.4
+    assert found["rounds"][1]["reliability"] == {"u": 0.8, "v": 0.7}
+    bins = computed({**DEBATE, "config": {"development": {"q": [0.1, 0.2], "d": [0.6, 0.9]}}}, tmp_path)
+    assert bins["rounds"][1]["cl"] == 0.7
+
+
+def test_ordered_outcomes_may_have_positions(tmp_path: Path) -> None:
+    debate = {**DEBATE, "ordered": True, "positions": [0, 1, 4]}
+    expected = naive.wasserstein([[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]], [0.0, 1.0, 4.0])
+    assert computed(debate, tmp_path)["rounds"][0]["jsd"] == pytest.approx(expected, abs=1e-5)
+
+
+def test_optional_figures_of_a_round_are_used(tmp_path: Path) -> None:
+    one = {**DEBATE["rounds"][1], "crit_mean": 0.77, "crit_variance": 0.004, "tokens": 1200}
+    row = computed(changed("rounds", 1, to=one), tmp_path)["rounds"][1]
+    assert (row["crit"], row["crit_variance"], row["tokens"]) == (0.77, 0.004, 1200)
+
+
+# ---------------------------------------------------------------- refusals
+
+U0 = ("rounds", 0, "beliefs", "u")
+REFUSED: dict[str, tuple[Any, str]] = {
+    "sum": (changed(*U0, to=[0.6, 0.3, 0.05]), "rounds[0].beliefs.u: got 0.95, allowed is a sum of 1 within 0.02"),
+    "negative": (
+        changed(*U0, to=[1.0, -0.1, 0]),
+        "rounds[0].beliefs.u[1]: got -0.1, a probability is wanted, 0 to 1",
+    ),
+    "huge": (
+        changed(*U0, to=[1e308, 1e308, 1e308]),
+        "rounds[0].beliefs.u[0]: got 1e+308, a probability is wanted, 0 to 1",
+    ),
+    "huge by name": (
+        changed(*U0, to={"a": 1e308, "b": 1e308}),
+        "rounds[0].beliefs.u.a: got 1e+308, a probability is wanted, 0 to 1",
+    ),
+    "a number without end": (
+        changed(*U0, to=[10**400, 0, 0]),
+        f"rounds[0].beliefs.u[0]: got {'1' + '0' * 76}..., Number out of range",
+    ),
+    "length": (changed(*U0, to=[0.5, 0.5]), "rounds[0].beliefs.u: got 2, wanted are 3 probabilities, one an outcome"),
+    "type": (changed(*U0, to=[0.5, "0.5", 0]), "rounds[0].beliefs.u[1]: got '0.5', Expected `float`, got `str`"),
+    "no list": (changed(*U0, to=7), "rounds[0].beliefs.u: got 7, Expected `array`, got `int`"),
+    "unknown outcome": (
+        changed(*U0, to={"a": 1, "z": 0}),
+        "rounds[0].beliefs.u.outcome: got 'z', no such outcome; there are 'a', 'b', 'c'",
+    ),
+    "outcome twice": (
+        changed("outcomes", to=["a", "b", "A"]),
+        "outcomes: got 'A', two outcomes are the same: 'a' and 'A'",
+    ),
+    "one outcome": (changed("outcomes", to=["a"]), "outcomes: got 1, allowed are 2 to 1,000"),
+    "agent gone": (
+        changed("rounds", 1, "beliefs", to={"u": [1, 0, 0]}),
+        "rounds[1].beliefs: got 'v', whose belief is missing here",
+    ),
+    "agent new": (
+        changed("rounds", 1, "beliefs", "w", to=[1, 0, 0]),
+        "rounds[1].beliefs: got 'w', which has no belief in rounds[0]",
+    ),
+    "one agent": (
+        changed("rounds", 0, "beliefs", to={"u": [1, 0, 0]}),
+        "rounds[0].beliefs: got 1, wanted are two agents or more",
+    ),
+    "evidence of nobody": (
+        changed("rounds", 0, "evidence", to={"w": []}),
+        "rounds[0].evidence: got 'w', no such agent; there are u, v",
+    ),
+    "evidence": (
+        changed("rounds", 0, "evidence", to={"u": [1]}),
+        "rounds[0].evidence.u[0]: got 1, Expected `str`, got `int`",
+    ),
+    "crit of nobody": (
+        changed("rounds", 1, "crit", to={"w": 1}),
+        "rounds[1].crit: got 'w', no such agent; there are u, v",
+    ),
+    "crit": (changed("rounds", 1, "crit", "u", to=1.2), "rounds[1].crit.u: got 1.2, allowed is 0 to 1"),
+    "q": (changed("rounds", 1, "q", to=1.5), "rounds[1].q: got 1.5, allowed is -1 to 1"),
+    "variance": (changed("rounds", 1, "crit_variance", to=-1), "rounds[1].crit_variance: got -1.0, allowed is 0 to 1"),
+    "tokens": (changed("rounds", 1, "tokens", to=-1), "rounds[1].tokens: got -1, allowed is 0 to 1e+12"),
+    "no rounds": (changed("rounds", to=[]), "rounds: got [], wanted is one at least, the blind one"),
+    "no round": (changed("rounds", 1, to=7), "rounds[1]: got 7, Expected `object`, got `int`"),
+    "key": (
+        changed("rouns", to=[]),
+        "rouns: got [], no such key; there are outcomes, ordered, positions, config, rounds",
+    ),
+    "key of a round": (
+        changed("rounds", 1, "Q", to=0.5),
+        "rounds[1].Q: got 0.5, no such key; there are beliefs, evidence, crit, crit_mean, crit_variance, q, tokens",
+    ),
+    "no key": ({"rounds": []}, "the file: got {'rounds': []}, Object missing required field `outcomes`"),
+    "setting": (changed("config", "tau_stop", to=0), "config.tau_stop: got 0, allowed is 1 to 50"),
+    "settings": (
+        changed("config", to={"tau_q": 0.95}),
+        "config.tau_q: got 0.95, allowed is at most config.tau_max, which is 0.9",
+    ),
+    "kind of setting": (changed("config", "w", to=1.5), "config.w: got 1.5, Expected `int`, got `float`"),
+    "positions": ({**DEBATE, "positions": [0, 1, 2]}, "positions: got 3, only ordered outcomes have positions"),
+    "far positions": (
+        {**DEBATE, "ordered": True, "positions": [-1e308, 0, 1e308]},
+        "positions: got -1e+308, allowed is -1e+12 to 1e+12",
+    ),
+    "an array": ([], "the file: got [], Expected `object`, got `array`"),
+    "no JSON": ('{"outcomes": [', "the file: got 'line 1, column 15', no JSON: Expecting value"),
+    "NaN": ('{"outcomes": NaN}', "the file: got 'NaN', which is no number in JSON"),
+    "key twice": (
+        '{"rounds": [{"beliefs": {"u": [1], "u": [1]}}]}',
+        "rounds[0].beliefs.u: got 'u', it stands twice, allowed is once",
+    ),
+    "half a character": (
+        '{"outcomes": ["\\ud800", "b"]}',
+        "outcomes[0]: got '\\ud800', half a character (a lone surrogate), wanted is text",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_is_refused_by_place_value_and_limit(case: str, tmp_path: Path) -> None:
+    debate, message = REFUSED[case]
+    assert refusal(debate, tmp_path) == message
+
+
+def test_numbers_beyond_all_measure_are_refused(tmp_path: Path) -> None:
+    infinite = json.dumps(DEBATE).replace("0.62", "1e999")
+    assert refusal(infinite, tmp_path) == "rounds[0].q: got inf, allowed is -1 to 1"
+    endless = json.dumps(DEBATE).replace("0.62", "9" * 5000)
+    assert refusal(endless, tmp_path).startswith("the file: got 'a number', which cannot be read")
+    deep = "[" * 100_000
+    assert refusal(deep, tmp_path) == "the file: got 'objects within objects', they are nested too deep"
+
+
+def test_a_terminals_escapes_are_not_printed() -> None:
+    said = json.dumps(changed("rounds", 0, "beliefs", to={"\x1b[31mred": [1, 0, 0], "v": [1, 0, 1]}))
+    _, out, err = signals("-", said=said)
+    assert out == ""
+    assert "\x1b" not in err

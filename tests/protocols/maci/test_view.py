@@ -1,0 +1,302 @@
+"""What a person sees of a MACI session: dials and signals as they move, arguments at the gates, and why it stopped."""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from client import records
+from client.errors import BadInput
+from client.protocols.maci import story as maci_story
+from client.records import Record
+from client.show import explain, transcript
+from client.show.scene import Scene
+from parley.show.view import PlainView
+from schemas.post import Post
+from schemas.protocols.maci.messages import Ruled
+from schemas.result import Stop
+from schemas.wire import encode, raw
+from tests.parley.test_page import hostile
+from tests.protocols.maci import record as maci_record
+from tests.protocols.maci.play import Play, argument, belief, case
+from tests.protocols.maci.record import Words
+
+SAID = Words()
+
+
+def shown(record: Record) -> str:
+    return "\n".join(records.show(record))
+
+
+def explained(record: Record) -> str:
+    return "\n".join(explain.words(record))
+
+
+def of(play: Play) -> Record:
+    return Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries))
+
+
+def posted(kind: str, body: object, channel: str = "public", seat: str = "") -> Post:
+    return Post(
+        session="s", channel=channel, k=0, n=0, transition=1, at_ns=0, seat=seat, kind=kind, round=1, body=raw(body)
+    )
+
+
+def lines(kind: str, body: object, **more: str) -> list[str]:
+    return [text for _, text in transcript.post_lines(posted(kind, body, **more))]
+
+
+# ---------------------------------------------------------------- round by round
+
+
+def test_a_round_shows_its_signals_its_dials_and_those_to_come() -> None:
+    told = lines("signals", maci_record.round_(SAID, 2))
+    assert told[0] == "  round 2: D 0.20, O 0.40, Q 0.62, CRIT 0.80, H 0.70, IG 0.10; π_D up"
+    assert told[1] == "      dials: CL 0.70, τ_Q 0.50, τ_CRIT 0.30 → CL 0.50, τ_Q 0.50, τ_CRIT 0.30"
+    assert "      debater_1 (weight 0.50): dengue 0.70, chikungunya 0.15, zika 0.15" in told
+    assert told[-1] == "      mixture: dengue 0.70, chikungunya 0.15, zika 0.15"
+
+
+def test_dials_that_do_not_move_are_shown_once_and_the_blind_round_says_how_they_begin() -> None:
+    still = msgspec.structs.replace(maci_record.round_(SAID, 1), next_cl=0.9)
+    assert lines("signals", still)[1] == "      dials: CL 0.90, τ_Q 0.50, τ_CRIT 0.30"
+    blind = lines("signals", maci_record.round_(SAID, 0))
+    assert blind[0] == "  round 0: D 0.60, O 0.20, Q 0.62, H 0.90"
+    assert blind[1] == "      dials to begin with: CL 0.90, τ_Q 0.50, τ_CRIT 0.30"
+
+
+def test_a_round_that_the_monotone_gate_held_says_so_and_who_was_missing() -> None:
+    held = msgspec.structs.replace(maci_record.round_(SAID, 1, held=True), missing=("debater_2",))
+    post = posted("signals", held)
+    told = [text for _, text in transcript.post_lines(post)]
+    assert told[0] == "  debater_2 is missing"
+    assert [text for _, text in transcript.post_lines(post, told={"debater_2"})] == told[1:], "said, with the reason"
+    assert any("the monotone gate kept the beliefs of the round before" in text for text in told)
+
+
+def test_an_admitted_argument_is_shown_with_both_gates_its_reasons_and_its_evidence() -> None:
+    told = lines("argument", maci_record.ruled(SAID, 1, admitted=True, scores=False), seat="debater_1")
+    assert told == [
+        f"  debater_1, a1, admitted (q 0.62 ≥ 0.50, CRIT 0.80 ≥ 0.30): {SAID.claim}",
+        f"      since {SAID.reason}",
+        f"      p1: “{SAID.quote}”",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("q", "crit", "why"),
+    [
+        (0.31, 0.8, "q 0.31 < 0.50"),
+        (0.62, 0.1, "CRIT 0.10 < 0.30"),
+        (0.0, 0.0, "q 0.00 < 0.50 and CRIT 0.00 < 0.30"),
+        (0.4999, 0.8, "q 0.4999 < 0.5000"),
+        (0.62, None, "not judged"),
+        (0.31, None, "q 0.31 < 0.50 and not judged"),
+        (None, 0.8, "evidence not measured"),
+        (None, None, "evidence not measured and not judged"),
+    ],
+)
+def test_a_refused_argument_names_the_gate_the_value_and_the_threshold(
+    q: float | None, crit: float | None, why: str
+) -> None:
+    ruled: Ruled = msgspec.structs.replace(maci_record.ruled(SAID, 2, admitted=False), q=q, crit=crit)
+    told = lines("refused", ruled, seat="debater_2", channel="scores")
+    assert told[0] == f"  debater_2, a2, refused ({why}): {SAID.claim}"
+    assert told[-1].startswith("      judge 1 of it: 0.80 (evidence 0.70, logic 0.80, relevance 0.90, links 0.80)")
+
+
+def test_what_nobody_found_out_is_no_figure_and_behind_a_gate_that_is_off_no_reason() -> None:
+    refused: Ruled = msgspec.structs.replace(maci_record.ruled(SAID, 2, admitted=False), q=None, tau_q=0.0, crit=0.1)
+    assert maci_story.why_refused(refused) == "CRIT 0.10 < 0.30"
+    unmeasured: Ruled = msgspec.structs.replace(refused, crit=0.8)
+    assert maci_story.why_refused(unmeasured).startswith("evidence not measured"), "a gate that is on at 0"
+    admitted: Ruled = msgspec.structs.replace(unmeasured, admitted=True, crit=None, tau_crit=0.0)
+    assert maci_story.passed(admitted) == "evidence not measured, not judged"
+
+
+def test_an_unjudged_round_is_told_as_unjudged() -> None:
+    play = Play({"max_rounds": 1})
+    play.blind(belief(0.6, 0.4), belief(0.4, 0.6))
+    play.argue(*(case(belief(0.6, 0.4), argument(claim)) for claim in ("x", "y")))
+    play.measure()
+    play.fail("judge_1")
+    play.plan()
+    for text in (shown(of(play)), explained(of(play))):
+        assert text.count("not judged") == 2 and "CRIT 0.00" not in text
+
+
+def test_the_plan_is_ranked_and_has_its_queries() -> None:
+    assert lines("plan", maci_record.plan(SAID)) == [
+        "  plan, to tell dengue, chikungunya apart:",
+        "    1. test, 0.42 bits expected: Is the NS1 antigen there?",
+        "       query: NS1 antigen result day 3 to 5",
+    ]
+
+
+def test_what_this_version_cannot_read_is_shown_as_it_came() -> None:
+    assert lines("signals", {"signals": 7}) == ['  [public] signals {"signals":7}']
+
+
+def test_the_line_below_a_live_session_has_the_signals_and_the_coming_dials() -> None:
+    scene = Scene()
+    assert "score" in scene.foot()
+    scene.post(posted("signals", maci_record.round_(SAID, 2)))
+    scene.post(posted("plan", maci_record.plan(SAID)))
+    assert "D 0.20, O 0.40, Q 0.62" in scene.foot() and "CL 0.50 τ_Q 0.50 τ_CRIT 0.30" in scene.foot()
+    assert "score" not in scene.foot()
+
+
+def test_the_plain_view_prints_a_whole_session(capsys: pytest.CaptureFixture[str]) -> None:
+    view, record = PlainView(), maci_record.record()
+    for post in records.posts_of(record):
+        view.post(post)
+    result = records.result_of(record)
+    assert result is not None
+    view.result(result)
+    out = capsys.readouterr().out
+    for wanted in ("admitted (q", "refused (q", "dials: CL", "plan, to tell", "stop: plateau", "Answer: dengue"):
+        assert wanted in out
+    assert "Vote of the blind round: chikungunya (another answer)" in out and "a vote will do" in out
+
+
+# ---------------------------------------------------------------- stops
+
+
+def deadlock() -> Play:
+    play = Play()
+    play.blind(belief(0.95, 0.05), belief(0.05, 0.95))
+    while play.phase == "arguing":
+        play.same(belief(0.95, 0.05), belief(0.05, 0.95))
+    play.plan()
+    return play
+
+
+def agreement() -> Play:
+    play = Play()
+    play.blind(belief(0.9, 0.1), belief(0.88, 0.12))
+    while play.phase == "arguing":
+        play.same(belief(0.9, 0.1), belief(0.88, 0.12))
+    play.plan()
+    return play
+
+
+@pytest.mark.parametrize("told", [shown, explained])
+def test_a_deadlock_that_plateaus_is_never_called_convergence(told: Callable[[Record], str]) -> None:
+    play = deadlock()
+    assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False)
+    text = told(of(play))
+    assert "they do not agree: a deadlock, not convergence" in text and "to be called convergence wanted" in text
+    assert "they agree" not in text and "consensus" not in text.replace("no consensus", "")
+
+
+@pytest.mark.parametrize("told", [shown, explained])
+def test_a_plateau_in_agreement_is_convergence(told: Callable[[Record], str]) -> None:
+    play = agreement()
+    assert (play.stop["reason"], play.stop["converged"]) == ("plateau", True)
+    text = told(of(play))
+    assert "nothing moves any more; they agree" in text and "deadlock" not in text
+
+
+def test_a_stop_shows_the_tests_that_decided() -> None:
+    text = shown(of(deadlock()))
+    assert re.search(
+        r"stop: plateau: .*\n      rounds with a plateau of information: 2, wanted at least 2\n"
+        r"      rounds with a plateau of disagreement: 2, wanted at least 2\n"
+        r"      evidence quality: 0.8, wanted at least 0.\d+\n"
+        r"      overlap: 1, wanted at least 0.3\n"
+        r"      disagreement 0.7\d*, to be called convergence wanted at most 0.1: no\n",
+        text,
+    )
+
+
+def test_explain_goes_through_every_predicate_in_the_order_in_which_they_are_asked() -> None:
+    text = explained(of(deadlock()))
+    places = [text.index(f"  {name}: ") for name in ("plateau", "stalemate", "budget", "max_rounds")]
+    assert places == sorted(places)
+    assert "  plateau: holds\n    yes rounds with a plateau of information: 2, wanted at least 2" in text
+    assert "  stalemate: does not hold\n    no  rounds with mean CRIT below its gate, without a break: 0" in text
+    assert "  budget: does not hold\n    no  the next round: fits the budget" in text
+    assert "Converged: no." in text
+
+
+def test_explain_has_the_history_of_the_dials() -> None:
+    rows = [
+        " ".join(text.split()) for text in explained(maci_record.record()).splitlines() if re.match(r"\s+\d+   ", text)
+    ]
+    assert rows == [
+        "0 0.60 0.20 0.62 – 0.90 – – – – – – – –",
+        "1 0.40 0.30 0.62 0.80 0.80 0.10 0.12 0.40 down down 0.90 0.50 0.30",
+        "2 0.20 0.40 0.62 0.80 0.70 0.10 0.12 0.40 down up 0.70 0.50 0.30",
+        "3 0.00 0.50 0.62 0.80 0.60 0.10 0.12 0.40 down up 0.50 0.50 0.30",
+    ]
+
+
+def test_explain_names_the_fate_of_each_argument() -> None:
+    text = explained(maci_record.record())
+    assert f"  a1 of debater_1: admitted, q 0.62 ≥ 0.50, CRIT 0.80 ≥ 0.30: {SAID.claim}" in text
+    assert f"  a2 of debater_2: refused, q 0.31 < 0.50: {SAID.claim}" in text
+
+
+def test_the_cap_is_told_as_the_cap() -> None:
+    text = explained(maci_record.record(stop=maci_record.stopped(SAID, 3, pi_i=False)))
+    assert "(max_rounds)" in text and "  max_rounds: holds\n    yes rounds played: 3, wanted at least 3" in text
+    assert "they agree" not in text and "deadlock" not in text
+
+
+def test_a_stalemate_is_told_as_a_stalemate() -> None:
+    play = Play(settings={"tau_stop": 9})
+    play.blind(belief(0.6, 0.4), belief(0.4, 0.6))
+    while play.phase == "arguing":
+        play.same(belief(0.6, 0.4), belief(0.4, 0.6), score=0.1)
+    play.plan()
+    text = explained(of(play))
+    assert "mean argument quality stayed below the gate; no consensus (stalemate)" in text
+    assert "    yes rounds with mean CRIT below its gate, without a break: 3, wanted at least 3" in text
+    assert text.count("refused, CRIT 0.10 < 0.") == 6
+
+
+def test_a_budget_stop_says_what_did_not_fit() -> None:
+    what = "budget.tokens: limit 100, used or reserved 60, the next turns may take 50"
+    tests = [{"test": "the next round fits the budget", "value": what, "limit": "", "holds": True}]
+    stop = Stop(
+        reason="budget",
+        converged=False,
+        certificate={"stops": {"budget": {"holds": True, "tests": tests}}, "what": what},
+    )
+    assert f"    yes the next round: {what}" in explained(maci_record.record(stop=stop))
+
+
+def test_one_that_is_open_or_was_cancelled_is_explained_too() -> None:
+    assert "It is still open after 2 transitions." in explained(maci_record.record(ended=False))
+    assert "dials in force" in explained(maci_record.record(ended=False))
+    cancelled = Stop(reason="cancelled", converged=False, certificate={"by": "client", "why": "enough"})
+    assert "why: enough" in explained(maci_record.record(rounds=0, stop=cancelled))
+
+
+# ---------------------------------------------------------------- hostile texts
+
+
+@pytest.mark.parametrize("told", [shown, explained, lambda r: "\n".join(records.markdown(r))])
+def test_nothing_that_agents_say_reaches_the_terminal_as_control(told: Callable[[Record], str]) -> None:
+    text = told(maci_record.record(hostile()))
+    assert "\\x1b[31mred" in text and "<script>" in text, "it is there, written out"
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
+
+
+# ---------------------------------------------------------------- replayed
+
+
+def test_a_finished_session_is_replayed_with_another_stop_rule_until_its_record_ends() -> None:
+    record = of(deadlock())
+    assert records.verify(record)["recomputed"]
+    text = "\n".join(records.comparison_words(records.compare(record, {"maci": {"tau_stop": 3}})))
+    assert "the runs part at transition" in text and "stop: plateau" not in text
+    with pytest.raises(BadInput, match=r"maci\.judges: it acts before the first event"):
+        records.compare(record, {"maci": {"judges": 5}})
+
+
+def test_of_equally_probable_outcomes_the_answer_stands_first() -> None:
+    mixture = {"a": 0.2, "b": 0.4, "c": 0.4}
+    assert [s.outcome for s in maci_story.top(mixture, 2)] == ["b", "c"]
+    assert [s.outcome for s in maci_story.top(mixture, 2, "c")] == ["c", "b"]

@@ -1,0 +1,308 @@
+"""A MADP task played by hand: admitted, matched, claimed, worked on, without a bus."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from coordinator.admission import admit
+from coordinator.machine import OpenTurn, Session, record, record_opening
+from coordinator.protocols import PROTOCOLS
+from schemas import log
+from schemas.expert import Deliberation, Domain, ExpertSpec, Known, Relevance, Triggers, pin, queue_of
+from schemas.post import Post
+from schemas.presence import Announcement
+from schemas.protocols.madp.messages import (
+    Artifact,
+    Candidate,
+    Challenge,
+    Challenges,
+    Claim,
+    Factors,
+    Finding,
+    HandoffRequest,
+    Matched,
+    Pass,
+    Profile,
+    Resolution,
+    Review,
+    Support,
+    SupportRequest,
+    Work,
+)
+from schemas.result import Result
+from schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
+from schemas.turn import Usage
+from schemas.wire import decode, encode, raw
+
+MADP = PROTOCOLS["madp"]
+START_NS = 1_700_000_000_000_000_000
+SECOND = 1_000_000_000
+ONE_CALL = Usage(calls=1)
+ARCH, IMPL, SRE, SEC = "systems-architect", "implementation-engineer", "sre", "security-architect"
+AUDITOR, QA, GENERAL = "implementation-auditor", "qa-engineer", "generalist"
+PRIORITIES = {ARCH: 1, IMPL: 2, SRE: 3, SEC: 4, AUDITOR: 5, QA: 6, GENERAL: 99}
+EXPERTS = tuple(PRIORITIES)
+TASK = "Improve the performance of our API"
+
+
+@cache
+def spec(expert: str, **more: Any) -> ExpertSpec:
+    """A small specification."""
+    return ExpertSpec(
+        id=expert, name=expert.title(), priority=PRIORITIES.get(expert, 50),
+        category="general" if expert == GENERAL else "engineering",
+        triggers=Triggers(primary=(expert,)), domain=Domain(owns=(f"what {expert} owns",)),
+        deliberation=Deliberation(claim=f"{expert} takes what is its own."), **more,
+    )  # fmt: skip
+
+
+def known(expert: str, metered: bool = False, tools: bool = False) -> Known:
+    return Known(expert, pin(spec(expert)), "stub", "stub", metered, general=expert == GENERAL, tools=tools)
+
+
+def matched(
+    candidates: Mapping[str, float], *, reviewers: Sequence[str] = (AUDITOR, QA, SEC), overlap: bool = False,
+    clear: bool = True, general: str = GENERAL, security: bool = False, specs: Sequence[ExpertSpec] | None = None,
+) -> Matched:  # fmt: skip
+    """What the helper replies: expert -> confidence."""
+    ids = dict.fromkeys((*candidates, *reviewers))
+    return Matched(
+        candidates=tuple(Candidate(expert=x, relevance=c, confidence=c) for x, c in candidates.items()),
+        factors=Factors(
+            candidate_count=len(candidates), confidence_variance=0.0, domain_overlap=overlap, action_clarity=clear,
+            scope_definition=True,
+        ),
+        profiles=tuple(map(Profile.of, map(spec, ids) if specs is None else specs)),
+        reviewers=tuple(reviewers), general=general, security=security, matcher="words",
+    )  # fmt: skip
+
+
+def claim(expert: str, relevance: Relevance = "high", confidence: float = 0.0, **more: Any) -> Claim:
+    more.setdefault("claim", f"{expert} should lead.")
+    return Claim(agent_id=expert, relevance=relevance, confidence=confidence, **more)
+
+
+def objection(by: str, to: str, resolution: Resolution, reason: str = "It is not theirs.") -> Challenge:
+    return Challenge(challenger_id=by, challenged_id=to, reason=reason, proposed_resolution=resolution)
+
+
+def artifact(n: int, **more: Any) -> Artifact:
+    return Artifact(id=f"{n:064x}", **more)
+
+
+def done(text: str = "It is done.", folder: Artifact | None = None, **more: Any) -> Work:
+    return Work(outcome="done", summary=text, output=f"In full: {text}", folder=folder, **more)
+
+
+def wants(expert: str, sub_task: str = "look at the queries", **more: Any) -> Work:
+    return Work(
+        outcome="request_support", summary="I need help.", support=SupportRequest(agent_id=expert, sub_task=sub_task),
+        **more,
+    )  # fmt: skip
+
+
+def hands(expert: str, reason: str = "It is yours.", **more: Any) -> Work:
+    request = HandoffRequest(to_agent=expert, reason=reason, **more)
+    return Work(outcome="handoff", summary="I hand over.", handoff=request)
+
+
+def blocked(question: str = "Postgres or SQLite?", **more: Any) -> Work:
+    return Work(outcome="blocked", summary="I am stuck.", blocked=question, **more)
+
+
+def helps(text: str = "Here it is.", folder: Artifact | None = None, **more: Any) -> Support:
+    return Support(summary=text, output=f"In full: {text}", folder=folder, **more)
+
+
+APPROVED = Review(verdict="approved")
+REVISE = Review(verdict="revision_needed", findings=(Finding(severity="major", description="It leaks."),))
+BLOCKED = Review(verdict="blocked", findings=(Finding(severity="critical", description="Which law holds?"),))
+
+
+RESULT: dict[str, Any] = {
+    "protocol": "maci", "status": "finished", "rounds": [], "duration_s": 1.0,
+    "stop": {"reason": "plateau", "converged": True, "certificate": {}},
+    "usage": {
+        "turns": 1, "calls": 1, "input_tokens": 5, "output_tokens": 0, "estimated": False, "cost_usd": 0.0,
+        "unaccounted_turns": 0, "unaccounted_tokens": 0, "by_seat": {},
+    },
+}  # fmt: skip
+"""Of a session beneath a task."""
+
+
+class Play:
+    """Plays events one after another and keeps every log entry."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        experts: Sequence[str] = EXPERTS,
+        metered: bool = False,
+        helper_metered: bool = False,
+        tools: bool = False,
+        task: str = TASK,
+        degraded: bool = False,
+        budget: Budget | None = None,
+        seats: Sequence[Seat] = (),
+        documents: Sequence[Document] = (),
+        there: Sequence[Announcement] | None = None,
+        turn_timeout_s: float = 120.0,
+    ) -> None:
+        request = OpenSession(
+            question=task, protocol="madp", settings=dict(settings or {}), budget=budget or Budget(),
+            seats=tuple(seats), documents=tuple(documents), turn_timeout_s=turn_timeout_s,
+        )  # fmt: skip
+        if there is None:
+            helper = Announcement(
+                instance="i",
+                queue="helper",
+                roles=("helper",),
+                model="none",
+                family="none",
+                metered=helper_metered,
+            )
+            there = [helper]
+        opened = admit(
+            MADP, request, tuple(there), 7, "client", experts=tuple(known(x, metered, tools) for x in sorted(experts)),
+            known={"degraded": degraded},
+        )  # fmt: skip
+        self.now_ns = START_NS
+        self.session: Session
+        self.session, entry = record_opening(MADP, "s1", opened, self.now_ns, "in:1")
+        self.entries: list[log.Entry] = [entry]
+
+    # -- events
+    def event(self, event: log.Event, cause: str = "x", after_s: float = 0.01) -> log.Entry:
+        self.now_ns += int(after_s * SECOND)
+        self.session, entry = record(MADP, self.session, self.entries[-1].digest, event, self.now_ns, cause)
+        self.entries.append(entry)
+        return entry
+
+    def reply(self, seat: str, body: object, usage: Usage = ONE_CALL, error: str = "", **more: Any) -> log.Entry:
+        turn = self.turn(seat)
+        return self.event(log.Replied(turn=turn.id, body=raw(body), usage=usage, error=error, **more), turn.id)
+
+    def fail(self, seat: str) -> log.Entry:
+        """Every attempt of the seat's turn fails."""
+        for _ in range(self.session.settings.attempts):
+            self.reply(seat, None, error="model unreachable")
+        return self.entries[-1]
+
+    def expire(self) -> log.Entry:
+        """What is due next, is."""
+        ends = [*(t.ask.deadline_ns for t in self.session.turns.values()), *self.session.windows.values()]
+        return self.event(log.TimerFired(), "in:9", max(0.0, (min(ends) - self.now_ns) / SECOND))
+
+    def vanish(self, *seats: str) -> log.Entry:
+        """Nobody serves the queues of these seats any more."""
+        queues = {s.seat: s.queue for s in self.session.opened.seats}
+        return self.event(log.TimerFired(gone=tuple(queues[x] for x in seats)), "in:9")
+
+    def match(self, candidates: Mapping[str, float], **more: Any) -> "Play":
+        self.reply("helper", matched(candidates, **more))
+        return self
+
+    def speak(self, expert: str, window: str, kind: str, body: object, channel: str = "public") -> log.Entry:
+        author = queue_of(expert)
+        return self.event(
+            log.Spoke(author=author, channel=channel, window=window, kind=kind, body=raw(body)), f"say:{author}"
+        )
+
+    def claims(self, expert: str, relevance: Relevance = "high", confidence: float = 0.0, **more: Any) -> "Play":
+        self.speak(expert, "claims", "claim", claim(expert, relevance, confidence, **more))
+        return self
+
+    def passes(self, expert: str, why: str = "Not mine.") -> "Play":
+        self.speak(expert, "claims", "pass", Pass(agent_id=expert, why=why))
+        return self
+
+    def challenges(self, expert: str, *challenges: Challenge, reword: bool = False) -> "Play":
+        self.speak(expert, "challenges", "challenges", Challenges(challenges=challenges, reword=reword))
+        return self
+
+    def decide(self, item: str, choice: str, note: str = "", author: str = "client") -> log.Entry:
+        return self.event(log.Decided(item=item, choice=choice, note=note, author=author), "in:5")
+
+    def child_ends(self, session: str = "", outcome: Any = None, status: str = "finished", **more: Any) -> log.Entry:
+        child = session or next(iter(self.session.children))
+        result = None if outcome is None else decode(encode({**RESULT, "session": child, "outcome": outcome}), Result)
+        ended = SessionEnded(protocol="maci", status=status, result=result, **{"reason": "plateau", **more})
+        return self.event(log.ChildEnded(session=child, ended=ended), f"ended:{child}")
+
+    # -- shortcuts
+    def working(self, expert: str = SRE, **more: Any) -> "Play":
+        """Matched by one alone, who has the task."""
+        return self.match({expert: 0.95}, **more)
+
+    def approve(self) -> "Play":
+        for seat in [seat for seat, kind in self.asked() if kind == "review"]:
+            self.reply(seat, APPROVED)
+        return self
+
+    # -- looking
+    @property
+    def phase(self) -> str:
+        return str(self.session.inner.phase)
+
+    def turn(self, seat: str) -> OpenTurn:
+        return next(t for t in self.session.turns.values() if t.ask.seat == seat)
+
+    def asked(self) -> list[tuple[str, str]]:
+        """(seat, kind) of the open turns."""
+        return [(t.ask.seat, t.ask.kind) for t in self.session.turns.values()]
+
+    def brief(self, seat: str) -> Any:
+        return msgspec.json.decode(self.turn(seat).ask.brief)
+
+    def posts(self, kind: str, channel: str = "") -> list[Post]:
+        return [p for p in self.session.posts if p.kind == kind and channel in ("", p.channel)]
+
+    def bodies(self, kind: str) -> list[Any]:
+        return [msgspec.json.decode(p.body) for p in self.posts(kind)]
+
+    def last(self, kind: str) -> Any:
+        return self.bodies(kind)[-1]
+
+    def commands(self, kind: type) -> list[Any]:
+        return [c for e in self.entries for c in e.commands if isinstance(c, kind)]
+
+    def told(self) -> list[Any]:
+        """What the breaker was told."""
+        return [msgspec.json.decode(c.body) for c in self.commands(log.Tell)]
+
+    @property
+    def warnings(self) -> str:
+        return "\n".join(b["text"] for b in self.bodies("warning"))
+
+    @property
+    def lead(self) -> str:
+        return str(self.session.inner.lead)
+
+    @property
+    def consensus(self) -> Any:
+        return self.last("consensus")
+
+    def support(self) -> list[str]:
+        return [a["agent_id"] for a in self.consensus["outcome"]["support"]]
+
+    def excluded(self) -> dict[str, str]:
+        return {x["agent_id"]: x["reason"] for x in self.consensus["outcome"]["excluded"]}
+
+    @property
+    def stop(self) -> Any:
+        return self.last("stop")
+
+    @property
+    def result(self) -> Result:
+        return decode(self.posts("closed")[-1].body, Result)
+
+    @property
+    def outcome(self) -> Any:
+        return self.result.outcome
+
+    @property
+    def log(self) -> list[bytes]:
+        return [encode(e) for e in self.entries]

@@ -1,0 +1,152 @@
+"""`parley ask`: every expert its own process, from the task to the reviewed result."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parley.stack.rows import experts
+from schemas.expert import expert_of
+from tests.parley.support import Front
+
+TASK = "rotate the leaked signing key of our API"
+SAFE = "security-architect"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
+    return Front(tmp_path_factory.mktemp("madp"))
+
+
+@pytest.fixture(scope="module")
+def asked(front: Front) -> dict[str, Any]:
+    """One task, asked with --json on a stack that has just started."""
+    code, out, err = front.run("ask", "--protocol", "madp", TASK, "--files", "keys.py", "--json")
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+@pytest.fixture(scope="module")
+def running(front: Front, asked: dict[str, Any]) -> Iterator[Front]:
+    """The stack of the same sessions, up for all that follows."""
+    child = front.start("up", "--protocol", "madp")
+    _read(child, "parley ask")
+    yield front
+    child.terminate()
+    child.communicate(timeout=30)
+    front.assert_nothing_left()
+
+
+def test_a_task_goes_to_the_expert_that_it_calls_for_and_is_reviewed(front: Front, asked: dict[str, Any]) -> None:
+    outcome = asked["outcome"]
+    assert outcome["lead"] == SAFE and outcome["consensus"]["outcome"]["lead"]["agent_id"] == SAFE
+    assert asked["stop"]["reason"] == "planned" and set(outcome["reviewed"].values()) == {"approved"}
+    assert outcome["task"]["files_mentioned"] == ["keys.py"]
+    assert outcome["answer"].startswith("Nothing was done: no language model is here."), "and nobody says otherwise"
+    front.assert_nothing_left()
+
+
+def test_a_list_of_sessions_has_what_people_asked_and_with_all_the_moderators_own(
+    front: Front, asked: dict[str, Any]
+) -> None:
+    def ids(*options: str) -> list[str]:
+        return [row["session"] for row in front.json("sessions", "list", "--json", *options)["sessions"]]
+
+    assert ids() == ids("--limit", "1") == [asked["session"]]
+    assert set(ids("--all")) == {asked["session"], "madp-breaker"}
+    code, out, _ = front.run("sessions", "list")
+    assert code == 0 and "madp-breaker" not in out and asked["session"] in out
+
+
+def test_every_expert_of_a_fresh_stack_is_known_when_the_task_comes(front: Front, asked: dict[str, Any]) -> None:
+    _, out, _ = front.run("sessions", "export", asked["session"])
+    opened = json.loads(out.splitlines()[1])["event"]
+    assert sorted(k[0] for k in opened["experts"]) == sorted(map(expert_of, experts()))
+
+
+def test_its_trace_is_exported_from_the_log_and_it_recomputes(running: Front, asked: dict[str, Any]) -> None:
+    found = running.json("sessions", "export", asked["session"], "--trace")
+    assert found["task_id"] == asked["session"] and found["phases"]["consensus"]["outcome"]["lead"]["agent_id"] == SAFE
+    assert found["token_usage"]["total"] == asked["outcome"]["consensus"]["token_cost"]
+    assert running.json("replay", asked["session"], "--json")["recomputed"]
+    code, out, err = running.run("explain", asked["session"])
+    assert code == 0 and "Coordination:" in out and f"{SAFE} leads" in out, err
+
+
+def test_the_circuit_breaker_is_no_session_that_goes_on(running: Front, asked: dict[str, Any]) -> None:
+    code, out, err = running.run("ask", "--protocol", "madp", TASK, "--plain")
+    assert code == 0 and "goes on" not in out + err
+
+
+def test_a_question_is_told_listed_and_answered(running: Front) -> None:
+    child = _waits(running)
+    lines = _read(child, "parley inbox answer")
+    sid = next(line.split()[1] for line in lines if line.startswith("session "))
+    (found,) = running.json("inbox", "--json")["items"]
+    assert (found["session"], found["item"], found["kind"]) == (sid, "1", "security") and found["seconds_left"] > 30
+    assert found["choices"][0] == SAFE and found["choices"][-1] == "stop" and found["default"] == SAFE
+    code, _, err = running.run("inbox", "answer", sid, "1", "nobody")
+    assert code == 2 and f"got 'nobody'; item 1 (security) takes {SAFE}" in err
+    code, _, err = running.run("inbox", "answer", sid, "expert", "nobody")
+    assert code == 2 and "no such expert is there; there are" in err and "sre" in err
+    assert running.json("inbox", "answer", sid, "expert", "sre", "--note", "it is his", "--json")["taken"]
+    out, _ = child.communicate(timeout=30)
+    assert "sre leads (a human chose it)" in out and child.returncode == 0
+    assert running.json("inbox", "--json") == {"items": []}
+    code, _, err = running.run("inbox", "answer", sid, "1", SAFE)
+    assert code == 2 and "item '1' is closed" in err
+
+
+def test_one_that_a_human_stops_has_failed(running: Front) -> None:
+    child = _waits(running)
+    lines = _read(child, "parley inbox answer")
+    sid = next(line.split()[1] for line in lines if line.startswith("session "))
+    assert running.run("inbox", "answer", sid, "1", "stop")[0] == 0
+    out, _ = child.communicate(timeout=30)
+    assert child.returncode == 1 and "rejected" in out and "No result." in out
+
+
+def _waits(front: Front) -> "subprocess.Popen[str]":
+    """A security-critical task of which nobody is sure enough."""
+    sets = ("--set", "madp.security_confidence=1", "--set", "madp.item_s=60")
+    return front.start("ask", "--protocol", "madp", TASK, "--plain", *sets)
+
+
+def _read(child: "subprocess.Popen[str]", wanted: str) -> list[str]:
+    """Its lines up to the one that is waited for."""
+    assert child.stdout is not None
+    lines: list[str] = []
+    for line in child.stdout:
+        lines.append(line.strip())
+        if wanted in line:
+            return lines
+    raise AssertionError(f"it ended: {lines}")
+
+
+def test_who_names_no_protocol_comes_this_way(running: Front) -> None:
+    door = Front(running.folder, protocol="")
+    code, out, err = door.run("ask", TASK, "--plain")
+    assert code == 0 and f"madp: {TASK}" in out and f"{SAFE} leads" in out, err
+
+
+def test_a_folder_goes_with_it_and_is_left_as_it_is_where_nothing_was_changed(running: Front, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "keys.py").write_text("KEY = 'x'\n")
+    code, out, err = running.run("ask", "--protocol", "madp", TASK, "--folder", str(project), "--apply", "--plain")
+    assert code == 0 and "a plan is all there is" in out, err
+    assert f"nothing to change in {project}" in out + err
+    assert [p.name for p in project.iterdir()] == ["keys.py"]
+
+
+def test_who_leads_can_be_named_beforehand_and_a_name_that_is_not_there_is_refused(running: Front) -> None:
+    found = running.json("ask", "--protocol", "madp", TASK, "--expert", "technical-writer", "--json")
+    assert found["outcome"]["lead"] == "technical-writer" and found["outcome"]["overrides"] == 1
+    code, _, err = running.run("ask", "--protocol", "madp", TASK, "--expert", "gardener")
+    assert code == 2 and "no expert 'gardener' is there; there are" in err

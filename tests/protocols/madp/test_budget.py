@@ -1,0 +1,242 @@
+"""MADP and a budget: what turns of work reserve, what is not begun, who reviews when not all can be paid."""
+
+from typing import Any
+
+import pytest
+
+from coordinator.admission import admit
+from coordinator.budget import reservation, total
+from coordinator.estimate import check, estimate
+from coordinator.machine import Inadmissible
+from coordinator.protocols import PROTOCOLS
+from coordinator.replay import replay
+from schemas.expert import Known
+from schemas.presence import Announcement
+from schemas.session import Budget, OpenSession
+from schemas.stops import STOPS
+from schemas.turn import Usage
+from tests.protocols.madp.play import (
+    APPROVED,
+    ARCH,
+    AUDITOR,
+    GENERAL,
+    IMPL,
+    MADP,
+    QA,
+    REVISE,
+    SEC,
+    SRE,
+    Play,
+    claim,
+    done,
+    hands,
+    helps,
+    wants,
+)
+
+THREE = {SRE: 0.7, ARCH: 0.6, IMPL: 0.5}
+CALL = 28_000
+"""Tokens that one call may take by the default caps."""
+USED = Usage(input_tokens=2_000, output_tokens=500, calls=1)
+
+
+def metered(tokens: int, settings: dict[str, Any] | None = None, **more: Any) -> Play:
+    return Play(settings, metered=True, helper_metered=True, budget=Budget(tokens=tokens), **more)
+
+
+def bound(p: Play) -> int:
+    """Tokens used, lost and reserved."""
+    seats = {s.seat: s for s in p.session.opened.seats}
+    out = total(reservation(seats[t.ask.seat], t.ask.caps) for t in p.session.turns.values())
+    return (p.session.ledger.used() + p.session.ledger.lost + out).tokens
+
+
+def works(p: Play, expert: str = SRE) -> int:
+    """Calls of the open turn of work, as its worker is told them in both places."""
+    calls = p.turn(expert).ask.caps.calls
+    assert p.brief(expert)["model_calls"] == calls
+    return calls
+
+
+# ---------------------------------------------------------------- what a turn of work reserves
+
+
+@pytest.mark.parametrize("tokens", [2 * CALL, 60_000, 200_000])
+def test_without_tools_a_turn_of_work_is_a_step_and_its_repair(tokens: int) -> None:
+    p = metered(tokens).working()
+    assert works(p) == 2 and bound(p) == 2 * CALL
+
+
+def test_a_small_budget_pays_for_work_and_review() -> None:
+    p = metered(60_000).working(reviewers=(QA,))
+    p.reply(SRE, done(), USED)
+    assert p.asked() == [(QA, "review")] and bound(p) == 2_500 + 2 * CALL
+    p.reply(QA, APPROVED, USED)
+    assert p.stop["reason"] == "approved" and p.outcome["work"]["output"] == "In full: It is done."
+    assert replay(PROTOCOLS.get, "s1", p.log).entries == tuple(p.entries)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "calls"),
+    [(60_000, 2), (4 * CALL, 2), (5 * CALL - 1, 2), (5 * CALL, 3), (200_000, 5), (14 * CALL, 12), (10**6, 12)],
+)
+def test_with_tools_it_has_as_many_steps_as_the_budget_holds_beside_a_review(tokens: int, calls: int) -> None:
+    p = metered(tokens, tools=True).working()
+    assert works(p) == calls and bound(p) == calls * CALL <= tokens
+
+
+def test_without_a_budget_it_has_all_its_steps_and_without_calls_of_tools_none_more() -> None:
+    assert works(Play(tools=True, metered=True).working()) == 12
+    assert works(Play({"tool_calls": 0}, tools=True, metered=True).working()) == 2
+    assert works(Play({"work_calls": 1}, tools=True, metered=True).working()) == 1
+
+
+def test_a_limit_of_calls_counts_for_models_that_are_not_metered() -> None:
+    p = Play(budget=Budget(calls=9), tools=True).working()
+    assert works(p) == 9 - 1 - 2, "the match used one, and two are left for a review"
+
+
+def test_support_leaves_the_lead_its_turn() -> None:
+    p = metered(200_000, tools=True).working()
+    p.reply(SRE, wants(IMPL), USED)
+    assert works(p, IMPL) == (200_000 - 2_500) // CALL - 2 and bound(p) <= 200_000
+    p.reply(IMPL, helps(), Usage(input_tokens=110_000, calls=4))
+    assert p.asked() == [(SRE, "work")] and works(p) == 2 and bound(p) <= 200_000
+
+
+@pytest.mark.parametrize("tokens", [60_000, 90_000, 120_000, 200_000, 400_000])
+@pytest.mark.parametrize("tools", [False, True])
+def test_the_limit_holds_whatever_is_used(tokens: int, tools: bool) -> None:
+    p = metered(tokens, tools=tools).match(THREE, overlap=True, clear=False)
+    for x in THREE:
+        p.claims(x, reword=True)
+    while not p.session.closed:
+        if p.session.turns:
+            turn = next(iter(p.session.turns.values()))
+            body: Any = {"claim": claim(turn.ask.seat), "work": done(), "review": REVISE}.get(turn.ask.kind, {})
+            p.reply(turn.ask.seat, body, Usage(input_tokens=turn.ask.caps.calls * CALL, calls=turn.ask.caps.calls))
+        else:
+            p.expire()
+        assert bound(p) <= tokens
+    assert p.stop["reason"] == "budget" and p.session.ledger.used().tokens > 0
+    assert replay(PROTOCOLS.get, "s1", p.log).entries == tuple(p.entries)
+
+
+# ---------------------------------------------------------------- what is not begun
+
+
+def test_no_claim_is_worded_where_the_work_could_then_not_be_paid() -> None:
+    p = metered(4 * CALL - 1).match(THREE, overlap=True, clear=False)
+    for x in THREE:
+        p.claims(x, reword=True)
+    assert p.phase == "challenging" and p.session.ledger.used().tokens == 0, "all claims stand as declared"
+    for x in THREE:
+        p.challenges(x, reword=True)
+    assert p.asked() == [(SRE, "work")] and p.consensus["token_cost"] == 0
+    assert p.warnings.count("is worded by a model, the budget is kept for the work (budget.tokens: limit 111999") == 1
+
+
+def test_claims_are_worded_as_far_as_the_work_stays_payable() -> None:
+    p = metered(4 * CALL).match(THREE, overlap=True, clear=False).claims(SRE, reword=True).claims(ARCH, reword=True)
+    assert p.asked() == [(SRE, "claim")] and "not every claim and challenge is worded" in p.warnings
+    p.reply(SRE, claim(SRE), USED)
+    p.claims(IMPL, reword=True)
+    assert p.phase == "challenging"
+    for x in THREE:
+        p.challenges(x, reword=True)
+    assert p.asked() == [(SRE, "work")] and bound(p) == 2_500 + 2 * CALL
+
+
+def test_the_helpers_question_is_not_paid_where_the_work_could_then_not_be() -> None:
+    refused = metered(4 * CALL - 1).brief("helper")["asking"]["refused"]
+    assert refused.startswith("budget.tokens: limit 111999, used or reserved 0, the next turns may take 112000")
+    assert metered(4 * CALL).brief("helper")["asking"]["refused"] == ""
+
+
+def opened(budget: Budget, *experts: Known, **settings: Any) -> Any:
+    helper = Announcement(instance="i", queue="helper", roles=("helper",), model="none", family="none")
+    request = OpenSession(question="q", protocol="madp", settings=settings, budget=budget)
+    return admit(MADP, request, (helper,), 7, "client", experts=experts)
+
+
+DEAR = Known("sre", "p", metered=True, usd_per_million_input=10.0, usd_per_million_output=10.0)
+CHEAP = Known("qa-engineer", "p", metered=True, usd_per_million_input=1.0, usd_per_million_output=1.0)
+FREE = Known("generalist", "p")
+
+
+@pytest.mark.parametrize(
+    ("budget", "experts", "why"),
+    [
+        (Budget(tokens=55_999), (DEAR, CHEAP), "budget.tokens: limit 55999, .* one turn of work may take 56000"),
+        (Budget(cost_usd=0.05), (DEAR, CHEAP), r"budget.cost_usd: limit 0.05, .* one turn of work may take 0.056"),
+        (Budget(calls=3), (DEAR, FREE), "budget.calls: limit 3, the match and one turn of work may take 4"),
+    ],
+)
+def test_what_holds_no_turn_of_work_is_refused_at_the_opening(budget: Budget, experts: Any, why: str) -> None:
+    with pytest.raises(Inadmissible, match=f"^{why}$") as caught:
+        check(MADP, opened(budget, *experts))
+    assert caught.value.field == why.partition(":")[0]
+
+
+def test_the_cheapest_that_may_lead_decides() -> None:
+    check(MADP, opened(Budget(tokens=56_000), DEAR))
+    check(MADP, opened(Budget(cost_usd=0.056), DEAR, CHEAP))
+    check(MADP, opened(Budget(tokens=1_000), DEAR, FREE))
+    check(MADP, opened(Budget(tokens=1_000)))  # nobody is there: it ends by itself, and says so
+    with pytest.raises(Inadmissible, match="may take 56000"):
+        check(MADP, opened(Budget(tokens=1_000), DEAR, FREE, expert="sre"))
+
+
+def test_an_estimate_has_the_calls_that_the_budget_holds() -> None:
+    tooled = Known("sre", "p", metered=True, tools=True)
+
+    def calls(budget: Budget, *experts: Known) -> int:
+        found = estimate(MADP, opened(budget, *experts)).work
+        assert found is not None and found.tokens == found.calls * CALL
+        return found.calls
+
+    assert calls(Budget(), tooled) == 12 and calls(Budget(), DEAR) == 2
+    assert calls(Budget(tokens=200_000), tooled) == 7 and calls(Budget(tokens=60_000), tooled) == 2
+
+
+# ---------------------------------------------------------------- who reviews
+
+
+def test_as_many_review_as_the_budget_holds_and_the_rest_is_said() -> None:
+    p = metered(120_000).match(THREE, overlap=True, clear=False)
+    for x in THREE:
+        p.claims(x)
+    for x in THREE:
+        p.challenges(x)
+    p.reply(SRE, done(), USED)
+    assert [seat for seat, _ in p.asked()] == [AUDITOR, QA] and bound(p) <= 120_000
+    assert f"reviewed by {AUDITOR}, {QA} alone, the budget holds no more (budget.tokens: limit 120000" in p.warnings
+
+
+def test_whoever_handed_it_over_does_not_review_it() -> None:
+    p = Play().working(AUDITOR, reviewers=(AUDITOR, QA))
+    p.reply(AUDITOR, hands(IMPL))
+    p.reply(IMPL, done())
+    assert p.asked() == [(QA, "review")] and not p.warnings
+
+
+def test_whoever_gave_no_work_does_not_review_it() -> None:
+    p = Play().working(SEC, reviewers=(SEC, QA))
+    p.fail(SEC)
+    p.decide("1", GENERAL)
+    p.reply(GENERAL, done())
+    assert p.asked() == [(QA, "review")]
+
+
+def test_one_that_led_before_reviews_where_nobody_else_does_and_it_is_said() -> None:
+    p = Play().working(AUDITOR, reviewers=(AUDITOR,))
+    p.reply(AUDITOR, hands(IMPL))
+    p.reply(IMPL, done())
+    assert p.asked() == [(AUDITOR, "review")] and f"reviewed by {AUDITOR}, who led it before" in p.warnings
+
+
+def test_the_end_of_a_budget_says_nothing_of_consensus() -> None:
+    p = metered(60_000).match({SRE: 0.95})
+    p.reply(SRE, done(), Usage(input_tokens=40_000, calls=2))
+    assert p.stop["reason"] == "budget" and STOPS["budget"].words == "the next turns did not fit the budget"
+    assert p.outcome["work"]["summary"] == "It is done."

@@ -1,0 +1,127 @@
+"""A task whose blocked question goes to another protocol: its workers are in the stack beside the experts."""
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from client.api import request
+from coordinator.admission import check_beneath
+from coordinator.protocols import PROTOCOLS
+from coordinator.table import Inadmissible
+from parley import ask as asking
+from parley.local_stack import local
+from parley.settings import load
+from parley.stack import panel_file as panel
+from parley.stack.lease import Stack
+from parley.stack.rows import rows_of
+from parley.stack.wait_served import unserved
+from schemas.expert import QUEUE
+from schemas.presence import Announcement
+from schemas.session import Document
+from tests.parley.support import TEXTS
+
+BLOCKED = "tests.protocols.madp.blocked_model:make"
+
+
+def settings_of(protocol: str = "madp", **madp: Any) -> Any:
+    return load(None, {"protocol": protocol, "madp": madp})
+
+
+def test_the_stack_of_a_task_has_the_workers_of_what_deliberates() -> None:
+    def queues(**madp: Any) -> set[str]:
+        found = [row.queue for row in panel.rows(settings_of(**madp))]
+        assert len(found) == len(set(found)), "nobody twice"
+        return set(found)
+
+    own = {row.queue for row in rows_of("madp")}
+    assert queues() == queues(deliberation="") == own
+    for protocol in ("consensus", "critic", "maci", "competition"):
+        assert queues(deliberation=protocol) == own | {row.queue for row in rows_of(protocol)}
+    five = queues(deliberation="consensus", deliberation_settings={"panel": 5})
+    assert five == own | {row.queue for row in rows_of("consensus", 5)}
+    other = {row.queue for row in panel.rows(settings_of("critic", deliberation="consensus"))}
+    assert other == {row.queue for row in rows_of("critic")}
+
+
+def test_who_is_missing_on_a_bus_elsewhere_is_said() -> None:
+    opening = request("q", protocol="madp", settings={"deliberation": "consensus"})
+    workers = panel.announced(rows_of("madp"))
+    told = unserved(opening, workers)
+    assert "madp.deliberation=consensus" in told and "panelist, analyst" in told and "human" in told
+    here: list[Announcement] = [*workers, *panel.announced(rows_of("consensus"))]
+    assert unserved(opening, here) == unserved(request("q", protocol="madp"), workers) == ""
+
+
+def check(protocol: str, settings: dict[str, Any], workers: bool = True, texts: tuple[str, ...] = ()) -> None:
+    given = {"deliberation": protocol, "deliberation_settings": settings}
+    opening = request("rotate the leaked key", protocol="madp", settings=given)
+    documents = tuple(
+        Document(id=sha256(text.encode()).hexdigest(), name=f"{i}.md", text=text, holders=("expert",))
+        for i, text in enumerate(texts)
+    )
+    there = [*panel.announced(rows_of("madp")), *(panel.announced(rows_of(protocol)) if workers else ())]
+    check_beneath(PROTOCOLS, PROTOCOLS["madp"], msgspec.structs.replace(opening, documents=documents), tuple(there))
+
+
+def test_what_deliberates_can_do_so_with_no_further_settings() -> None:
+    for protocol in ("consensus", "critic", "competition"):
+        check(protocol, {})
+    check("competition", {"format": "oxford"})
+    check("maci", {}, texts=("Keys are rotated within a day.",))
+    check("maci", {"outcomes": ["now", "later"]}, texts=("Keys are rotated within a day.",))
+
+
+@pytest.mark.parametrize("workers", [True, False])
+@pytest.mark.parametrize(
+    ("protocol", "settings", "texts", "field", "why"),
+    [
+        ("maci", {}, (), "madp.deliberation", "got 'maci'.*evidence: got none that the helper holds.*give some"),
+        ("maci", {}, (" ",), "madp.deliberation", "got 'maci'.*1 documents, all empty"),
+        ("maci", {"outcome": ["a"]}, ("x",), "madp.deliberation_settings", "did you mean maci.outcomes"),
+        (
+            "critic",
+            {"min_rounds": 4, "max_rounds": 2},
+            (),
+            "madp.deliberation_settings",
+            "got 4, and critic",
+        ),
+        ("consensus", {"panel": 0}, (), "madp.deliberation_settings", "consensus.panel"),
+        ("competition", {"attempts": 0}, (), "madp.deliberation_settings", "competition.attempts"),
+    ],
+)
+def test_what_would_be_refused_when_it_is_needed_is_refused_at_the_opening(
+    protocol: str, settings: dict[str, Any], texts: tuple[str, ...], field: str, why: str, workers: bool
+) -> None:
+    with pytest.raises(Inadmissible, match=why) as refused:
+        check(protocol, settings, workers, texts)
+    assert refused.value.field == field and not refused.value.worker
+
+
+def test_workers_that_are_missing_are_no_reason_to_refuse_a_task() -> None:
+    for protocol in ("consensus", "critic", "competition", "maci"):
+        check(protocol, {}, workers=False, texts=("Keys are rotated within a day.",))
+
+
+@pytest.mark.slow
+async def test_a_blocked_question_is_argued_by_them(tmp_path: Path) -> None:
+    for name, text in TEXTS.items():
+        (tmp_path / name).write_text(text)
+    stack: Stack = asking.stack_of(settings_of(deliberation="consensus"))
+    rows = tuple(
+        msgspec.structs.replace(row, model=BLOCKED) if row.queue.startswith(QUEUE) else row for row in stack.agents
+    )
+    async with local(stack=msgspec.structs.replace(stack, agents=rows)) as parley:
+        await parley.gathered("madp")
+        result = await parley.ask(
+            "rotate the leaked signing key of our API", protocol="madp", evidence=tmp_path,
+            settings={"deliberation": "consensus", "item_s": 2},
+        )  # fmt: skip
+        listed = await parley.client.sessions(20)
+        (child,) = [row for row in listed if row.protocol == "consensus"]
+        argued = await parley.client.result(child.session)
+    assert result.stop.reason == "planned", "its experts are extractive beyond that question"
+    assert argued.usage.turns >= 3, "its panelists have answered"
+    assert child.session.startswith(result.session)

@@ -1,0 +1,89 @@
+"""What a task may come to, before it runs: experts' turns are not known yet, and nothing claims otherwise."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from client import estimate as estimating
+from client.api import request
+from client.errors import BadInput
+from parley.settings import has_tools, load
+from parley.stack import panel_file as panel
+from parley.stack.rows import rows_of
+from schemas.expert import QUEUE
+from schemas.session import Budget
+
+
+def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
+    opening = request("q", protocol="madp", settings={"work_calls": 3})
+    workers = panel.announced(rows_of("madp"))
+    told = list(estimating.words(estimating.of(opening, workers)))
+    assert any("at most:" in text and "not known" in text for text in told)
+    assert any("each turn of work:" in text and "3 calls, 0 tokens, 0.0000 USD" in text for text in told)
+    assert not estimating.costs(estimating.of(opening, workers))
+    dear = [
+        msgspec.structs.replace(w, metered=True, usd_per_million_input=1.0 + i, usd_per_million_output=10.0)
+        if w.queue.startswith(QUEUE)
+        else w
+        for i, w in enumerate(workers)
+    ]
+    found = estimating.of(opening, dear)
+    last = len([w for w in workers if w.queue.startswith(QUEUE)])
+    assert found.work is not None and found.work.tokens == 3 * 28_000
+    assert found.work.cost_usd == 3 * (24_000 * last + 4_000 * 10) / 1e6
+    assert estimating.costs(found), "experts' models count tokens"
+    document = estimating.document(found)
+    assert document["most"] is None and document["work"]["calls"] == 3 and document["least"]["turns"] == 1
+
+
+def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
+    opening = request("q", protocol="madp")
+    with_tools, without = (
+        estimating.of(opening, panel.announced(rows_of("madp"), tools=tools)).work for tools in (True, False)
+    )
+    assert with_tools is not None and without is not None and (with_tools.calls, without.calls) == (12, 2)
+
+
+def test_a_budget_that_holds_no_turn_of_work_is_refused_before_anything_starts() -> None:
+    opening = request("q", protocol="madp", budget=Budget(tokens=55_999))
+    workers = [msgspec.structs.replace(w, metered=True) for w in panel.announced(rows_of("madp"))]
+    found = estimating.of(opening, workers)
+    with pytest.raises(BadInput, match="limit 55999, the match and one turn of work may take 56000; nothing was") as e:
+        estimating.refuse(found)
+    assert e.value.field == "budget.tokens"
+    some = [msgspec.structs.replace(w, metered=w.queue != "expert_sre") for w in workers]
+    estimating.refuse(estimating.of(opening, some))
+    assert any("does not hold the match and one turn of work" in text for text in estimating.words(found))
+
+
+def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() -> None:
+    workers = [
+        msgspec.structs.replace(w, metered=True, usd_per_million_input=1.0, usd_per_million_output=10.0)
+        if w.queue == "helper"
+        else w
+        for w in panel.announced(rows_of("madp"))
+    ]
+
+    def least(budget: Budget | None = None, **settings: object) -> tuple[int, float, str]:
+        opening = request("q", protocol="madp", settings=settings, budget=budget)
+        found = estimating.of(opening, workers)
+        return found.least.tokens, found.least.cost_usd, found.shortfall
+
+    assert least() == (2 * 28_000, 2 * (24_000 + 40_000) / 1e6, "")
+    assert least(Budget(tokens=56_000))[0] == 56_000
+    assert least(Budget(tokens=55_999)) == least(Budget(cost_usd=0.1)) == (0, 0.0, "")  # then it is not asked
+    assert least(ask_below=0)[0] == least(expert="sre")[0] == 0
+
+
+def test_other_protocols_have_a_most() -> None:
+    found = estimating.of(request("q", protocol="consensus"), panel.announced(rows_of("consensus")))
+    assert found.work is None and estimating.document(found)["most"]["turns"] > 0
+
+
+def test_whether_tools_are_allowed_is_what_the_operators_list_says(tmp_path: Path) -> None:
+    listed = Path(__file__).parents[3] / "examples" / "tools" / "tools.yaml"
+    assert has_tools(load(given={"tools": str(listed)})) and not has_tools(load())
+    with pytest.raises(BadInput) as e:
+        has_tools(load(given={"tools": str(tmp_path / "none.yaml")}))
+    assert e.value.field == "tools"

@@ -1,0 +1,902 @@
+"""MADP on the machine: claims, challenges, work, support, handoff, review, humans, and everything that goes wrong."""
+
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+import pytest
+
+from coordinator.machine import Illegal, Inadmissible
+from coordinator.protocols import PROTOCOLS
+from coordinator.protocols.madp.outcome import routed
+from coordinator.replay import replay
+from schemas import log
+from schemas.expert import pin
+from schemas.protocols.madp.messages import Claim, Support, Supported, ToolCall
+from schemas.protocols.madp.work import CUT
+from schemas.session import Budget, Document, Seat
+from schemas.turn import Usage
+from schemas.wire import decode, encode
+from tests.protocols.madp.play import (
+    APPROVED,
+    ARCH,
+    AUDITOR,
+    BLOCKED,
+    EXPERTS,
+    GENERAL,
+    IMPL,
+    QA,
+    REVISE,
+    SEC,
+    SRE,
+    Play,
+    artifact,
+    blocked,
+    claim,
+    done,
+    hands,
+    helps,
+    matched,
+    objection,
+    spec,
+    wants,
+)
+
+THREE = {SRE: 0.7, ARCH: 0.6, IMPL: 0.5}
+TWO = {SRE: 0.6, IMPL: 0.5}
+"""Standard: neither is above 0.7."""
+
+
+def extended(**settings: Any) -> Play:
+    return Play(settings).match(THREE, overlap=True, clear=False)
+
+
+# ---------------------------------------------------------------- opening and intake
+
+
+def test_only_the_helper_has_a_seat_at_the_opening() -> None:
+    p = Play()
+    assert [s.seat for s in p.session.opened.seats] == ["helper"] and p.asked() == [("helper", "match")]
+    assert p.brief("helper") == {
+        "task": {"prompt": "Improve the performance of our API", "files_mentioned": [], "code_snippets": [],
+                 "prior_conversation": []},
+        "experts": len(EXPERTS), "keyword": False,
+    }  # fmt: skip
+
+
+def test_seats_are_not_named_in_advance() -> None:
+    with pytest.raises(Inadmissible, match="not named in advance"):
+        Play(seats=(Seat(seat=SRE, role="expert", queue="expert_sre"),))
+    two = (Seat(seat="h1", role="helper", queue="helper"), Seat(seat="h2", role="helper", queue="helper"))
+    with pytest.raises(Inadmissible, match="got 2, allowed is 1"):
+        Play(seats=two)
+    assert Play(seats=two[:1]).asked() == [("h1", "match")]
+
+
+def test_without_a_helper_nothing_begins() -> None:
+    with pytest.raises(Inadmissible, match="role helper: 1 needed, 0 alive"):
+        Play(there=())
+
+
+def test_the_expert_that_a_human_names_must_be_there() -> None:
+    with pytest.raises(Inadmissible, match=r"madp.expert: no expert 'nobody' is there; there are generalist, imple"):
+        Play({"expert": "nobody"})
+
+
+def test_a_task_must_fit_its_messages() -> None:
+    snippets = tuple("x" * 50_000 for _ in range(20))
+    with pytest.raises(Inadmissible, match=r"the task has 1,000,\d+ bytes, allowed are at most 1,000,000"):
+        Play({"code_snippets": snippets})
+
+
+def test_of_much_support_the_newest_is_shown() -> None:
+    p = Play({"max_support": 50}).working()
+    for n in range(40):
+        p.reply(SRE, wants(IMPL))
+        p.reply(IMPL, Support(summary=f"s{n}", output="x" * 60_000))
+    assert len(encode(p.brief(SRE))) < 2_200_000 and len(p.brief(SRE)["supported"]) == 34
+    p.reply(SRE, done())
+    p.approve()
+    assert len(p.outcome["supported"]) == 40 and len(p.posts("closed")[0].body) < 100_000
+
+
+def test_candidates_with_another_specification_than_announced_are_left_out() -> None:
+    other = msgspec.structs.replace(spec(SRE), version="2.0.0")
+    specs = [other, spec(IMPL), spec(AUDITOR)]
+    p = Play().match({SRE: 0.9, IMPL: 0.8, "stranger": 0.7}, specs=specs)
+    assert [c["expert"] for c in p.last("task")["candidates"]] == [IMPL]
+    assert "candidates left out: sre, stranger" in p.warnings
+    assert p.last("task")["factors"]["candidate_count"] == 1
+
+
+def test_reviewers_and_general_must_be_announced_too() -> None:
+    p = Play(experts=(SRE, AUDITOR)).match({SRE: 0.95}, reviewers=(QA, AUDITOR))
+    assert p.session.inner.reviewers == (AUDITOR,) and p.session.inner.general == ""
+
+
+def test_a_match_that_names_an_expert_twice_is_asked_again() -> None:
+    p = Play()
+    p.reply("helper", matched(TWO, specs=[spec(SRE), spec(SRE)]))
+    assert p.turn("helper").ask.attempt == 2 and "profiles: sre twice" in p.turn("helper").ask.error
+
+
+def test_the_general_purpose_expert_is_no_candidate_beside_others() -> None:
+    p = Play().match({SRE: 0.95, GENERAL: 0.9})
+    assert [c["expert"] for c in p.last("task")["candidates"]] == [SRE]
+
+
+# ---------------------------------------------------------------- claims
+
+
+def test_an_expert_overrules_the_machines_relevance() -> None:
+    """The matcher has sre first and the auditor nowhere; the auditor claims more, and leads."""
+    p = Play().match(TWO).claims(SRE, "medium", 0.6).claims(AUDITOR, "high", 0.9, spec=spec(AUDITOR)).passes(IMPL)
+    assert p.lead == AUDITOR and p.consensus["outcome"]["excluded"][0]["agent_id"] == IMPL
+
+
+def test_the_least_likely_candidate_may_claim_the_most() -> None:
+    p = Play().match(TWO).claims(SRE, "medium").claims(IMPL, "high")
+    assert p.lead == IMPL
+
+
+def test_an_announced_expert_claims_with_the_specification_it_was_announced_with() -> None:
+    p = Play().match(TWO)
+    with pytest.raises(Illegal, match="needs its specification"):
+        p.claims(ARCH)
+    with pytest.raises(Illegal, match=f"another specification.*{pin(spec(ARCH))}"):
+        p.claims(ARCH, spec=msgspec.structs.replace(spec(ARCH), priority=1, version="9"))
+    with pytest.raises(Illegal, match="needs its specification"):
+        p.claims(ARCH, spec=spec(SRE))
+    p.claims(ARCH, spec=spec(ARCH))
+    assert p.session.inner.claims[ARCH].spec is None and p.session.inner.profiles[ARCH].priority == 1
+
+
+def test_the_general_purpose_expert_does_not_claim_what_has_candidates() -> None:
+    with pytest.raises(Illegal, match="takes only what nobody else does"):
+        Play().match(TWO).claims(GENERAL, spec=spec(GENERAL))
+
+
+def test_an_expert_that_came_later_is_not_heard() -> None:
+    with pytest.raises(Illegal, match="was not announced when the task came"):
+        Play(experts=(SRE, IMPL)).match(TWO).claims(ARCH, spec=spec(ARCH))
+
+
+def test_nobody_speaks_for_another() -> None:
+    p = Play().match(TWO)
+    with pytest.raises(Illegal, match="agent_id: got 'sre', but expert_implementation-engineer speaks"):
+        p.speak(IMPL, "claims", "claim", claim(SRE))
+
+
+@pytest.mark.parametrize(
+    ("window", "kind", "channel", "body", "why"),
+    [
+        ("challenges", "challenges", "public", {}, "window challenges is not open"),
+        ("claims", "claim", "control", {}, "not open here, on control"),
+        ("coordination", "claim", "public", {}, "window coordination is not open here"),
+        ("claims", "song", "public", {}, "kind: got 'song', here are heard: claim, pass"),
+        ("claims", "claim", "public", {"agent_id": SRE}, "claim: "),
+        ("claims", "claim", "public", {"agent_id": SRE, "claim": "", "relevance": "high"}, "claim: "),
+        ("claims", "claim", "public", {"agent_id": SRE, "claim": "x", "relevance": "huge"}, "claim: "),
+    ],
+)
+def test_words_that_do_not_belong_here_are_refused(window: str, kind: str, channel: str, body: Any, why: str) -> None:
+    p = Play().match(TWO)
+    with pytest.raises(Illegal, match=why):
+        p.speak(SRE, window, kind, body, channel)
+    assert not p.session.inner.claims
+
+
+def test_a_candidate_speaks_once() -> None:
+    p = Play().match(TWO).claims(SRE)
+    with pytest.raises(Illegal, match="sre has spoken already"):
+        p.passes(SRE)
+    with pytest.raises(Illegal, match="sre has spoken already"):
+        p.claims(SRE)
+
+
+def test_only_candidates_pass() -> None:
+    with pytest.raises(Illegal, match="nobody waits for its pass"):
+        Play().match(TWO).passes(ARCH)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"defers_to": (SRE,)}, "defers_to: got 'sre'; an expert does not name itself"),
+        ({"requires": (SRE,)}, "requires: got 'sre'; an expert does not name itself"),
+        ({"requires": ("nobody",)}, "requires: got nobody; experts that are there: generalist"),
+        ({"requires": (IMPL, IMPL)}, "each expert is named once"),
+        ({"topics": {IMPL: "x"}}, "topics: got implementation-engineer"),
+    ],
+)
+def test_what_a_claim_says_of_others_is_checked(more: Any, why: str) -> None:
+    with pytest.raises(Illegal, match=why):
+        Play().match(TWO).claims(SRE, **more)
+
+
+def test_no_more_than_24_claim() -> None:
+    crowd = tuple(f"e{i}" for i in range(30))
+    p = Play(experts=(SRE, IMPL, *crowd)).match(TWO)
+    for expert in crowd[:24]:
+        p.claims(expert, spec=spec(expert))
+    with pytest.raises(Illegal, match="24 experts have claimed it"):
+        p.claims(crowd[24], spec=spec(crowd[24]))
+
+
+def test_the_window_closes_when_all_candidates_have_spoken() -> None:
+    p = Play().match(TWO).claims(SRE)
+    assert "claims" in p.session.windows
+    p.claims(IMPL, "medium")
+    assert not p.session.windows and p.phase == "working"
+
+
+def test_the_window_closes_at_its_deadline() -> None:
+    p = Play({"claim_window_s": 2}).match(TWO).claims(SRE)
+    assert p.session.windows["claims"] == p.now_ns - 10_000_000 + 2_000_000_000
+    p.expire()
+    assert p.lead == SRE and p.excluded() == {IMPL: "it did not speak in time"}
+    assert p.last("claims")["silent"] == [IMPL]
+    with pytest.raises(Illegal, match="window claims is not open"):
+        p.claims(IMPL)
+
+
+def test_claims_are_posted_together_once_all_are_in() -> None:
+    p = Play().match(TWO).claims(SRE)
+    assert not p.posts("claims")
+    p.passes(IMPL)
+    assert [c["agent_id"] for c in p.last("claims")["claims"]] == [SRE]
+    assert p.last("claims")["passed"] == [{"agent_id": IMPL, "why": "Not mine."}]
+
+
+def test_everybody_passes() -> None:
+    p = Play().match(TWO).passes(SRE).passes(IMPL)
+    assert p.lead == GENERAL and p.consensus["how"] == "general" and "every candidate passed" in p.warnings
+
+
+def test_a_claim_is_worded_by_a_turn_where_the_depth_asks_for_it() -> None:
+    p = extended().claims(SRE, reword=True)
+    assert p.asked() == [(SRE, "claim")] and p.brief(SRE)["declared"]["claim"] == "sre should lead."
+    p.passes(ARCH).passes(IMPL)
+    assert p.phase == "claiming" and "claims" not in p.session.windows, "all have spoken; one is at its words"
+    p.reply(SRE, claim(SRE, "medium", claim="Measure first."))
+    assert p.lead == SRE and p.last("claims")["claims"][0]["claim"] == "Measure first."
+    assert p.last("claims")["claims"][0]["relevance"] == "medium"
+
+
+def test_the_figure_of_a_worded_claim_stays_the_matchers() -> None:
+    p = extended().claims(SRE, "high", 0.6, reword=True)
+    p.reply(SRE, claim(SRE, "high", 1.0))
+    assert p.session.inner.claims[SRE].confidence == 0.6
+
+
+def test_a_claim_that_could_not_be_worded_stands_as_declared() -> None:
+    p = extended().claims(SRE, reword=True).passes(ARCH).passes(IMPL)
+    p.fail(SRE)
+    assert p.lead == SRE and p.last("claims")["claims"][0]["claim"] == "sre should lead."
+
+
+def test_a_claim_whose_words_the_budget_does_not_hold_stands_as_declared() -> None:
+    """The turn of work does not fit either: it ends there, and says so."""
+    p = Play({"max_input_tokens": 100, "max_output_tokens": 20}, metered=True, budget=Budget(tokens=200))
+    p.match(THREE, overlap=True).claims(SRE, reword=True)
+    assert p.phase == "claiming" and not p.asked()
+    p.passes(ARCH).passes(IMPL)
+    assert p.stop["reason"] == "budget" and p.last("claims")["claims"][0]["claim"] == "sre should lead."
+
+
+def test_the_window_waits_for_those_at_their_words() -> None:
+    p = extended().claims(SRE, reword=True)
+    p.expire()
+    assert p.phase == "claiming" and p.asked() == [(SRE, "claim")]
+    with pytest.raises(Illegal, match="window claims is not open"):
+        p.claims(ARCH)
+    p.reply(SRE, claim(SRE))
+    assert p.lead == SRE
+
+
+def test_at_lesser_depth_the_declared_claim_stands() -> None:
+    p = Play().match(TWO).claims(SRE, reword=True)
+    assert not p.asked() and not p.last("task")["reword"]
+    p = Play({"wording": "standard"}).match(TWO).claims(SRE, reword=True)
+    assert p.asked() == [(SRE, "claim")] and p.last("task")["reword"]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (claim(ARCH), "agent_id: got 'systems-architect'; you are sre"),
+        (claim(SRE, reword=True), "neither reword nor spec"),
+        (claim(SRE, spec=spec(SRE)), "neither reword nor spec"),
+        (claim(SRE, defers_to=(SRE,)), "defers_to: got 'sre'"),
+    ],
+)
+def test_a_worded_claim_is_checked(body: Claim, why: str) -> None:
+    p = extended().claims(SRE, reword=True)
+    p.reply(SRE, body)
+    assert p.turn(SRE).ask.attempt == 2 and why in p.turn(SRE).ask.error
+
+
+# ---------------------------------------------------------------- challenges
+
+
+def contested(**settings: Any) -> Play:
+    return extended(**settings).claims(SRE, "high").claims(ARCH, "medium").passes(IMPL)
+
+
+def test_at_extended_depth_claims_are_challenged() -> None:
+    p = contested()
+    assert p.phase == "challenging" and p.last("claims")["challenges"] and "challenges" in p.session.windows
+
+
+def test_one_claim_alone_is_not_challenged() -> None:
+    assert extended().claims(SRE).passes(ARCH).passes(IMPL).phase == "working"
+
+
+def test_at_standard_depth_only_if_needed() -> None:
+    assert Play().match(TWO).claims(SRE, "high").claims(IMPL, "medium").phase == "working"
+    assert Play().match(TWO).claims(SRE, "high").claims(IMPL, "high").phase == "challenging"
+
+
+def test_at_quick_depth_never() -> None:
+    p = Play().match({SRE: 0.8, IMPL: 0.75}, overlap=True).claims(SRE, "high").claims(IMPL, "high")
+    assert p.phase == "working" and p.consensus["how"] == "implicit" and p.last("task")["claims"] == "brief"
+
+
+def test_the_window_of_challenges_closes_when_all_who_claimed_have_spoken() -> None:
+    p = contested().challenges(SRE)
+    assert p.phase == "challenging"
+    p.challenges(ARCH, objection(ARCH, SRE, "support"))
+    assert p.lead == SRE and "does not hold" in p.consensus["notes"][0]
+    assert p.last("challenges")["challenges"][0]["proposed_resolution"] == "support"
+
+
+def test_who_says_nothing_objects_to_nothing() -> None:
+    p = contested().challenges(SRE, objection(SRE, ARCH, "exclude", "No structure is touched."))
+    p.expire()
+    assert p.lead == SRE and p.excluded()[ARCH] == "No structure is touched."
+
+
+@pytest.mark.parametrize(
+    ("by", "challenges", "why"),
+    [
+        (IMPL, (), "expert_implementation-engineer claimed nothing; who claimed: sre, systems-architect"),
+        (SRE, (objection(ARCH, SRE, "exclude"),), "challenger_id: got 'systems-architect'; you are sre"),
+        (SRE, (objection(SRE, SRE, "exclude"),), "challenged_id: got 'sre'; who may be challenged: systems-arch"),
+        (SRE, (objection(SRE, IMPL, "exclude"),), "challenged_id: got 'implementation-engineer'"),
+        (SRE, (objection(SRE, ARCH, "lead"), objection(SRE, ARCH, "exclude")), "systems-architect twice"),
+    ],
+)
+def test_challenges_are_checked(by: str, challenges: Any, why: str) -> None:
+    with pytest.raises(Illegal, match=why):
+        contested().challenges(by, *challenges)
+
+
+def test_challenges_are_said_once() -> None:
+    with pytest.raises(Illegal, match="sre has spoken already"):
+        contested().challenges(SRE).challenges(SRE)
+
+
+def test_challenges_are_worded_where_the_depth_asks_for_it() -> None:
+    p = contested().challenges(SRE, objection(SRE, ARCH, "support"), reword=True)
+    assert p.asked() == [(SRE, "challenge")] and len(p.brief(SRE)["claims"]) == 2
+    p.challenges(ARCH)
+    assert p.phase == "challenging" and "challenges" not in p.session.windows
+    p.reply(SRE, {"challenges": [msgspec.to_builtins(objection(SRE, ARCH, "exclude", "In other words."))]})
+    assert p.excluded()[ARCH] == "In other words."
+
+
+def test_challenges_that_could_not_be_worded_stand_as_declared() -> None:
+    p = contested().challenges(SRE, objection(SRE, ARCH, "exclude", "As declared."), reword=True).challenges(ARCH)
+    p.reply(SRE, {"challenges": [], "reword": True})
+    assert "reword" in p.turn(SRE).ask.error
+    p.reply(SRE, None, error="down")
+    assert p.excluded()[ARCH] == "As declared."
+
+
+def test_what_was_agreed_as_route_prints_it() -> None:
+    p = Play().match(TWO).claims(SRE)
+    assert routed(p.session) is None
+    p.passes(IMPL)
+    found = routed(p.session)
+    assert found is not None
+    assert found["candidates"] == [
+        {"expert": SRE, "relevance": 0.6, "confidence": 0.6}, {"expert": IMPL, "relevance": 0.5, "confidence": 0.5},
+    ]  # fmt: skip
+    assert found["lead"] == {"expert": SRE, "responsibility": "sre should lead."} and found["depth"] == "standard"
+    assert found["excluded"] == [{"expert": IMPL, "reason": "Not mine."}] and found["support"] == []
+    nobody = routed(Play(experts=(SRE,)).match({}, general="").session)
+    assert nobody is not None and nobody["lead"] is None and nobody["rationale"] == "no expert matches the task"
+    alone = routed(Play(experts=()).match({}, reviewers=(), general="").session)
+    assert alone is not None and alone["rationale"] == "no expert is there"
+
+
+# ---------------------------------------------------------------- work, support, handoff
+
+
+def test_the_lead_gets_a_seat_with_what_it_was_announced_with() -> None:
+    p = Play(metered=True, tools=True).working()
+    seat = next(s for s in p.session.opened.seats if s.seat == SRE)
+    assert (seat.role, seat.queue, seat.model, seat.metered) == ("expert", "expert_sre", "stub", True)
+    assert p.turn(SRE).ask.caps.calls == 12
+
+
+def test_experts_hold_the_tasks_documents_once_they_take_part() -> None:
+    text = "The API is slow."
+    notes = Document(id=sha256(text.encode()).hexdigest(), name="notes.txt", text=text)
+    p = Play(documents=(notes,)).working()
+    p.reply(SRE, wants(IMPL))
+    assert p.session.opened.documents[0].holders == (SRE, IMPL)
+
+
+def test_support_never_overwrites_the_accepted_folder() -> None:
+    p = Play({"folder": "f" * 64}).working()
+    assert p.brief(SRE)["folder"] == "f" * 64
+    p.reply(SRE, wants(IMPL, folder=artifact(1)))
+    assert p.brief(IMPL)["folder"] == artifact(1).id
+    p.reply(IMPL, helps(folder=artifact(2)))
+    assert p.brief(SRE)["folder"] == artifact(1).id, "as the lead left it"
+    assert p.brief(SRE)["supported"][0]["artifacts"][0]["id"] == artifact(2).id
+    p.reply(SRE, done(folder=artifact(3)))
+    p.approve()
+    assert p.outcome["work"]["folder"] == artifact(3).id
+
+
+def test_what_support_changed_reaches_the_lead_and_the_next_one() -> None:
+    p = Play().working()
+    p.reply(SRE, wants(IMPL, folder=artifact(1)))
+    call = ToolCall(server="files", tool="write_file", arguments="{}", ok=True)
+    p.reply(IMPL, helps(folder=artifact(2, path="a.py"), diff="--- a", calls=(call,)))
+    (given,) = p.brief(SRE)["supported"]
+    assert (given["summary"], given["diff"]) == ("Here it is.", "--- a")
+    assert [(a["id"], a["path"]) for a in given["artifacts"]] == [(artifact(2).id, "a.py")]
+    assert not given.get("calls"), "the log has them"
+    posted = next(decode(x.body, Supported) for x in p.session.posts if x.kind == "support")
+    assert posted.calls == (call,) and posted.diff == "--- a"
+    p.reply(SRE, hands(IMPL))
+    assert [a["id"] for a in p.brief(IMPL)["state"]["artifacts"]] == [artifact(1).id, artifact(2).id]
+    p.reply(IMPL, done())
+    p.approve()
+    assert p.outcome["supported"][0]["summary"] == "Here it is." and p.outcome["supported"][0]["calls"] == 1
+    assert p.outcome["work"]["diff"] == "", "what support changed is not the lead's"
+
+
+def head(path: str, *lines: str) -> str:
+    return "".join(f"{line}\n" for line in (f"diff --git a/{path} b/{path}", *lines))
+
+
+def test_changes_that_run_by_themselves_are_named_in_the_result() -> None:
+    p = Play().working()
+    harmless = [head(".github/x.yml", "+diff --git a/.envrc b/.envrc"), head("a/.husky"), head("lib/.envrc.md")]
+    gone = head(".idea/x.xml", "deleted file mode 100644", "-x")
+    runs = [head(".envrc", "new file mode 100644", "+ls"), head("sub/.Husky/pre commit", "+x")]
+    p.reply(SRE, done(diff="".join([*harmless, gone, *runs]), folder=artifact(1)))
+    p.approve()
+    (warned,) = p.outcome["warnings"]
+    assert warned.endswith("run by themselves on a developer's machine: .envrc, sub/.Husky/pre commit")
+
+
+def test_a_diff_that_is_cut_may_hide_what_it_changes() -> None:
+    p = Play().working()
+    p.reply(SRE, done(diff=head("a.py", "+x") + CUT, folder=artifact(1)))
+    p.approve()
+    assert p.outcome["warnings"] == ["the diff is too long to be shown in full: look at the folder before you use it"]
+
+
+def test_a_revision_that_changes_nothing_keeps_the_diff() -> None:
+    p = Play({"folder": "f" * 64}).working(reviewers=(AUDITOR,))
+    assert p.brief(SRE)["base"] == "f" * 64
+    p.reply(SRE, done(diff="--- a\n+++ b\n", folder=artifact(1)))
+    p.reply(AUDITOR, REVISE)
+    assert (p.brief(SRE)["base"], p.brief(SRE)["folder"]) == ("f" * 64, artifact(1).id)
+    p.reply(SRE, done("Nothing is to be changed."))
+    assert p.brief(AUDITOR)["diff"] == "--- a\n+++ b\n"
+    p.approve()
+    assert (p.outcome["work"]["diff"], p.outcome["work"]["folder"]) == ("--- a\n+++ b\n", artifact(1).id)
+
+
+def test_a_revision_that_takes_all_back_leaves_no_diff() -> None:
+    p = Play({"folder": artifact(9).id}).working(reviewers=(AUDITOR,))
+    p.reply(SRE, done(diff="--- a\n", folder=artifact(1)))
+    p.reply(AUDITOR, REVISE)
+    p.reply(SRE, done("As it was.", folder=artifact(9)))
+    assert p.brief(AUDITOR)["diff"] == ""
+    p.approve()
+    assert p.outcome["work"]["diff"] == ""
+
+
+def test_what_was_changed_before_a_handoff_or_support_is_in_the_diff() -> None:
+    for ends in (hands(IMPL), wants(IMPL)):
+        p = Play().working(reviewers=(AUDITOR,))
+        p.reply(SRE, msgspec.structs.replace(ends, diff="--- a", folder=artifact(1)))
+        if ends.outcome == "request_support":
+            p.reply(IMPL, helps())
+        lead = p.asked()[0][0]
+        assert (p.brief(lead)["base"], p.brief(lead)["folder"]) == ("", artifact(1).id)
+        p.reply(lead, done())
+        assert p.brief(AUDITOR)["diff"] == "--- a"
+        p.approve()
+        assert p.outcome["work"]["diff"] == "--- a"
+
+
+def test_a_blocked_leads_folder_is_not_accepted() -> None:
+    p = Play().working()
+    p.reply(SRE, blocked(folder=artifact(1), diff="--- a"))
+    p.expire()
+    assert p.brief(SRE)["folder"] == ""
+    p.reply(SRE, done())
+    p.approve()
+    assert p.outcome["work"]["diff"] == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (wants(SRE), "work.support.agent_id: got 'sre': that is yourself; who may be asked: generalist"),
+        (wants("nobody"), "work.support.agent_id: got 'nobody': there is no such expert"),
+        (hands(SRE), "work.handoff.to_agent: got 'sre': that is yourself"),
+        (hands("nobody"), "work.handoff.to_agent: got 'nobody': there is no such expert"),
+        (hands(IMPL, completed=("x" * 1_001,)), "work.handoff.completed: an entry of 1,001 characters"),
+        (done(folder=artifact(1, type="text/plain")), "work.folder.type: got 'text/plain'"),
+        ({"outcome": "done", "summary": "x"}, "work.output: it is empty"),
+        ({"outcome": "handoff", "summary": "x"}, "work.handoff"),
+        ({"outcome": "blocked", "summary": "x"}, "work.blocked"),
+    ],
+)
+def test_what_the_lead_replies_is_checked(body: Any, why: str) -> None:
+    p = Play().working()
+    p.reply(SRE, body)
+    assert p.turn(SRE).ask.attempt == 2 and why in p.turn(SRE).ask.error
+
+
+def test_limits_of_support_and_handoffs_are_told_to_the_lead() -> None:
+    p = Play({"max_support": 1, "max_handoffs": 0}).working()
+    p.reply(SRE, wants(IMPL))
+    p.reply(IMPL, helps())
+    p.reply(SRE, wants(IMPL))
+    assert "had 1 requests of support, allowed are at most 1" in p.turn(SRE).ask.error
+    p = Play({"max_handoffs": 0}).working()
+    p.reply(SRE, hands(IMPL))
+    assert "had 0 handoffs, allowed are at most 0" in p.turn(SRE).ask.error
+
+
+def test_who_passed_or_was_silent_is_not_made_lead_by_default() -> None:
+    p = extended().claims(SRE).passes(ARCH)  # IMPL is silent
+    p.expire()
+    p.fail(SRE)
+    item = p.session.inner.items[-1]
+    assert (item.choices, item.default) == ((GENERAL, "give up"), "give up")
+    p.expire()
+    assert p.stop["reason"] == "rejected"
+
+
+def test_who_claimed_it_too_goes_on_by_default() -> None:
+    p = Play().match(THREE).passes(ARCH).claims(SRE).claims(IMPL, "low")
+    if p.phase == "challenging":
+        p.expire()
+    p.fail(SRE)
+    item = p.session.inner.items[-1]
+    assert (item.choices, item.default) == ((IMPL, GENERAL, "give up"), IMPL)
+    p.expire()
+    assert p.asked() == [(IMPL, "work")]
+
+
+def test_out_of_time_one_that_spoke_leads_before_one_that_did_not() -> None:
+    p = extended().claims(IMPL, "low", 0.1)  # the least confident, and the only one that spoke
+    p.expire()
+    assert p.session.inner.lead == IMPL
+    p = extended().passes(SRE)
+    p.expire()
+    assert p.session.inner.lead == ARCH, "of those that are silent the most confident; not who passed"
+    p = extended()
+    p.expire()
+    assert p.session.inner.lead == SRE
+
+
+def test_support_that_fails_is_told_and_the_lead_goes_on() -> None:
+    p = Play().working()
+    p.reply(SRE, wants(IMPL))
+    p.fail(IMPL)
+    assert "It gave nothing back: model unreachable" in p.brief(SRE)["supported"][0]["output"]
+    assert "gave no support" in p.warnings
+
+
+def test_a_support_folder_of_another_type_is_asked_again() -> None:
+    p = Play().working()
+    p.reply(SRE, wants(IMPL))
+    p.reply(IMPL, helps(folder=artifact(1, type="image/png")))
+    assert "support.folder.type" in p.turn(IMPL).ask.error
+
+
+def test_whom_the_lead_may_ask() -> None:
+    p = Play().match(TWO).claims(SRE).claims(IMPL, "medium")
+    brief = p.brief(SRE)
+    assert [a["agent_id"] for a in brief["team"]] == [IMPL] and set(brief["others"]) == {AUDITOR, QA, SEC}
+    p.reply(SRE, wants(ARCH))
+    assert p.asked() == [(ARCH, "support")], "any other that is there"
+
+
+def test_the_one_that_handed_over_is_there_for_support() -> None:
+    p = Play().match(TWO).claims(SRE).claims(IMPL, "medium")
+    p.reply(SRE, hands(IMPL))
+    assert [a["agent_id"] for a in p.brief(IMPL)["team"]] == [SRE]
+    assert p.session.inner.lead == IMPL
+
+
+def test_no_more_experts_than_seats() -> None:
+    crowd = tuple(f"e{i}" for i in range(70))
+    p = Play({"max_support": 50}, experts=(SRE, *crowd)).working(reviewers=())
+    for expert in crowd[:50]:
+        p.reply(SRE, wants(expert))
+        p.reply(expert, helps())
+    assert len(p.session.opened.seats) == 52
+    p = Play({"max_support": 50, "max_handoffs": 50}, experts=(SRE, *crowd)).working(reviewers=())
+    lead = SRE
+    for expert in crowd[:54]:
+        if p.session.inner.handoffs < 50:
+            p.reply(lead, hands(expert))
+            lead = expert
+        else:
+            p.reply(lead, wants(expert))
+            p.reply(expert, helps())
+    assert len(p.session.opened.seats) == 56
+    p.reply(lead, wants(crowd[60]))
+    assert "56 experts take part, no more may" in p.turn(lead).ask.error
+    with pytest.raises(Illegal, match="56 experts take part"):
+        p.decide("expert", crowd[61])
+
+
+# ---------------------------------------------------------------- review
+
+
+def test_no_reviewer_there() -> None:
+    p = Play().working(reviewers=())
+    p.reply(SRE, done())
+    assert p.stop["reason"] == "unreviewed" and not p.stop["converged"] and "not reviewed" in p.warnings
+    assert p.result.status == "finished" and p.outcome["answer"] == "In full: It is done."
+
+
+def test_a_plan_is_reviewed_and_never_called_done() -> None:
+    p = Play().working(reviewers=(AUDITOR,))
+    p.reply(SRE, done("I would measure first.", performed=False))
+    assert p.asked() == [(AUDITOR, "review")]
+    p.approve()
+    assert p.stop["reason"] == "planned" and not p.stop["converged"]
+    assert (p.result.status, p.outcome["work"]["performed"]) == ("finished", False)
+    p = Play().working(reviewers=())
+    p.reply(SRE, done(performed=False))
+    assert p.stop["reason"] == "planned" and "not reviewed" in p.warnings
+    p = Play().working(reviewers=(AUDITOR,))
+    p.reply(SRE, done(performed=False))
+    p.fail(AUDITOR)
+    assert p.stop["reason"] == "planned"
+    p = Play().working(reviewers=(AUDITOR,))
+    p.reply(SRE, done(performed=False))
+    p.reply(AUDITOR, REVISE)
+    p.reply(SRE, done("Now it is."))
+    p.approve()
+    assert p.stop["reason"] == "approved", "the last work counts"
+
+
+def test_without_a_match_nobody_can_say_who_reviews() -> None:
+    p = Play()
+    p.fail("helper")
+    p.reply(GENERAL, done())
+    assert p.stop["reason"] == "unreviewed" and "not reviewed: nobody could say who reviews" in p.warnings
+    assert "no reviewer for it is there" not in p.warnings
+
+
+def test_the_lead_does_not_review_its_own_work() -> None:
+    p = Play().working(AUDITOR, reviewers=(AUDITOR, QA))
+    p.reply(AUDITOR, done())
+    assert p.asked() == [(QA, "review")]
+
+
+@pytest.mark.parametrize(("match", "n"), [({SRE: 0.95}, 1), ({SRE: 0.8}, 1), (TWO, 2), (THREE, 3)])
+def test_how_many_review_goes_by_the_depth(match: dict[str, float], n: int) -> None:
+    p = Play().match(match, overlap=len(match) > 2)
+    for expert in match if len(match) > 1 or p.phase == "claiming" else ():
+        p.claims(expert) if expert == SRE else p.passes(expert)
+    p.reply(SRE, done())
+    assert len(p.asked()) == n
+
+
+def test_reviewers_see_the_work_and_none_what_another_finds() -> None:
+    p = extended().claims(SRE).passes(ARCH).passes(IMPL)
+    p.reply(SRE, done(diff="--- a"))
+    assert [kind for _, kind in p.asked()] == ["review"] * 3
+    brief = p.brief(QA)
+    assert (brief["output"], brief["diff"], brief["iteration"]) == ("In full: It is done.", "--- a", 1)
+    assert all(not t.ask.sees for t in p.session.turns.values())
+
+
+def test_one_that_wants_a_revision_is_enough() -> None:
+    p = extended().claims(SRE).passes(ARCH).passes(IMPL)
+    p.reply(SRE, done())
+    p.reply(AUDITOR, APPROVED)
+    p.reply(QA, REVISE)
+    p.reply(SEC, APPROVED)
+    assert p.asked() == [(SRE, "work")]
+    assert p.brief(SRE)["findings"] == [
+        {"severity": "major", "description": "It leaks.", "location": "", "suggested_fix": ""}
+    ]
+    assert "In full: It is done." in p.brief(SRE)["previous"]
+
+
+def test_a_reviewer_without_a_verdict_does_not_count() -> None:
+    p = Play().match(TWO).claims(SRE).passes(IMPL)
+    p.reply(SRE, done())
+    p.fail(AUDITOR)
+    p.reply(QA, APPROVED)
+    assert p.stop["reason"] == "approved" and p.stop["certificate"]["verdicts"] == {QA: "approved"}
+    assert p.result.rounds[-1]["no_verdict"] == [AUDITOR]
+
+
+def test_no_verdict_at_all() -> None:
+    p = Play().working()
+    p.reply(SRE, done())
+    p.fail(AUDITOR)
+    assert p.stop["reason"] == "unreviewed" and "no reviewer gave a verdict" in p.warnings
+
+
+def test_a_review_without_findings_is_not_a_review() -> None:
+    p = Play().working()
+    p.reply(SRE, done())
+    p.reply(AUDITOR, {"verdict": "blocked"})
+    assert "names at least one finding" in p.turn(AUDITOR).ask.error
+
+
+# ---------------------------------------------------------------- what blocks
+
+
+def test_a_blocked_lead_asks_a_human_in_words() -> None:
+    p = Play().working()
+    p.reply(SRE, blocked("Postgres or SQLite?"))
+    item = p.last("item")
+    assert (item["kind"], item["question"], item["choices"]) == ("blocked", "Postgres or SQLite?", [])
+    p.decide("1", "Postgres", "we run it already")
+    assert p.brief(SRE)["advice"] == "A human answered:\nPostgres\nwe run it already"
+
+
+def test_what_blocks_is_asked_three_times_at_most() -> None:
+    p = Play().working()
+    for n in "123":
+        p.reply(SRE, blocked())
+        p.decide(n, "whatever")
+    p.reply(SRE, blocked())
+    assert "had 3 questions that block" in p.turn(SRE).ask.error
+
+
+def test_a_deliberation_without_an_answer_goes_to_a_human() -> None:
+    p = Play({"deliberation": "maci"}).working()
+    p.reply(SRE, blocked())
+    p.child_ends(status="refused", reason="", why="no debaters")
+    assert p.phase == "waiting" and "came to nothing: no debaters" in p.warnings
+
+
+def test_a_question_loses_what_steers_a_terminal_before_it_is_put_to_others() -> None:
+    p = Play({"deliberation": "competition"}).working()
+    p.reply(SRE, blocked("\x1b[31mPostgres\u202e or\n SQLite?"))
+    (child,) = p.commands(log.StartChild)
+    assert child.opening.question.startswith("[31mPostgres or\n SQLite?")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ({"answer": "Postgres", "reasoning": "It is there."}, "Postgres\nIt is there."),
+        ({"winner": "pro", "review": "Pro had the better case."}, "pro\nPro had the better case."),
+    ],
+)
+def test_what_a_deliberation_came_to_is_advice(outcome: Any, words: str) -> None:
+    p = Play({"deliberation": "maci"}).working()
+    p.reply(SRE, blocked())
+    p.child_ends(outcome=outcome)
+    assert p.brief(SRE)["advice"] == f"A deliberation (maci, plateau) came to this:\n{words}"
+    assert [b["session"] for b in p.bodies("deliberation")] == ["s1-c2", "s1-c2"]
+
+
+def test_the_end_of_a_deliberation_that_a_human_overtook_changes_nothing() -> None:
+    p = Play({"deliberation": "maci"}).working()
+    p.reply(SRE, blocked())
+    p.decide("expert", IMPL)
+    assert p.commands(log.CancelChild) and p.asked() == [(IMPL, "work")]
+    p.child_ends("s1-c2", status="cancelled")
+    assert p.asked() == [(IMPL, "work")] and not p.session.children
+
+
+# ---------------------------------------------------------------- budgets, cancel, replay
+
+
+def test_tokens_are_counted_by_phase() -> None:
+    used = Usage(input_tokens=10, output_tokens=1, calls=1)
+    p = Play(metered=True, helper_metered=True)
+    p.reply("helper", matched(THREE, overlap=True), used)
+    p.claims(SRE, reword=True).passes(ARCH).passes(IMPL)
+    p.reply(SRE, None, used, error="bad")
+    p.reply(SRE, claim(SRE), used)
+    p.reply(SRE, wants(IMPL), used)
+    p.reply(IMPL, helps(), used)
+    p.reply(SRE, done(), used)
+    for seat, _ in p.asked():
+        p.reply(seat, APPROVED, used)
+    assert p.outcome["tokens"] == {"intake": 11, "claiming": 22, "working": 22, "supporting": 11, "reviewing": 33}
+    assert p.consensus["token_cost"] == 33
+
+
+def test_the_end_of_the_budget_keeps_what_was_done() -> None:
+    """A turn of work reserves 2 calls of 600, and so does a review."""
+    p = Play({"max_input_tokens": 500, "max_output_tokens": 100}, metered=True, budget=Budget(tokens=2_000)).working()
+    p.reply(SRE, done(), Usage(input_tokens=1_000, calls=1))
+    assert p.stop["reason"] == "budget" and p.outcome["work"]["summary"] == "It is done."
+    assert p.result.status == "finished" and not p.stop["converged"]
+
+
+@pytest.mark.parametrize("kind", ["match", "work", "support", "review"])
+def test_seconds_that_are_over_end_it_anywhere(kind: str) -> None:
+    p = Play(budget=Budget(seconds=100))
+    for _ in range(8):
+        seat, asked = p.asked()[0]
+        if asked == kind:
+            break
+        replies: Any = {"match": matched({SRE: 0.95}), "work": wants(IMPL), "support": helps()}
+        p.reply(seat, done() if kind == "review" and asked == "work" else replies[asked])
+    p.event(log.TimerFired(), after_s=100)
+    assert p.stop["reason"] == "budget" and "budget.seconds" in p.stop["certificate"]["what"]
+
+
+@pytest.mark.parametrize("kind", ["match", "work", "support", "review"])
+def test_another_attempt_that_does_not_fit_ends_it(kind: str) -> None:
+    """Calls are limited to what the first attempt uses."""
+    at = {"match": 2, "work": 4, "support": 6, "review": 6}[kind]
+    p = Play(budget=Budget(calls=at), metered=True)
+    while p.asked()[0][1] != kind:
+        seat, asked = p.asked()[0]
+        replies: Any = {"match": matched({SRE: 0.95}), "work": done() if kind == "review" else wants(IMPL)}
+        p.reply(seat, replies[asked], Usage(calls=2))
+    p.reply(p.asked()[0][0], None, Usage(calls=2), error="down")
+    assert p.session.closed and p.stop["reason"] in ("budget", "unreviewed")
+
+
+STAGES: dict[str, Any] = {
+    "intake": lambda: Play(),
+    "claiming": lambda: extended().claims(SRE, reword=True),
+    "challenging": contested,
+    "working": lambda: Play().working(),
+    "supporting": lambda: _then(Play().working(), SRE, wants(IMPL)),
+    "reviewing": lambda: _then(Play().working(), SRE, done()),
+    "deliberating": lambda: _then(Play({"deliberation": "maci"}).working(), SRE, blocked()),
+    "waiting": lambda: _then(Play().working(), SRE, blocked()),
+}
+
+
+def _then(p: Play, seat: str, body: object) -> Play:
+    p.reply(seat, body)
+    return p
+
+
+@pytest.mark.parametrize("phase", STAGES)
+def test_a_cancel_ends_it_anywhere(phase: str) -> None:
+    p: Play = STAGES[phase]()
+    assert p.phase == phase
+    children = list(p.session.children)
+    p.event(log.Cancelled(author="client"))
+    assert p.session.closed and p.stop["reason"] == "cancelled" and p.result.status == "cancelled"
+    assert [c.session for c in p.commands(log.CancelChild)] == children
+    assert not p.session.windows and not p.session.turns
+
+
+@pytest.mark.parametrize("phase", STAGES)
+def test_a_log_replays_to_the_same(phase: str) -> None:
+    p: Play = STAGES[phase]()
+    assert replay(PROTOCOLS.get, "s1", p.log).entries == tuple(p.entries)
+
+
+def test_a_blocked_review_is_put_to_a_human() -> None:
+    p = Play().working()
+    p.reply(SRE, done())
+    p.reply(AUDITOR, BLOCKED)
+    assert p.phase == "waiting" and "critical: Which law holds?" in p.last("item")["question"]
+    p.decide("1", "The one of the land")
+    brief = p.brief(SRE)
+    assert "law of" not in brief["advice"] and "The one of the land" in brief["advice"]
+    assert brief["findings"][0]["severity"] == "critical"

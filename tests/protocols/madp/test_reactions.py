@@ -1,0 +1,186 @@
+"""What an expert's process says to a task and to claims, by its own reading."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from agents.protocols.madp.reactions import make_hear, own_score, vetoed
+from schemas.expert import ExpertSpec
+from schemas.post import Post
+from schemas.protocols.madp.messages import Candidate, Challenges, Claim, ClaimsPosted, Factors, Pass, Task, TaskPosted
+from schemas.wire import decode, raw
+from tests.agents.test_matching import expert
+
+FACTORS = Factors(
+    candidate_count=1, confidence_variance=0.0, domain_overlap=False, action_clarity=True, scope_definition=True
+)
+DATA = expert(
+    "data",
+    ("database", "query", "SQL"),
+    owns=("queries and their plans", "tables"),
+    defers={"web": "pages and buttons"},
+)
+WEB = expert("web", ("button", "page"), owns=("pages and buttons",), defers={"data": "queries of the database"})
+GENERAL = expert("anybody", ("anything",), category="general")
+
+
+def post(kind: str, body: Any, *, session: str = "s1", seat: str = "") -> Post:
+    return Post(
+        session=session, channel="public", k=0, n=0, transition=1, at_ns=0, seat=seat, kind=kind, round=0,
+        body=raw(body),
+    )  # fmt: skip
+
+
+def task(prompt: str, *named: tuple[str, float], claims: Any = "full", **given: Any) -> Post:
+    return post("task", posted(prompt, *named, claims=claims, **given))
+
+
+def posted(prompt: str, *named: tuple[str, float], claims: Any = "full", **given: Any) -> TaskPosted:
+    found = tuple(Candidate(expert=name, relevance=value, confidence=value) for name, value in named)
+    return TaskPosted(
+        task=Task(prompt=prompt), depth="standard", candidates=found, factors=FACTORS, claims=claims, **given
+    )
+
+
+def heard(spec: ExpertSpec, said: Post, *, metered: bool = False) -> Claim | Pass | None:
+    speak = make_hear(spec, metered=metered)(said)
+    if speak is None:
+        return None
+    assert speak.window == "claims"
+    return decode(speak.body, Claim) if speak.kind == "claim" else decode(speak.body, Pass)
+
+
+def test_it_claims_what_intake_takes_it_for() -> None:
+    said = heard(DATA, task("it is slow", ("data", 0.6)))
+    assert isinstance(said, Claim) and said.agent_id == "data" and said.relevance == "medium"
+    assert said.claim == "I own data." and said.confidence == 0.6 and said.spec is None and not said.reword
+
+
+def test_it_overrules_intake_and_claims_although_it_is_no_candidate_and_sends_its_specification() -> None:
+    said = heard(DATA, task("a query against the database", ("web", 0.9)))
+    assert isinstance(said, Claim) and said.confidence == pytest.approx(0.6) and said.spec == DATA
+
+
+def test_it_overrules_intake_and_passes_on_what_the_task_says_is_not_wanted() -> None:
+    said = heard(DATA, task("do not touch the database, just fix the icon", ("data", 0.95)))
+    assert isinstance(said, Pass) and "not to be done" in said.why
+    assert heard(DATA, task("do not touch the database, just fix the icon")) is None
+    assert vetoed(DATA, Task(prompt="leave the query alone"))
+    assert not vetoed(DATA, Task(prompt="leave the query alone, but add a table to the database"))
+
+
+def test_below_medium_a_candidate_passes_and_nobody_else_speaks() -> None:
+    said = heard(DATA, task("hello", ("data", 0.4)))
+    assert isinstance(said, Pass) and "0.40" in said.why and "0.50" in said.why
+    assert heard(DATA, task("hello", ("web", 0.9))) is None
+
+
+def test_a_full_claim_says_what_of_its_own_the_task_is_about_and_whom_it_leaves_what() -> None:
+    said = heard(DATA, task("the query behind the button on the page", ("data", 0.9)))
+    assert isinstance(said, Claim) and said.claim == "I own data. Here: queries and their plans."
+    assert said.defers_to == ("web",) and said.topics == {"web": "pages and buttons"}
+    brief = heard(DATA, task("the query behind the button", ("data", 0.9), claims="brief"))
+    assert isinstance(brief, Claim) and brief.claim == "I own data."
+
+
+def test_only_a_language_model_asks_for_a_turn_and_only_where_it_may() -> None:
+    for metered, allowed in ((True, True), (True, False), (False, True)):
+        said = heard(DATA, task("a slow query", ("data", 0.9), reword=allowed), metered=metered)
+        assert isinstance(said, Claim) and said.reword is (metered and allowed)
+
+
+@pytest.mark.parametrize("given", [{"claims": "none"}, {"degraded": True}, {"override": "web"}])
+def test_it_says_nothing_where_no_claims_are_taken(given: dict[str, Any]) -> None:
+    assert heard(DATA, task("a query of the database", ("data", 0.9), **given)) is None
+
+
+def test_the_general_purpose_expert_speaks_only_when_it_is_named() -> None:
+    assert heard(GENERAL, task("anything at all, about anything")) is None
+    assert isinstance(heard(GENERAL, task("anything", ("anybody", 0.2))), Claim)
+
+
+def test_words_of_participants_and_other_posts_are_no_tasks() -> None:
+    body = posted("a query of the database", ("data", 0.9))
+    assert heard(DATA, post("task", body, seat="web")) is None
+    assert heard(DATA, post("result", {})) is None
+
+
+def test_the_own_score_goes_by_whole_words_in_any_inflection() -> None:
+    assert own_score(DATA, Task(prompt="querying databases")) >= 0.6
+    assert own_score(DATA, Task(prompt="an equery sqlish thing")) == 0.0
+    assert own_score(DATA, Task(prompt="why is the plan of our queries bad")) == pytest.approx(0.7)
+
+
+def claimed(name: str, confidence: float, text: str = "", **topics: str) -> Claim:
+    return Claim(
+        agent_id=name, claim=text or f"I own {name}.", relevance="high", confidence=confidence, topics=topics,
+        defers_to=tuple(topics),
+    )  # fmt: skip
+
+
+def objections(spec: ExpertSpec, prompt: str, *claims: Claim, metered: bool = False, **given: Any) -> Challenges | None:
+    hear = make_hear(spec, metered=metered)
+    if prompt:
+        hear(task(prompt, (spec.id, 0.9)))
+    speak = hear(post("claims", ClaimsPosted(claims=claims, **{"challenges": True, **given})))
+    if speak is None:
+        return None
+    assert (speak.window, speak.kind) == ("challenges", "challenges")
+    return decode(speak.body, Challenges)
+
+
+def resolutions(found: Challenges | None) -> dict[str, str]:
+    assert found is not None
+    return {c.challenged_id: c.proposed_resolution for c in found.challenges}
+
+
+def test_whoever_claims_what_is_its_own_and_is_less_sure_should_support() -> None:
+    other = claimed("other", 0.5, "I know plans.")
+    assert resolutions(objections(DATA, "plans of our queries", claimed("data", 0.9), other)) == {"other": "support"}
+
+
+def test_whoever_claims_what_the_task_does_not_name_should_stay_out() -> None:
+    other = claimed("other", 0.5, "I bake bread.")
+    assert resolutions(objections(DATA, "plans of our queries", claimed("data", 0.9), other)) == {"other": "exclude"}
+    # Another copy heard the task: without it nobody is said to have nothing to do with it.
+    assert "exclude" not in resolutions(objections(DATA, "", claimed("data", 0.9), other)).values()
+
+
+def test_to_whom_it_leaves_more_than_it_owns_should_lead() -> None:
+    mine = claimed("data", 0.7, web="pages and buttons")
+    found = resolutions(objections(DATA, "colour the buttons of all pages", mine, claimed("web", 0.8)))
+    assert found == {"web": "lead"}
+    found = resolutions(objections(DATA, "plans of queries behind one page", mine, claimed("web", 0.8)))
+    assert found == {}
+
+
+def test_who_is_as_sure_should_work_with_it_but_for_whom_leaves_it_its_part() -> None:
+    mine = claimed("data", 0.7)
+    assert resolutions(objections(DATA, "a query", mine, claimed("other", 0.75))) == {"other": "collaborate"}
+    assert resolutions(objections(DATA, "a query", mine, claimed("other", 0.75, data="queries"))) == {}
+
+
+def test_a_claimant_always_speaks_once_and_nobody_else_does() -> None:
+    alone = objections(DATA, "a query", claimed("data", 0.9))
+    assert alone == Challenges()
+    assert objections(DATA, "a query", claimed("web", 0.9)) is None
+    assert objections(DATA, "a query", claimed("data", 0.9), challenges=False) is None
+    worded = objections(DATA, "a query", claimed("data", 0.9), metered=True, reword=True)
+    assert worded is not None and worded.reword
+
+
+def test_a_task_is_remembered_until_its_claims_are_heard() -> None:
+    hear = make_hear(DATA, metered=False)
+    claims = ClaimsPosted(claims=(claimed("data", 0.9), claimed("other", 0.5, "I bake bread.")), challenges=True)
+    hear(task("plans of our queries", ("data", 0.9)))
+    first, again = hear(post("claims", claims)), hear(post("claims", claims))
+    assert first is not None and again is not None
+    assert resolutions(decode(first.body, Challenges)) == {"other": "exclude"}
+    assert resolutions(decode(again.body, Challenges)) == {"other": "support"}  # by the claims alone
+
+
+def test_what_is_no_task_is_refused_by_name() -> None:
+    with pytest.raises(Exception, match="TaskPosted") as raised:
+        make_hear(DATA, metered=False)(post("task", {"task": 3}))
+    assert not isinstance(raised.value, msgspec.MsgspecError)

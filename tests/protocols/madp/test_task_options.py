@@ -1,0 +1,74 @@
+"""What goes with a task from the command line: files, code, an earlier conversation; bad values are named."""
+
+from pathlib import Path
+
+import pytest
+
+from client.errors import BadInput
+from parley.cli import protocol_options as given
+from parley.settings import load
+from tests.parley.support import Front
+
+
+def test_a_conversation_is_json_lines_of_role_and_text(tmp_path: Path) -> None:
+    file = tmp_path / "said.jsonl"
+    file.write_text('{"role": "user", "text": "It is slow."}\n\n{"role": "assistant", "text": "Since when?"}\n')
+    assert given.conversation(file) == [
+        {"role": "user", "text": "It is slow."}, {"role": "assistant", "text": "Since when?"},
+    ]  # fmt: skip
+    assert given.conversation(None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"role": "user", "text": "a"}\n{"role": "user"}', r"line 2: .*missing required field `text`"),
+        ('{"role": "user", "text": "a", "mood": "b"}', r"line 1: .*unknown field `mood`"),
+        ('{"role": "user", "text": 7}', "line 1: .*Expected `str`"),
+        ('{"role": "system", "text": "a"}', r"line 1: role: got 'system', wanted is user or assistant"),
+        ('{"role": "", "text": "a"}', r"line 1: .*prior_conversation\.role"),
+        ("- role: user", "line 1: .*malformed"),
+        ("\n", "has no message"),
+    ],
+)
+def test_a_line_that_is_no_message_is_named(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "said.jsonl"
+    file.write_text(text)
+    with pytest.raises(BadInput, match=why) as found:
+        given.conversation(file)
+    assert found.value.field == "conversation"
+
+
+def test_snippets_are_texts(tmp_path: Path) -> None:
+    good, bad, long = tmp_path / "a.py", tmp_path / "b.bin", tmp_path / "c.py"
+    good.write_text("def a(): ...\n")
+    bad.write_bytes(b"\xff\xfe")
+    long.write_text("x" * 50_001)
+    assert given.snippets([good]) == ["def a(): ...\n"] and given.snippets(None) is None
+    for path, why in ((bad, "is not UTF-8 text"), (long, "50,001 characters, allowed are at most 50,000"),
+                      (tmp_path / "none.py", "cannot read")):  # fmt: skip
+        with pytest.raises(BadInput, match=why):
+            given.snippets([path])
+
+
+def test_options_of_a_task_are_refused_for_other_protocols_by_their_name() -> None:
+    settings = load(None, {"protocol": "consensus"})
+    for setting, option in (("files_mentioned", "--files"), ("code_snippets", "--snippet"), ("expert", "--expert"),
+                            ("prior_conversation", "--conversation"), ("folder", "--folder")):  # fmt: skip
+        with pytest.raises(BadInput, match=f"{option} is not for consensus, but for madp"):
+            given.own_options(settings, {setting: "x"})
+
+
+@pytest.mark.slow
+def test_bad_values_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    for options, why in (
+        (("--expert", "Not An Id"), "it is no expert's id"),
+        (("--folder", "nowhere"), "nowhere is no folder"),
+        (("--apply",), "--apply writes the result into --folder"),
+        (("--files", ""), "madp.files_mentioned"),
+        (("--file", ""), "madp.files_mentioned"),  # its old name
+    ):
+        code, out, err = front.run("ask", "--protocol", "madp", "Fix it", *options)
+        assert code == 2 and why in err and out == "", (options, err)
+    assert not front.state.exists() and front.left() == []
