@@ -15,7 +15,9 @@ import msgspec
 from client.errors import BadInput
 from coordinator.schedulers import controller
 from coordinator.signals.beliefs import Belief, checked, parse_belief
-from schemas.protocols.maci.messages import Control, Share, Signals, Verdict, check_outcomes
+from schemas.belief import Share
+from schemas.control import Control, Signals, Verdict
+from schemas.protocols.maci.messages import check_outcomes
 from schemas.wire import InvalidValue, in_range, not_empty
 
 T = TypeVar("T")
