@@ -19,7 +19,8 @@ import numpy as np
 
 from coordinator.schedulers.controller import Observation, State, advance, begin, verdict
 from coordinator.signals.evidence import Similarities
-from schemas.protocols.maci.messages import Control, Similar
+from schemas.control import Control
+from schemas.similarity import Similar
 
 AGENTS, OUTCOMES, SPANS, ARGUMENTS, ROUNDS = 8, 100, 20, 3, 8
 REPEATS = 60

@@ -57,7 +57,7 @@ from parley.stack.rows import AgentRow
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, queue_of
 from schemas.log import Entry, Replied
 from schemas.post import Post
-from schemas.protocols.madp.messages import DEPTHS, Task
+from schemas.routing import DEPTHS, Task
 from schemas.session import CancelSession, OpenSession
 from schemas.wire import decode, encode
 

@@ -18,8 +18,8 @@ from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.competition.record import OWN
 from coordinator.table import Cell, Missed, Protocol
 from schemas import log
-from schemas.protocols.critic import BY_ENCODER
 from schemas.session import Seat
+from schemas.similarity import BY_ENCODER
 
 Key = tuple[int, str]
 """(round, seat)."""

@@ -28,7 +28,7 @@ from evaluation.fit_subjects import training
 from evaluation.routing import Case
 from evaluation.routing_data import GOLDEN, golden
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import Task
+from schemas.routing import Task
 
 SCORE_PENALTY, SURE_PENALTY = 1.0, 1.0
 """Of the squared weights."""

@@ -9,7 +9,7 @@ from evaluation import routing
 from evaluation.loaders import BadData
 from evaluation.routing import Case, Report, Routed
 from evaluation.routing_data import RoutingSet
-from schemas.protocols.madp.messages import Matched, Task
+from schemas.routing import Matched, Task
 
 MATCHERS = ("words", "better, by words", "better")
 

@@ -12,7 +12,7 @@ import msgspec
 
 from coordinator.schedulers.controller import Observation, advance, begin, verdict
 from evaluation.loaders import Debate
-from schemas.protocols.maci.messages import Control
+from schemas.control import Control
 
 WHOLE = 60
 """Credit of a right answer. A tie's is shared evenly, and 60 is a multiple of every number of agents up to six."""

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.protocols.consensus import few
-from schemas.wire import InvalidValue, encode, in_range, not_empty
+from schemas.wire import InvalidValue, encode, few, in_range, not_empty
 
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 """Of an expert: it is the seat's name, and with QUEUE before it the queue's."""

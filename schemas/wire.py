@@ -114,3 +114,15 @@ def not_empty(field: str, value: str, most: int) -> None:
         raise InvalidValue(field, value, "it must not be empty")
     if len(value) > most:
         raise InvalidValue(field, f"{len(value):,} characters", f"allowed are at most {most:,}")
+
+
+def at_most(field: str, text: str, characters: int) -> None:
+    """Refuse a text that is too long: a whole round, and a panel's positions in one turn, must fit one message."""
+    if len(text) > characters:
+        raise InvalidValue(field, f"{len(text):,} characters", f"allowed are at most {characters:,}")
+
+
+def few(field: str, items: tuple[object, ...], most: int) -> None:
+    """Refuse a list that is too long."""
+    if len(items) > most:
+        raise InvalidValue(field, f"{len(items)} items", f"allowed are at most {most}")

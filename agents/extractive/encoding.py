@@ -16,7 +16,7 @@ import msgspec
 from agents.context import Shown
 from agents.encoders import Encoder, EncoderError, Spent
 from agents.encoders.settings import NOT_WANTED, from_options
-from schemas.protocols.critic import BY_ENCODER, BY_WORDS, WHY
+from schemas.similarity import BY_ENCODER, BY_WORDS, WHY
 from schemas.turn import Usage
 
 _LOGGER = logging.getLogger(__name__)

@@ -26,8 +26,9 @@ from agents.retrieval.corpus import Corpus
 from schemas.protocols.consensus import Analysis
 from schemas.protocols.critic import Critique, Judgement, Rewritten, Similarities
 from schemas.protocols.maci.messages import Blind, Case, Crit, Measured, Merged, Retrieved, Tests
-from schemas.protocols.madp.messages import Challenges, Claim, Matched
+from schemas.protocols.madp.messages import Challenges, Claim
 from schemas.protocols.madp.work import Review, Support, Work
+from schemas.routing import Matched
 from schemas.turn import Usage
 
 if TYPE_CHECKING:

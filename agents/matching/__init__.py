@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from agents.matching import words
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import Candidate, Matched, Task
+from schemas.routing import Candidate, Matched, Task
 
 if TYPE_CHECKING:  # numpy: not for an expert's process, which reads but does not match
     from agents.encoders import Encoder, Spent, Vectors

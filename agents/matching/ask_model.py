@@ -26,17 +26,7 @@ from agents.models.base import Completion, Emit, Model, ModelError
 from agents.models.tokens import estimate
 from agents.protocols.madp.expert_worker import laid_out
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import (
-    ASKED,
-    MOST_CANDIDATES,
-    NOT_ANSWERED,
-    NOT_ASKED,
-    Asking,
-    Candidate,
-    Match,
-    Matched,
-    Task,
-)
+from schemas.routing import ASKED, MOST_CANDIDATES, NOT_ANSWERED, NOT_ASKED, Asking, Candidate, Match, Matched, Task
 from schemas.turn import Usage
 from schemas.wire import encode
 

@@ -25,7 +25,7 @@ from agents.matching.word_roots import Reading, read, root, roots, stands_in
 from agents.matching.words import fit
 from agents.retrieval.corpus import word_set
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import Task
+from schemas.routing import Task
 
 NAMES = (
     "example", "examples", "owns", "subject", "subject by words", "primary", "secondary", "files", "words", "unwanted",

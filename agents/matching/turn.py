@@ -10,8 +10,8 @@ from agents.encoders import EncoderError
 from agents.matching import Matcher, match
 from agents.models.base import Completion, Emit, Model
 from schemas.expert import ExpertSpec
-from schemas.protocols.critic import BY_ENCODER, BY_WORDS, WHY
-from schemas.protocols.madp.messages import Asking, Candidate, Match, Matched, Task
+from schemas.routing import Asking, Candidate, Match, Matched, Task
+from schemas.similarity import BY_ENCODER, BY_WORDS, WHY
 from schemas.turn import Usage
 
 if TYPE_CHECKING:  # the bus's client

@@ -34,7 +34,7 @@ from agents.matching.features import BY_SUBJECT, FOREIGN, PARTS, SCOPE, Heard, P
 from agents.matching.subjects import NONE, Floats
 from agents.matching.word_roots import root, roots, stands_in
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import Candidate, Factors, Matched
+from schemas.routing import Candidate, Factors, Matched
 
 FILE = Path(__file__).parent / "weights.json"
 CANDIDATE = 0.4

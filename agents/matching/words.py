@@ -10,7 +10,7 @@ from itertools import combinations
 
 from agents.matching.word_roots import read, roots, share
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import MOST_CANDIDATES, Candidate, Factors, Matched, Profile, Task
+from schemas.routing import MOST_CANDIDATES, Candidate, Factors, Matched, Profile, Task
 
 VAGUE_VERBS = ("improve", "fix", "update", "change", "make better", "optimize")  # 3.2
 PRIMARY, SECONDARY, FILE = 0.3, 0.15, 0.1  # 3.3

@@ -6,7 +6,7 @@ Vectors stay here: what goes over the bus is the Gram matrix of the texts and th
 import numpy as np
 
 from agents.retrieval.dense import Rows, unit
-from schemas.protocols.maci.messages import Similar
+from schemas.similarity import Similar
 
 DECIMALS = 6
 

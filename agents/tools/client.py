@@ -26,7 +26,7 @@ from agents.tools.errors import Errors
 from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
 from observability import tracing
-from schemas.protocols.madp.work import ToolCall
+from schemas.tools import ToolCall
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from agents.tools.paths import Outside, bad_name, inside, is_repository
 from schemas.artifact import MAX_ARTIFACT
-from schemas.protocols.madp.work import CUT
 from schemas.session import Document
+from schemas.tools import CUT
 
 MOST_FILES = 4_000
 MOST_BYTES = MAX_ARTIFACT

@@ -15,7 +15,7 @@ from agents.models.base import Emit, Model, ModelError, ModelRefused
 from agents.protocols.madp.kinds import STEPS, SupportStep, WorkStep
 from agents.tools.client import Toolbox
 from agents.tools.folder import FolderError
-from schemas.protocols.madp.work import ToolCall
+from schemas.tools import ToolCall
 from schemas.turn import Usage
 
 _LAST_SHARE = 0.2

@@ -26,8 +26,9 @@ from client.protocols.madp import story as madp_story
 from client.records import Record, Seen
 from client.show import transcript
 from client.text import clean, line, plain
+from schemas.belief import Share
 from schemas.post import Post
-from schemas.protocols.maci.messages import Outcome, Round, Share
+from schemas.protocols.maci.messages import Outcome, Round
 from schemas.result import Result
 
 _TITLE = 80

@@ -15,7 +15,7 @@ from coordinator.signals import crit as panel
 from coordinator.signals import progress as moves
 from coordinator.signals.evidence import overlap
 from coordinator.signals.logged import logged
-from schemas.protocols.maci.messages import Control, Signals, Verdict
+from schemas.control import Control, Signals, Verdict
 
 Beliefs = dict[str, tuple[float, ...]]
 

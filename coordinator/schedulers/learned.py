@@ -6,7 +6,7 @@ import msgspec
 
 from coordinator.schedulers import bandit
 from coordinator.schedulers.start import percentile
-from schemas.protocols.maci.messages import Control, Signals
+from schemas.control import Control, Signals
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):

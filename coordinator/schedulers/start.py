@@ -5,7 +5,7 @@ from math import floor
 
 import msgspec
 
-from schemas.protocols.maci.messages import Control
+from schemas.control import Control
 
 EASY, USUAL, HARD = 0.7, 0.8, 0.9  # B.1
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from operator import ge, gt, le, lt
 from typing import Any
 
-from schemas.protocols.maci.messages import Control, Signals, Verdict
+from schemas.control import Control, Signals, Verdict
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {">=": ge, ">": gt, "<=": le, "<": lt}
 _HISTORY = (

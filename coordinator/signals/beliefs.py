@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from schemas.protocols.maci.messages import SUM_WITHIN, Share, outcome_key
+from schemas.belief import SUM_WITHIN, Share, outcome_key
 from schemas.wire import InvalidValue
 
 Belief = tuple[float, ...]

@@ -7,7 +7,7 @@ from struct import pack
 
 import numpy as np
 
-from schemas.protocols.maci.messages import Similar
+from schemas.similarity import Similar
 
 
 class Similarities:

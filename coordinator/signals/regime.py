@@ -2,7 +2,7 @@
 
 import msgspec
 
-from schemas.protocols.maci.messages import Control
+from schemas.control import Control
 
 FEW = 5  # K.1: small multiple choice
 

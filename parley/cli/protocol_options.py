@@ -12,7 +12,7 @@ from coordinator.protocols import PROTOCOLS
 from coordinator.table import Protocol
 from parley.settings import Settings
 from parley.stack import panel_file as panel
-from schemas.protocols.madp.messages import Message
+from schemas.routing import Message
 from schemas.wire import SchemaError, decode
 
 MAX_SNIPPET = 50_000

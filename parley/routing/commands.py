@@ -10,7 +10,7 @@ from parley.routing import route as routing
 from parley.routing.many import route_many
 from parley.routing.route import Route, Wanted, specs_of, task_of
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import Task
+from schemas.routing import Task
 from schemas.wire import InvalidValue
 
 words = routing.words

@@ -16,7 +16,7 @@ import msgspec
 from client.errors import BadInput, ParleyError
 from parley.routing.route import Router, chunks
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import Task
+from schemas.routing import Task
 from schemas.wire import decode, encode
 
 WORTH = 150

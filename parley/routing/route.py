@@ -33,7 +33,8 @@ from schemas.expert import ExpertSpec, Known, pin, queue_of
 from schemas.log import Event, Replied, Spoke, TimerFired
 from schemas.post import Post
 from schemas.presence import Announcement
-from schemas.protocols.madp.messages import Consensus, Depth, Factors, Matched, Settings, Task
+from schemas.protocols.madp.messages import Consensus, Settings
+from schemas.routing import Depth, Factors, Matched, Task
 from schemas.session import MAX_QUESTION, OpenSession
 from schemas.turn import Speak
 from schemas.wire import InvalidValue, decode, not_empty, raw

@@ -4,7 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from schemas.wire import InvalidValue, in_range, not_empty
+from schemas.citation import Citation
+from schemas.wire import InvalidValue, at_most, few, in_range, not_empty
 
 DIMENSIONS = ("facts", "approach", "priority")
 """Dimensions of agreement (seed, "Future Enhancements", 4)."""
@@ -60,29 +61,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.attempts", self.attempts, 1, 10)
         in_range("consensus.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("consensus.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
-
-
-def at_most(field: str, text: str, characters: int) -> None:
-    """Refuse a text that is too long: a whole round, and a panel's positions in one turn, must fit one message."""
-    if len(text) > characters:
-        raise InvalidValue(field, f"{len(text):,} characters", f"allowed are at most {characters:,}")
-
-
-def few(field: str, items: tuple[object, ...], most: int) -> None:
-    """Refuse a list that is too long."""
-    if len(items) > most:
-        raise InvalidValue(field, f"{len(items)} items", f"allowed are at most {most}")
-
-
-class Citation(msgspec.Struct, frozen=True, kw_only=True):
-    """A verbatim span of a document."""
-
-    document: str
-    """The document's name."""
-    quote: str
-
-    def __post_init__(self) -> None:
-        at_most("quote", self.quote, 1_000)
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True):

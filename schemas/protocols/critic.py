@@ -5,8 +5,8 @@ Confidence, scores and steps are points, 0 to 100; similarities are 0 to 1. Obje
 
 import msgspec
 
-from schemas.protocols.consensus import Citation, at_most, few
-from schemas.wire import InvalidValue, in_range, not_empty
+from schemas.citation import Citation
+from schemas.wire import InvalidValue, at_most, few, in_range, not_empty
 
 NO_NEW_OBJECTION = "NO_NEW_OBJECTION"
 """What a critic says that finds nothing new (seed, "Conceptual Flow: Critic Profile Check")."""
@@ -198,12 +198,6 @@ class CompareBrief(msgspec.Struct, frozen=True, kw_only=True):
 
     objection: str
     profile: tuple[str, ...]
-
-
-BY_ENCODER, BY_WORDS = "encoder", "words"
-"""Flags of the helper's reply to `compare`: what its similarities are by, if not a model's judgement."""
-WHY = "no encoder: "
-"""How the flag begins that says why they are by words where an encoder was wanted."""
 
 
 class Similarities(msgspec.Struct, frozen=True, kw_only=True):

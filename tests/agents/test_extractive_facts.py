@@ -4,7 +4,8 @@ import pytest
 
 from agents.extractive.figures import compatible, finer
 from agents.models import make_model
-from schemas.protocols.consensus import Citation, Position
+from schemas.citation import Citation
+from schemas.protocols.consensus import Position
 from schemas.text import same
 from tests.agents import facts
 from tests.protocols.consensus.simulate import ask, document, run, turn_shown

@@ -5,7 +5,7 @@ import pytest
 from agents.matching import words
 from agents.matching.word_roots import KEPT, read, root, roots, stands_in
 from schemas.expert import Deliberation, Domain, ExpertSpec, Reviews, Triggers
-from schemas.protocols.madp.messages import Task
+from schemas.routing import Task
 
 
 def expert(name: str, primary: tuple[str, ...], **given: object) -> ExpertSpec:

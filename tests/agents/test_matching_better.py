@@ -25,7 +25,7 @@ from agents.matching.words import fit
 from agents.protocols.madp.reactions import own_score
 from evaluation.fit_subjects import SUBJECT
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import Matched, Message, Task
+from schemas.routing import Matched, Message, Task
 from tests.agents.test_matching import expert
 
 IDS = ("sre", "qa-engineer", "security-architect")

@@ -8,7 +8,7 @@ import msgspec
 from bus.channels import JUDGE_NOTES, TEAM_CON, TEAM_PRO
 from coordinator.protocols.competition.seats import due
 from schemas import log
-from schemas.protocols.competition.messages import Format
+from schemas.protocols.competition.format import Format
 from schemas.session import OpenSession
 from tests.chaos.harness import TURN_TIMEOUT_S, Play
 from tests.chaos.model import Played

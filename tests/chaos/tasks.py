@@ -14,17 +14,10 @@ from agents.context import Shown
 from agents.protocols.madp.kinds import Call, WorkReply, WorkStep
 from parley.stack.rows import AgentRow
 from schemas.expert import queue_of
-from schemas.protocols.madp.messages import (
-    Candidate,
-    Challenge,
-    ChallengeBrief,
-    Challenges,
-    ClaimBrief,
-    Factors,
+from schemas.protocols.madp.messages import Challenge, ChallengeBrief, Challenges, ClaimBrief
+from schemas.protocols.madp.work import (
     Finding,
     HandoffRequest,
-    Matched,
-    Profile,
     Review,
     ReviewBrief,
     Support,
@@ -33,6 +26,7 @@ from schemas.protocols.madp.messages import (
     Work,
     WorkBrief,
 )
+from schemas.routing import Candidate, Factors, Matched, Profile
 from schemas.session import OpenSession
 from tests.chaos.harness import CONSENSUS, TURN_TIMEOUT_S, TURNS, Play
 

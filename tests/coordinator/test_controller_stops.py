@@ -8,7 +8,7 @@ import pytest
 
 from coordinator.schedulers import stops
 from coordinator.schedulers.controller import Observation, begin, verdict
-from schemas.protocols.maci.messages import Control, Verdict
+from schemas.control import Control, Verdict
 from tests.protocols.maci.rounds import OUTCOMES, U, V, control, play, seen
 
 NEAR = (0.5, 0.3, 0.2)

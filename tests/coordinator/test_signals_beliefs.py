@@ -20,7 +20,7 @@ from coordinator.signals.beliefs import (
     spread,
     wasserstein,
 )
-from schemas.protocols.maci.messages import Share
+from schemas.belief import Share
 from schemas.wire import InvalidValue
 from tests.protocols.maci import naive
 

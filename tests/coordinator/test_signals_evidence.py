@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from coordinator.signals.crit import START, by_agent, panel, reliability, weights
 from coordinator.signals.evidence import Similarities, overlap, quality
-from schemas.protocols.maci.messages import Similar
+from schemas.similarity import Similar
 
 
 def similar(vectors: "np.ndarray[Any, Any]", theta: "np.ndarray[Any, Any]") -> Similar:

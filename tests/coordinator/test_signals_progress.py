@@ -13,7 +13,7 @@ from coordinator.signals.beliefs import mixture, spread
 from coordinator.signals.logged import logged
 from coordinator.signals.progress import flags, information_gain, progress
 from coordinator.signals.regime import classify
-from schemas.protocols.maci.messages import Control, Development
+from schemas.control import Control, Development
 from tests.protocols.maci import naive
 
 # ---------------------------------------------------------------- progress

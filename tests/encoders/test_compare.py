@@ -14,7 +14,8 @@ from agents.models import Completion, make_model
 from agents.protocols.critic import kinds as critic
 from agents.protocols.critic.extractive_compare import by_encoder
 from client.show.transcript import result_lines
-from schemas.protocols.critic import BY_ENCODER, BY_WORDS, WHY, CompareBrief
+from schemas.protocols.critic import CompareBrief
+from schemas.similarity import BY_ENCODER, BY_WORDS, WHY
 from schemas.turn import Caps, Usage
 from tests.llm.server import Step, fails, goes_silent, model_server, raw
 from tests.protocols.critic.simulate import example, run

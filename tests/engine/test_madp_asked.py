@@ -11,7 +11,7 @@ from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
 from schemas import log
 from schemas.post import Post
-from schemas.protocols.madp.messages import NOT_ANSWERED, NOT_ASKED
+from schemas.routing import NOT_ANSWERED, NOT_ASKED
 from tests.llm.server import Step, fails, model_server, says
 from tests.llm.support import model
 from tests.support.madp import Crew, lead_of

@@ -15,8 +15,8 @@ from agents.tools.folder import archive, unpacked
 from bus import artifacts
 from schemas.expert import ROLE, pin, queue_of
 from schemas.post import Post
-from schemas.protocols.madp.messages import Candidate, Factors, Matched, Profile
 from schemas.protocols.madp.work import Artifact, Work
+from schemas.routing import Candidate, Factors, Matched, Profile
 from schemas.turn import Usage
 from schemas.wire import decode
 from tests.support.engine import Engine, engine

@@ -20,7 +20,7 @@ from coordinator.protocols import STANDING
 from schemas import log
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, pin
 from schemas.presence import Announcement
-from schemas.protocols.breaker import TaskOutcome
+from schemas.routing import TaskOutcome
 from schemas.session import OpenSession
 from schemas.wire import InvalidValue, encode, raw
 from tests.coordinator.floor_play import ANSWERS, ends

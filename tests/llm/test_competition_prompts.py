@@ -11,9 +11,8 @@ from agents.models.prompting import build
 from agents.openai import ladder
 from agents.protocols import KINDS, kind_of
 from agents.protocols.competition.kinds import ACTS, VIOLATIONS
+from schemas.protocols.competition.format import DIMENSIONS, Act, Violation
 from schemas.protocols.competition.messages import (
-    DIMENSIONS,
-    Act,
     AnswerBrief,
     BallotBrief,
     Bid,
@@ -28,7 +27,6 @@ from schemas.protocols.competition.messages import (
     ScoreBrief,
     SpeechBrief,
     SummaryBrief,
-    Violation,
 )
 from schemas.turn import Caps
 from tests.llm.test_injections import ATTACKS

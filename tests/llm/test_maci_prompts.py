@@ -13,7 +13,8 @@ from agents.models.prompting import build
 from agents.openai import ladder
 from agents.protocols import KINDS, kind_of
 from coordinator.schedulers.tone import LEVELS
-from schemas.protocols.maci.messages import BlindBrief, CritBrief, Item, MergeBrief, PlanBrief, Share, Span
+from schemas.belief import Share
+from schemas.protocols.maci.messages import BlindBrief, CritBrief, Item, MergeBrief, PlanBrief, Span
 from schemas.turn import Caps
 from tests.llm.server import model_server, says
 from tests.llm.support import model, silent

@@ -9,7 +9,8 @@ import pytest
 
 from agents.protocols.madp.expert_worker import Expert
 from agents.tools.folder import archive, unpacked
-from schemas.protocols.madp.work import ReviewBrief, Task
+from schemas.protocols.madp.work import ReviewBrief
+from schemas.routing import Task
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import model, silent
 from tests.parley.support import Front

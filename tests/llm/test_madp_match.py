@@ -17,8 +17,8 @@ from agents.models.computed import with_computed
 from coordinator.protocols.madp.depth import ranked
 from schemas.expert import Domain, ExpertSpec, pin, queue_of
 from schemas.presence import Announcement, Said
-from schemas.protocols.critic import BY_ENCODER
-from schemas.protocols.madp.messages import NOT_ANSWERED, NOT_ASKED, Asking, Match, Matched, Message, Task
+from schemas.routing import NOT_ANSWERED, NOT_ASKED, Asking, Match, Matched, Message, Task
+from schemas.similarity import BY_ENCODER
 from schemas.turn import Caps
 from tests.llm.server import ModelServer, Step, fails, goes_silent, hangs_up, model_server, says
 from tests.llm.support import model, silent

@@ -8,16 +8,8 @@ from agents.protocols.madp import reactions as hearing
 from agents.protocols.madp.expert_worker import laid_out
 from agents.protocols.madp.kinds import ASKED
 from parley.routing.route import specs_of
-from schemas.protocols.madp.messages import (
-    Candidate,
-    ChallengeBrief,
-    Claim,
-    ClaimBrief,
-    Factors,
-    Message,
-    Task,
-    TaskPosted,
-)
+from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, TaskPosted
+from schemas.routing import Candidate, Factors, Message, Task
 
 SPECS = {s.id: s for s in specs_of(None)}
 THREE = ("security-architect", "implementation-engineer", "qa-engineer")

@@ -8,7 +8,7 @@ import parley
 from client import follow_up
 from client.api import request
 from client.records import Record
-from schemas.protocols.consensus import Citation
+from schemas.citation import Citation
 from schemas.session import EVERYBODY, Document
 from schemas.wire import encode
 from tests.parley.support import QUESTION, TEXTS

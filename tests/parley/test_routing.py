@@ -22,7 +22,7 @@ from parley.routing import evaluate as routing_eval
 from parley.routing.many import HelperLost, route_many
 from parley.routing.route import Route, Router, Wanted, read_prompts, task_of, words
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
-from schemas.protocols.madp.messages import Task
+from schemas.routing import Task
 from schemas.wire import InvalidValue, decode
 from tests.support.forks import run as command
 

@@ -13,7 +13,8 @@ from agents.protocols import kind_of
 from agents.tools.allow import AllowList, load, parse
 from agents.tools.folder import archive
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
-from schemas.protocols.madp.work import SupportBrief, Task, WorkBrief
+from schemas.protocols.madp.work import SupportBrief, WorkBrief
+from schemas.routing import Task
 from schemas.turn import Caps, Usage
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 
 from agents.protocols.competition.extractive_reading import Heard, masked, sentences, terms_of
 from agents.retrieval.corpus import word_set, words
-from schemas.protocols.competition.messages import Breach, ScoreBrief, Violation
+from schemas.protocols.competition.format import Violation
+from schemas.protocols.competition.messages import Breach, ScoreBrief
 
 STATEMENT = 4
 """Words from which a sentence between questions is a statement."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from agents.extractive.weighing import clean
 from agents.protocols.competition.extractive_reading import Line, counted
 from agents.retrieval.corpus import collapse
-from schemas.protocols.consensus import Citation
+from schemas.citation import Citation
 
 WHO = "No language model is at work."
 ROOM_FOR_WHO = 40

@@ -31,8 +31,8 @@ from agents.protocols.competition.extractive_reading import (
     without_orders,
 )
 from agents.retrieval.corpus import Sentence, collapse, sentence, stems, word_set, words
+from schemas.protocols.competition.format import TEAMS
 from schemas.protocols.competition.messages import (
-    TEAMS,
     Ballot,
     BallotBrief,
     Marks,

@@ -18,7 +18,8 @@ from agents.extractive.weighing import clean
 from agents.models.injection import is_instruction, is_suspicious
 from agents.retrieval.bm25 import relevance
 from agents.retrieval.corpus import Sentence, Text, collapse, cut, sentence, sentence_ends, stem, word_set, words
-from schemas.protocols.competition.messages import TEAMS, Identity, Note, Said, SpeechBrief, Team, other
+from schemas.protocols.competition.format import TEAMS, Team, other
+from schemas.protocols.competition.messages import Identity, Note, Said, SpeechBrief
 
 OWN = 1.0
 """How far a sentence of the team's own folder speaks for the team, whatever its words."""

@@ -8,9 +8,8 @@ stances, personalities and tasks come from files and stand inside.
 from collections.abc import Mapping
 
 from agents.protocols.kind import Kind
+from schemas.protocols.competition.format import DIMENSIONS, Act, Violation, other
 from schemas.protocols.competition.messages import (
-    DIMENSIONS,
-    Act,
     AnswerBrief,
     Ballot,
     BallotBrief,
@@ -32,8 +31,6 @@ from schemas.protocols.competition.messages import (
     Spoken,
     StageSummary,
     SummaryBrief,
-    Violation,
-    other,
 )
 from schemas.wire import figure
 

@@ -13,7 +13,8 @@ from agents.extractive.figures import alone, compatible, finer, stated
 from agents.extractive.weighing import beliefs, candidates, clean
 from agents.models.injection import is_instruction, suspicious
 from agents.retrieval.corpus import Corpus, Text, collapse, sentence
-from schemas.protocols.consensus import Change, Citation, Position
+from schemas.citation import Citation
+from schemas.protocols.consensus import Change, Position
 from schemas.text import same
 
 OWN_CITED = 4

@@ -15,7 +15,7 @@ from agents.extractive.weighing import beliefs, candidates, clean
 from agents.models.injection import is_instruction
 from agents.protocols.consensus.extractive_panelist import gather
 from agents.retrieval.corpus import Corpus, collapse, sentence
-from schemas.protocols.consensus import Citation
+from schemas.citation import Citation
 from schemas.protocols.critic import NO_NEW_OBJECTION, Addressed, Answer, AnswerBrief, Critique, CritiqueBrief, Past
 from schemas.text import same
 

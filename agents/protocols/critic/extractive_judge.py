@@ -16,7 +16,7 @@ from agents.extractive.stance import firmness, is_negated, source_weight
 from agents.models.injection import is_instruction
 from agents.protocols.critic.extractive_answers import NEUTRAL
 from agents.retrieval.corpus import collapse, sentence
-from schemas.protocols.consensus import Citation
+from schemas.citation import Citation
 from schemas.protocols.critic import Answer, JudgeBrief, Judgement, Past, Raised, Rewritten, Verdict, VerdictBrief
 from schemas.stops import STOPS
 

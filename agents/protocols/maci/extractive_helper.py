@@ -21,8 +21,9 @@ from agents.retrieval.corpus import collapse
 from agents.retrieval.dense import POOL, Rows, counted, rerank, unit
 from agents.retrieval.passages import Piece, passages, ranked, within
 from agents.retrieval.prototype import prototype, similar
-from schemas.protocols.maci.messages import Found, MeasureBrief, Measured, Passages, RetrieveBrief, Retrieved, Similar
+from schemas.protocols.maci.messages import Found, MeasureBrief, Measured, Passages, RetrieveBrief, Retrieved
 from schemas.session import Document
+from schemas.similarity import Similar
 
 MOST = 400
 """Passages of one reply."""

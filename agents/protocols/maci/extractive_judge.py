@@ -18,6 +18,7 @@ from agents.extractive.weighing import clean
 from agents.models.injection import is_suspicious
 from agents.protocols.maci.extractive_reading import Line, about, reading
 from agents.retrieval.corpus import STOP, sentence, stem, stems
+from schemas.belief import Share, outcome_key
 from schemas.protocols.maci.messages import (
     Crit,
     CritBrief,
@@ -27,10 +28,8 @@ from schemas.protocols.maci.messages import (
     Merged,
     PlanBrief,
     Score,
-    Share,
     Test,
     Tests,
-    outcome_key,
 )
 from schemas.text import normalise
 

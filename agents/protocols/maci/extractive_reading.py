@@ -22,7 +22,8 @@ from agents.extractive.stance import firmness, source_weight
 from agents.extractive.weighing import candidates, clean
 from agents.models.injection import is_instruction, suspicious
 from agents.retrieval.corpus import STOP, Sentence, Text, collapse, cut, stem, stems, word_set, words
-from schemas.protocols.maci.messages import Passages, Ruled, Share, Span, outcome_key
+from schemas.belief import Share, outcome_key
+from schemas.protocols.maci.messages import Passages, Ruled, Span
 
 FAINT = 0.25
 """Weight of a sentence from a source that this seat does not read closely."""

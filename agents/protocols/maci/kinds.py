@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from agents.protocols.kind import Kind
+from schemas.belief import Share
 from schemas.protocols.maci.messages import (
     ArgueBrief,
     Blind,
@@ -26,7 +27,6 @@ from schemas.protocols.maci.messages import (
     RetrieveBrief,
     Retrieved,
     Ruled,
-    Share,
     Tests,
 )
 

@@ -19,7 +19,9 @@ from agents.tools.allow import AllowList
 from agents.tools.folder import FolderError, TaskFolder
 from schemas.expert import ExpertSpec
 from schemas.protocols.madp.messages import ChallengeBrief, ClaimBrief
-from schemas.protocols.madp.work import CUT, ReviewBrief, Support, SupportBrief, Supported, Task, Work, WorkBrief
+from schemas.protocols.madp.work import ReviewBrief, Support, SupportBrief, Supported, Work, WorkBrief
+from schemas.routing import Task
+from schemas.tools import CUT
 from schemas.turn import MAX_BODY
 from schemas.wire import InvalidValue, encode
 

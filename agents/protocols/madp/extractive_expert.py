@@ -13,7 +13,8 @@ from agents.retrieval.bm25 import relevance
 from agents.retrieval.corpus import Corpus, Sentence, stems
 from schemas.expert import ExpertSpec
 from schemas.protocols.madp.messages import ChallengeBrief, Challenges, ClaimBrief, ClaimsPosted
-from schemas.protocols.madp.work import Finding, Review, ReviewBrief, Support, SupportBrief, Task, Work, WorkBrief
+from schemas.protocols.madp.work import Finding, Review, ReviewBrief, Support, SupportBrief, Work, WorkBrief
+from schemas.routing import Task
 
 HERE = "no language model is here"
 MOST_QUOTED = 8

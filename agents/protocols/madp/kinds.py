@@ -12,7 +12,6 @@ import msgspec
 
 from agents.protocols.kind import Kind
 from schemas.expert import ExpertSpec, Relevance
-from schemas.protocols.consensus import few
 from schemas.protocols.madp.messages import (
     Challenge,
     ChallengeBrief,
@@ -22,8 +21,6 @@ from schemas.protocols.madp.messages import (
     ClaimsPosted,
     Consensus,
     HandedOver,
-    Match,
-    Matched,
     Resolution,
     Reviewed,
     TaskPosted,
@@ -37,11 +34,11 @@ from schemas.protocols.madp.work import (
     SupportBrief,
     Supported,
     SupportRequest,
-    Task,
     Work,
     WorkBrief,
 )
-from schemas.wire import InvalidValue
+from schemas.routing import Match, Matched, Task
+from schemas.wire import InvalidValue, few
 
 POSTS = {
     "task": TaskPosted,

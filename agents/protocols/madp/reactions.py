@@ -23,9 +23,9 @@ from schemas.protocols.madp.messages import (
     ClaimsPosted,
     Pass,
     Resolution,
-    Task,
     TaskPosted,
 )
+from schemas.routing import Task
 from schemas.turn import Speak
 from schemas.wire import decode, raw
 

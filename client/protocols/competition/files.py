@@ -20,7 +20,8 @@ from client.errors import BadInput
 from client.yaml_file import read_file
 from coordinator.protocols.competition.seats import due, refuse_controls, texts
 from coordinator.table import Inadmissible
-from schemas.protocols.competition.messages import TEAMS, Format, Personality, Team, seats_of
+from schemas.protocols.competition.format import TEAMS, Format, Team, seats_of
+from schemas.protocols.competition.messages import Personality
 from schemas.wire import SchemaError, not_empty
 
 DEFAULT = "four_stage"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from client.protocols.competition.story import Due, Story, team_of
 from client.protocols.competition.transcript import WARNING, Block, clock, points, speaker, words_told
 from client.text import clean, line, wrapped
-from schemas.protocols.competition.messages import TEAMS
+from schemas.protocols.competition.format import TEAMS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

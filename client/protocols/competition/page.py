@@ -24,7 +24,8 @@ from client.protocols.competition.transcript import (
     violations,
 )
 from schemas.post import Post
-from schemas.protocols.competition.messages import DIMENSIONS, Said, Scored
+from schemas.protocols.competition.format import DIMENSIONS
+from schemas.protocols.competition.messages import Said, Scored
 from schemas.result import Result
 
 

@@ -12,7 +12,7 @@ from client.protocols.competition.story import Story, team_of
 from client.protocols.competition.transcript import words_of
 from client.protocols.maci.plot import COMMENT, DPI, LOOK
 from client.text import line
-from schemas.protocols.competition.messages import TEAMS
+from schemas.protocols.competition.format import TEAMS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,17 +9,14 @@ import msgspec
 from coordinator.protocols.competition.speech_words import count
 from schemas import log
 from schemas.post import Post, read
+from schemas.protocols.competition.format import TEAMS, Format, Free, Pace, seats_of
 from schemas.protocols.competition.messages import (
-    TEAMS,
     AnswerBrief,
     Ballot,
     Bid,
     Decision,
     Fine,
-    Format,
-    Free,
     Note,
-    Pace,
     QuestionBrief,
     Review,
     Said,
@@ -29,7 +26,6 @@ from schemas.protocols.competition.messages import (
     SpeechBrief,
     StageSummary,
     Tally,
-    seats_of,
 )
 from schemas.wire import SchemaError, decode, encode
 

@@ -9,9 +9,8 @@ import msgspec
 from client.protocols.competition.story import Story, team_of
 from client.text import clean, line, wrapped
 from schemas.post import Post
+from schemas.protocols.competition.format import DIMENSIONS, TEAMS, other
 from schemas.protocols.competition.messages import (
-    DIMENSIONS,
-    TEAMS,
     Ballot,
     Bid,
     Decision,
@@ -24,7 +23,6 @@ from schemas.protocols.competition.messages import (
     Silence,
     StageSummary,
     Tally,
-    other,
 )
 from schemas.wire import figure
 

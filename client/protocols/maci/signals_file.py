@@ -15,9 +15,13 @@ import msgspec
 from client.errors import BadInput
 from coordinator.schedulers import controller
 from coordinator.signals.beliefs import Belief, checked, parse_belief
-from schemas.protocols.maci.messages import Control, Share, Signals, Verdict, check_outcomes
+from schemas.belief import Share
+from schemas.control import Control, Signals, Verdict
+from schemas.protocols.maci.messages import check_outcomes
 from schemas.wire import InvalidValue, in_range, not_empty
 
+_SECTION = re.compile(r"\b(?:maci|control)\.")
+"""What stands in front of the fields of both settings in their errors."""
 T = TypeVar("T")
 
 
@@ -182,7 +186,7 @@ def _parsed(
     try:
         check_outcomes(file.outcomes, file.ordered, file.positions)
     except InvalidValue as error:
-        raise InvalidValue(error.field.removeprefix("maci."), error.value, error.limit) from error
+        raise InvalidValue(_SECTION.sub("", error.field), error.value, error.limit) from error
     if not file.rounds:
         raise InvalidValue("rounds", [], "wanted is one at least, the blind one")
     rounds: list[controller.Observation] = []
@@ -271,7 +275,7 @@ def _as(value: Any, wanted: type[T], path: str, whole: str = "the file") -> T:
     except msgspec.ValidationError as error:
         cause = error.__cause__
         if isinstance(cause, InvalidValue):
-            field, limit = cause.field.removeprefix("maci."), cause.limit.replace("maci.", f"{path}.")
+            field, limit = _SECTION.sub("", cause.field), _SECTION.sub(f"{path}.", cause.limit)
             raise InvalidValue(_join(path, field), cause.value, limit) from error
         what, _, where = str(error).partition(" - at `$")
         where = where.rstrip("`")

@@ -6,21 +6,9 @@ from typing import Any
 
 import msgspec
 
+from schemas.belief import Belief, Share
 from schemas.post import Post, read
-from schemas.protocols.maci.messages import (
-    Belief,
-    Blind,
-    Case,
-    Crit,
-    Merged,
-    Passage,
-    Passages,
-    Plan,
-    Round,
-    Ruled,
-    Score,
-    Share,
-)
+from schemas.protocols.maci.messages import Blind, Case, Crit, Merged, Passage, Passages, Plan, Round, Ruled, Score
 
 replace = msgspec.structs.replace
 

@@ -8,21 +8,10 @@ import msgspec
 from client.protocols.maci import story as maci_story
 from client.protocols.maci.story import KINDS, Story, top, why_refused
 from client.text import count, line, plain
+from schemas.belief import Belief
+from schemas.control import Signals
 from schemas.post import Post
-from schemas.protocols.maci.messages import (
-    Belief,
-    Blind,
-    Case,
-    Crit,
-    Merged,
-    Outcome,
-    Passages,
-    Plan,
-    Round,
-    Ruled,
-    Score,
-    Signals,
-)
+from schemas.protocols.maci.messages import Blind, Case, Crit, Merged, Outcome, Passages, Plan, Round, Ruled, Score
 
 Line = tuple[str, str]
 Dials = tuple[float | None, float | None, float | None]

@@ -6,7 +6,8 @@ from typing import Any
 from client.protocols.madp import transcript as transcript_madp
 from client.protocols.madp.story import Story, body_of
 from schemas.post import Post
-from schemas.protocols.madp.messages import HandedOver, Reviewed, Supported, Work
+from schemas.protocols.madp.messages import HandedOver, Reviewed
+from schemas.protocols.madp.work import Supported, Work
 from schemas.result import Result
 
 

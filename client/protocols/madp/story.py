@@ -14,11 +14,10 @@ from schemas.protocols.madp.messages import (
     HandedOver,
     Item,
     Reviewed,
-    Supported,
     TaskPosted,
     Warned,
-    Work,
 )
+from schemas.protocols.madp.work import Supported, Work
 
 KINDS: dict[str, type] = {
     "task": TaskPosted,

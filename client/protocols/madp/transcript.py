@@ -11,25 +11,22 @@ from client.protocols.madp.story import Story
 from client.text import clean, count, line
 from schemas.post import Post
 from schemas.protocols.madp.messages import (
-    ASKED,
     Answered,
     Challenges,
     Claim,
     ClaimsPosted,
     Consensus,
     Deliberated,
-    Factors,
-    Finding,
     HandedOver,
     Item,
     Reviewed,
-    Supported,
     TaskPosted,
-    ToolCall,
     Warned,
-    Work,
 )
 from schemas.protocols.madp.trace import CoordinationTrace
+from schemas.protocols.madp.work import Finding, Supported, Work
+from schemas.routing import ASKED, Factors
+from schemas.tools import ToolCall
 from schemas.wire import SchemaError
 
 Line = tuple[str, str]

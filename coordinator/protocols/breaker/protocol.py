@@ -12,7 +12,8 @@ import msgspec
 
 from coordinator.commands import Notify, SayOn
 from coordinator.table import Illegal, Protocol, Step, Table, Told, View, to
-from schemas.protocols.breaker import Mode, TaskOutcome
+from schemas.protocols.breaker import Mode
+from schemas.routing import TaskOutcome
 from schemas.wire import Undecodable, decode, raw
 
 WINDOW = 10

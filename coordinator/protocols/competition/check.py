@@ -5,6 +5,7 @@ from unicodedata import category, normalize
 from coordinator.protocols.competition.rules import OF_ACT
 from coordinator.protocols.competition.state import State
 from coordinator.table import OpenTurn, View
+from schemas.citation import Citation
 from schemas.protocols.competition.messages import (
     CaptainBrief,
     Decision,
@@ -15,7 +16,6 @@ from schemas.protocols.competition.messages import (
     ScoreBrief,
     Spoken,
 )
-from schemas.protocols.consensus import Citation
 from schemas.text import stands_in
 from schemas.wire import decode
 

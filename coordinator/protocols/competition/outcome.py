@@ -12,7 +12,8 @@ import msgspec
 from coordinator.protocols.competition.rules import best, fines, fines_for, points, score, swing, votes, winner
 from coordinator.protocols.competition.state import Line, Says, Silent, State, format_of, item_of, marks, read, said
 from coordinator.table import View
-from schemas.protocols.competition.messages import DIMENSIONS, Format, Outcome, Review, Speech
+from schemas.protocols.competition.format import DIMENSIONS, Format, Speech
+from schemas.protocols.competition.messages import Outcome, Review
 
 
 def figures(s: State, v: View, says: Says) -> dict[str, Any]:

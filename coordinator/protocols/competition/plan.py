@@ -20,17 +20,7 @@ from coordinator.protocols.competition.turns import (
     caps,
 )
 from coordinator.table import Plan, Planned, View
-from schemas.protocols.competition.messages import (
-    TEAMS,
-    Exchange,
-    Format,
-    Free,
-    Item,
-    Speech,
-    Vote,
-    captain_of,
-    seats_of,
-)
+from schemas.protocols.competition.format import TEAMS, Exchange, Format, Free, Item, Speech, Vote, captain_of, seats_of
 
 Turns = Counter[tuple[str, str]]
 """(seat, kind) -> turns"""

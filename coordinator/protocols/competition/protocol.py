@@ -74,26 +74,19 @@ from coordinator.protocols.competition.turns import (
     may_speak,
 )
 from coordinator.table import Answered, Heard, Illegal, Missed, Protocol, Step, Table, Unaffordable, View, to
+from schemas.protocols.competition.format import TEAMS, Exchange, Free, Speech, Team, Vote, other, seats_of
 from schemas.protocols.competition.messages import (
-    TEAMS,
     Ballot,
     Bid,
     Decision,
-    Exchange,
-    Free,
     Marks,
     Note,
     Questions,
     Review,
     Said,
     Settings,
-    Speech,
     Spoken,
     StageSummary,
-    Team,
-    Vote,
-    other,
-    seats_of,
 )
 from schemas.wire import raw
 

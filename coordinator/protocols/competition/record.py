@@ -24,7 +24,8 @@ from coordinator.protocols.competition.state import (
 )
 from coordinator.protocols.competition.turns import BID, CAPTAIN, CONFER, SCORE, SUMMARIZE
 from coordinator.table import Missed, View
-from schemas.protocols.competition.messages import Act, Ballot, Marks, Said, Scored, Silence, Tally
+from schemas.protocols.competition.format import Act
+from schemas.protocols.competition.messages import Ballot, Marks, Said, Scored, Silence, Tally
 from schemas.wire import raw
 
 replace = msgspec.structs.replace

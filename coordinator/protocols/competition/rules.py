@@ -11,21 +11,18 @@ import msgspec
 
 from coordinator.protocols.competition.state import Line, Says, State, debaters, format_of, marks, read, said, team_of
 from coordinator.table import View
-from schemas.protocols.competition.messages import (
+from schemas.protocols.competition.format import (
     DIMENSIONS,
     TEAMS,
     Act,
-    Fine,
     Format,
-    Marks,
     Penalty,
-    Said,
-    Tally,
     Team,
     Violation,
     other,
     seats_of,
 )
+from schemas.protocols.competition.messages import Fine, Marks, Said, Tally
 from schemas.wire import figure
 
 OVERTIME, CONSECUTIVE = "overtime", "consecutive"

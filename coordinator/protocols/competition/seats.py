@@ -10,7 +10,8 @@ import msgspec
 from coordinator.protocols.competition.state import AUDIENCE, CON, JUDGE, PRO
 from coordinator.table import Inadmissible, Role
 from schemas.presence import Announcement
-from schemas.protocols.competition.messages import TEAMS, Format, Settings, seats_of
+from schemas.protocols.competition.format import TEAMS, Format, seats_of
+from schemas.protocols.competition.messages import Settings
 from schemas.session import OpenSession, Seat
 
 ROLES = (Role(PRO, 1), Role(CON, 1), Role(JUDGE, 1))

@@ -9,21 +9,19 @@ import msgspec
 from coordinator.commands import SayOn, Wish
 from coordinator.protocols.competition.speech_words import seconds
 from coordinator.table import View
-from schemas.protocols.competition.messages import (
+from schemas.protocols.competition.format import (
     LEAST_WORDS,
     TEAMS,
     Act,
     Format,
     Free,
     Item,
-    Marks,
-    Said,
-    Scored,
     Stage,
     Team,
     other,
     seats_of,
 )
+from schemas.protocols.competition.messages import Marks, Said, Scored
 from schemas.wire import decode
 
 PRO, CON, JUDGE, AUDIENCE = "pro", "con", "judge", "audience"

@@ -29,32 +29,34 @@ from coordinator.protocols.competition.state import (
     unspoken,
 )
 from coordinator.table import View
-from schemas.protocols.competition.messages import (
+from schemas.protocols.competition.format import (
     LEAST_WORDS,
     TEAMS,
+    Exchange,
+    Format,
+    Free,
+    Item,
+    Speech,
+    Team,
+    Vote,
+    captain_of,
+    other,
+    seats_of,
+)
+from schemas.protocols.competition.messages import (
     AnswerBrief,
     BallotBrief,
     Bid,
     BidBrief,
     CaptainBrief,
     ConferBrief,
-    Exchange,
-    Format,
-    Free,
     Identity,
-    Item,
     QuestionBrief,
     ReviewBrief,
     Said,
     ScoreBrief,
-    Speech,
     SpeechBrief,
     SummaryBrief,
-    Team,
-    Vote,
-    captain_of,
-    other,
-    seats_of,
 )
 from schemas.turn import Caps
 from schemas.wire import raw

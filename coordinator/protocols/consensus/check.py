@@ -2,7 +2,8 @@
 
 from coordinator.protocols.consensus.state import State, groups, position, voters, weights
 from coordinator.table import OpenTurn, View
-from schemas.protocols.consensus import Citation, Position, Synthesis
+from schemas.citation import Citation
+from schemas.protocols.consensus import Position, Synthesis
 from schemas.session import Document
 from schemas.text import normalise, same, squeeze, stands_in
 

@@ -6,7 +6,8 @@ import msgspec
 
 from coordinator.protocols.consensus.state import Group, Round, State, groups, position, voters, weights
 from coordinator.table import View
-from schemas.protocols.consensus import Assessment, Citation, MinorityReport, Outcome, Position, Synthesis
+from schemas.citation import Citation
+from schemas.protocols.consensus import Assessment, MinorityReport, Outcome, Position, Synthesis
 from schemas.wire import decode
 
 _FULL_BYTES = 1_000_000

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from coordinator.protocols.critic.state import State
 from coordinator.table import OpenTurn, View
-from schemas.protocols.consensus import Citation
+from schemas.citation import Citation
 from schemas.protocols.critic import Answer, CompareBrief, Critique, Judgement, Rewritten, Similarities
 from schemas.text import squeeze, stands_in
 from schemas.wire import decode

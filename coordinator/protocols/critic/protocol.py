@@ -55,9 +55,6 @@ from coordinator.protocols.critic.turns import (
 from coordinator.signals import paraphrase
 from coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from schemas.protocols.critic import (
-    BY_ENCODER,
-    BY_WORDS,
-    WHY,
     Answer,
     Bias,
     Comparison,
@@ -72,6 +69,7 @@ from schemas.protocols.critic import (
     Tally,
     Verdict,
 )
+from schemas.similarity import BY_ENCODER, BY_WORDS, WHY
 from schemas.text import same
 from schemas.wire import raw
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from coordinator.protocols.maci.state import DEBATER, HELPER, State, one, passages
 from coordinator.signals.beliefs import parse_belief
 from coordinator.table import OpenTurn, View
+from schemas.belief import Belief, outcome_key
 from schemas.protocols.maci.messages import (
     MOST_OUTCOMES,
-    Belief,
     Blind,
     Case,
     Crit,
@@ -20,11 +20,10 @@ from schemas.protocols.maci.messages import (
     PlanBrief,
     RetrieveBrief,
     Retrieved,
-    Similar,
     Span,
     Tests,
-    outcome_key,
 )
+from schemas.similarity import Similar
 from schemas.text import squeeze, stands_in
 from schemas.wire import InvalidValue, decode
 

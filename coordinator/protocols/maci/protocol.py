@@ -55,6 +55,8 @@ from coordinator.protocols.maci.turns import (
 )
 from coordinator.schedulers import controller
 from coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
+from schemas.belief import outcome_key
+from schemas.control import Verdict
 from schemas.protocols.maci.messages import (
     Blind,
     Case,
@@ -68,8 +70,6 @@ from schemas.protocols.maci.messages import (
     Score,
     Settings,
     Tests,
-    Verdict,
-    outcome_key,
 )
 from schemas.protocols.maci.messages import Round as Post
 from schemas.text import squeeze

@@ -13,18 +13,9 @@ from coordinator.signals import crit
 from coordinator.signals.beliefs import parse_belief
 from coordinator.signals.evidence import Similarities
 from coordinator.table import View
-from schemas.protocols.maci.messages import (
-    Argument,
-    Belief,
-    Blind,
-    Case,
-    Ruled,
-    Score,
-    Share,
-    Similar,
-    Span,
-    outcome_key,
-)
+from schemas.belief import Belief, Share, outcome_key
+from schemas.protocols.maci.messages import Argument, Blind, Case, Ruled, Score, Span
+from schemas.similarity import Similar
 from schemas.text import squeeze
 from schemas.wire import decode
 

@@ -11,7 +11,9 @@ import msgspec
 
 from coordinator.schedulers import controller
 from coordinator.table import View
-from schemas.protocols.maci.messages import Belief, Passage, Passages, Share, Similar
+from schemas.belief import Belief, Share
+from schemas.protocols.maci.messages import Passage, Passages
+from schemas.similarity import Similar
 from schemas.turn import Caps
 from schemas.wire import Json, decode
 

@@ -13,9 +13,9 @@ from coordinator.protocols.maci.round import Said, quotations
 from coordinator.protocols.maci.state import ANALYST, DEBATER, HELPER, JUDGE, State, caps, one, passages, shares
 from coordinator.schedulers.tone import tone
 from coordinator.table import Plan, Planned, View
+from schemas.belief import Belief
 from schemas.protocols.maci.messages import (
     ArgueBrief,
-    Belief,
     BlindBrief,
     CritBrief,
     Item,

@@ -16,7 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from coordinator.protocols.madp.depth import variance
-from schemas.protocols.madp.messages import Assignment, Candidate, Challenge, Claim, Exclusion, Profile, Resolution
+from schemas.protocols.madp.messages import Challenge, Claim, Exclusion, Resolution
+from schemas.protocols.madp.work import Assignment
+from schemas.routing import Candidate, Profile
 
 RANK = {"low": 0, "medium": 1, "high": 2}
 UNKNOWN_PRIORITY = 99

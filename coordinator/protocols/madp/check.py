@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, named, room
 from coordinator.table import OpenTurn, View
-from schemas.protocols.madp.messages import Challenges, Claim, Matched, Settings, Support, Work
+from schemas.protocols.madp.messages import Challenges, Claim, Settings
+from schemas.protocols.madp.work import Support, Work
+from schemas.routing import Matched
 
 MOST_STEP = 1_000
 """Characters of one thing that is completed or remains."""

@@ -32,18 +32,8 @@ from coordinator.protocols.madp.state import (
 from coordinator.protocols.madp.turns import ask_challenge, ask_claim, ask_match, no_words
 from coordinator.table import Answered, Heard, Illegal, Inadmissible, Missed, Step, View, WindowClosed
 from schemas.expert import ExpertSpec, pin, queue_of
-from schemas.protocols.madp.messages import (
-    CHALLENGES,
-    CLAIMS,
-    Challenges,
-    Claim,
-    ClaimsPosted,
-    Factors,
-    Matched,
-    Pass,
-    Profile,
-    TaskPosted,
-)
+from schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
+from schemas.routing import Factors, Matched, Profile
 from schemas.wire import SchemaError, decode, encode
 
 replace = msgspec.structs.replace

@@ -6,8 +6,9 @@ import msgspec
 
 from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, read, task_of, verdicts
 from coordinator.table import Session, View
-from schemas.protocols.madp.messages import Answered, Assignment, Consensus, HandedOver, Supported, Work
-from schemas.protocols.madp.work import CUT
+from schemas.protocols.madp.messages import Answered, Consensus, HandedOver
+from schemas.protocols.madp.work import Assignment, Supported, Work
+from schemas.tools import CUT
 from schemas.wire import decode
 
 _HEAD = "diff --git a/"

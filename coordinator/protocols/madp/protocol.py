@@ -60,7 +60,9 @@ from coordinator.table import (
     to,
 )
 from schemas.expert import ROLE
-from schemas.protocols.madp.messages import Challenges, Claim, Matched, Review, Settings, Support, Work
+from schemas.protocols.madp.messages import Challenges, Claim, Settings
+from schemas.protocols.madp.work import Review, Support, Work
+from schemas.routing import Matched
 
 Handler = Callable[[State, Any, View], Step]
 

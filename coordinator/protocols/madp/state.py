@@ -13,22 +13,9 @@ import msgspec
 from coordinator.commands import SayOn, Wish
 from coordinator.table import View
 from schemas.expert import Known
-from schemas.protocols.madp.messages import (
-    Assignment,
-    Candidate,
-    Challenge,
-    Claim,
-    Depth,
-    Exclusion,
-    Factors,
-    Finding,
-    Item,
-    Profile,
-    Reviewed,
-    Settings,
-    Task,
-    TaskState,
-)
+from schemas.protocols.madp.messages import Challenge, Claim, Exclusion, Item, Reviewed, Settings
+from schemas.protocols.madp.work import Assignment, Finding, TaskState
+from schemas.routing import Candidate, Depth, Factors, Profile, Task
 from schemas.session import MAX_SEATS
 from schemas.turn import Caps
 from schemas.wire import decode, raw

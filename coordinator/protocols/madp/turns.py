@@ -8,18 +8,9 @@ from coordinator.protocols.madp.depth import REVIEWERS
 from coordinator.protocols.madp.state import HELPER, Phase, Says, State, announced, caps, degraded, read, task_of
 from coordinator.table import Plan, Planned, Step, View, Worker
 from schemas.expert import ROLE, Known, queue_of
-from schemas.protocols.madp.messages import (
-    Asking,
-    ChallengeBrief,
-    Claim,
-    ClaimBrief,
-    Match,
-    ReviewBrief,
-    SupportBrief,
-    Supported,
-    Work,
-    WorkBrief,
-)
+from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief
+from schemas.protocols.madp.work import ReviewBrief, SupportBrief, Supported, Work, WorkBrief
+from schemas.routing import Asking, Match
 from schemas.session import Seat
 from schemas.turn import Caps
 from schemas.wire import raw

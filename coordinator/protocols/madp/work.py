@@ -28,7 +28,8 @@ from coordinator.protocols.madp.state import (
 )
 from coordinator.protocols.madp.turns import affordable, ask_reviews, ask_support, reviewing, to_work, without_calls
 from coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
-from schemas.protocols.madp.messages import Deliberated, Finding, Review, Reviewed, Settings, Support, Supported, Work
+from schemas.protocols.madp.messages import Deliberated, Reviewed, Settings
+from schemas.protocols.madp.work import Finding, Review, Support, Supported, Work
 from schemas.wire import decode
 
 replace = msgspec.structs.replace

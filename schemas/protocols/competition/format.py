@@ -8,8 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from schemas.protocols.consensus import few
-from schemas.wire import InvalidValue, in_range, not_empty, one_line
+from schemas.wire import InvalidValue, few, in_range, not_empty, one_line
 
 TEAMS = ("pro", "con")
 Team = Literal["pro", "con"]

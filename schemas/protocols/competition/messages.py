@@ -6,36 +6,16 @@ from typing import Literal
 
 import msgspec
 
+from schemas.citation import Citation
 from schemas.protocols.competition.format import (
     DIMENSIONS,
-    LEAST_WORDS,
-    PENALTIES,
-    TEAMS,
     Act,
-    Exchange,
     Format,
-    Free,
-    Item,
-    Pace,
-    Penalty,
-    Side,
-    Speech,
-    Stage,
     Team,
     Violation,
-    Vote,
-    captain_of,
-    check_format,
-    other,
     seats_of,
 )
-from schemas.protocols.consensus import Citation, at_most, few
-from schemas.wire import InvalidValue, in_range, not_empty, one_line
-
-__all__ = [
-    "DIMENSIONS", "LEAST_WORDS", "PENALTIES", "TEAMS", "Act", "Exchange", "Format", "Free", "Item", "Pace", "Penalty",
-    "Side", "Speech", "Stage", "Team", "Violation", "Vote", "captain_of", "check_format", "other", "seats_of",
-]  # fmt: skip
+from schemas.wire import InvalidValue, at_most, few, in_range, not_empty, one_line
 
 # ---------------------------------------------------------------- settings
 

@@ -4,30 +4,21 @@ Probabilities, scores and gates are 0 to 1, entropies base 2. Rounds are numbere
 `p1`, `p2`, ... and arguments `a1`, `a2`, ... in the order in which a session comes to them.
 """
 
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from schemas.protocols.consensus import at_most, few
-from schemas.protocols.maci.control import (
-    MOST_DEBATERS,
-    MOST_OUTCOMES,
-    SUM_WITHIN,
-    Control,
-    Development,
-    check_outcomes,
-    outcome_key,
-)
-from schemas.wire import in_range, not_empty
-
-__all__ = [
-    "MOST_DEBATERS", "MOST_OUTCOMES", "SUM_WITHIN", "Control", "Development", "check_outcomes", "outcome_key",
-]  # fmt: skip
+from schemas.belief import Belief, Share, outcome_key
+from schemas.control import Control, Signals
+from schemas.similarity import Similar
+from schemas.wire import InvalidValue, at_most, few, in_range, not_empty
 
 
 class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of one session."""
 
+    section: ClassVar[str] = "maci"
     outcomes: tuple[str, ...] = ()
     """What may be the answer; none: open, the debaters' first proposals are merged by the analyst."""
     ordered: bool = False
@@ -69,21 +60,6 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
 # ---------------------------------------------------------------- parts
 
 
-class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """One outcome's probability."""
-
-    outcome: str
-    p: float
-
-    def __post_init__(self) -> None:
-        not_empty("belief.outcome", self.outcome, 200)
-
-
-Belief = tuple[Share, ...]
-"""A distribution over the outcomes; those it leaves out have 0. Whether it is one is a semantic question: the machine
-answers it, with the outcomes at hand."""
-
-
 class Span(msgspec.Struct, frozen=True, kw_only=True):
     """Evidence: words of a passage, as they stand there up to white space."""
 
@@ -111,15 +87,6 @@ class Passage(Found, frozen=True, kw_only=True):
     """One that debaters may cite."""
 
     id: str
-
-
-class Similar(msgspec.Struct, frozen=True, kw_only=True):
-    """Similarities of n texts, computed by the helper from unit embeddings (eq. 1)."""
-
-    gram: tuple[float, ...] = ()
-    """Cosines of texts i and j, j >= i, row by row: n (n + 1) / 2 figures, -1 to 1."""
-    dots: tuple[float, ...] = ()
-    """Cosine of each with the prototype, n figures, -1 to 1."""
 
 
 class Argument(msgspec.Struct, frozen=True, kw_only=True):
@@ -344,55 +311,6 @@ class Ruled(Argument, frozen=True, kw_only=True):
     """One a judge, in the order of the judges' seats; on public none: they are the judges'."""
 
 
-class Signals(msgspec.Struct, frozen=True, kw_only=True):
-    """One round's signals and the dials that were in force in it. What a blind round has not yet is None."""
-
-    round: int
-    jsd: float
-    """Disagreement (eq. 2); Wasserstein-1 where the outcomes are ordered (D.4). 0 to 1."""
-    dispersion: float
-    """Mean KL to the mean belief, bits (M.1)."""
-    overlap: float
-    entropy: float
-    """Of the mixture, normalised by log2 of the number of outcomes."""
-    information_gain: float | None = None
-    r_i: float | None = None
-    r_d: float | None = None
-    pi_i: bool | None = None
-    pi_d: bool | None = None
-    q: float
-    crit: float | None = None
-    """Mean over the round's arguments; None: there was none."""
-    crit_by_agent: dict[str, float] = {}
-    crit_variance: float | None = None
-    """Across the judges."""
-    held: bool = False
-    """The monotone gate kept the beliefs of the round before (M.2)."""
-    reliability: dict[str, float]
-    weights: dict[str, float]
-    mixture: dict[str, float]
-    cl: float | None = None
-    tau_q: float | None = None
-    tau_crit: float | None = None
-    alpha: float | None = None
-    """Learned schedule: what stood for alpha_i and alpha_d."""
-    gamma: float | None = None
-    tokens: int = 0
-    logged: dict[str, float] = {}
-    """Reported, and never controlled on (D.2)."""
-    stop: str | None = None
-    """The reason for which the session ended after this round."""
-
-
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """A stop and what it rests on."""
-
-    reason: str
-    round: int
-    converged: bool
-    certificate: dict[str, Any]
-
-
 class Round(msgspec.Struct, frozen=True, kw_only=True):
     """Post `signals` of the moderator after each round."""
 
@@ -487,3 +405,41 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Whether every judge is of another family than every debater."""
     left_out: tuple[str, ...] = ()
     """Debaters without a blind belief."""
+
+
+MOST_OUTCOMES = 1_000
+
+
+MOST_DEBATERS = 8
+
+
+FARTHEST = 1e12
+"""Of a position from 0: any two of them have a distance."""
+
+
+def check_outcomes(
+    outcomes: tuple[str, ...], ordered: bool, positions: tuple[float, ...], open_too: bool = False
+) -> None:
+    """Raise InvalidValue unless these are 2 to 1,000 different names, with positions only where they are ordered."""
+    if not outcomes and open_too:
+        if ordered or positions:
+            raise InvalidValue("maci.ordered", "without outcomes", "what is open has no order: give maci.outcomes")
+        return
+    if not 2 <= len(outcomes) <= MOST_OUTCOMES:
+        raise InvalidValue("maci.outcomes", len(outcomes), f"allowed are 2 to {MOST_OUTCOMES:,}")
+    seen: dict[str, str] = {}
+    for name in outcomes:
+        not_empty("maci.outcomes", name, 200)
+        key = outcome_key(name)
+        if key in seen:
+            raise InvalidValue("maci.outcomes", name, f"two outcomes are the same: {seen[key]!r} and {name!r}")
+        seen[key] = name
+    if positions:
+        if not ordered:
+            raise InvalidValue("maci.positions", len(positions), "only ordered outcomes have positions")
+        if len(positions) != len(outcomes):
+            raise InvalidValue("maci.positions", len(positions), f"wanted is one for each of {len(outcomes)} outcomes")
+        for position in positions:
+            in_range("maci.positions", position, -FARTHEST, FARTHEST)
+        if any(not b > a for a, b in pairwise(positions)):
+            raise InvalidValue("maci.positions", list(positions), "they must rise")

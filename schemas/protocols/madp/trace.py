@@ -5,7 +5,8 @@ It is a fold over the session's log (client/protocols/madp/trace.py): what the l
 
 import msgspec
 
-from schemas.protocols.madp.messages import Candidate, Challenge, Claim, Consensus, Depth, Exclusion, Factors, Pass
+from schemas.protocols.madp.messages import Challenge, Claim, Consensus, Exclusion, Pass
+from schemas.routing import Candidate, Depth, Factors
 
 
 class Intake(msgspec.Struct, frozen=True, kw_only=True):

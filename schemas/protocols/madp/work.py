@@ -6,28 +6,9 @@ from typing import Literal
 import msgspec
 
 from schemas.artifact import check_id
-from schemas.protocols.consensus import at_most, few
-from schemas.wire import InvalidValue, not_empty
-
-
-class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One message of an earlier conversation."""
-
-    role: str
-    text: str
-
-    def __post_init__(self) -> None:
-        not_empty("prior_conversation.role", self.role, 40)
-        at_most("prior_conversation.text", self.text, 20_000)
-
-
-class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """3.1's task, as it is matched, posted and worked on."""
-
-    prompt: str
-    files_mentioned: tuple[str, ...] = ()
-    code_snippets: tuple[str, ...] = ()
-    prior_conversation: tuple[Message, ...] = ()
+from schemas.routing import Task
+from schemas.tools import ToolCall
+from schemas.wire import InvalidValue, at_most, few, not_empty
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,19 +16,6 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 
     agent_id: str
     responsibility: str
-
-
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of a tool, for the log."""
-
-    server: str
-    tool: str
-    arguments: str
-    """As JSON, cut to 2,000 characters."""
-    ok: bool
-    result: str = ""
-    """Cut to 2,000 characters."""
-    seconds: float = 0.0
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,10 +124,6 @@ class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The artifact that the task's folder is a fresh copy of; empty: it begins empty."""
     tool_calls: int = 0
     model_calls: int = 1
-
-
-CUT = "[cut here: the diff goes on]\n"
-"""How a diff ends that is too long."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):

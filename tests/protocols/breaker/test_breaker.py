@@ -12,7 +12,7 @@ from coordinator.protocols.breaker.protocol import BREAKER
 from coordinator.replay import replay
 from observability.metrics import Metrics
 from schemas import log
-from schemas.protocols.breaker import TaskOutcome
+from schemas.routing import TaskOutcome
 from schemas.wire import encode, raw
 
 START_NS = 1_700_000_000_000_000_000

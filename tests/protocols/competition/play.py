@@ -15,14 +15,13 @@ from coordinator.table import View
 from schemas import log
 from schemas.post import Post
 from schemas.presence import Announcement
+from schemas.protocols.competition.format import DIMENSIONS, Format
 from schemas.protocols.competition.messages import (
-    DIMENSIONS,
     Ballot,
     Bid,
     Breach,
     CaptainBrief,
     Decision,
-    Format,
     Marks,
     Note,
     QuestionBrief,

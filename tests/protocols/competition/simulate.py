@@ -22,7 +22,8 @@ from coordinator.protocols.competition.seats import due
 from schemas import log
 from schemas.post import Post
 from schemas.presence import Announcement
-from schemas.protocols.competition.messages import Format, Said
+from schemas.protocols.competition.format import Format
+from schemas.protocols.competition.messages import Said
 from schemas.result import Result
 from schemas.session import Document, OpenSession
 from schemas.wire import decode, encode

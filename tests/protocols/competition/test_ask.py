@@ -24,7 +24,7 @@ from bus.posts import Reader
 from client.client import Client
 from parley.stack.lease import read_running
 from schemas.post import ReadPosts
-from schemas.protocols.competition.messages import Format
+from schemas.protocols.competition.format import Format
 from schemas.wire import encode
 from tests.parley.support import ROOT, Front, until
 from tests.protocols.competition.play import shipped, small, speech

@@ -9,8 +9,8 @@ from coordinator.protocols.competition.record import OWN
 from coordinator.replay import replay
 from coordinator.table import Illegal, Inadmissible, View
 from schemas import log
+from schemas.citation import Citation
 from schemas.protocols.competition.messages import Bid, Decision, Marks, Note, Questions, Spoken
-from schemas.protocols.consensus import Citation
 from schemas.session import Budget
 from schemas.turn import Usage
 from schemas.wire import raw

@@ -10,6 +10,7 @@ from agents.models.injection import suspicious
 from agents.protocols.competition.extractive_composition import WHO, shortened, source
 from agents.protocols.competition.extractive_reading import STYLES, counted, sentences, without_orders
 from coordinator.protocols.competition.speech_words import count
+from schemas.protocols.competition.format import Pace, seats_of
 from schemas.protocols.competition.messages import (
     AnswerBrief,
     Bid,
@@ -18,11 +19,9 @@ from schemas.protocols.competition.messages import (
     ConferBrief,
     Decision,
     Note,
-    Pace,
     Personality,
     QuestionBrief,
     SpeechBrief,
-    seats_of,
 )
 from schemas.text import squeeze, stands_in
 from tests.llm.test_injections import ATTACKS

@@ -8,9 +8,9 @@ import pytest
 
 from agents.models.injection import suspicious
 from coordinator.protocols.competition.rules import OF_ACT
+from schemas.citation import Citation
+from schemas.protocols.competition.format import DIMENSIONS, Act, Violation
 from schemas.protocols.competition.messages import (
-    DIMENSIONS,
-    Act,
     Ballot,
     BallotBrief,
     Marks,
@@ -18,9 +18,7 @@ from schemas.protocols.competition.messages import (
     Said,
     ScoreBrief,
     SummaryBrief,
-    Violation,
 )
-from schemas.protocols.consensus import Citation
 from schemas.text import squeeze
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.competition.turns import MOTION, ask, asked, quoting, said, score_turn, shown

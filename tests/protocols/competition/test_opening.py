@@ -14,7 +14,8 @@ from coordinator.machine import begin
 from coordinator.protocols.competition.state import Phase, State
 from coordinator.table import Inadmissible, Step, View
 from schemas import log
-from schemas.protocols.competition.messages import Breach, Format, Note, StageSummary
+from schemas.protocols.competition.format import Format
+from schemas.protocols.competition.messages import Breach, Note, StageSummary
 from schemas.session import OpenSession, Seat
 from schemas.wire import InvalidValue, raw
 from tests.protocols.competition.play import (

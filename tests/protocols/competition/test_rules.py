@@ -9,7 +9,8 @@ from coordinator.protocols.competition.outcome import outcome
 from coordinator.protocols.competition.rules import OF_ACT, possible, score
 from coordinator.replay import what_if
 from coordinator.table import View
-from schemas.protocols.competition.messages import Ballot, Breach, Format, Marks, Settings, Violation
+from schemas.protocols.competition.format import Format, Violation
+from schemas.protocols.competition.messages import Ballot, Breach, Marks, Settings
 from tests.protocols.competition.play import (
     COMPETITION,
     PENALTIES,

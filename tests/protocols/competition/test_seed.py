@@ -9,7 +9,8 @@ import pytest
 from bus.channels import ACCOUNT_OF_ROLE, may_read, may_write
 from coordinator.briefing import build
 from schemas import log
-from schemas.protocols.competition.messages import Breach, Format, Note, Violation
+from schemas.protocols.competition.format import Format, Violation
+from schemas.protocols.competition.messages import Breach, Note
 from schemas.wire import encode
 from tests.protocols.competition.play import Play, exchange, free, marks, shipped, small, speech, words, workers
 

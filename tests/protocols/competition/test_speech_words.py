@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coordinator.protocols.competition.speech_words import count, seconds, words_in
-from schemas.protocols.competition.messages import Pace
+from schemas.protocols.competition.format import Pace
 from tests.protocols.competition.play import Play, free, shipped, small, speech, words
 
 SEED = Pace()

@@ -20,9 +20,9 @@ from client.show import explain, page, transcript
 from client.show.scene import Scene
 from parley.show.view import PlainView
 from schemas import log
+from schemas.citation import Citation
 from schemas.post import Live, Post
 from schemas.protocols.competition.messages import Breach, Fine, Said, Scored
-from schemas.protocols.consensus import Citation
 from schemas.result import Result
 from schemas.wire import encode, raw
 from tests.parley.test_page import ALL, Reader

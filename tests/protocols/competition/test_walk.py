@@ -19,6 +19,7 @@ import pytest
 from coordinator.commands import SayOn
 from coordinator.machine import Cell, Illegal, Protocol, Session, begin, step, to
 from schemas import log
+from schemas.protocols.competition.format import Violation
 from schemas.protocols.competition.messages import (
     Ballot,
     Bid,
@@ -32,7 +33,6 @@ from schemas.protocols.competition.messages import (
     ScoreBrief,
     Spoken,
     StageSummary,
-    Violation,
 )
 from schemas.session import Budget
 from schemas.turn import Usage

@@ -12,8 +12,9 @@ from agents.models import Completion, Model, make_model
 from agents.protocols import KINDS
 from coordinator.protocols.competition.rules import possible
 from coordinator.protocols.competition.speech_words import count
-from schemas.protocols.competition.messages import Act, Bid, Decision, Identity, Note, Pace, Said, ScoreBrief, Team
-from schemas.protocols.consensus import Citation
+from schemas.citation import Citation
+from schemas.protocols.competition.format import Act, Pace, Team
+from schemas.protocols.competition.messages import Bid, Decision, Identity, Note, Said, ScoreBrief
 from schemas.session import Document
 from tests.protocols.consensus.simulate import document
 

@@ -10,9 +10,10 @@ from coordinator.admission import admit
 from coordinator.machine import OpenTurn, Session, record, record_opening
 from coordinator.protocols import PROTOCOLS
 from schemas import log
+from schemas.citation import Citation
 from schemas.post import Post
 from schemas.presence import Announcement
-from schemas.protocols.consensus import Analysis, Citation, Position, Synthesis
+from schemas.protocols.consensus import Analysis, Position, Synthesis
 from schemas.result import Result
 from schemas.session import Budget, Document, OpenSession, Seat
 from schemas.turn import Usage

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agents.models import make_model
-from schemas.protocols.consensus import Citation, Position
+from schemas.citation import Citation
+from schemas.protocols.consensus import Position
 from schemas.session import Document
 from schemas.text import same, stands_in
 from schemas.wire import encode

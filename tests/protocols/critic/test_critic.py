@@ -12,7 +12,7 @@ from coordinator.protocols.critic.state import answer_first
 from coordinator.replay import replay, what_if
 from coordinator.signals.paraphrase import similarity
 from schemas import log
-from schemas.protocols.consensus import Citation
+from schemas.citation import Citation
 from schemas.protocols.critic import Critique, Judgement, Rewritten, Settings, Similarities
 from schemas.session import Budget, Document, OpenSession, Seat
 from schemas.turn import Usage

@@ -14,7 +14,7 @@ from agents.protocols.critic.extractive_answers import NEUTRAL, NOTHING
 from agents.protocols.critic.extractive_judge import alike
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
-from schemas.protocols.consensus import Citation
+from schemas.citation import Citation
 from schemas.protocols.critic import (
     NO_NEW_OBJECTION,
     Addressed,

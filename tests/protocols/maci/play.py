@@ -10,11 +10,11 @@ from coordinator.admission import admit
 from coordinator.machine import OpenTurn, Session, record, record_opening
 from coordinator.protocols import PROTOCOLS
 from schemas import log
+from schemas.belief import Belief, Share
 from schemas.post import Post
 from schemas.presence import Announcement
 from schemas.protocols.maci.messages import (
     Argument,
-    Belief,
     Blind,
     Case,
     Crit,
@@ -24,14 +24,13 @@ from schemas.protocols.maci.messages import (
     Merged,
     Retrieved,
     Score,
-    Share,
-    Similar,
     Span,
     Test,
     Tests,
 )
 from schemas.result import Result
 from schemas.session import Budget, Document, OpenSession, Seat
+from schemas.similarity import Similar
 from schemas.turn import Usage
 from schemas.wire import decode, encode, raw
 

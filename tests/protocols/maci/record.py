@@ -7,10 +7,11 @@ import msgspec
 from client.records import Record
 from coordinator.schedulers import controller
 from schemas import log
+from schemas.belief import Share
+from schemas.control import Control, Signals
 from schemas.protocols.maci.messages import (
     Blind,
     Case,
-    Control,
     Crit,
     Group,
     Merged,
@@ -22,8 +23,6 @@ from schemas.protocols.maci.messages import (
     Round,
     Ruled,
     Score,
-    Share,
-    Signals,
     Span,
 )
 from schemas.result import Result, ResultUsage, SeatUsage, Stop

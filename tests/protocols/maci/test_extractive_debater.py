@@ -8,6 +8,7 @@ import pytest
 
 from agents.protocols.maci.extractive_debater import UNKNOWN
 from agents.protocols.maci.extractive_reading import close
+from schemas.belief import Share, outcome_key
 from schemas.protocols.maci.messages import (
     Blind,
     BlindBrief,
@@ -20,10 +21,8 @@ from schemas.protocols.maci.messages import (
     PlanBrief,
     RetrieveBrief,
     Ruled,
-    Share,
     Span,
     Tests,
-    outcome_key,
 )
 from schemas.text import stands_in
 from tests.llm.test_injections import ATTACKS

@@ -16,8 +16,8 @@ from agents.models.tokens import estimate
 from agents.retrieval.corpus import collapse
 from agents.retrieval.dense import counted, rerank
 from agents.retrieval.prototype import prototype, similar
-from schemas.protocols.critic import BY_ENCODER, BY_WORDS
-from schemas.protocols.maci.messages import MeasureBrief, Passages, RetrieveBrief, Similar, Span
+from schemas.protocols.maci.messages import MeasureBrief, Passages, RetrieveBrief, Span
+from schemas.similarity import BY_ENCODER, BY_WORDS, Similar
 from schemas.text import stands_in
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.consensus.simulate import document

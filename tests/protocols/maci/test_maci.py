@@ -7,7 +7,8 @@ import pytest
 
 from bus.channels import ACCOUNT_OF_ROLE, PANEL, may_read
 from schemas import log
-from schemas.protocols.maci.messages import Argument, Blind, Case, Crit, Found, Measured, Retrieved, Share
+from schemas.belief import Share
+from schemas.protocols.maci.messages import Argument, Blind, Case, Crit, Found, Measured, Retrieved
 from schemas.wire import raw
 from tests.protocols.maci.play import (
     AGAINST,

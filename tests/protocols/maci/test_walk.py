@@ -23,6 +23,7 @@ import pytest
 from bus.channels import ACCOUNT_OF_ROLE, may_read
 from coordinator.machine import Cell, Illegal, Protocol, Session, begin, step, to
 from schemas import log
+from schemas.belief import Share
 from schemas.protocols.maci import messages as maci
 from schemas.protocols.maci.messages import (
     Blind,
@@ -39,7 +40,6 @@ from schemas.protocols.maci.messages import (
     Retrieved,
     Ruled,
     Score,
-    Share,
 )
 from schemas.session import Budget
 from schemas.turn import Usage

@@ -10,7 +10,8 @@ from agents.context import Other, Shown
 from agents.models import Completion, Model, make_model
 from agents.protocols import KINDS
 from coordinator.schedulers.tone import tone
-from schemas.protocols.maci.messages import ArgueBrief, Belief, Passage, Passages, Ruled, Share, Span
+from schemas.belief import Belief, Share
+from schemas.protocols.maci.messages import ArgueBrief, Passage, Passages, Ruled, Span
 from schemas.session import Document
 from tests.protocols.maci.simulate import example
 

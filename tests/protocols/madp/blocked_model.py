@@ -8,7 +8,7 @@ import msgspec
 from agents.context import Shown
 from agents.extractive import model as extractive
 from agents.models.base import Completion, Emit
-from schemas.protocols.madp.messages import Work, WorkBrief
+from schemas.protocols.madp.work import Work, WorkBrief
 
 QUESTION = "Is Vilnius the capital of Lithuania?"
 

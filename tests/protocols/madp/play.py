@@ -13,25 +13,10 @@ from schemas import log
 from schemas.expert import Deliberation, Domain, ExpertSpec, Known, Relevance, Triggers, pin, queue_of
 from schemas.post import Post
 from schemas.presence import Announcement
-from schemas.protocols.madp.messages import (
-    Artifact,
-    Candidate,
-    Challenge,
-    Challenges,
-    Claim,
-    Factors,
-    Finding,
-    HandoffRequest,
-    Matched,
-    Pass,
-    Profile,
-    Resolution,
-    Review,
-    Support,
-    SupportRequest,
-    Work,
-)
+from schemas.protocols.madp.messages import Challenge, Challenges, Claim, Pass, Resolution
+from schemas.protocols.madp.work import Artifact, Finding, HandoffRequest, Review, Support, SupportRequest, Work
 from schemas.result import Result
+from schemas.routing import Candidate, Factors, Matched, Profile
 from schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
 from schemas.turn import Usage
 from schemas.wire import decode, encode, raw

@@ -16,7 +16,8 @@ from coordinator.protocols.madp.agreement import (
     resolve,
     tied,
 )
-from schemas.protocols.madp.messages import Candidate, Challenge, Claim, Profile
+from schemas.protocols.madp.messages import Challenge, Claim
+from schemas.routing import Candidate, Profile
 from tests.protocols.madp.play import claim, objection
 
 PROFILES = {x: Profile(expert=x, pin="", claim=f"{x} claims.", priority=i) for i, x in enumerate("abcdef", 1)}

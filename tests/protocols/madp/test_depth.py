@@ -14,7 +14,8 @@ from coordinator.protocols.madp.depth import (
     variance,
     worded,
 )
-from schemas.protocols.madp.messages import DEPTHS, Candidate, Factors, Settings
+from schemas.protocols.madp.messages import Settings
+from schemas.routing import DEPTHS, Candidate, Factors
 
 
 def candidates(*confidences: float) -> tuple[Candidate, ...]:

@@ -10,7 +10,8 @@ from agents.models import make_model
 from agents.models.base import Completion, ModelRefused
 from agents.protocols.madp.expert_worker import Expert
 from schemas.protocols.madp.messages import ChallengeBrief, Challenges, Claim, ClaimBrief
-from schemas.protocols.madp.work import Finding, ReviewBrief, Supported, Task
+from schemas.protocols.madp.work import Finding, ReviewBrief, Supported
+from schemas.routing import Task
 from tests.llm.support import silent
 from tests.protocols.consensus.simulate import document
 from tests.tools.support import SPEC, asked, files_list, support, work

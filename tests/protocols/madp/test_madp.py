@@ -12,9 +12,10 @@ from coordinator.protocols.madp.outcome import routed
 from coordinator.replay import replay
 from schemas import log
 from schemas.expert import pin
-from schemas.protocols.madp.messages import Claim, Support, Supported, ToolCall
-from schemas.protocols.madp.work import CUT
+from schemas.protocols.madp.messages import Claim
+from schemas.protocols.madp.work import Support, Supported
 from schemas.session import Budget, Document, Seat
+from schemas.tools import CUT, ToolCall
 from schemas.turn import Usage
 from schemas.wire import decode, encode
 from tests.protocols.madp.play import (

@@ -8,7 +8,8 @@ import pytest
 from agents.protocols.madp.reactions import make_hear, own_score, vetoed
 from schemas.expert import ExpertSpec
 from schemas.post import Post
-from schemas.protocols.madp.messages import Candidate, Challenges, Claim, ClaimsPosted, Factors, Pass, Task, TaskPosted
+from schemas.protocols.madp.messages import Challenges, Claim, ClaimsPosted, Pass, TaskPosted
+from schemas.routing import Candidate, Factors, Task
 from schemas.wire import decode, raw
 from tests.agents.test_matching import expert
 

@@ -6,8 +6,8 @@ import pytest
 
 from coordinator.protocols.madp.state import AgentState, agent_state
 from schemas import log
-from schemas.protocols.breaker import TaskOutcome
-from schemas.protocols.madp.messages import Finding, Message, Review
+from schemas.protocols.madp.work import Finding, Review
+from schemas.routing import Message, TaskOutcome
 from schemas.wire import decode
 from tests.protocols.madp.play import (
     APPROVED,

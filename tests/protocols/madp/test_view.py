@@ -16,8 +16,9 @@ from client.turns import Flagged, Turns
 from parley.cli import commands
 from parley.show.view import PlainView, QuietView
 from schemas.post import Post
-from schemas.protocols.madp.messages import Finding, Review, Supported, ToolCall, Work
 from schemas.protocols.madp.trace import CoordinationTrace
+from schemas.protocols.madp.work import Finding, Review, Supported, Work
+from schemas.tools import ToolCall
 from schemas.turn import Usage
 from schemas.wire import encode, raw
 from tests.parley.test_page import ALL, Reader

@@ -1,21 +1,14 @@
-"""What steers MACI: parameters of its signals, dials and stops, and what its outcomes may be.
+"""What steers a measured debate: parameters of its signals, dials and stops, what they come to, and what its outcomes
+may be.
 
 Source: seeds/maci.md, cited by the numbers of its equations. Scores and gates are 0 to 1, entropies base 2.
 """
 
-from itertools import pairwise
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from schemas.wire import InvalidValue, in_range, not_empty
-
-MOST_OUTCOMES = 1_000
-MOST_DEBATERS = 8
-SUM_WITHIN = 0.02
-"""So far from 1 a belief may sum and is renormalised; farther, it is refused."""
-FARTHEST = 1e12
-"""Of a position from 0: any two of them have a distance."""
+from schemas.wire import InvalidValue, in_range
 
 
 class Development(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,13 +20,16 @@ class Development(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def __post_init__(self) -> None:
         for name in ("q", "d"):
             if not getattr(self, name):
-                raise InvalidValue(f"maci.development.{name}", "nothing", "a figure of at least one case is wanted")
+                raise InvalidValue(f"development.{name}", "nothing", "a figure of at least one case is wanted")
             for figure in getattr(self, name):
-                in_range(f"maci.development.{name}", figure, -1 if name == "q" else 0, 1)
+                in_range(f"development.{name}", figure, -1 if name == "q" else 0, 1)
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of the signals, dials and stops. Defaults are B.1's and D.6's where the paper gives any."""
+
+    section: ClassVar[str] = "control"
+    """What stands in front of a field's name in an error."""
 
     # signals
     smoothing: float = 1e-6  # share; M.1
@@ -100,15 +96,16 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         for name, low, high in _RANGES:
             value = getattr(self, name)
             if value is not None:
-                in_range(f"maci.{name.rstrip('_')}", value, low, high)
+                in_range(f"{self.section}.{name.rstrip('_')}", value, low, high)
         for less, more in (("q_lo", "q_hi"), ("d_lo", "d_hi"), ("tau_q", "tau_max"), ("tau_crit", "tau_max")):
             if getattr(self, less) > getattr(self, more):
-                allowed = f"allowed is at most maci.{more}, which is {getattr(self, more):g}"
-                raise InvalidValue(f"maci.{less}", getattr(self, less), allowed)
+                allowed = f"allowed is at most {self.section}.{more}, which is {getattr(self, more):g}"
+                raise InvalidValue(f"{self.section}.{less}", getattr(self, less), allowed)
         if self.schedule == "fixed" and self.cl is None:
-            raise InvalidValue("maci.schedule", "fixed", "it needs the level: set maci.cl")
+            raise InvalidValue(f"{self.section}.schedule", "fixed", f"it needs the level: set {self.section}.cl")
         if self.schedule == "stepped" and self.cl is not None:
-            raise InvalidValue("maci.cl", self.cl, "the stepped schedule goes 0.9, 0.7, 0.5, 0.3: leave maci.cl out")
+            allowed = f"the stepped schedule goes 0.9, 0.7, 0.5, 0.3: leave {self.section}.cl out"
+            raise InvalidValue(f"{self.section}.cl", self.cl, allowed)
 
 
 _RANGES: tuple[tuple[str, float, float], ...] = (
@@ -122,34 +119,50 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
 )  # fmt: skip
 
 
-def check_outcomes(
-    outcomes: tuple[str, ...], ordered: bool, positions: tuple[float, ...], open_too: bool = False
-) -> None:
-    """Raise InvalidValue unless these are 2 to 1,000 different names, with positions only where they are ordered."""
-    if not outcomes and open_too:
-        if ordered or positions:
-            raise InvalidValue("maci.ordered", "without outcomes", "what is open has no order: give maci.outcomes")
-        return
-    if not 2 <= len(outcomes) <= MOST_OUTCOMES:
-        raise InvalidValue("maci.outcomes", len(outcomes), f"allowed are 2 to {MOST_OUTCOMES:,}")
-    seen: dict[str, str] = {}
-    for name in outcomes:
-        not_empty("maci.outcomes", name, 200)
-        key = outcome_key(name)
-        if key in seen:
-            raise InvalidValue("maci.outcomes", name, f"two outcomes are the same: {seen[key]!r} and {name!r}")
-        seen[key] = name
-    if positions:
-        if not ordered:
-            raise InvalidValue("maci.positions", len(positions), "only ordered outcomes have positions")
-        if len(positions) != len(outcomes):
-            raise InvalidValue("maci.positions", len(positions), f"wanted is one for each of {len(outcomes)} outcomes")
-        for position in positions:
-            in_range("maci.positions", position, -FARTHEST, FARTHEST)
-        if any(not b > a for a, b in pairwise(positions)):
-            raise InvalidValue("maci.positions", list(positions), "they must rise")
+class Signals(msgspec.Struct, frozen=True, kw_only=True):
+    """One round's signals and the dials that were in force in it. What a blind round has not yet is None."""
+
+    round: int
+    jsd: float
+    """Disagreement (eq. 2); Wasserstein-1 where the outcomes are ordered (D.4). 0 to 1."""
+    dispersion: float
+    """Mean KL to the mean belief, bits (M.1)."""
+    overlap: float
+    entropy: float
+    """Of the mixture, normalised by log2 of the number of outcomes."""
+    information_gain: float | None = None
+    r_i: float | None = None
+    r_d: float | None = None
+    pi_i: bool | None = None
+    pi_d: bool | None = None
+    q: float
+    crit: float | None = None
+    """Mean over the round's arguments; None: there was none."""
+    crit_by_agent: dict[str, float] = {}
+    crit_variance: float | None = None
+    """Across the judges."""
+    held: bool = False
+    """The monotone gate kept the beliefs of the round before (M.2)."""
+    reliability: dict[str, float]
+    weights: dict[str, float]
+    mixture: dict[str, float]
+    cl: float | None = None
+    tau_q: float | None = None
+    tau_crit: float | None = None
+    alpha: float | None = None
+    """Learned schedule: what stood for alpha_i and alpha_d."""
+    gamma: float | None = None
+    tokens: int = 0
+    logged: dict[str, float] = {}
+    """Reported, and never controlled on (D.2)."""
+    stop: str | None = None
+    """The reason for which the session ended after this round."""
 
 
-def outcome_key(name: str) -> str:
-    """Two outcomes with this key in common are the same: case and white space aside."""
-    return " ".join(name.split()).casefold()
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """A stop and what it rests on."""
+
+    reason: str
+    round: int
+    converged: bool
+    certificate: dict[str, Any]

@@ -1,0 +1,5 @@
+"""How a session of the competition protocol is set up."""
+
+from client.protocols.setup import Setup
+
+SETUP = Setup(name="competition")

@@ -1,0 +1,29 @@
+"""A belief: a distribution over outcomes."""
+
+import msgspec
+
+from schemas.wire import not_empty
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """One outcome's probability."""
+
+    outcome: str
+    p: float
+
+    def __post_init__(self) -> None:
+        not_empty("belief.outcome", self.outcome, 200)
+
+
+Belief = tuple[Share, ...]
+"""A distribution over the outcomes; those it leaves out have 0. Whether it is one is a semantic question: the machine
+answers it, with the outcomes at hand."""
+
+
+SUM_WITHIN = 0.02
+"""So far from 1 a belief may sum and is renormalised; farther, it is refused."""
+
+
+def outcome_key(name: str) -> str:
+    """Two outcomes with this key in common are the same: case and white space aside."""
+    return " ".join(name.split()).casefold()

@@ -1,0 +1,78 @@
+"""Where general code finds what belongs to a protocol: one object a protocol in each layer, by the protocol's name.
+
+A protocol of Parley's own has a package in each layer (`coordinator/protocols/<name>`, `agents/protocols/<name>`,
+`client/protocols/<name>`): the package is found because it is there. An installed package brings a protocol of its own
+by entry points, one a layer; they are looked at only where Parley itself has none of that name, since that takes time.
+"""
+
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Rooms(Mapping[str, T], Generic[T]):
+    """Objects of one layer by protocol, each imported when it is first asked for.
+
+    Parameters
+    ----------
+    package
+        The package that holds a package a protocol.
+    place
+        `module:attribute` within a protocol's package.
+    group
+        The group of entry points by which installed packages bring theirs; an entry is named after its protocol.
+    """
+
+    def __init__(self, package: str, place: str, group: str) -> None:
+        self._package = package
+        self._module, _, self._attribute = place.partition(":")
+        self._group = group
+        self._made: dict[str, T] = {}
+        self._own: frozenset[str] | None = None
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._made:
+            self._made[name] = self._loader(name)()
+        return self._made[name]
+
+    def _loader(self, name: str) -> Callable[[], T]:
+        """What imports the object. Raises KeyError where there is none of this name."""
+        if name in self._names():
+            return lambda: getattr(import_module(f"{self._package}.{name}.{self._module}"), self._attribute)
+        for entry in entry_points(group=self._group, name=name):
+            return entry.load
+        raise KeyError(name)
+
+    def _names(self) -> frozenset[str]:
+        if self._own is None:
+            found = pkgutil.iter_modules(import_module(self._package).__path__)
+            self._own = frozenset(m.name for m in found if m.ispkg)
+        return self._own
+
+    def __contains__(self, name: object) -> bool:
+        if name in self._made or name in self._names():
+            return True
+        return isinstance(name, str) and bool(entry_points(group=self._group, name=name))
+
+    def __iter__(self) -> Iterator[str]:
+        brought = {entry.name for entry in entry_points(group=self._group)}
+        return iter(sorted({*self._names(), *self._made, *brought}))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def add(self, name: str, thing: T) -> None:
+        """Make one known in this process.
+
+        Raises
+        ------
+        ValueError
+            Another has this name.
+        """
+        if name in self and self[name] is not thing:
+            raise ValueError(f"two protocols are named {name}")
+        self._made[name] = thing
