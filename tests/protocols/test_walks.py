@@ -8,6 +8,7 @@ WALKS = walks()
 WORLDS = [pytest.param(p, w, id=f"{p}: {w}") for p, walk in WALKS.items() for w in walk.worlds]
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(("protocol", "world"), WORLDS)
 def test_every_edge_makes_progress_and_ends_with_a_stop(protocol: str, world: str, walked: Walks) -> None:
     found, walk = walked(protocol, world), WALKS[protocol]
@@ -17,6 +18,8 @@ def test_every_edge_makes_progress_and_ends_with_a_stop(protocol: str, world: st
     assert found.states >= expected.states
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("protocol", WALKS)
 def test_every_cell_leads_to_every_phase_that_it_names(protocol: str, walked: Walks) -> None:
     reached = {triple for found in walked.all(protocol) for triple in found.triples}
