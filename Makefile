@@ -1,5 +1,5 @@
 # make demo    one real session on documents, live
-# make test    format, lint, types, import contracts, tests: what must pass, in under five minutes
+# make test    format, lint, types, import contracts, tests: what must pass
 # Both make .venv first; everything below needs Python 3.11 or later and make, and nothing else.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
