@@ -12,7 +12,8 @@ from coordinator.replay import replay
 from schemas import log
 from schemas.session import Budget, Seat
 from schemas.turn import Caps, Usage
-from tests.protocols.consensus.play import SECOND, Play, says, workers
+from tests.protocols.consensus.play import Play, says, workers
+from tests.support.play import SECOND
 
 PAID = Seat(seat="s", role="r", queue="q", metered=True, usd_per_million_input=2.0, usd_per_million_output=10.0)
 FREE = Seat(seat="s", role="r", queue="q")

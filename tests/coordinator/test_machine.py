@@ -27,7 +27,8 @@ from schemas.session import Budget
 from schemas.stops import STOPS
 from schemas.turn import Caps, Usage
 from schemas.wire import encode, raw
-from tests.protocols.consensus.play import CONSENSUS, SECOND, START_NS, Play, says, workers
+from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
+from tests.support.play import SECOND, START_NS
 
 
 def replied(play: Play, seat: str, body: object, **more: Any) -> log.Replied:

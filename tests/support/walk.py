@@ -23,8 +23,8 @@ from coordinator.protocols import PROTOCOLS
 from schemas import log
 from schemas.turn import Usage
 from schemas.wire import encode, raw
+from tests.support.play import START_NS
 
-START_NS = 1_700_000_000_000_000_000
 PROTOCOLS_DIR = Path(__file__).parents[1] / "protocols"
 Triple = tuple[str, str, str]
 """(phase, event, phase led to)"""

@@ -14,8 +14,7 @@ from observability.metrics import Metrics
 from schemas import log
 from schemas.routing import TaskOutcome
 from schemas.wire import encode, raw
-
-START_NS = 1_700_000_000_000_000_000
+from tests.support.play import START_NS
 
 
 class Play:

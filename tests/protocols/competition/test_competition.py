@@ -16,7 +16,6 @@ from schemas.turn import Usage
 from schemas.wire import raw
 from tests.protocols.competition.play import (
     COMPETITION,
-    START_NS,
     Play,
     exchange,
     free,
@@ -27,6 +26,7 @@ from tests.protocols.competition.play import (
     words,
 )
 from tests.protocols.consensus.play import document
+from tests.support.play import START_NS
 
 TWO = small(speech("pro_1"), speech("con_1"))
 ALONE = small(speech("pro_1"), seats=1)
