@@ -466,7 +466,7 @@ TABLE: Table = {
     Phase.DONE: {},
 }
 
-MACI = Protocol(
+PROTOCOL = Protocol(
     name="maci",
     version=1,
     settings=Settings,
