@@ -370,6 +370,8 @@ class Protocol:
     there; None: none."""
     experts: bool = False
     """The announced experts enter the opening (`log.Opened.experts`)."""
+    ends_round: Callable[[log.Say], str] = lambda post: ""
+    """What a post that ends a round says of it, in words (`score 72`); empty: it ends none."""
     measures: Measures = lambda before, after, entry: ()
     """What a transition says to the metrics and to the log of the moderator that took it, beside what is counted for
     every protocol. The state before is None for the opening."""

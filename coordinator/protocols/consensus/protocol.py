@@ -15,7 +15,7 @@ import msgspec
 from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
 from coordinator.protocols.consensus import lexical
 from coordinator.protocols.consensus.check import check
-from coordinator.protocols.consensus.outcome import outcome
+from coordinator.protocols.consensus.outcome import ends_round, outcome
 from coordinator.protocols.consensus.seats import ROLES, seat
 from coordinator.protocols.consensus.state import (
     ANALYST,
@@ -365,4 +365,5 @@ PROTOCOL = Protocol(
     outcome=outcome,
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
+    ends_round=ends_round,
 )
