@@ -2,6 +2,7 @@
 
 import pytest
 
+from schemas.stops import STOPS
 from tests.support.walk import Expected, Walks, acyclic, unwalked, walks
 
 WALKS = walks()
@@ -16,6 +17,7 @@ def test_every_edge_makes_progress_and_ends_with_a_stop(protocol: str, world: st
     cancelled = {"cancelled"} if walk.cancels(walk.worlds[world]) else set()
     assert found.reasons == expected.reasons | cancelled
     assert found.states >= expected.states
+    assert found.reasons <= set(STOPS)
 
 
 @pytest.mark.slow
