@@ -19,8 +19,12 @@ class UnknownKind(Exception):
     def __init__(self, protocol: str, kind: str) -> None:
         self.protocol = protocol
         self.kind = kind
-        known = ", ".join(sorted(k for p, k in KINDS if p == protocol)) or "none"
-        super().__init__(f"protocol {protocol}: no kind of turn {kind!r} is known here; known are {known}")
+        known = ", ".join(sorted(k for p, k in KINDS if p == protocol))
+        super().__init__(
+            f"protocol {protocol}: no kind of turn {kind!r} is known here; known are {known}"
+            if known
+            else f"protocol {protocol} is not known here, and so no kind of turn {kind!r}"
+        )
 
 
 KINDS: dict[tuple[str, str], Kind] = {

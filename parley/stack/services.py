@@ -18,8 +18,9 @@ from typing import IO, Any, Protocol
 import msgspec
 
 from agents.config import environment, resolve
+from agents.hearing import Hear
 from agents.models import Model, make_model
-from agents.runtime import Hear, Worker
+from agents.runtime import Worker
 from agents.specs import AgentSpec, SpecError, load
 from agents.tools.allow import find
 from bus.accounts import Credentials

@@ -183,7 +183,7 @@ def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: Reading | 
 
 
 def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | None]:
-    """What the process of one expert does about the posts that it hears (agents.runtime.Hear).
+    """What the process of one expert does about the posts that it hears (agents.hearing.Hear).
 
     Parameters
     ----------
