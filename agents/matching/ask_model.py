@@ -23,8 +23,8 @@ from agents.matching import words
 from agents.matching.sanitize import plain
 from agents.matching.weighted import CANDIDATE
 from agents.models.base import Completion, Emit, Model, ModelError
-from agents.models.tokens import estimate
 from agents.protocols.madp.expert_worker import laid_out
+from agents.tokens import estimate
 from schemas.expert import ExpertSpec
 from schemas.routing import ASKED, MOST_CANDIDATES, NOT_ANSWERED, NOT_ASKED, Asking, Candidate, Match, Matched, Task
 from schemas.turn import Usage

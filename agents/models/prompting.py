@@ -21,8 +21,8 @@ import msgspec
 from agents.context import Shown
 from agents.models.base import ModelMisconfigured, ModelRefused
 from agents.models.injection import suspicious
-from agents.models.tokens import estimate, first_tokens
 from agents.protocols import kind_of
+from agents.tokens import estimate, first_tokens
 
 PROMPTS = Path(__file__).parents[1] / "protocols"
 _SLOT = re.compile(r"\{\{(\w+)\}\}")

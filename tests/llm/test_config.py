@@ -11,10 +11,10 @@ import pytest
 from agents import config
 from agents.config import VARIABLES, environment, prefixes, resolve
 from agents.models import ModelMisconfigured, make_model, presets
-from agents.models.presets import PRESETS, Rung
-from agents.models.secrets import Secret, scrub
 from agents.openai import prices
 from agents.openai.options import parse
+from agents.openai.providers import PRESETS, Rung
+from agents.secrets import Secret, scrub
 from agents.specs import AgentSpec, builtin
 from agents.specs import parse as parse_spec
 

@@ -7,8 +7,8 @@ import pytest
 
 from agents.models import ModelMisconfigured, ModelRefused
 from agents.models.prompting import PROMPTS, Repair, build, fresh_boundary, render
-from agents.models.tokens import estimate, first_tokens
 from agents.protocols import KINDS
+from agents.tokens import estimate, first_tokens
 from schemas.protocols.consensus import Position
 from schemas.turn import Caps
 from tests.llm.support import POSITION, asked

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from agents import personas
 from agents.context import Shown, show
 from agents.models import Model, make_model
+from agents.protocols.competition import personas
 from client.evidence import read
 from coordinator.admission import admit
 from coordinator.briefing import build

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from agents import personas
 from agents.context import Other, Shown
 from agents.models import Completion, Model, make_model
 from agents.protocols import KINDS
+from agents.protocols.competition import personas
 from coordinator.protocols.competition.rules import possible
 from coordinator.protocols.competition.speech_words import count
 from schemas.citation import Citation
