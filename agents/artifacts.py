@@ -5,7 +5,7 @@ from typing import Protocol
 from bus import artifacts
 from bus.connection import Connection
 from bus.errors import ArtifactRefused, BusError
-from schemas.protocols.madp.work import Artifact
+from schemas.artifact import Artifact
 from schemas.turn import Turn, Work
 from schemas.wire import InvalidValue
 

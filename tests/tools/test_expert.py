@@ -21,8 +21,9 @@ from agents.protocols.madp.expert_worker import Expert, fitting
 from agents.protocols.madp.kinds import SupportStep, WorkReply, WorkStep
 from agents.tools.allow import load
 from agents.tools.folder import unpacked
+from schemas.artifact import Artifact
 from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief
-from schemas.protocols.madp.work import Artifact, Finding, ReviewBrief, Supported, TaskState, Work
+from schemas.protocols.madp.work import Finding, ReviewBrief, Supported, TaskState, Work
 from schemas.routing import Message, Task
 from schemas.tools import ToolCall
 from schemas.turn import MAX_BODY, Reply
