@@ -16,18 +16,18 @@ from typing import Any, Self
 
 import msgspec
 
-from agents.artifacts import TurnArtifacts
-from agents.context import ContextError, Shown, show
+from agents.context import Shown
 from agents.documents import DocumentCache
 from agents.expert_registry import ExpertRegistry
 from agents.hearing import Hear
 from agents.models.base import Completion, LiveEmitter, Model, ModelError
 from agents.models.computed import with_computed
-from agents.moderator_link import Line
+from agents.moderator_link import ModeratorLink, TurnArtifacts
 from agents.protocols import UnknownKind, kind_of
-from agents.protocols.madp.expert_worker import Expert
+from agents.show_turn import ContextError, show
 from agents.specs import AgentSpec
 from agents.tools.allow import AllowList
+from agents.worker_model import WorkerModel
 from bus import subjects
 from bus.channels import ACCOUNT_OF_ROLE, CONTROL, MATCHING, speaks_on
 from bus.connection import Connection
@@ -89,15 +89,15 @@ class Worker:
         self._spec = spec
         self._pin = spec.pin
         self.experts = ExpertRegistry() if not MATCHING.isdisjoint(spec.roles) else None
-        self._model = Expert(with_computed(model), spec.expert, tools)
+        self._model = WorkerModel(with_computed(model), spec.expert, tools)
         self._metrics = metrics
         self._ack_wait_s = ack_wait_s
         self._drain_s = drain_s
         self._hear = hear
         self._checkpoint = checkpoint
         self._instance = secrets.token_hex(6)
-        self._line = Line(connection, spec.queue, metrics)
-        self._documents = DocumentCache(self._line)
+        self._link = ModeratorLink(connection, spec.queue, metrics)
+        self._documents = DocumentCache(self._link)
         self._account = ACCOUNT_OF_ROLE[spec.roles[0]]
         self._jobs: dict[tuple[str, str], _Job] = {}
         self._of_session: dict[str, set[tuple[str, str]]] = {}
@@ -331,7 +331,7 @@ class Worker:
         if self._checkpoint is not None:
             self._checkpoint("replied", work.session)
         job.submitting.add(turn.id)
-        answer = await self._line.submit(work, turn, reply)
+        answer = await self._link.submit(work, turn, reply)
         if answer.verdict != "accepted" or error:
             why = error or answer.why
             _LOGGER.warning("turn failed", extra={"turn": turn.id, "seat": turn.seat, "kind": turn.kind, "why": why})
@@ -380,7 +380,7 @@ class Worker:
         deliveries = job.delivery.delivered + job.work.reissued  # what is re-issued may be a second message
         while True:
             asked = time.monotonic()
-            checked = await self._line.check(job.work, turn, attempt, deliveries)
+            checked = await self._link.check(job.work, turn, attempt, deliveries)
             if time.monotonic() - asked > self._ack_wait_s / 4:
                 continue
             if not checked.open:
@@ -390,7 +390,7 @@ class Worker:
                 return True
             await asyncio.sleep(_SECOND_LOOK_S)
             asked = time.monotonic()
-            checked = await self._line.check(job.work, turn, attempt, deliveries)
+            checked = await self._link.check(job.work, turn, attempt, deliveries)
             if not checked.open:
                 return False
             if time.monotonic() - asked <= self._ack_wait_s / 4:
@@ -465,7 +465,7 @@ class Worker:
                 if task is None or turn.id in job.submitting:
                     continue
                 with contextlib.suppress(BusError, SchemaError):
-                    if not (await self._line.check(job.work, turn)).open:
+                    if not (await self._link.check(job.work, turn)).open:
                         _cancel(task, "closed")
 
     async def _heartbeat(self) -> None:
