@@ -67,15 +67,15 @@ class Small:
 
 
 WORLDS = {
-    "cap": Small({"max_rounds": 2, "attempts": 1}),
-    "stuck": Small({"max_rounds": 4, "attempts": 1, "stuck_rounds": 2}, answers=("a",), scores=(10, 50)),
-    "retries": Small({"max_rounds": 2, "attempts": 3}, answers=("a",), scores=(10, 95)),
-    "three": Small({"max_rounds": 1, "attempts": 2}, panel=3),
+    "round_limit": Small({"round_limit": 2, "attempts": 1}),
+    "stuck": Small({"round_limit": 4, "attempts": 1, "stuck_rounds": 2}, answers=("a",), scores=(10, 50)),
+    "retries": Small({"round_limit": 2, "attempts": 3}, answers=("a",), scores=(10, 95)),
+    "three": Small({"round_limit": 1, "attempts": 2}, panel=3),
     "seconds": Small(
-        {"max_rounds": 2, "attempts": 1}, answers=("a", "b"), scores=(10, 95), budget=Budget(seconds=5), late=True
+        {"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(10, 95), budget=Budget(seconds=5), late=True
     ),
     "tokens": Small(
-        {"max_rounds": 3, "attempts": 1}, answers=("a",), scores=(10,), budget=Budget(tokens=900), usages=(0, 240)
+        {"round_limit": 3, "attempts": 1}, answers=("a",), scores=(10,), budget=Budget(tokens=900), usages=(0, 240)
     ),
 }
 
@@ -169,11 +169,11 @@ def walk(name: str) -> tuple[frozenset[Triple], dict[str, int], int]:
 @pytest.mark.parametrize(
     ("name", "reasons"),
     [
-        ("cap", {"threshold", "cap", "quorum", "cancelled"}),
+        ("round_limit", {"threshold", "round_limit", "quorum", "cancelled"}),
         ("stuck", {"threshold", "stuck", "quorum", "cancelled"}),  # threshold: by the fallback's score
-        ("retries", {"threshold", "cap", "quorum", "cancelled"}),
-        ("three", {"threshold", "cap", "quorum", "cancelled"}),
-        ("seconds", {"threshold", "cap", "quorum", "budget", "cancelled"}),
+        ("retries", {"threshold", "round_limit", "quorum", "cancelled"}),
+        ("three", {"threshold", "round_limit", "quorum", "cancelled"}),
+        ("seconds", {"threshold", "round_limit", "quorum", "budget", "cancelled"}),
         ("tokens", {"threshold", "stuck", "budget", "quorum", "cancelled"}),
     ],
 )
@@ -196,7 +196,7 @@ def test_every_cell_leads_to_every_phase_that_it_names() -> None:
 
 def test_a_walked_path_replays() -> None:
     """One path through every phase, its log recomputed."""
-    play = Play({"max_rounds": 2})
+    play = Play({"round_limit": 2})
     play.round(50, "a", "b", "a")
     play.round(50, "a", "b", "a")
     play.expire()

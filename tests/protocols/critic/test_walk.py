@@ -65,19 +65,19 @@ class Small:
 
 
 WORLDS = {
-    "rounds": Small({"max_rounds": 2, "threshold": 60}, scores=(20, 100), objections=("", "it burns")),
-    "late press": Small({"max_rounds": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}),
-    "bias": Small({"max_rounds": 2, "min_rounds": 1, "measure_bias": True, "start": 75}, scores=(20, 100)),
+    "rounds": Small({"round_limit": 2, "threshold": 60}, scores=(20, 100), objections=("", "it burns")),
+    "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}),
+    "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True, "start": 75}, scores=(20, 100)),
     "seconds": Small(
-        {"max_rounds": 2, "min_rounds": 2, "measure_bias": True}, similar=(0.1,), budget=Budget(seconds=5), late=True
+        {"round_limit": 2, "min_rounds": 2, "measure_bias": True}, similar=(0.1,), budget=Budget(seconds=5), late=True
     ),
     "no second judgement": Small(
-        {"max_rounds": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
+        {"round_limit": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
     ),
-    "no second attempt": Small({"max_rounds": 1, "attempts": 2}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)),
+    "no second attempt": Small({"round_limit": 1, "attempts": 2}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)),
     **{
         f"{n} turns": Small(
-            {"max_rounds": 3, "min_rounds": 3, "measure_bias": True},
+            {"round_limit": 3, "min_rounds": 3, "measure_bias": True},
             budget=Budget(tokens=480 + 120 * (n - 1)),
             usages=(120,),
         )
@@ -212,7 +212,7 @@ def test_every_cell_leads_to_every_phase_that_it_names() -> None:
 
 def test_a_walked_path_replays() -> None:
     """One path through every phase, its log recomputed."""
-    play = Play({"max_rounds": 2, "measure_bias": True})
+    play = Play({"round_limit": 2, "measure_bias": True})
     play.answers()
     play.objects("it burns")
     play.judges(50)

@@ -78,7 +78,7 @@ class World:
     """Whether replies may also come at the very end of their deadline."""
 
     def opening(self) -> log.Opened:
-        caps = {"max_input_tokens": 100, "max_output_tokens": 20, "attempts": 1, "max_rounds": 3, **self.settings}
+        caps = {"max_input_tokens": 100, "max_output_tokens": 20, "attempts": 1, "round_limit": 3, **self.settings}
         metered = bool(self.budget.tokens)
         return Play(caps, debaters=len(self.blind), budget=self.budget, metered=metered, q0=None).session.opened
 
@@ -101,33 +101,33 @@ WORLDS = {
     "evidence": World(
         argue=((said(FOR),), (said(EVEN), Case(belief=FOR))), scores=(0.8, 0.1), quality=(0.8, 0.1, MISS)
     ),
-    "blind": World({"max_rounds": 1}, blind=((FOR, MISS), (AGAINST, MISS)), others=(True, MISS), timers=True),
+    "blind": World({"round_limit": 1}, blind=((FOR, MISS), (AGAINST, MISS)), others=(True, MISS), timers=True),
     "open": World(
-        {"max_rounds": 1, "outcomes": ()}, blind=((FOR,), (FOR, AGAINST, (Share(outcome="dengue", p=1),))),
+        {"round_limit": 1, "outcomes": ()}, blind=((FOR,), (FOR, AGAINST, (Share(outcome="dengue", p=1),))),
         **NOTHING_NEW,
     ),
     "loop": World(
         {"close_the_loop": True}, argue=((said(FOR), Case(belief=FOR)), (Case(belief=AGAINST), MISS)),
         others=(True, False, MISS),
     ),
-    "loop and time": World({"close_the_loop": True, "max_rounds": 2}, argue=((said(FOR),), (MISS,)), **IN_TIME),
-    "time": World({"max_rounds": 1, "outcomes": ()}, argue=((said(FOR), MISS), (said(AGAINST),)), **IN_TIME),
+    "loop and time": World({"close_the_loop": True, "round_limit": 2}, argue=((said(FOR),), (MISS,)), **IN_TIME),
+    "time": World({"round_limit": 1, "outcomes": ()}, argue=((said(FOR), MISS), (said(AGAINST),)), **IN_TIME),
     "three": World(
-        {"max_rounds": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), argue=((said(FOR),), (MISS,), (Case(belief=FOR),))
+        {"round_limit": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), argue=((said(FOR),), (MISS,), (Case(belief=FOR),))
     ),
     "three, open": World(
-        {"max_rounds": 1, "outcomes": ()}, blind=((FOR,), (AGAINST,), (FOR, MISS)),
+        {"round_limit": 1, "outcomes": ()}, blind=((FOR,), (AGAINST,), (FOR, MISS)),
         argue=((said(FOR),), (MISS,), (MISS,)),
     ),
     "three turns": World(
-        {"max_rounds": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), budget=Budget(tokens=240 * 4), usages=(0, 240),
+        {"round_limit": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), budget=Budget(tokens=240 * 4), usages=(0, 240),
     ),
-    "order": World({"max_rounds": 1, "judges": 2}, scores=(0.8, MISS), quality=(0.8, MISS), timers=True),
+    "order": World({"round_limit": 1, "judges": 2}, scores=(0.8, MISS), quality=(0.8, MISS), timers=True),
     "stalemate": World(scores=(0.1, 0.8)),
     "learned, ucb": World({"schedule": "learned"}, **LEARNED),
     "learned, linucb": World({"schedule": "learned", "policy": "linucb"}, **LEARNED),
     "budget": World(
-        {"max_rounds": 1, "attempts": 2}, argue=((said(FOR),), (said(AGAINST), MISS)), scores=(0.8, MISS),
+        {"round_limit": 1, "attempts": 2}, argue=((said(FOR),), (said(AGAINST), MISS)), scores=(0.8, MISS),
         budget=Budget(tokens=240 * 7), usages=(0, 240),
     ),
     **{
@@ -228,7 +228,7 @@ def holds(session: Session) -> None:
     """What is true of every state."""
     s, settings = session.inner, session.settings
     assert decode(encode(s), type(s)) == s
-    assert len(s.rounds) <= settings.max_rounds + 1
+    assert len(s.rounds) <= settings.round_limit + 1
     roles = {seat.seat: ACCOUNT_OF_ROLE[seat.role] for seat in session.opened.seats}
     refused = {n for r in s.rounds for n in r.refused}
     for turn in session.turns.values():
@@ -311,20 +311,20 @@ def walk(name: str) -> tuple[frozenset[Triple], dict[str, int], int]:
 @pytest.mark.parametrize(
     ("name", "reasons"),
     [
-        ("beliefs", {"plateau", "max_rounds"}),
-        ("scores", {"plateau", "stalemate", "max_rounds"}),
-        ("evidence", {"stalemate", "max_rounds"}),
-        ("blind", {"quorum", "max_rounds", "cancelled"}),
-        ("open", {"quorum", "max_rounds", "cancelled"}),
-        ("loop", {"quorum", "max_rounds"}),
-        ("loop and time", {"budget", "max_rounds", "cancelled"}),
-        ("time", {"budget", "max_rounds", "cancelled"}),
-        ("order", {"quorum", "max_rounds", "cancelled"}),
-        ("stalemate", {"plateau", "stalemate", "max_rounds"}),
-        ("learned, ucb", {"plateau", "stalemate", "max_rounds"}),
-        ("learned, linucb", {"plateau", "stalemate", "max_rounds"}),
+        ("beliefs", {"plateau", "round_limit"}),
+        ("scores", {"plateau", "stalemate", "round_limit"}),
+        ("evidence", {"stalemate", "round_limit"}),
+        ("blind", {"quorum", "round_limit", "cancelled"}),
+        ("open", {"quorum", "round_limit", "cancelled"}),
+        ("loop", {"quorum", "round_limit"}),
+        ("loop and time", {"budget", "round_limit", "cancelled"}),
+        ("time", {"budget", "round_limit", "cancelled"}),
+        ("order", {"quorum", "round_limit", "cancelled"}),
+        ("stalemate", {"plateau", "stalemate", "round_limit"}),
+        ("learned, ucb", {"plateau", "stalemate", "round_limit"}),
+        ("learned, linucb", {"plateau", "stalemate", "round_limit"}),
         ("three turns", {"budget"}),
-        ("budget", {"budget", "max_rounds"}),
+        ("budget", {"budget", "round_limit"}),
         ("12 turns", {"quorum", "budget", "plateau"}),
         ("16 turns, and patience", {"quorum", "budget", "plateau"}),
     ],
