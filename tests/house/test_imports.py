@@ -28,7 +28,13 @@ def sources(*packages: str) -> Iterator[tuple[str, ast.Module]]:
     """(path from the root, syntax tree) of every module."""
     for package in packages:
         for path in sorted((ROOT / package).rglob("*.py")):
-            yield str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))
+            yield str(path.relative_to(ROOT)), parsed(path)
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Many tests look at the same trees."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def names_a_file(text: str) -> bool:
