@@ -120,7 +120,7 @@ def _on_judged(s: State, e: Answered, v: View) -> Step:
     if s.round < v.settings.rounds:
         s = msgspec.structs.replace(s, phase=Phase.DEBATING, round=s.round + 1)
         return s, (said, *_ask_debaters(s, v))
-    stop = Stop(reason="cap", certificate=raw({"rounds": s.round}))
+    stop = Stop(reason="round_limit", certificate=raw({"rounds": s.round}))
     return msgspec.structs.replace(s, phase=Phase.CONCLUDING), (said, stop, _ask_judge(s, v, "conclude", final=True))
 
 

@@ -222,7 +222,7 @@ class _Again:
         try:
             if isinstance(entry.event, log.Opened):
                 found = PROTOCOLS.get(entry.event.protocol)
-                if found is None or found.version != entry.event.version:
+                if found is None or not found.steps(entry.event.version):
                     return {}
                 self._protocol = replace(found, table=self._listened(found))
                 self._session, _ = begin(self._protocol, self._sid, entry.event, entry.at_ns)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.admission import build_settings
+from coordinator.admission import build_settings, present_names
 from coordinator.machine import Session, begin, record, record_opening, step
 from coordinator.table import MachineError, Protocol
 from schemas import log
@@ -109,7 +109,8 @@ def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overri
     recorded = replay(lookup, sid, raw_entries)
     entries = recorded.entries
     opened, protocol = _opening(lookup, entries[0])
-    changed = msgspec.to_builtins(build_settings(protocol, {**opened.settings, **overrides}))
+    given = {**protocol.present_names(opened.settings), **present_names(protocol, overrides)}
+    changed = msgspec.to_builtins(build_settings(protocol, given))
     other = msgspec.structs.replace(opened, settings=changed)
     mine, my_commands = begin(protocol, sid, other, entries[0].at_ns)
     theirs, their_commands = begin(protocol, sid, opened, entries[0].at_ns)
@@ -228,7 +229,7 @@ def _opening(lookup: Lookup, entry: log.Entry) -> tuple[log.Opened, Protocol]:
     protocol = lookup(entry.event.protocol)
     if protocol is None:
         raise Diverged(0, f"no protocol is named {entry.event.protocol}")
-    if protocol.version != entry.event.version:
+    if not protocol.steps(entry.event.version):
         raise Diverged(
             0, f"written by version {entry.event.version} of {protocol.name}, this is version {protocol.version}"
         )

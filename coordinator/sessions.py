@@ -176,7 +176,7 @@ class Sessions:
             return  # its opening is older than the log keeps: it is opened anew
         if isinstance(entry.event, log.Opened):
             protocol = self._protocol(entry.event.protocol)
-            if entry.event.version != protocol.version:
+            if not protocol.steps(entry.event.version):
                 raise BrokenLog(
                     f"session {sid}: {protocol.name} {entry.event.version}, this moderator has {protocol.version}"
                 )

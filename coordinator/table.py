@@ -332,6 +332,8 @@ class Protocol:
 
     name: str
     version: int
+    """Of the sessions that are opened now (`log.Opened.version`): one more whenever the same events would lead to other
+    bytes."""
     settings: type
     """msgspec struct; its `__post_init__` refuses values outside their range."""
     state: type
@@ -353,6 +355,10 @@ class Protocol:
     outcome: Callable[[State, View], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
     """(outcome, rounds) of the result frame."""
     attempts: Callable[[Any], int]
+    oldest: int | None = None
+    """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Former names of settings, and the present ones. Former names stand in older sessions, and may still be given."""
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     fixed: bool = False
@@ -378,6 +384,14 @@ class Protocol:
     moves_on: bool = False
     """Others can go on in place of a seat: a turn whose queue nobody serves any more is missed as soon as that is
     known. Where nobody can, it waits until its deadline for a worker to come."""
+
+    def steps(self, version: int) -> bool:
+        """Whether it steps sessions of this version."""
+        return (self.version if self.oldest is None else self.oldest) <= version <= self.version
+
+    def present_names(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings, each under its present name."""
+        return {self.renamed.get(name, name): value for name, value in settings.items()}
 
     def watched(self, session: Session) -> frozenset[str]:
         """Queues of open turns, people's left out, that are missed as soon as nobody serves them."""

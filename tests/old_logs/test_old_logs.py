@@ -95,6 +95,20 @@ def test_it_is_exported_as_it_was_stored(front: Front, path: Path) -> None:
     assert run(front, "sessions", "export", str(path), "--all") == path.read_text()
 
 
+@pytest.mark.parametrize("setting", ["round_limit", "max_rounds"])
+@pytest.mark.parametrize("name", ["092e006-consensus", "092e006-maci"])
+def test_what_if_takes_the_round_limit_by_both_its_names(front: Front, name: str, setting: str) -> None:
+    path = LOGS[name]
+    protocol = records.opening(records.read(path)).protocol
+    out = run(front, "replay", str(path), "--set", f"{protocol}.{setting}=9")
+    assert f"recorded: stops: {BEFORE[name]}" in out and "this run: asks round" in out
+
+
+def test_another_run_of_an_old_session_keeps_to_the_words_of_its_version(front: Front) -> None:
+    out = run(front, "replay", str(LOGS["092e006-consensus"]), "--set", "consensus.round_limit=1")
+    assert "this run: stops: cap" in out
+
+
 async def test_a_moderator_lists_them_and_gives_them_out(tmp_path: Path) -> None:
     """They lie in the log of a bus, as that version left them; the moderator folds each, and checks its digests."""
     async with Engine(tmp_path) as engine:

@@ -38,7 +38,7 @@ ONE = matched({SRE: 0.95}, reviewers=[AUDITOR])
 TWO = matched({SRE: 0.8, IMPL: 0.7}, reviewers=[AUDITOR, QA])
 QUESTION, DOCUMENTS, OUTCOMES = example("off-topic")
 DELIBERATION: dict[str, Any] = {
-    "deliberation": "maci", "deliberation_settings": {"outcomes": OUTCOMES, "max_rounds": 2},
+    "deliberation": "maci", "deliberation_settings": {"outcomes": OUTCOMES, "round_limit": 2},
 }  # fmt: skip
 
 

@@ -42,15 +42,15 @@ class Small:
 
 
 WORLDS = {
-    "cap": Small({"max_rounds": 2, "attempts": 1}),
-    "stuck": Small({"max_rounds": 4, "attempts": 1, "stuck_rounds": 2}, answers=("a",), scores=(10, 50)),
-    "retries": Small({"max_rounds": 2, "attempts": 3}, answers=("a",), scores=(10, 95)),
-    "three": Small({"max_rounds": 1, "attempts": 2}, panel=3),
+    "round_limit": Small({"round_limit": 2, "attempts": 1}),
+    "stuck": Small({"round_limit": 4, "attempts": 1, "stuck_rounds": 2}, answers=("a",), scores=(10, 50)),
+    "retries": Small({"round_limit": 2, "attempts": 3}, answers=("a",), scores=(10, 95)),
+    "three": Small({"round_limit": 1, "attempts": 2}, panel=3),
     "seconds": Small(
-        {"max_rounds": 2, "attempts": 1}, answers=("a", "b"), scores=(10, 95), budget=Budget(seconds=5), late=True
+        {"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(10, 95), budget=Budget(seconds=5), late=True
     ),
     "tokens": Small(
-        {"max_rounds": 3, "attempts": 1}, answers=("a",), scores=(10,), budget=Budget(tokens=900), usages=(0, 240)
+        {"round_limit": 3, "attempts": 1}, answers=("a",), scores=(10,), budget=Budget(tokens=900), usages=(0, 240)
     ),
 }
 
@@ -101,11 +101,11 @@ def rank(session: Session) -> tuple[int, ...]:
 
 
 EXPECTED = {
-    "cap": expect("cap", "quorum", "threshold", states=30),
+    "round_limit": expect("round_limit", "quorum", "threshold", states=30),
     "stuck": expect("quorum", "stuck", "threshold", states=30),  # threshold: by the fallback's score
-    "retries": expect("cap", "quorum", "threshold", states=30),
-    "three": expect("cap", "quorum", "threshold", states=30),
-    "seconds": expect("budget", "cap", "quorum", "threshold", states=30),
+    "retries": expect("round_limit", "quorum", "threshold", states=30),
+    "three": expect("round_limit", "quorum", "threshold", states=30),
+    "seconds": expect("budget", "round_limit", "quorum", "threshold", states=30),
     "tokens": expect("budget", "quorum", "stuck", "threshold", states=30),
 }
 WALK = Walk(CONSENSUS, WORLDS, EXPECTED, moves, rank, key_with_posts)

@@ -91,7 +91,7 @@ def test_fleet_by_confidence() -> None:
 
 
 def test_archive_at_the_round_limit() -> None:
-    ended = run(*example("critic-archive"), max_rounds=2)
+    ended = run(*example("critic-archive"), round_limit=2)
     assert ended.result.stop.reason == "round_limit" and not ended.result.stop.converged
     assert ended.result.outcome["open_objections"] == [1, 2]
 

@@ -39,19 +39,19 @@ class Small:
 
 
 WORLDS = {
-    "rounds": Small({"max_rounds": 2, "threshold": 60}, scores=(20, 100), objections=("", "it burns")),
-    "late press": Small({"max_rounds": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}),
-    "bias": Small({"max_rounds": 2, "min_rounds": 1, "measure_bias": True, "start": 75}, scores=(20, 100)),
+    "rounds": Small({"round_limit": 2, "threshold": 60}, scores=(20, 100), objections=("", "it burns")),
+    "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}),
+    "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True, "start": 75}, scores=(20, 100)),
     "seconds": Small(
-        {"max_rounds": 2, "min_rounds": 2, "measure_bias": True}, similar=(0.1,), budget=Budget(seconds=5), late=True
+        {"round_limit": 2, "min_rounds": 2, "measure_bias": True}, similar=(0.1,), budget=Budget(seconds=5), late=True
     ),
     "no second judgement": Small(
-        {"max_rounds": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
+        {"round_limit": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
     ),
-    "no second attempt": Small({"max_rounds": 1, "attempts": 2}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)),
+    "no second attempt": Small({"round_limit": 1, "attempts": 2}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)),
     **{
         f"{n} turns": Small(
-            {"max_rounds": 3, "min_rounds": 3, "measure_bias": True},
+            {"round_limit": 3, "min_rounds": 3, "measure_bias": True},
             budget=Budget(tokens=480 + 120 * (n - 1)),
             usages=(120,),
         )

@@ -74,7 +74,7 @@ class World:
     """Whether replies may also come at the very end of their deadline."""
 
     def opening(self) -> log.Opened:
-        caps = {"max_input_tokens": 100, "max_output_tokens": 20, "attempts": 1, "max_rounds": 3, **self.settings}
+        caps = {"max_input_tokens": 100, "max_output_tokens": 20, "attempts": 1, "round_limit": 3, **self.settings}
         metered = bool(self.budget.tokens)
         return Play(caps, debaters=len(self.blind), budget=self.budget, metered=metered, q0=None).session.opened
 
@@ -97,33 +97,33 @@ WORLDS = {
     "evidence": World(
         argue=((said(FOR),), (said(EVEN), Case(belief=FOR))), scores=(0.8, 0.1), quality=(0.8, 0.1, MISS)
     ),
-    "blind": World({"max_rounds": 1}, blind=((FOR, MISS), (AGAINST, MISS)), others=(True, MISS), timers=True),
+    "blind": World({"round_limit": 1}, blind=((FOR, MISS), (AGAINST, MISS)), others=(True, MISS), timers=True),
     "open": World(
-        {"max_rounds": 1, "outcomes": ()}, blind=((FOR,), (FOR, AGAINST, (Share(outcome="dengue", p=1),))),
+        {"round_limit": 1, "outcomes": ()}, blind=((FOR,), (FOR, AGAINST, (Share(outcome="dengue", p=1),))),
         **NOTHING_NEW,
     ),
     "loop": World(
         {"close_the_loop": True}, argue=((said(FOR), Case(belief=FOR)), (Case(belief=AGAINST), MISS)),
         others=(True, False, MISS),
     ),
-    "loop and time": World({"close_the_loop": True, "max_rounds": 2}, argue=((said(FOR),), (MISS,)), **IN_TIME),
-    "time": World({"max_rounds": 1, "outcomes": ()}, argue=((said(FOR), MISS), (said(AGAINST),)), **IN_TIME),
+    "loop and time": World({"close_the_loop": True, "round_limit": 2}, argue=((said(FOR),), (MISS,)), **IN_TIME),
+    "time": World({"round_limit": 1, "outcomes": ()}, argue=((said(FOR), MISS), (said(AGAINST),)), **IN_TIME),
     "three": World(
-        {"max_rounds": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), argue=((said(FOR),), (MISS,), (Case(belief=FOR),))
+        {"round_limit": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), argue=((said(FOR),), (MISS,), (Case(belief=FOR),))
     ),
     "three, open": World(
-        {"max_rounds": 1, "outcomes": ()}, blind=((FOR,), (AGAINST,), (FOR, MISS)),
+        {"round_limit": 1, "outcomes": ()}, blind=((FOR,), (AGAINST,), (FOR, MISS)),
         argue=((said(FOR),), (MISS,), (MISS,)),
     ),
     "three turns": World(
-        {"max_rounds": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), budget=Budget(tokens=240 * 4), usages=(0, 240),
+        {"round_limit": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), budget=Budget(tokens=240 * 4), usages=(0, 240),
     ),
-    "order": World({"max_rounds": 1, "judges": 2}, scores=(0.8, MISS), quality=(0.8, MISS), timers=True),
+    "order": World({"round_limit": 1, "judges": 2}, scores=(0.8, MISS), quality=(0.8, MISS), timers=True),
     "stalemate": World(scores=(0.1, 0.8)),
     "learned, ucb": World({"schedule": "learned"}, **LEARNED),
     "learned, linucb": World({"schedule": "learned", "policy": "linucb"}, **LEARNED),
     "budget": World(
-        {"max_rounds": 1, "attempts": 2}, argue=((said(FOR),), (said(AGAINST), MISS)), scores=(0.8, MISS),
+        {"round_limit": 1, "attempts": 2}, argue=((said(FOR),), (said(AGAINST), MISS)), scores=(0.8, MISS),
         budget=Budget(tokens=240 * 7), usages=(0, 240),
     ),
     **{
@@ -214,7 +214,7 @@ def holds(session: Session) -> None:
     if session.closed and session.stopped is not None and session.stopped.reason != "cancelled":
         certificate = msgspec.json.decode(session.stopped.certificate)
         assert certificate["reason"] == session.stopped.reason and "missing" in certificate
-    assert len(s.rounds) <= settings.max_rounds + 1
+    assert len(s.rounds) <= settings.round_limit + 1
     roles = {seat.seat: ACCOUNT_OF_ROLE[seat.role] for seat in session.opened.seats}
     refused = {n for r in s.rounds for n in r.refused}
     for turn in session.turns.values():
@@ -237,20 +237,20 @@ def holds(session: Session) -> None:
 
 
 EXPECTED = {
-    "beliefs": expect("max_rounds", "plateau", states=5),
-    "scores": expect("max_rounds", "plateau", "stalemate", states=5),
-    "evidence": expect("max_rounds", "stalemate", states=5),
-    "blind": expect("max_rounds", "quorum", states=5),
-    "open": expect("max_rounds", "quorum", states=5),
-    "loop": expect("max_rounds", "quorum", states=5),
-    "loop and time": expect("budget", "max_rounds", states=5),
-    "time": expect("budget", "max_rounds", states=5),
-    "order": expect("max_rounds", "quorum", states=5),
-    "stalemate": expect("max_rounds", "plateau", "stalemate", states=5),
-    "learned, ucb": expect("max_rounds", "plateau", "stalemate", states=5),
-    "learned, linucb": expect("max_rounds", "plateau", "stalemate", states=5),
+    "beliefs": expect("round_limit", "plateau", states=5),
+    "scores": expect("round_limit", "plateau", "stalemate", states=5),
+    "evidence": expect("round_limit", "stalemate", states=5),
+    "blind": expect("round_limit", "quorum", states=5),
+    "open": expect("round_limit", "quorum", states=5),
+    "loop": expect("round_limit", "quorum", states=5),
+    "loop and time": expect("budget", "round_limit", states=5),
+    "time": expect("budget", "round_limit", states=5),
+    "order": expect("round_limit", "quorum", states=5),
+    "stalemate": expect("round_limit", "plateau", "stalemate", states=5),
+    "learned, ucb": expect("round_limit", "plateau", "stalemate", states=5),
+    "learned, linucb": expect("round_limit", "plateau", "stalemate", states=5),
     "three turns": expect("budget", states=5),
-    "budget": expect("budget", "max_rounds", states=5),
+    "budget": expect("budget", "round_limit", states=5),
     "12 turns": expect("budget", "plateau", "quorum", states=5),
     "16 turns, and patience": expect("budget", "plateau", "quorum", states=5),
 }
