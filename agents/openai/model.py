@@ -25,7 +25,7 @@ from agents.openai.structured_call import Descent
 _LOGGER = logging.getLogger(__name__)
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class ModelChecked(msgspec.Struct, frozen=True, kw_only=True):
     """What can be said of a model without paying for a call."""
 
     answers: bool
@@ -103,7 +103,7 @@ class OpenAIModel:
         known, highest = self.memory.get().rung, self._options.highest_rung
         return highest if known is None else min(known, highest)
 
-    async def check(self, timeout_s: float = 5.0) -> Checked:
+    async def check(self, timeout_s: float = 5.0) -> ModelChecked:
         """Look whether the server is there, takes the key and has the model. Never raises a ModelError."""
         listed, why, there = None, "", True
         try:
@@ -120,7 +120,7 @@ class OpenAIModel:
         except Broken as error:
             why, there = error.why, error.reached
         price = self._options.price
-        return Checked(
+        return ModelChecked(
             answers=not why or listed is False, there=there, listed=listed, why=why, structured=NAMES[self.rung()],
             usd_per_million_input=None if price is None else price.input,
             usd_per_million_output=None if price is None else price.output,

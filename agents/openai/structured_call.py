@@ -24,7 +24,7 @@ from agents.models.base import (
     tell_retrying,
 )
 from agents.openai import ladder
-from agents.openai.endpoint import Answer, Broken, Rejected
+from agents.openai.endpoint import Broken, Rejected, ServerAnswer
 from agents.openai.limits import REJECTIONS, backoff_s
 from agents.openai.live_text import LiveText
 from agents.openai.providers import NAMES, Rung
@@ -104,7 +104,7 @@ class Descent:
             )
 
     def _unusable(
-        self, rung: Rung, answer: Answer, error: ladder.Unusable, before: prompting.Repair | None
+        self, rung: Rung, answer: ServerAnswer, error: ladder.Unusable, before: prompting.Repair | None
     ) -> prompting.Repair:
         """The repair to ask for. Raises ModelRefused when there was one, or no call is left for it."""
         why = error.why
@@ -163,7 +163,7 @@ class Descent:
             body.pop(name, None)
         return body
 
-    async def _ask(self, body: dict[str, Any]) -> Answer:
+    async def _ask(self, body: dict[str, Any]) -> ServerAnswer:
         """One answer to this body, however often it is turned away."""
         while True:
             if self.usage.calls >= self._shown.caps.calls:
@@ -180,7 +180,7 @@ class Descent:
                 self._book(answer, answer.text)
                 return answer
 
-    async def _call(self, body: dict[str, Any]) -> Answer:
+    async def _call(self, body: dict[str, Any]) -> ServerAnswer:
         live = LiveText(self._emit)
 
         def on_text(piece: str) -> None:
@@ -200,7 +200,7 @@ class Descent:
                     span.set_attribute("gen_ai.usage.output_tokens", answer.output_tokens)
                 return answer
 
-    def _book(self, answer: Answer | None, text: str) -> None:
+    def _book(self, answer: ServerAnswer | None, text: str) -> None:
         """Count a call that may have been paid; what the server did not count is estimated."""
         self._under_way = False
         assert self._prompt is not None

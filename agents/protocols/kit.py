@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agents.artifacts import Artifacts
+from agents.artifacts import ArtifactAccess
 from agents.context import Shown
 from agents.equipment import Equipment
 from agents.hearing import Hear
@@ -50,7 +50,7 @@ class MakeHear(Protocol):
         """Of one expert; `metered`: its model counts tokens, so it is a language model."""
 
 
-Serve = Callable[[Equipment, Shown, Emit, Artifacts], Awaitable[Completion]]
+Serve = Callable[[Equipment, Shown, Emit, ArtifactAccess], Awaitable[Completion]]
 
 
 @dataclass(frozen=True)
