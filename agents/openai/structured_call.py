@@ -10,7 +10,7 @@ sent does.
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.context import Shown
 from agents.models import prompting
@@ -24,6 +24,7 @@ from agents.models.base import (
     tell_retrying,
 )
 from agents.openai import ladder
+from agents.openai.connected_model import ConnectedModel
 from agents.openai.endpoint import Broken, Rejected, ServerAnswer
 from agents.openai.limits import REJECTIONS, backoff_s
 from agents.openai.live_text import LiveText
@@ -33,9 +34,6 @@ from agents.secrets import scrub
 from agents.tokens import estimate
 from observability import tracing
 from schemas.turn import Usage
-
-if TYPE_CHECKING:
-    from agents.openai.model import OpenAIModel
 
 _LOGGER = logging.getLogger(__name__)
 _USUAL, _NOTED = logging.DEBUG, logging.INFO
@@ -48,10 +46,10 @@ class _AskAgain(Exception):
     """The request is to be made otherwise: something was learned."""
 
 
-class Descent:
+class StructuredCall:
     """One turn on its way down the ladder."""
 
-    def __init__(self, model: "OpenAIModel", shown: Shown, emit: Emit) -> None:
+    def __init__(self, model: ConnectedModel, shown: Shown, emit: Emit) -> None:
         self._model = model
         self._options = model.options
         self._shown = shown
