@@ -1,4 +1,4 @@
-"""Artifacts, as a turn reaches them: pieces of bytes under the hash of what they are, never overwritten."""
+"""ArtifactAccess, as a turn reaches them: pieces of bytes under the hash of what they are, never overwritten."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ class ArtifactError(Exception):
     """A piece that is not there, or is not taken. Names it and says why."""
 
 
-class Artifacts(Protocol):
+class ArtifactAccess(Protocol):
     """The artifacts of one turn's session."""
 
     async def get(self, id: str) -> bytes:

@@ -1,6 +1,6 @@
 """A worker's model, with what the protocols of its turns lay around it (agents.protocols.kit.Kit.serve)."""
 
-from agents.artifacts import Artifacts, NoArtifacts
+from agents.artifacts import ArtifactAccess, NoArtifacts
 from agents.context import Shown
 from agents.equipment import Equipment
 from agents.models.base import Completion, Emit, Model
@@ -32,7 +32,7 @@ class WorkerModel:
         self.usd_per_million_input = model.usd_per_million_input
         self.usd_per_million_output = model.usd_per_million_output
 
-    async def reply(self, shown: Shown, emit: Emit, artifacts: Artifacts = _NO_ARTIFACTS) -> Completion:
+    async def reply(self, shown: Shown, emit: Emit, artifacts: ArtifactAccess = _NO_ARTIFACTS) -> Completion:
         """Answer one turn.
 
         Raises

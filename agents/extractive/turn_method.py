@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.context import Shown
 from agents.extractive.encoding import Encoding
-from agents.matching.turn import Matching
+from agents.matching.match_turn import Matching
 from agents.models.base import Completion, Emit, Model
 from agents.retrieval.corpus import Corpus
 from schemas.turn import Usage

@@ -20,7 +20,7 @@ import msgspec
 
 from agents.context import Shown
 from agents.matching import words
-from agents.matching.sanitize import plain
+from agents.matching.sanitize import sanitized
 from agents.matching.weighted import CANDIDATE
 from agents.models.base import Completion, Emit, Model, ModelError
 from agents.task_texts import task_texts
@@ -187,7 +187,7 @@ def settled(
         found.factors,
         candidate_count=len(ranked),
         confidence_variance=words.variance([c for _, c in sure_of]),
-        domain_overlap=words.has_overlapping_domains(sure_of, plain(task.prompt, tuple(s.id for s in specs))),
+        domain_overlap=words.has_overlapping_domains(sure_of, sanitized(task.prompt, tuple(s.id for s in specs))),
     )
     return words.assembled(task, specs, ranked, factors, f"{found.matcher}{ASKED}{model}")
 

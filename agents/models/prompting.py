@@ -127,7 +127,7 @@ class _Pieces:
     def messages(self, system: str, user: str, documents: list[str], others: list[str], cut: bool = False) -> Messages:
         """The two messages, with documents and others' words cut by the caller."""
         shown, fence = self._shown, self._fence
-        apart = kind_of(shown.protocol, shown.kind).apart
+        apart = kind_of(shown.protocol, shown.kind).aside
 
         def said(*, aside: bool) -> Iterator[str]:
             for other, text in zip(shown.others, others, strict=True):
@@ -231,20 +231,20 @@ def _readable(body: Any) -> str:
 
 
 def _orders(shown: Shown) -> dict[str, str]:
-    return kind_of(shown.protocol, shown.kind).orders(shown.brief)
+    return kind_of(shown.protocol, shown.kind).prompt_slots(shown.brief)
 
 
 def _brief(shown: Shown) -> str:
-    telling = kind_of(shown.protocol, shown.kind).telling
-    if telling is None:
+    shown_as = kind_of(shown.protocol, shown.kind).prompt_brief
+    if shown_as is None:
         return _readable(shown.brief)
-    parts = telling(shown.brief)
+    parts = shown_as(shown.brief)
     return "{\n" + ",\n".join(f" {_compact(k)}: {_compact(v)}" for k, v in parts.items()) + "\n}"
 
 
 def _specification(shown: Shown) -> str:
-    scope = kind_of(shown.protocol, shown.kind).scope
-    return _readable(shown.expert) if scope is None else _compact(scope(shown.expert))
+    shown_as = kind_of(shown.protocol, shown.kind).prompt_spec
+    return _readable(shown.expert) if shown_as is None else _compact(shown_as(shown.expert))
 
 
 def _compact(value: Any) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agents.artifacts import Artifacts
+from agents.artifacts import ArtifactAccess
 from agents.context import Shown
 from agents.equipment import Equipment
 from agents.hearing import Hear
@@ -33,13 +33,13 @@ class Kind:
     computed: bool = False
     """Whatever model the seat has, it is computed beside it (agents/models/computed.py). Where that may ask the model,
     it says what it is asked."""
-    telling: Callable[[Any], dict[str, Any]] | None = None
+    prompt_brief: Callable[[Any], dict[str, Any]] | None = None
     """The brief as a prompt shows it, a line for each of these names; None: all of it, indented."""
-    scope: Callable[[Any], Any] | None = None
+    prompt_spec: Callable[[Any], Any] | None = None
     """Of an expert's specification, what a prompt shows; None: all of it."""
-    orders: Callable[[Any], dict[str, str]] = _none
+    prompt_slots: Callable[[Any], dict[str, str]] = _none
     """What the moderator asks for in the brief, as further slots of the prompt: it stands outside the fences."""
-    apart: bool = False
+    aside: bool = False
     """What was said on a channel of the seat's own stands in the slot `aside`, apart from what everybody heard."""
 
 
@@ -50,7 +50,7 @@ class MakeHear(Protocol):
         """Of one expert; `metered`: its model counts tokens, so it is a language model."""
 
 
-Serve = Callable[[Equipment, Shown, Emit, Artifacts], Awaitable[Completion]]
+Serve = Callable[[Equipment, Shown, Emit, ArtifactAccess], Awaitable[Completion]]
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,17 @@ from agents.extractive.nearness import kin
 from agents.extractive.weighing import clean
 from agents.models.injection import is_suspicious
 from agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
-from agents.protocols.competition.extractive_composition import ROOM_FOR_WHO, WHO, Draft, listed, shortened, source
+from agents.protocols.competition.extractive_composition import (
+    ROOM_FOR_WHO,
+    WHO,
+    SpeechDraft,
+    listed,
+    shortened,
+    source,
+)
 from agents.protocols.competition.extractive_reading import (
-    Line,
-    Reading,
+    DebaterView,
+    DocumentLine,
     counted,
     fits_style,
     quotes,
@@ -69,7 +76,7 @@ def confer(shown: Shown) -> tuple[Note, bool]:
     """A note for the team: what this seat means to quote, and which claim of the other side to meet with what."""
     brief: ConferBrief = shown.brief
     r = reading(shown, brief.me)
-    draft = Draft(WORDS_OF_A_NOTE)
+    draft = SpeechDraft(WORDS_OF_A_NOTE)
     draft.add(f"{r.seat}: {WHO}")
     mates = collapse(" ".join(r.notes))
     open_ = [x for x in fresh(r, ranked(r)) if x.text not in mates] or ranked(r)
@@ -100,7 +107,7 @@ def captain(shown: Shown) -> tuple[Decision, bool]:
     return Decision(speaker=min(brief.may, key=key), direction=_direction(r, brief)), r.injected or offered
 
 
-def _direction(r: Reading, brief: CaptainBrief) -> str:
+def _direction(r: DebaterView, brief: CaptainBrief) -> str:
     short = f" In {brief.words} words at most." if brief.words < ROOM_FOR_WHO else ""
     pairs = clashes(r, last(r))
     if pairs:
@@ -141,7 +148,7 @@ def question(shown: Shown) -> tuple[Questions, bool]:
     return Questions(answerer=answerer, questions=tuple(_asked(r, brief))), r.injected
 
 
-def _asked(r: Reading, brief: QuestionBrief) -> list[str]:
+def _asked(r: DebaterView, brief: QuestionBrief) -> list[str]:
     """As many as are wanted, no two alike, together within the words if there is room for any."""
     share = max(1, brief.words // brief.least)
     quoted = min(WORDS_OF_A_QUOTE, max(4, (share - 12) // 2))
@@ -168,7 +175,7 @@ def respond(shown: Shown) -> tuple[Spoken, bool]:
     brief: AnswerBrief = shown.brief
     r = reading(shown, brief.me)
     kept = counted(WHO) if brief.words >= 2 * ROOM_FOR_WHO else 0
-    draft = Draft(brief.words, kept)
+    draft = SpeechDraft(brief.words, kept)
     injected = r.injected or any(map(is_suspicious, brief.questions))
     said = r.said
     for i, asked in enumerate(brief.questions):
@@ -186,7 +193,7 @@ def respond(shown: Shown) -> tuple[Spoken, bool]:
     return spoken(draft, kept, r, shown, brief.words), injected
 
 
-def _topic(asked: str, line: Line | None) -> list[str]:
+def _topic(asked: str, line: DocumentLine | None) -> list[str]:
     """Words of a question, of what it quotes if it does; those first that the answer's quotation has; three of them."""
     asked = " ".join(quotes(asked)) or asked
     has = frozenset() if line is None else frozenset(kin(s) for s in line.sentence.stems)

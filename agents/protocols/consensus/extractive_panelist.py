@@ -7,10 +7,10 @@ another answer does not move it.
 from collections.abc import Iterable, Sequence
 
 from agents.context import Shown
-from agents.extractive import question as extractive_question
-from agents.extractive.evidence import Candidate, Evidence, Weighed
+from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
 from agents.extractive.figures import alone, compatible, finer, stated
 from agents.extractive.gathering import gather
+from agents.extractive.question import read_question
 from agents.extractive.weighing import beliefs, candidates, clean
 from agents.retrieval.corpus import Corpus, collapse
 from schemas.citation import Citation
@@ -31,7 +31,7 @@ PARTLY = 0.1
 
 def position(shown: Shown, corpus: Corpus) -> tuple[Position, bool]:
     """(the position, whether something it read talks to the reader as to a machine)."""
-    question = extractive_question.read(shown.question)
+    question = read_question(shown.question)
     evidence, injected = _evidence(shown, corpus)
     found = candidates(question, evidence)
     before = shown.own if isinstance(shown.own, Position) and not shown.own.abstains else None
@@ -63,7 +63,9 @@ def _quotes(bodies: Iterable[object]) -> dict[str, str]:
     }
 
 
-def _choose(found: Sequence[Candidate], before: Position | None, evidence: Sequence[Evidence]) -> Candidate | None:
+def _choose(
+    found: Sequence[PossibleAnswer], before: Position | None, evidence: Sequence[Evidence]
+) -> PossibleAnswer | None:
     """The answer that the evidence comes to; None: the seat stays with one that is not among the candidates."""
     best = found[0]
     if before is None:
@@ -82,7 +84,7 @@ def _choose(found: Sequence[Candidate], before: Position | None, evidence: Seque
     return best if _moved_by(found, best, held) else held
 
 
-def _moved_by(found: Sequence[Candidate], now: Candidate, old: Candidate | None) -> list[Evidence]:
+def _moved_by(found: Sequence[PossibleAnswer], now: PossibleAnswer, old: PossibleAnswer | None) -> list[Evidence]:
     """New evidence for the answer now held, or against the old one, the weightiest first."""
     against = [w for w in old.weighed if w.value < 0] if old is not None else []
     moving = sorted(
@@ -105,7 +107,7 @@ def _unique(weighed: Iterable[Weighed]) -> list[Evidence]:
     return list(seen.values())
 
 
-def _case(found: Sequence[Candidate], chosen: Candidate) -> list[Evidence]:
+def _case(found: Sequence[PossibleAnswer], chosen: PossibleAnswer) -> list[Evidence]:
     """What speaks for the answer: praise of it, and blame of its rivals at a discount."""
     speaking = [(w.value, w) for w in chosen.weighed if w.value > 0]
     speaking += [(-0.8 * w.value, w) for c in found if c is not chosen for w in c.weighed if w.value < 0]
@@ -115,8 +117,8 @@ def _case(found: Sequence[Candidate], chosen: Candidate) -> list[Evidence]:
 
 def _compose(
     shown: Shown,
-    found: Sequence[Candidate],
-    chosen: Candidate,
+    found: Sequence[PossibleAnswer],
+    chosen: PossibleAnswer,
     shares: dict[str, float],
     before: Position | None,
 ) -> Position:
@@ -141,7 +143,7 @@ def _cite(e: Evidence) -> Citation:
 
 
 def _change(
-    shown: Shown, found: Sequence[Candidate], chosen: Candidate, confidence: float, before: Position | None
+    shown: Shown, found: Sequence[PossibleAnswer], chosen: PossibleAnswer, confidence: float, before: Position | None
 ) -> tuple[Change, str, list[Evidence]]:
     """(kept | partly | adopted, the reason, the new evidence that moved it)."""
     if before is None:
@@ -184,7 +186,11 @@ def _quoted(e: Evidence) -> str:
 
 
 def _reasoning(
-    shown: Shown, chosen: Candidate, found: Sequence[Candidate], shares: dict[str, float], case: Sequence[Evidence]
+    shown: Shown,
+    chosen: PossibleAnswer,
+    found: Sequence[PossibleAnswer],
+    shares: dict[str, float],
+    case: Sequence[Evidence],
 ) -> str:
     count = len(shown.documents)
     parts = [f"Read without a language model from {count} document{'' if count == 1 else 's'} and what others quoted."]

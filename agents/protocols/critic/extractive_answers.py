@@ -8,10 +8,9 @@ for another one, and that neither the answer nor an earlier objection quotes.
 from collections.abc import Iterable, Sequence
 
 from agents.context import Shown
-from agents.extractive import question as extractive_question
-from agents.extractive.evidence import Candidate, Evidence, Weighed
+from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
 from agents.extractive.gathering import gather
-from agents.extractive.question import Question
+from agents.extractive.question import Question, read_question
 from agents.extractive.weighing import beliefs, candidates, clean
 from agents.retrieval.corpus import Corpus, collapse
 from schemas.citation import Citation
@@ -31,7 +30,7 @@ NOTHING = "The evidence does not say."
 
 def read(question: str) -> Question:
     """The question's form, without the judge's preamble."""
-    return extractive_question.read(question.removeprefix(NEUTRAL))
+    return read_question(question.removeprefix(NEUTRAL))
 
 
 def answer(shown: Shown, corpus: Corpus) -> tuple[Answer, bool]:
@@ -92,7 +91,7 @@ def _evidence(shown: Shown, corpus: Corpus, cited: Iterable[Citation]) -> tuple[
     return gather(shown, corpus, {collapse(c.quote): c.document for c in cited})
 
 
-def _against(found: Sequence[Candidate], held: str) -> list[tuple[float, Weighed, str]]:
+def _against(found: Sequence[PossibleAnswer], held: str) -> list[tuple[float, Weighed, str]]:
     """(strength, sentence, the rival that it speaks for or nothing), the strongest first."""
     mine = [c for c in found if same(c.text, held)]
     blame = [(-w.value, w, "") for c in mine for w in c.weighed if w.value < 0]
@@ -100,7 +99,7 @@ def _against(found: Sequence[Candidate], held: str) -> list[tuple[float, Weighed
     return sorted(blame + praise, key=lambda x: (-x[0], x[1].evidence.sentence.text, x[2]))
 
 
-def _address(o: Past, chosen: Candidate, found: Sequence[Candidate], case: Sequence[Evidence]) -> str:
+def _address(o: Past, chosen: PossibleAnswer, found: Sequence[PossibleAnswer], case: Sequence[Evidence]) -> str:
     """What the answer says to an objection; empty where it quotes nothing that could be weighed."""
     quotes = {collapse(c.quote) for c in o.citations}
     for_it = [w for w in chosen.weighed if w.value > 0 and w.evidence.sentence.text in quotes]
@@ -115,7 +114,9 @@ def _address(o: Past, chosen: Candidate, found: Sequence[Candidate], case: Seque
     )
 
 
-def _reasoning(shown: Shown, found: Sequence[Candidate], shares: dict[str, float], case: Sequence[Evidence]) -> str:
+def _reasoning(
+    shown: Shown, found: Sequence[PossibleAnswer], shares: dict[str, float], case: Sequence[Evidence]
+) -> str:
     count = len(shown.documents)
     parts = [
         f"Read without a language model from {count} document{'' if count == 1 else 's'} and what the critic quotes."

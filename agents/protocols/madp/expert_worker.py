@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agents.artifacts import ArtifactError, Artifacts
+from agents.artifacts import ArtifactAccess, ArtifactError
 from agents.context import Other, Shown, laid_beside
 from agents.equipment import Equipment
 from agents.models.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
@@ -31,7 +31,7 @@ MOST_BODY = MAX_BODY - 6_000
 Done = TypeVar("Done", Work, Support)
 
 
-async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifacts) -> Completion:
+async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
     """Answer one turn of MADP with what a worker has (agents.protocols.kit.Kit.serve).
 
     Raises
@@ -66,7 +66,7 @@ async def _said(model: Model, shown: Shown, emit: Emit) -> Completion:
     return done
 
 
-async def _worked(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifacts) -> Completion:
+async def _worked(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
     brief: WorkBrief | SupportBrief = shown.brief
     try:
         data = await artifacts.get(brief.folder) if brief.folder else b""
@@ -82,7 +82,7 @@ async def _worked(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifa
 
 
 async def _in_folder(
-    worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifacts, folder: TaskFolder
+    worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess, folder: TaskFolder
 ) -> Completion:
     brief: WorkBrief | SupportBrief = shown.brief
     allowed = worker.tools
@@ -129,7 +129,7 @@ def fitting(work: Done) -> Done:
     return work
 
 
-async def _handed_in(folder: TaskFolder, artifacts: Artifacts, touched: bool) -> dict[str, Any]:
+async def _handed_in(folder: TaskFolder, artifacts: ArtifactAccess, touched: bool) -> dict[str, Any]:
     """What the reply says of the folder after the work: the whole change of the task, also where this turn, with no
     call of a tool, made none of it."""
     if touched:

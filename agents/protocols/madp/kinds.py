@@ -269,10 +269,10 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
 
 
 KINDS = {
-    "match": Kind(brief=Match, reply=Matched, computed=True, telling=_match),
-    "claim": Kind(brief=ClaimBrief, reply=Claim, posts=POSTS, telling=_claim, scope=_scope),
-    "challenge": Kind(brief=ChallengeBrief, reply=Challenges, posts=POSTS, telling=_challenge, scope=_scope),
-    "work": Kind(brief=WorkBrief, reply=Work, posts=POSTS, telling=_work),
-    "support": Kind(brief=SupportBrief, reply=Support, posts=POSTS, telling=_support),
-    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, telling=_review),
+    "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match),
+    "claim": Kind(brief=ClaimBrief, reply=Claim, posts=POSTS, prompt_brief=_claim, prompt_spec=_scope),
+    "challenge": Kind(brief=ChallengeBrief, reply=Challenges, posts=POSTS, prompt_brief=_challenge, prompt_spec=_scope),
+    "work": Kind(brief=WorkBrief, reply=Work, posts=POSTS, prompt_brief=_work),
+    "support": Kind(brief=SupportBrief, reply=Support, posts=POSTS, prompt_brief=_support),
+    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, prompt_brief=_review),
 }

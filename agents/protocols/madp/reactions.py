@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from agents.hearing import Hear
-from agents.matching.word_roots import Reading, read, roots, roots_of, share, stands_in
+from agents.matching.word_roots import PromptReading, read, roots, roots_of, share, stands_in
 from agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
 from bus.channels import PUBLIC
 from schemas.expert import ExpertSpec, relevance_word
@@ -150,7 +150,7 @@ def challenges(spec: ExpertSpec, task: Task | None, posted: ClaimsPosted) -> tup
     return tuple(c for c in found if c is not None)[:_MOST]
 
 
-def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: Reading | None) -> Challenge | None:
+def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: PromptReading | None) -> Challenge | None:
     """What it says to one other claimant; None: nothing.
 
     To whom it leaves more of the task than it owns: that it should lead. To whom claims what is its own, and is clearly

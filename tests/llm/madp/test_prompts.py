@@ -4,7 +4,7 @@ import msgspec
 
 from agents.context import Shown
 from agents.models.prompting import Prompt, build
-from agents.protocols.madp import reactions as hearing
+from agents.protocols.madp import reactions
 from agents.protocols.madp.expert_worker import laid_out
 from agents.protocols.madp.kinds import ASKED
 from parley.routing.route import specs_of
@@ -27,7 +27,7 @@ def declared(expert: str) -> Claim:
         ),
         claims="full", matcher="words", reword=True,
     )  # fmt: skip
-    found = hearing.claim(SPECS[expert], post, metered=True)
+    found = reactions.claim(SPECS[expert], post, metered=True)
     assert isinstance(found, Claim)
     return msgspec.structs.replace(found, reword=False)
 
