@@ -25,9 +25,6 @@ Sets = Annotated[
     list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=0.7; repeatable.")
 ]
 PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="Who sits where with which model (YAML).")]
-Rules = Annotated[
-    str | None, typer.Option("--format", metavar="NAME|FILE", help="competition: by what rules (default: four_stage).")
-]
 Everything = Annotated[
     bool, typer.Option("--all", help="Also the teams' own channels and the judge's notes (owners only).")
 ]

@@ -28,7 +28,7 @@ def test_the_command_line_is_over_the_environment_over_the_file_over_defaults(
     monkeypatch.setenv("PARLEY__CONSENSUS__THRESHOLD", "0.9")
     found = load(None, {"budget": {"seconds": 3.0}})
     assert (found.budget.tokens, found.budget.calls, found.budget.seconds, found.budget.cost_usd) == (1, 2, 3.0, None)
-    assert found.consensus == {"threshold": 0.9, "panel": 4}
+    assert found.of("consensus") == {"threshold": 0.9, "panel": 4}
     assert found.protocol == "madp"
 
 
@@ -156,11 +156,11 @@ def test_a_file_in_another_encoding_is_said_to_be(tmp_path: Path) -> None:
 
 def test_more_rounds_at_least_than_at_most_are_refused_where_both_are_given(tmp_path: Path) -> None:
     (tmp_path / "parley.yaml").write_text("critic: {min_rounds: 4}\n")
-    assert load(None).critic == {"min_rounds": 4}
+    assert load(None).of("critic") == {"min_rounds": 4}
     with pytest.raises(BadInput, match=r"^critic\.min_rounds: got 4, and critic\.max_rounds 2 ends the debate"):
         load(None, {"critic": {"max_rounds": 2}})
     (tmp_path / "parley.yaml").write_text("")
-    assert load(None, {"critic": {"max_rounds": 1}}).critic == {"max_rounds": 1}, "the default is no wish"
+    assert load(None, {"critic": {"max_rounds": 1}}).of("critic") == {"max_rounds": 1}, "the default is no wish"
 
 
 def test_two_options_that_contradict_each_other_are_both_named() -> None:
