@@ -8,9 +8,7 @@ from client.errors import BadInput
 from coordinator.estimate import Estimate
 from parley.plan import Plan
 from parley.request import opening_of
-from parley.settings import has_tools
 from parley.stack.access import front, run
-from parley.stack.announce import announced
 from parley.stack.lease import default_state, read_running
 from schemas.session import OpenSession
 
@@ -26,7 +24,7 @@ def expected(plan: Plan, opening: OpenSession) -> Estimate | None:
     settings = plan.settings
     if settings.nats.url or read_running(settings.state or default_state()) is not None:
         return None
-    return estimate.of(opening, announced(plan.rows, tools=has_tools(settings)))
+    return estimate.of(opening, plan.announced)
 
 
 async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:

@@ -11,11 +11,13 @@ from client.errors import BadInput
 from client.protocols import SETUPS, Setup, setup_of
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible
-from parley.settings import Settings, tools_of
+from parley.settings import Settings, has_tools, tools_of
+from parley.stack.announce import announced
 from parley.stack.lease import Stack
 from parley.stack.panel_file import Panel, read, role_of
 from parley.stack.people import people
 from parley.stack.rows import AgentRow, rows_of
+from schemas.presence import Announcement
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,12 @@ class Plan:
         have = {row.queue for row in found}
         more = rows_of(beneath.protocol, settings=beneath.settings, copies=copies)
         return (*found, *(row for row in more if row.queue not in have))
+
+    @cached_property
+    def announced(self) -> list[Announcement]:
+        """What the workers of the embedded stack will announce. Raises BadInput where a model cannot be made, or the
+        allow list of tools cannot be used."""
+        return announced(self.rows, tools=has_tools(self.settings))
 
     def roles(self) -> dict[str, str]:
         """Seat -> role of the embedded stack. Raises BadInput."""

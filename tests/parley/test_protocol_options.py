@@ -95,7 +95,7 @@ def test_an_installed_protocol_brings_its_options_and_commands(tmp_path: Path) -
         )
         return done.stdout
 
-    assert "--dice INTEGER" in run("ask", "--help") and "How many." in run("ask", "--help")
+    assert "--dice <int>" in run("ask", "--help") and "How many." in run("ask", "--help")
     assert "--dice" not in run("up", "--help")
     listed = [line.split()[0] for line in run("--help").splitlines() if line.startswith("  ") and line.split()]
     assert {"roll", "signals"} <= set(listed)
