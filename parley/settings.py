@@ -21,7 +21,9 @@ from agents import strict_yaml
 from client.errors import BadInput
 from client.protocols import setup_of
 from client.yaml_file import read_file
+from coordinator.admission import present_names
 from coordinator.protocols import DEFAULT, PROTOCOLS
+from coordinator.table import Inadmissible
 
 DEFAULT_FILE = "parley.yaml"
 PREFIX = "PARLEY__"
@@ -170,6 +172,7 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
     file = read_file(path) if path else {}
     environment = read_environment(os.environ)
     command_line = dict(given or {})
+    file, environment, command_line = map(_present_names, (file, environment, command_line))
     for layer, origin in ((file, str(path)), (environment, "the environment"), (command_line, "the command line")):
         _known(layer, origin)
     try:
@@ -263,6 +266,20 @@ def nearest(name: str, known: Sequence[str]) -> str:
     """Words that point from an unknown name to a known one."""
     near = difflib.get_close_matches(name, known, 1)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+
+
+def _present_names(layer: Mapping[str, Any]) -> dict[str, Any]:
+    """A layer with every protocol's settings under their present names, so that a higher layer goes over a lower one
+    that uses former names. Raises BadInput where a setting is given under both."""
+    found = dict(layer)
+    for name, section in layer.items():
+        if name in Settings.model_fields or not isinstance(section, dict) or name not in PROTOCOLS:
+            continue
+        try:
+            found[name] = present_names(PROTOCOLS[name], section)
+        except Inadmissible as error:
+            raise BadInput(error.field, str(error)) from error
+    return found
 
 
 def _known(layer: Mapping[str, Any], origin: str) -> None:

@@ -90,7 +90,10 @@ class Command(NamedTuple):
     """From the argument to the document. Raises BadInput."""
 
 
-ROUND_LIMIT = Option("--max-rounds", int | None, "Rounds at most.")
+ROUND_LIMIT = (
+    Option("--round-limit", int | None, "Rounds at most."),
+    Option("--max-rounds", int | None, "The former name of --round-limit.", sets="round_limit", hidden=True),
+)
 """Of every protocol that argues in rounds."""
 
 

@@ -72,7 +72,7 @@ def ask(
     Examples:
       parley ask "Which backup plan survives a fire?" --evidence docs/
       parley ask - --json < question.txt
-      parley ask "..." --threshold 80 --max-rounds 3 --budget-seconds 60
+      parley ask "..." --threshold 80 --round-limit 3 --budget-seconds 60
       parley ask "..." --panel-file panel.yaml --budget-usd 0.50 --dry-run
       {examples}
       parley ask "And at night?" --continue 1f2e3d4c5b6a79880716

@@ -180,15 +180,21 @@ def _built(own: "Command") -> Any:
 
 
 def settings_of(given: Given) -> dict[str, Any]:
-    """Settings that options give, by the setting's name; two options of one setting are put together. Raises
-    BadInput."""
+    """Settings that options give, by the setting's name; what two options of one setting list is put
+    together. Raises BadInput."""
+    from client.errors import BadInput
+
     found: dict[str, Any] = {}
+    flags: dict[str, str] = {}
     for option in declared(given.of):
         value = given.values[option.name]
         if option.gives != "setting" or not is_given(value):
             continue
         read = option.read(value) if option.read else value
-        found[option.setting] = [*found[option.setting], *read] if option.setting in found else read
+        before, flag = found.get(option.setting), flags.setdefault(option.setting, option.flag)
+        if flag != option.flag and not isinstance(before, list):
+            raise BadInput(option.flag, f"{option.flag} is the former name of {flag}, which is given too")
+        found[option.setting] = read if flag == option.flag else [*(before or ()), *read]
     return found
 
 

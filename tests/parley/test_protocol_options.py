@@ -45,6 +45,12 @@ def test_what_is_not_given_sets_nothing_and_two_options_of_one_setting_are_put_t
     assert folder_of(given(folder=Path("x"))) == Path("x")
 
 
+def test_a_former_name_beside_the_present_one_is_refused() -> None:
+    assert settings_of(given(max_rounds=3)) == settings_of(given(round_limit=3)) == {"round_limit": 3}
+    with pytest.raises(BadInput, match=r"^--max-rounds is the former name of --round-limit, which is given too$"):
+        settings_of(given(max_rounds=3, round_limit=3))
+
+
 def test_a_question_comes_from_the_command_line_or_from_an_option_and_not_from_both(tmp_path: Path) -> None:
     topics = tmp_path / "topics.yaml"
     topics.write_text("week: {motion: This house would., stances: {pro: yes it would}}\n")

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 import schemas
-from agents import personas
+from agents.protocols.competition import personas
 from client.errors import BadInput
 from client.yaml_file import read_file
 from coordinator.admission import refuse_controls

@@ -22,7 +22,7 @@ SETUP = ConsensusSetup(
     others=("analyst",),
     options=(
         Option("--threshold", float | None, "Score from which they agree: above 0 to 100, or a share up to 1."),
-        ROUND_LIMIT,
+        *ROUND_LIMIT,
         Option("--panel", int | None, "Panelists."),
     ),
     stack_options=(Option("--panel", int | None, "Panelists (default: 3).", least=2, most=16),),

@@ -5,7 +5,7 @@ from typing import Any
 
 from client.protocols.setup import ROUND_LIMIT, Setup
 
-_LIMITS = {"min_rounds", ROUND_LIMIT.setting}
+_LIMITS = {"min_rounds", "round_limit"}
 
 
 class CriticSetup(Setup):
@@ -25,5 +25,5 @@ SETUP = CriticSetup(
     name="critic",
     rank=2,
     others=("answerer", "critic", "judge", "helper"),
-    options=(ROUND_LIMIT,),
+    options=ROUND_LIMIT,
 )

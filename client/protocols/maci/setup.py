@@ -55,7 +55,7 @@ SETUP = MaciSetup(
     several=Several(role="debater", setting="debaters", size=2),
     others=("judge", "analyst", "helper"),
     options=(
-        ROUND_LIMIT,
+        *ROUND_LIMIT,
         Option("--debaters", int | None, "Debaters of maci."),
         Option(
             "--outcomes",

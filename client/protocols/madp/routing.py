@@ -23,7 +23,7 @@ from client.protocols.routing import Candidate, Left, Part, Route, Routing
 from client.text import clean
 from coordinator.admission import admit, refuse_controls
 from coordinator.machine import begin, step
-from coordinator.protocols.madp.protocol import MADP
+from coordinator.protocols.madp.protocol import PROTOCOL as MADP
 from coordinator.protocols.madp.state import HELPER, PUBLIC, State
 from coordinator.table import Illegal, Inadmissible, Session
 from schemas.expert import ExpertSpec, Known, pin, queue_of
