@@ -34,7 +34,7 @@ async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
     return estimate.of(opening, (await parley.client.workers()).workers)
 
 
-def dry_run(plan: Plan, question: str, evidence: Path | None) -> Estimate:
+def estimated(plan: Plan, question: str, evidence: Path | None) -> Estimate:
     """What the session may come to; nothing is started, and on a bus that runs elsewhere nothing is opened.
 
     Raises

@@ -6,7 +6,7 @@ from client.protocols.face import Face
 from client.protocols.setup import Setup, in_order
 from schemas.rooms import Rooms
 
-__all__ = ["FACES", "SETUPS", "Face", "Setup", "all_setups", "face_of", "setup_of"]
+__all__ = ["FACES", "SETUPS", "Face", "Setup", "all_setups", "face_of", "panel_setup", "setup_of"]
 
 FACES: Rooms[Face] = Rooms("client.protocols", "face:FACE", "parley.faces")
 
@@ -44,3 +44,8 @@ def setup_of(protocol: str) -> Setup:
 def all_setups() -> tuple[Setup, ...]:
     """Every protocol's that brings one, as their options are shown."""
     return in_order([SETUPS[name] for name in SETUPS])
+
+
+def panel_setup() -> Setup:
+    """The protocol that is taken where any panel will do: the first that seats as many as one likes."""
+    return next(setup for setup in all_setups() if setup.several)

@@ -147,9 +147,9 @@ def sit(
     """
     with options.errors():
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley.human_seat import sit as take_seat
+        from parley import human_seat
 
-        code = take_seat(settings, session, seat, seconds=seconds, then=then)
+        code = human_seat.sit(settings, session, seat, seconds=seconds, then=then)
     raise typer.Exit(code)
 
 

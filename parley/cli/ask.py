@@ -88,7 +88,7 @@ def ask(
             "stack__humans": humans, "stack__wait_for_human": wait_for_human,
         }  # fmt: skip
         from client import estimate
-        from parley.cost import dry_run as expected_cost
+        from parley.cost import estimated
         from parley.plan import plan_of
         from parley.request import Look, request_of
 
@@ -100,7 +100,7 @@ def ask(
             plan = plan.over(settings_given)
         documents = evidence or motion.evidence
         if dry_run:
-            found = expected_cost(plan, motion.question, documents)
+            found = estimated(plan, motion.question, documents)
             if json and not found.shortfall:
                 options.print_json(estimate.document(found))
             elif not json:

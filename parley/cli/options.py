@@ -71,16 +71,16 @@ def errors(json: bool = False) -> Iterator[None]:
 
 def settings(config: Path | None, sets: list[str] | None = None, **given: Any) -> "Settings":
     """All layers; `given` has dots as `__` and overrides `--set`."""
-    from parley import settings as layers
+    from parley.settings import load, merge, parse_sets
 
-    layer = layers.parse_sets(sets or [])
+    layer = parse_sets(sets or [])
     pairs = [(name.split("__"), value) for name, value in given.items() if value is not None]
     for path, value in pairs:
         part: Any = value
         for key in reversed(path):
             part = {key: part}
-        layer = layers.merge(layer, part)
-    return layers.load(config, layer)
+        layer = merge(layer, part)
+    return load(config, layer)
 
 
 def apart(**given: Any) -> None:

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from client.api import known_protocol
 from client.errors import BadInput
-from client.protocols import all_setups
+from client.protocols import panel_setup
 from client.yaml_file import read_file
 from parley.settings import Section
 from parley.stack.rows import AgentRow
@@ -58,15 +58,10 @@ class SeatSection(BaseModel):
     """An agent file, relative to the panel file."""
 
 
-def unnamed() -> str:
-    """The protocol of a file that names none: the first that seats as many as one likes."""
-    return next(setup.name for setup in all_setups() if setup.several)
-
-
 class PanelFile(Section):
     """The file."""
 
-    protocol: str = Field(default_factory=unnamed)
+    protocol: str = Field(default_factory=lambda: panel_setup().name)
     seats: dict[str, SeatSection] = Field(min_length=1, max_length=64)
 
 
