@@ -17,6 +17,7 @@ import msgspec
 
 from bus.errors import BusError
 from client.errors import BadInput, ParleyError, Refusal, Unreachable
+from client.protocols import setup_of
 from client.text import line
 from schemas.result import Result
 from schemas.wire import InvalidValue
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 Files = dict[str, tuple[bytes, bool]]
 """Path -> bytes, and whether it may be run."""
 _NAMED = 5
-APPLIED = ("approved", "unreviewed", "planned", "review_limit")
-"""Stop reasons whose result is written back."""
 
 
 class NotApplied(ParleyError):
@@ -104,9 +103,10 @@ async def apply(client: "Client", result: Result, sent: Sent) -> list[str]:
     """
     from bus.errors import ArtifactRefused
 
-    if result.stop.reason not in APPLIED:
+    setup = setup_of(result.protocol)
+    if result.stop.reason not in setup.applied:
         raise NotApplied(f"the result is not applied: the session ended with {result.stop.reason}")
-    accepted = str((result.outcome.get("work") or {}).get("folder") or "")
+    accepted = setup.result_folder(result.outcome)
     if not accepted:
         return []
     try:
