@@ -1,14 +1,16 @@
 """A task's folder: sent as its first artifact, and the accepted one written back where the folder still is what was
 sent.
 
-Only plain files go, as agents.tools.folder packs them: no links, nothing of version control.
+Only plain files go, as agents.tools.folder packs them: no links, nothing of version control. What comes back is
+checked here, whoever checked it before, and the diff that is shown before it is written is computed here, of the files
+that stand there and the files that will.
 """
 
 import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,14 +20,15 @@ import msgspec
 from bus.errors import BusError
 from client.errors import BadInput, ParleyError, Refusal, Unreachable
 from client.text import line
+from schemas.archive import Files
+from schemas.folder_paths import REPOSITORY, is_bare, is_repository, runs_by_itself
 from schemas.result import Result
+from schemas.tools import CUT
 from schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
     from client.client import Client
 
-Files = dict[str, tuple[bytes, bool]]
-"""Path -> bytes, and whether it may be run."""
 _NAMED = 5
 APPLIED = ("approved", "unreviewed", "planned", "review_limit")
 """Stop reasons whose result is written back."""
@@ -58,6 +61,32 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
             yield f"not sent of {self.folder}: {'; '.join(map(line, self.left_out[:_NAMED]))}{more}"
 
 
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What an archive changes of the folder that was sent."""
+
+    before: Files
+    after: Files
+    changed: tuple[str, ...]
+    """Files that are new or other."""
+    removed: tuple[str, ...]
+
+    def diff(self) -> str:
+        """Unified, of these files, whatever a worker said; cut to 60,000 characters."""
+        from agents.tools import folder as folders
+
+        return folders.diff(self.before, self.after)
+
+    def told(self, said: str) -> bool:
+        """Whether what a worker said is this diff, or the beginning of it."""
+        return self.diff().startswith(said.removesuffix(CUT)) if said.endswith(CUT) else self.diff() == said
+
+    def warnings(self) -> Iterator[str]:
+        """What whoever approves it should look at."""
+        by_itself = [path for path in self.changed if runs_by_itself(path)]
+        if by_itself:
+            yield f"these run by themselves on a developer's machine: {', '.join(map(line, by_itself))}"
+
+
 def read(folder: Path) -> Sent:
     """A folder as it is now.
 
@@ -70,6 +99,8 @@ def read(folder: Path) -> Sent:
 
     if not folder.is_dir():
         raise BadInput("folder", f"{folder} is no folder")
+    if repository := _repository_of(folder.resolve()):
+        raise BadInput("folder", f"{folder} is of a repository's own files ({repository}), which may run programs")
     try:
         data, left_out = folders.pack(folder)
     except folders.FolderError as error:
@@ -93,8 +124,15 @@ async def send(client: "Client", sid: str, sent: Sent) -> None:
         raise Unreachable(f"the folder could not be sent: {error}") from error
 
 
-async def apply(client: "Client", result: Result, sent: Sent) -> list[str]:
+async def apply(
+    client: "Client", result: Result, sent: Sent, show: Callable[[Change], None] | None = None
+) -> list[str]:
     """Write a task's accepted folder back into the one that was sent; what was written or removed, by path.
+
+    Parameters
+    ----------
+    show
+        Called with what will be written, before anything is. What it raises leaves the folder as it is.
 
     Raises
     ------
@@ -113,12 +151,25 @@ async def apply(client: "Client", result: Result, sent: Sent) -> list[str]:
         data = await client.get(result.session, accepted)
     except (ArtifactRefused, BusError) as error:
         raise NotApplied(f"the result is not applied: {error}") from error
-    return write(sent, data)
+    return write(sent, data, show)
 
 
-def write(sent: Sent, data: bytes) -> list[str]:
+def write(sent: Sent, data: bytes, show: Callable[[Change], None] | None = None) -> list[str]:
     """Make the folder that was sent this archive's. All is checked, and every file written beside its place, before the
-    first is put there. Raises NotApplied."""
+    first is put there; `show` as `apply` has it. Raises NotApplied."""
+    change = _checked(sent, data)
+    if show is not None:
+        show(change)
+        change = _checked(sent, data)  # it may have taken a while
+    try:
+        _put(sent.folder.resolve(), {p: change.after[p] for p in change.changed}, change.removed)
+    except OSError as error:
+        raise NotApplied(f"the result is not applied as a whole: {error}") from error
+    return [*change.changed, *change.removed]
+
+
+def _checked(sent: Sent, data: bytes) -> Change:
+    """What an archive changes of the folder that was sent. Raises NotApplied."""
     from agents.tools import folder as folders
 
     try:
@@ -131,16 +182,45 @@ def write(sent: Sent, data: bytes) -> list[str]:
         more = f" and {len(moved) - _NAMED} more" if len(moved) > _NAMED else ""
         shown = ", ".join(map(line, moved[:_NAMED]))
         raise NotApplied(f"the result is not applied: {sent.folder} is not what was sent any more ({shown}{more})")
-    changed = sorted(p for p in after if before.get(p) != after[p])
-    removed = sorted(before.keys() - after.keys())
+    changed = tuple(sorted(p for p in after if before.get(p) != after[p]))
+    removed = tuple(sorted(before.keys() - after.keys()))
     root = sent.folder.resolve()
     for path in (*changed, *removed):
         _check(root, path, before, set(removed))
-    try:
-        _put(root, {p: after[p] for p in changed}, removed)
-    except OSError as error:
-        raise NotApplied(f"the result is not applied as a whole: {error}") from error
-    return [*changed, *removed]
+    _check_folders(root, changed)
+    return Change(before=before, after=after, changed=changed, removed=removed)
+
+
+def _check_folders(root: Path, changed: Iterable[str]) -> None:
+    """Raise NotApplied where a folder that is written to is a repository, or would be one with what stands there and
+    was not sent."""
+    new: dict[str, dict[str, bool]] = {}
+    for path in changed:
+        parts = path.split("/")
+        for i, part in enumerate(parts, 1):
+            new.setdefault("/".join(parts[: i - 1]), {})[part] = i < len(parts)
+    for folder, is_folder in new.items():
+        try:
+            with os.scandir(root / folder) as there:
+                stand = {entry.name: entry.is_dir(follow_symlinks=False) for entry in there}
+        except (FileNotFoundError, NotADirectoryError):
+            stand = {}
+        except OSError as error:
+            raise NotApplied(f"the result is not applied: {line(folder)!r}: {error.strerror}") from error
+        files = {n for held in (stand, is_folder) for n, is_one in held.items() if not is_one}
+        if is_bare(files, stand.keys() | is_folder.keys()):
+            raise NotApplied(f"the result is not applied: {line(folder or '.')!r}: {REPOSITORY}")
+
+
+def _repository_of(folder: Path) -> Path | None:
+    """The repository among whose own files a folder lies."""
+    for at in (folder, *folder.parents):
+        if is_repository(at.name):
+            return at
+        there = {name for name in ("HEAD", "objects", "refs", "commondir") if os.path.lexists(at / name)}
+        if at != folder and (there >= {"HEAD", "objects", "refs"} or there >= {"HEAD", "commondir"}):
+            return at
+    return None
 
 
 def _check(root: Path, path: str, before: Files, removed: set[str]) -> None:
@@ -164,7 +244,7 @@ def _check(root: Path, path: str, before: Files, removed: set[str]) -> None:
         raise NotApplied(f"the result is not applied: {line(here)!r} stands there and was not sent")
 
 
-def _put(root: Path, files: Files, removed: list[str]) -> None:
+def _put(root: Path, files: Files, removed: Sequence[str]) -> None:
     """Write new files beside their places, then put all there. New folders for names that were files come last."""
     beside: list[tuple[Path, Path]] = []
     blocked: dict[str, tuple[bytes, bool]] = {}
