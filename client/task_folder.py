@@ -10,7 +10,7 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,26 +62,30 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive changes of the folder that was sent."""
+    """What an archive changes of the folder that was sent, as whoever writes it found by comparing the two."""
 
-    before: Files
-    after: Files
     changed: tuple[str, ...]
     """Files that are new or other."""
     removed: tuple[str, ...]
+    diff: str
+    """Unified, cut to 60,000 characters."""
 
-    def diff(self) -> str:
-        """Unified, of these files, whatever a worker said; cut to 60,000 characters."""
-        from agents.tools import folder as folders
+    def is_told(self, diff: str) -> bool:
+        """Whether a worker's diff is this one, or as much of it as went into its message."""
+        if diff.endswith(CUT):
+            return bool(diff.removesuffix(CUT)) and self.diff.startswith(diff.removesuffix(CUT))
+        return self.diff == diff
 
-        return folders.diff(self.before, self.after)
-
-    def told(self, said: str) -> bool:
-        """Whether what a worker said is this diff, or the beginning of it."""
-        return self.diff().startswith(said.removesuffix(CUT)) if said.endswith(CUT) else self.diff() == said
-
-    def warnings(self) -> Iterator[str]:
-        """What whoever approves it should look at."""
+    def words(self, told: str) -> Iterator[str]:
+        """In lines, for whoever approves it, those of the diff set in; `told` is the worker's diff."""
+        said = "as the worker's diff says"
+        if not self.is_told(told):
+            said = "not what the worker's diff says; the changes are:"
+        elif told.endswith(CUT):
+            said = "and the worker's diff is cut; the changes are:"
+        yield f"compared with the folder: {len(self.changed)} to write, {len(self.removed)} to remove, {said}"
+        if said.endswith(":"):
+            yield from (f"  {row}" for row in self.diff.rstrip("\n").split("\n"))
         by_itself = [path for path in self.changed if runs_by_itself(path)]
         if by_itself:
             yield f"these run by themselves on a developer's machine: {', '.join(map(line, by_itself))}"
@@ -132,13 +136,13 @@ async def apply(
     Parameters
     ----------
     show
-        Called with what will be written, before anything is. What it raises leaves the folder as it is.
+        Called with what will be written, before anything is; what it raises leaves the folder as it is.
 
     Raises
     ------
     NotApplied
-        The task has no result to be applied, the artifact is not there, the folder is not what was sent any more, or
-        something could not be written.
+        The task has no result to be applied, the artifact is not there or is not what the worker's diff says, the
+        folder is not what was sent any more, or something could not be written.
     """
     from bus.errors import ArtifactRefused
 
@@ -151,25 +155,34 @@ async def apply(
         data = await client.get(result.session, accepted)
     except (ArtifactRefused, BusError) as error:
         raise NotApplied(f"the result is not applied: {error}") from error
-    return write(sent, data, show)
+    told = str((result.outcome.get("work") or {}).get("diff") or "")
+    return write(sent, data, show, told)
 
 
-def write(sent: Sent, data: bytes, show: Callable[[Change], None] | None = None) -> list[str]:
+def write(sent: Sent, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None) -> list[str]:
     """Make the folder that was sent this archive's. All is checked, and every file written beside its place, before the
-    first is put there; `show` as `apply` has it. Raises NotApplied."""
-    change = _checked(sent, data)
-    if show is not None:
-        show(change)
-        change = _checked(sent, data)  # it may have taken a while
+    first is put there. `show` as `apply` has it; `told` is the worker's diff, if there is one. Raises NotApplied."""
+    before, after = _checked(sent, data)
+    changed = tuple(sorted(p for p in after if before.get(p) != after[p]))
+    removed = tuple(sorted(before.keys() - after.keys()))
+    if show is not None or told is not None:
+        from agents.tools.folder_diff import diff
+
+        change = Change(changed=changed, removed=removed, diff=diff(before, after))
+        if show is not None:
+            show(change)
+        if told is not None and not change.is_told(told):
+            raise NotApplied("the result is not applied: its folder is not what the diff says that was reviewed")
+        _checked(sent, data)  # it may have taken a while
     try:
-        _put(sent.folder.resolve(), {p: change.after[p] for p in change.changed}, change.removed)
+        _put(sent.folder.resolve(), {p: after[p] for p in changed}, removed)
     except OSError as error:
         raise NotApplied(f"the result is not applied as a whole: {error}") from error
-    return [*change.changed, *change.removed]
+    return [*changed, *removed]
 
 
-def _checked(sent: Sent, data: bytes) -> Change:
-    """What an archive changes of the folder that was sent. Raises NotApplied."""
+def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:
+    """(files that were sent and still stand there, files that may be written in their place). Raises NotApplied."""
     from agents.tools import folder as folders
 
     try:
@@ -182,13 +195,13 @@ def _checked(sent: Sent, data: bytes) -> Change:
         more = f" and {len(moved) - _NAMED} more" if len(moved) > _NAMED else ""
         shown = ", ".join(map(line, moved[:_NAMED]))
         raise NotApplied(f"the result is not applied: {sent.folder} is not what was sent any more ({shown}{more})")
-    changed = tuple(sorted(p for p in after if before.get(p) != after[p]))
-    removed = tuple(sorted(before.keys() - after.keys()))
     root = sent.folder.resolve()
+    removed = before.keys() - after.keys()
+    changed = [p for p in after if before.get(p) != after[p]]
     for path in (*changed, *removed):
-        _check(root, path, before, set(removed))
+        _check(root, path, before, removed)
     _check_folders(root, changed)
-    return Change(before=before, after=after, changed=changed, removed=removed)
+    return before, after
 
 
 def _check_folders(root: Path, changed: Iterable[str]) -> None:
@@ -223,7 +236,7 @@ def _repository_of(folder: Path) -> Path | None:
     return None
 
 
-def _check(root: Path, path: str, before: Files, removed: set[str]) -> None:
+def _check(root: Path, path: str, before: Files, removed: Set[str]) -> None:
     """Raise NotApplied where a path leads through a link, or onto what was not sent."""
     at = root
     parts = path.split("/")

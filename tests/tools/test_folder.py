@@ -216,3 +216,15 @@ def test_what_a_killed_process_left_is_swept_and_what_is_in_use_is_not() -> None
         sweep()
         assert not left.exists() and used.root.exists() and young.exists()
     young.rmdir()
+
+
+def test_files_that_would_take_long_to_compare_are_shown_as_replaced(tmp_path: Path) -> None:
+    rows = [f"{i % 97} {i * i % 89}" for i in range(6_000)]
+    before, after = "\n".join(rows), "\n".join(reversed(rows))
+    began = time.monotonic()
+    text = diff({"a": (before.encode(), False)}, {"a": (after.encode(), False)}, most=10**7)
+    assert time.monotonic() - began < 10
+    assert "@@ -1,6000 +1,6000 @@\n" in text
+    (tmp_path / "a").write_text(before)
+    subprocess.run(["git", "apply", "-"], input=text.encode(), cwd=tmp_path, check=True, timeout=20)
+    assert (tmp_path / "a").read_text() == after

@@ -201,7 +201,7 @@ def _beside(brief: Any) -> Iterator[Other]:
         case ReviewBrief():
             yield _other("The result", brief.output or "(empty)")
             if brief.diff:
-                yield _other("The diff of the folder", brief.diff)
+                yield _other("The diff of the folder, as the lead told it", brief.diff)
 
 
 def _supported(given: Supported) -> Iterator[Other]:
