@@ -21,6 +21,8 @@ _MOST_HEADER = 2 * MOST_PATH_BYTES
 """Bytes of what is told about an entry before it."""
 _USTAR, _GNU = b"ustar\x0000", b"ustar  \x00"
 _FILE, _FOLDER, _PAX, _PAX_ALL, _LONG_NAME = b"0", b"5", b"x", b"g", b"L"
+_OTHER_NUMBERS = ((108, 116), (116, 124), (136, 148), (329, 337), (337, 345))
+"""Owners, the date and devices: they mean nothing here, but a reader that cannot read them stops there."""
 _PAX_KEYS = frozenset({"path", "mtime", "atime", "ctime", "uid", "gid", "uname", "gname", "comment"})
 """`path` is heeded, the others mean nothing here. `size`, `linkpath` and what makes a file sparse are not taken."""
 
@@ -124,6 +126,8 @@ def _header(head: bytes) -> tuple[bytes, str, int, bool]:
     magic = head[257:265]
     if magic not in (_USTAR, _GNU) or _octal(head[148:156]) != sum(head) - sum(head[148:156]) + 8 * 32:
         raise _no_tar("a header is none")
+    for start, end in _OTHER_NUMBERS:
+        _octal(head[start:end])
     kind = _FILE if head[156:157] == b"\x00" else head[156:157]
     if magic == _GNU and any(head[345:500]):
         raise _no_tar("a header has more than a name")
@@ -155,6 +159,8 @@ def _decoded(text: bytes) -> str:
 
 
 def _long_name(content: bytes) -> str:
+    if not content.endswith(b"\x00"):
+        raise _no_tar("a name has no end")
     return _text(content) or _empty()
 
 
