@@ -19,8 +19,7 @@ import msgspec
 
 from agents.context import Shown
 from agents.models.base import Completion, Emit
-from agents.protocols import Kind
-from agents.protocols import register as register_kinds
+from agents.protocols import KITS, Kind, Kit
 from coordinator import protocols
 from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
 from coordinator.table import Answered, Cell, Missed, OpenTurn, Protocol, Role, Step, Unaffordable, View, to
@@ -188,7 +187,7 @@ DEBATE = protocols.register(
 )
 
 _POSTS = {"answer": Text, "verdict": Text}
-register_kinds(NAME, {kind: Kind(brief=Brief, reply=Text, posts=_POSTS) for kind in DEBATE.replies})
+KITS.add(NAME, Kit({kind: Kind(brief=Brief, reply=Text, posts=_POSTS) for kind in DEBATE.replies}))
 
 
 class StubModel:

@@ -15,9 +15,9 @@ from bus.channels import CONTROL
 from coordinator.budget import OVERSTATED, booked
 from coordinator.machine import Session, begin, step
 from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.competition.record import OWN
 from coordinator.table import Cell, Missed, Protocol
 from schemas import log
+from schemas.post import WITHHELD
 from schemas.session import Seat
 from schemas.similarity import BY_ENCODER
 
@@ -184,7 +184,7 @@ class Turns:
                 self.nothing.append(
                     Nothing(
                         transition=entry.n, seat=a.seat, kind=a.kind, round=a.round, why=why,
-                        posted=_silent(entry).get(a.seat, OWN) != OWN,
+                        posted=_silent(entry).get(a.seat, WITHHELD) != WITHHELD,
                     )
                 )  # fmt: skip
         self.failures.append(found)

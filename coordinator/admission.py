@@ -1,6 +1,7 @@
 """Admission: from a request to the first event of a session, complete, or the reason why it cannot run."""
 
 import difflib
+import unicodedata
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
@@ -16,6 +17,9 @@ from schemas.wire import SchemaError, decode, encode
 
 MAX_EVIDENCE_BYTES = 6_000_000
 """Of all documents as JSON: the first event is one message, and the bus carries at most 8 MB in one."""
+_HARMLESS_CONTROLS = frozenset("\n\t")
+_REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Signs that reorder what a terminal shows."""
 
 
 def admit(
@@ -187,3 +191,18 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
             i += 1
         out.append(d)
     return tuple(out)
+
+
+def refuse_controls(field: str, text: str) -> None:
+    """Refuse control characters, line breaks and tabs aside: they would steer terminals.
+
+    Raises
+    ------
+    Inadmissible
+        Names the field, the character and where it stands.
+    """
+    for i, c in enumerate(text):
+        if c in _REORDERING or (c not in _HARMLESS_CONTROLS and unicodedata.category(c) in {"Cc", "Cs"}):
+            raise Inadmissible(
+                field, f"{field}: control character U+{ord(c):04X} at character {i + 1:,}; none is allowed"
+            )

@@ -104,7 +104,7 @@ def _work(budget: Budget, workers: tuple[Worker, ...]) -> Amount:
 
 
 def check(protocol: Protocol, opened: log.Opened) -> None:
-    """Refuse a session whose budget does not hold what it has at least: one round, or a whole competition.
+    """Refuse a session whose budget does not hold what it has at least: one round, or its whole fixed course.
 
     Raises
     ------

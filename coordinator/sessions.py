@@ -315,7 +315,7 @@ class Sessions:
             self._metrics.append_seconds.observe(time.perf_counter() - started)
             self._keep(held, protocol, session, entry.commands, entry.n, entry.cause, entry.digest)
             held.last_seq = seq
-        note(self._metrics, before, session, entry)
+        note(self._metrics, protocol, before, session, entry)
         _tell(session, entry)
         if self._checkpoint is not None:
             self._checkpoint("appended", sid)

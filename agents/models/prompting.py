@@ -1,6 +1,7 @@
 """Prompts: a Markdown file for each kind of turn, filled with what the turn shows.
 
-A file is `agents/protocols/<protocol>/prompts/<kind>.md`: the instructions, a line `---`, and what they are about.
+A file is `<kind>.md` in the folder that the protocol's kit names (agents/protocols/<protocol>/prompts): the
+instructions, a line `---`, and what they are about.
 `{{name}}` is replaced, once and in one pass, so that what is put in is never looked at again. There is no logic in a
 template: which sections there are is the same in every round, and an empty one says so in words. That is why a
 renderer of ten lines is enough, and why no template engine stands between a text from outside and the prompt.
@@ -21,10 +22,10 @@ import msgspec
 from agents.context import Shown
 from agents.models.base import ModelMisconfigured, ModelRefused
 from agents.models.injection import suspicious
-from agents.models.tokens import estimate, first_tokens
-from agents.protocols import kind_of
+from agents.protocols import KITS, kind_of
+from agents.tokens import estimate, first_tokens
 
-PROMPTS = Path(__file__).parents[1] / "protocols"
+_KIND = re.compile(r"[a-z0-9_]+")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _LINE = re.compile(r"\[\[(?=\s*(?:BEGIN|END)\b)", re.I)
 _UNSAFE = re.compile(r"[^\w .,/()+-]+")
@@ -190,12 +191,16 @@ def render(template: str, values: dict[str, str]) -> str:
     return _SLOT.sub(lambda slot: values[slot[1]], template)
 
 
-@lru_cache(maxsize=256)
 def _template(protocol: str, kind: str) -> tuple[str, str]:
     """Instructions, and what they are about."""
-    path = PROMPTS / protocol / "prompts" / f"{kind}.md"
-    if not re.fullmatch(r"[a-z0-9_]+/[a-z0-9_]+", f"{protocol}/{kind}") or not path.is_file():
+    kit = KITS.get(protocol)
+    if kit is None or kit.prompts is None or not (_KIND.fullmatch(kind) and (kit.prompts / f"{kind}.md").is_file()):
         raise ModelRefused(f"no prompt is written for {kind!r} turns of protocol {protocol!r}")
+    return _read(kit.prompts / f"{kind}.md")
+
+
+@lru_cache(maxsize=256)
+def _read(path: Path) -> tuple[str, str]:
     system, _, user = path.read_text(encoding="utf-8").partition("\n---\n")
     return system, user
 

@@ -19,8 +19,8 @@ import httpx2
 import msgspec
 import openai
 
-from agents.models.secrets import Secret, scrub
 from agents.openai.limits import retry_after_s
+from agents.secrets import Secret, scrub
 
 CONNECT_S = 5.0
 _KEEP_S = 4.0

@@ -15,11 +15,11 @@ import msgspec
 from agents.context import Shown
 from agents.models import prompting
 from agents.models.base import Completion, Emit, ModelUnavailable
-from agents.models.presets import NAMES, Rung, family_of
 from agents.openai.endpoint import Broken, Endpoint, Rejected
 from agents.openai.limits import Gate, gate
 from agents.openai.options import Options, parse
 from agents.openai.probe import Memory
+from agents.openai.providers import NAMES, Rung, family_of
 from agents.openai.structured_call import Descent
 
 _LOGGER = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from agents.models.presets import Rung
+from agents.openai.providers import Rung
 
 KEPT_S = 7 * 24 * 3600.0
 """So long what was learned counts: servers get better."""

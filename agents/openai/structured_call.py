@@ -23,14 +23,14 @@ from agents.models.base import (
     ModelUnavailable,
     tell_retrying,
 )
-from agents.models.presets import NAMES, Rung
-from agents.models.secrets import scrub
-from agents.models.tokens import estimate
 from agents.openai import ladder
 from agents.openai.endpoint import Answer, Broken, Rejected
 from agents.openai.limits import REJECTIONS, backoff_s
 from agents.openai.live_text import LiveText
+from agents.openai.providers import NAMES, Rung
 from agents.protocols import kind_of
+from agents.secrets import scrub
+from agents.tokens import estimate
 from observability import tracing
 from schemas.turn import Usage
 

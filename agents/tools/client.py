@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agents.models.base import ModelMisconfigured
-from agents.protocols.madp.kinds import Call
 from agents.tools import launch
 from agents.tools.allow import AllowList, Server, Tool, filled
 from agents.tools.errors import Errors
 from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
+from agents.tools.steps import Call
 from observability import tracing
 from schemas.tools import ToolCall
 

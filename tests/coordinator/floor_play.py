@@ -113,7 +113,7 @@ FLOOR = Protocol(
     outcome=lambda state, view: ({"posts": len(view.posts)}, ()),
     attempts=lambda settings: 1,
 )
-STANDING = replace(FLOOR, name="standing", standing=True, start=lambda view: (State(), ()))
+STANDING = replace(FLOOR, name="standing", standing="standing", start=lambda view: (State(), ()))
 
 
 class Play:

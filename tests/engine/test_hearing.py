@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from agents.runtime import Hear
+from agents.hearing import Hear
 from bus.channels import PUBLIC
 from coordinator.commands import SayOn
 from coordinator.machine import Heard, Protocol, Step, View, to

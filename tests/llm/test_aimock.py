@@ -11,7 +11,7 @@ import pytest
 
 from agents.context import Shown
 from agents.models import Completion, Emit, ModelMisconfigured, ModelRefused, ModelUnavailable
-from agents.models.secrets import Secret
+from agents.secrets import Secret
 from schemas.turn import Caps
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import FULL, PROSE, Heard, asked, model, silent

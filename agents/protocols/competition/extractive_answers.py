@@ -5,15 +5,10 @@ to answer (the other side's last speech, a question, its captain's direction), t
 its style. What a speech is for, the format says: a case, an answer, a summary of what was asked, claims met.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 from agents.context import Shown
 from agents.extractive.nearness import kin
 from agents.extractive.weighing import clean
-from agents.models.base import ModelRefused
 from agents.models.injection import is_suspicious
-from agents.protocols.competition import extractive_judge as judge
 from agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
 from agents.protocols.competition.extractive_composition import ROOM_FOR_WHO, WHO, Draft, listed, shortened, source
 from agents.protocols.competition.extractive_reading import (
@@ -26,23 +21,19 @@ from agents.protocols.competition.extractive_reading import (
     shared,
     without_orders,
 )
-from agents.protocols.competition.extractive_speech import speak, spoken
+from agents.protocols.competition.extractive_speech import spoken
 from agents.retrieval.corpus import STOP, collapse, sentence, stem, words
 from schemas.protocols.competition.messages import (
     AnswerBrief,
-    Ballot,
     Bid,
     BidBrief,
     CaptainBrief,
     ConferBrief,
     Decision,
-    Marks,
     Note,
     QuestionBrief,
     Questions,
-    Review,
     Spoken,
-    StageSummary,
 )
 
 NOTED = 2
@@ -69,49 +60,6 @@ BARE_QUESTIONS = (
     "Since when?",
     "Why?",
 )  # fmt: skip
-
-
-def answer(shown: Shown) -> tuple[Any, bool]:
-    """A turn of the competition: (the reply, whether something that was read talks to the reader as to a machine).
-
-    Raises
-    ------
-    ModelRefused
-        A kind of turn that there is none of.
-    """
-    by_kind: dict[str, Callable[[Shown], tuple[Any, bool]]] = {
-        "confer": confer,
-        "speak": speak,
-        "question": question,
-        "answer": respond,
-        "captain": captain,
-        "bid": bid,
-        "score": judge.score,
-        "summarize": judge.summarize,
-        "review": judge.review,
-        "vote": judge.vote,
-    }
-    if shown.kind not in by_kind:
-        raise ModelRefused(f"the extractive model has no method for {shown.kind!r} turns of the competition")
-    return by_kind[shown.kind](shown)
-
-
-def live(body: object) -> str | None:
-    """What is shown of a reply while it comes; None for what is none of the competition's."""
-    match body:
-        case Questions():
-            return "\n".join(body.questions)
-        case Decision():
-            return f"{body.speaker}: {body.direction}"
-        case Bid():
-            return body.point
-        case Marks():
-            return body.comment
-        case Ballot():
-            return f"{body.choice}: {body.why}"
-        case Note() | Spoken() | StageSummary() | Review():
-            return body.text
-    return None
 
 
 # ---------------------------------------------------------------- within the team

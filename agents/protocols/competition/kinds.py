@@ -7,7 +7,7 @@ stances, personalities and tasks come from files and stand inside.
 
 from collections.abc import Mapping
 
-from agents.protocols.kind import Kind
+from agents.protocols.kit import Kind
 from schemas.protocols.competition.format import DIMENSIONS, Act, Violation, other
 from schemas.protocols.competition.messages import (
     AnswerBrief,

@@ -10,9 +10,9 @@ from agents.context import Shown
 from agents.extractive import question as extractive_question
 from agents.extractive.evidence import Candidate, Evidence, Weighed
 from agents.extractive.figures import alone, compatible, finer, stated
+from agents.extractive.gathering import gather
 from agents.extractive.weighing import beliefs, candidates, clean
-from agents.models.injection import is_instruction, suspicious
-from agents.retrieval.corpus import Corpus, Text, collapse, sentence
+from agents.retrieval.corpus import Corpus, collapse
 from schemas.citation import Citation
 from schemas.protocols.consensus import Change, Position
 from schemas.text import same
@@ -32,7 +32,7 @@ PARTLY = 0.1
 def position(shown: Shown, corpus: Corpus) -> tuple[Position, bool]:
     """(the position, whether something it read talks to the reader as to a machine)."""
     question = extractive_question.read(shown.question)
-    evidence, injected = gather(shown, corpus)
+    evidence, injected = _evidence(shown, corpus)
     found = candidates(question, evidence)
     before = shown.own if isinstance(shown.own, Position) and not shown.own.abstains else None
     if not found:
@@ -47,23 +47,9 @@ def position(shown: Shown, corpus: Corpus) -> tuple[Position, bool]:
     return _second_try(shown, body, before), injected
 
 
-def gather(shown: Shown, corpus: Corpus) -> tuple[list[Evidence], bool]:
-    """All sentences that may count: the own ones, then what others quoted, in an order that does not rest on theirs."""
-    texts = [(d.name, corpus.text(d)) for d in shown.documents]
-    injected = suspicious(d.text for d in shown.documents)
-    evidence = []
-    for name, text in texts:
-        evidence += [Evidence(s, name, own=True) for s in text.sentences if not is_instruction(s.text)]
+def _evidence(shown: Shown, corpus: Corpus) -> tuple[list[Evidence], bool]:
     remembered = _quotes([shown.own])
-    heard = _quotes(o.body for o in shown.others)
-    for quote, document in sorted((remembered | heard).items()):
-        if _holds(texts, quote):
-            continue
-        if is_instruction(quote):
-            injected = True
-        else:
-            evidence.append(Evidence(sentence(quote), document, own=False, new=quote not in remembered))
-    return evidence, injected
+    return gather(shown, corpus, remembered | _quotes(o.body for o in shown.others), remembered)
 
 
 def _quotes(bodies: Iterable[object]) -> dict[str, str]:
@@ -75,10 +61,6 @@ def _quotes(bodies: Iterable[object]) -> dict[str, str]:
         for c in (*body.citations, *body.moved_by)
         if c.quote.strip()
     }
-
-
-def _holds(texts: Sequence[tuple[str, Text]], quote: str) -> bool:
-    return any(quote in text.plain for _, text in texts)
 
 
 def _choose(found: Sequence[Candidate], before: Position | None, evidence: Sequence[Evidence]) -> Candidate | None:

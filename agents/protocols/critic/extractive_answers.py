@@ -10,11 +10,10 @@ from collections.abc import Iterable, Sequence
 from agents.context import Shown
 from agents.extractive import question as extractive_question
 from agents.extractive.evidence import Candidate, Evidence, Weighed
+from agents.extractive.gathering import gather
 from agents.extractive.question import Question
 from agents.extractive.weighing import beliefs, candidates, clean
-from agents.models.injection import is_instruction
-from agents.protocols.consensus.extractive_panelist import gather
-from agents.retrieval.corpus import Corpus, collapse, sentence
+from agents.retrieval.corpus import Corpus, collapse
 from schemas.citation import Citation
 from schemas.protocols.critic import NO_NEW_OBJECTION, Addressed, Answer, AnswerBrief, Critique, CritiqueBrief, Past
 from schemas.text import same
@@ -90,16 +89,7 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
 
 def _evidence(shown: Shown, corpus: Corpus, cited: Iterable[Citation]) -> tuple[list[Evidence], bool]:
     """Sentences of the own documents, then what the other side quotes and this seat does not hold."""
-    evidence, injected = gather(shown, corpus)
-    texts = [corpus.text(d).plain for d in shown.documents]
-    for quote, document in sorted({collapse(c.quote): c.document for c in cited}.items()):
-        if any(quote in text for text in texts):
-            continue
-        if is_instruction(quote):
-            injected = True
-        else:
-            evidence.append(Evidence(sentence(quote), document, own=False, new=True))
-    return evidence, injected
+    return gather(shown, corpus, {collapse(c.quote): c.document for c in cited})
 
 
 def _against(found: Sequence[Candidate], held: str) -> list[tuple[float, Weighed, str]]:

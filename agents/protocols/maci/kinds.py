@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agents.protocols.kind import Kind
+from agents.protocols.kit import Kind
 from schemas.belief import Share
 from schemas.protocols.maci.messages import (
     ArgueBrief,

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from agents.hearing import Hear
 from agents.matching.word_roots import Reading, read, roots, roots_of, share, stands_in
 from agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
 from bus.channels import PUBLIC
@@ -182,8 +183,13 @@ def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: Reading | 
     return None
 
 
+def hear(spec: ExpertSpec, *, metered: bool) -> Hear:
+    """What the process of one expert hears, and does about it (agents.protocols.kit.Kit.hear)."""
+    return Hear(HEARD, make_hear(spec, metered=metered))
+
+
 def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | None]:
-    """What the process of one expert does about the posts that it hears (agents.runtime.Hear).
+    """What the process of one expert does about the posts that it hears (agents.hearing.Hear.react).
 
     Parameters
     ----------
@@ -192,7 +198,7 @@ def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | No
     """
     tasks: OrderedDict[str, Task] = OrderedDict()
 
-    def hear(post: Post) -> Speak | None:
+    def react(post: Post) -> Speak | None:
         if post.seat:
             return None  # a participant's words, whatever they call themselves
         if post.kind == "task":
@@ -224,4 +230,4 @@ def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | No
             )
         return None
 
-    return hear
+    return react

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from coordinator.protocols.consensus import lexical
 from coordinator.protocols.consensus.check import check
-from coordinator.protocols.consensus.outcome import outcome
+from coordinator.protocols.consensus.outcome import ends_round, outcome
 from coordinator.protocols.consensus.seats import ROLES, seat
 from coordinator.protocols.consensus.state import (
     ANALYST,
@@ -34,7 +35,6 @@ from coordinator.protocols.consensus.state import (
     weighted,
     weights,
 )
-from coordinator.signals import lexical
 from coordinator.table import Answered, Missed, Plan, Planned, Protocol, Step, Table, Unaffordable, View, to
 from schemas.protocols.consensus import (
     DIMENSIONS,
@@ -348,7 +348,7 @@ TABLE: Table = {
     Phase.DONE: {},
 }
 
-CONSENSUS = Protocol(
+PROTOCOL = Protocol(
     name="consensus",
     version=1,
     settings=Settings,
@@ -365,4 +365,5 @@ CONSENSUS = Protocol(
     outcome=outcome,
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
+    ends_round=ends_round,
 )

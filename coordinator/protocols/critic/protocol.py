@@ -391,7 +391,7 @@ TABLE: Table = {
     Phase.DONE: {},
 }
 
-CRITIC_PROTOCOL = Protocol(
+PROTOCOL = Protocol(
     name="critic",
     version=1,
     settings=Settings,

@@ -15,7 +15,7 @@ from coordinator.commands import Finish, SayOn, Stop, Wish
 from coordinator.protocols.maci import plan as maci_plan
 from coordinator.protocols.maci import round as maci_round
 from coordinator.protocols.maci.check import check
-from coordinator.protocols.maci.outcome import figures, outcome
+from coordinator.protocols.maci.outcome import ends_round, figures, outcome
 from coordinator.protocols.maci.round import Judged, Said, cases, listed
 from coordinator.protocols.maci.seats import ROLES, seat
 from coordinator.protocols.maci.state import (
@@ -466,7 +466,7 @@ TABLE: Table = {
     Phase.DONE: {},
 }
 
-MACI = Protocol(
+PROTOCOL = Protocol(
     name="maci",
     version=1,
     settings=Settings,
@@ -486,4 +486,5 @@ MACI = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     readers=(HELPER,),
+    ends_round=ends_round,
 )  # fmt: skip

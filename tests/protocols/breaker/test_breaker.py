@@ -8,7 +8,7 @@ import pytest
 
 from coordinator import measures
 from coordinator.machine import Illegal, outcome, record, record_opening
-from coordinator.protocols.breaker.protocol import BREAKER
+from coordinator.protocols.breaker.protocol import PROTOCOL as BREAKER
 from coordinator.replay import replay
 from observability.metrics import Metrics
 from schemas import log
@@ -44,7 +44,7 @@ class Play:
         n = len(self.entries)
         before = self.session
         self.session, entry = record(BREAKER, before, self.entries[-1].digest, event, START_NS + n, f"tell:t{n}:0-0")
-        measures.note(self.metrics, before, self.session, entry)
+        measures.note(self.metrics, BREAKER, before, self.session, entry)
         self.entries.append(entry)
 
     @property
@@ -104,7 +104,7 @@ def test_a_failure_of_the_askers_own_making_neither_degrades_nor_delays_recovery
 
 def test_each_change_is_one_line_in_the_log_of_the_moderator_that_made_it(caplog: pytest.LogCaptureFixture) -> None:
     play = Play()
-    with caplog.at_level(logging.INFO, logger="coordinator.measures_madp"):
+    with caplog.at_level(logging.INFO, logger="coordinator.measures"):
         play.told(*[False] * 6, *[True] * 7)
     degraded, recovered = caplog.records
     assert degraded.levelname == "WARNING" and "4 of the last 4 tasks" in degraded.getMessage()

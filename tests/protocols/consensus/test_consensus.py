@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from coordinator.machine import Inadmissible
+from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.consensus.seats import occurs
+from coordinator.replay import replay
 from schemas.protocols.consensus import Analysis, Position, ScoreBrief, SynthesisBrief
 from schemas.session import Budget, Seat
 from schemas.turn import Usage
@@ -488,3 +490,13 @@ def test_the_table_has_a_row_for_every_phase() -> None:
 
 def _tokens(n: int) -> Usage:
     return Usage(input_tokens=n, calls=1)
+
+
+def test_a_path_through_every_phase_replays() -> None:
+    """One path through every phase, its log recomputed."""
+    play = Play({"max_rounds": 2})
+    play.round(50, "a", "b", "a")
+    play.round(50, "a", "b", "a")
+    play.expire()
+    play.expire()
+    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)

@@ -517,3 +517,19 @@ def test_a_cancel_ends_it_in_any_phase() -> None:
     play.answers()
     play.event(log.Cancelled(author="client", reason="enough"), "in:10")
     assert play.result.status == "cancelled" and play.result.outcome["answer"] == "Tape"
+
+
+def test_a_path_through_every_phase_replays() -> None:
+    """One path through every phase, its log recomputed."""
+    play = Play({"max_rounds": 2, "measure_bias": True})
+    play.answers()
+    play.objects("it burns")
+    play.judges(50)
+    play.judges(40)
+    play.answers("Tape", 1)
+    play.objects("it is inflammable")
+    play.compares(0.9)
+    play.objects()
+    play.judges(50, 1)
+    play.verdict()
+    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)

@@ -12,10 +12,10 @@ from agents.extractive.model import Extractive
 from agents.models import Completion, make_model
 from agents.models.computed import with_computed
 from agents.models.recorded import Recorded
-from agents.models.tokens import estimate
 from agents.retrieval.corpus import collapse
 from agents.retrieval.dense import counted, rerank
 from agents.retrieval.prototype import prototype, similar
+from agents.tokens import estimate
 from schemas.protocols.maci.messages import MeasureBrief, Passages, RetrieveBrief, Span
 from schemas.similarity import BY_ENCODER, BY_WORDS, Similar
 from schemas.text import stands_in

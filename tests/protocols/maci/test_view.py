@@ -17,7 +17,7 @@ from schemas.post import Post
 from schemas.protocols.maci.messages import Ruled
 from schemas.result import Stop
 from schemas.wire import encode, raw
-from tests.parley.test_page import hostile
+from tests.client.test_page import hostile
 from tests.protocols.maci import record as maci_record
 from tests.protocols.maci.play import Play, argument, belief, case
 from tests.protocols.maci.record import Words

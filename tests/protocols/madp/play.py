@@ -10,11 +10,12 @@ from coordinator.admission import admit
 from coordinator.machine import OpenTurn, Session, record, record_opening
 from coordinator.protocols import PROTOCOLS
 from schemas import log
+from schemas.artifact import Artifact
 from schemas.expert import Deliberation, Domain, ExpertSpec, Known, Relevance, Triggers, pin, queue_of
 from schemas.post import Post
 from schemas.presence import Announcement
 from schemas.protocols.madp.messages import Challenge, Challenges, Claim, Pass, Resolution
-from schemas.protocols.madp.work import Artifact, Finding, HandoffRequest, Review, Support, SupportRequest, Work
+from schemas.protocols.madp.work import Finding, HandoffRequest, Review, Support, SupportRequest, Work
 from schemas.result import Result
 from schemas.routing import Candidate, Factors, Matched, Profile
 from schemas.session import Budget, Document, OpenSession, Seat, SessionEnded

@@ -1,4 +1,4 @@
-"""Agreement without a model: what the moderator falls back on when the analyst fails.
+"""consensus: agreement without a model, which is what the moderator falls back on when the analyst fails.
 
 Three dimensions (seed, "Future Enhancements", 4), each the weighted mean over all pairs of positions of a similarity in
 [0, 1], shown as 0 to 100. The pair (i, j) weighs w_i * w_j. Pure functions of texts; nothing here understands anything.

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agents.protocols.madp.expert_worker import Expert
 from agents.tools.folder import archive, unpacked
+from agents.worker_model import WorkerModel
 from schemas.protocols.madp.work import ReviewBrief
 from schemas.routing import Task
 from tests.llm.aimock import Aimock, aimock
@@ -62,7 +62,7 @@ async def test_files_are_edited_and_the_reply_holds_diff_and_calls(server: Aimoc
     artifacts = FolderArtifacts(store)
     start = await artifacts.put(archive({"app.py": (BEFORE.encode(), False)}))
     async with model(server.url, model="gpt-work") as found:
-        expert = Expert(found, SPEC, files_list())
+        expert = WorkerModel(found, SPEC, files_list())
         done = await expert.reply(asked("work", work(folder=start.id)), silent, artifacts)
         review = ReviewBrief(
             task=Task(prompt="Fix the greeting"), expert="sre", lead="sre", summary=done.body.summary,

@@ -14,8 +14,8 @@ from client.show import page
 from client.text import clean, line
 from schemas.result import Stop
 from schemas.wire import encode
-from tests.parley import chromium
-from tests.parley.chromium import Visit
+from tests.client import chromium
+from tests.client.chromium import Visit
 from tests.parley.support import Front
 from tests.protocols.consensus.play import Play
 from tests.protocols.maci import record as maci_record

@@ -13,15 +13,13 @@ passed both gates, and the budget is kept. And every cell of the table leads to 
 
 import dataclasses
 from collections.abc import Iterator
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import msgspec
-import pytest
 
 from bus.channels import ACCOUNT_OF_ROLE, may_read
-from coordinator.machine import Cell, Illegal, Protocol, Session, begin, step, to
+from coordinator.machine import Session
 from schemas import log
 from schemas.belief import Share
 from schemas.protocols.maci import messages as maci
@@ -42,15 +40,13 @@ from schemas.protocols.maci.messages import (
     Score,
 )
 from schemas.session import Budget
-from schemas.turn import Usage
-from schemas.wire import decode, encode, raw
-from tests.protocols.maci.play import MACI, START_NS, TEXTS, Play, argument, belief, case, retrieved, similar
+from schemas.wire import decode, encode
+from tests.protocols.maci.play import MACI, TEXTS, Play, argument, belief, case, retrieved, similar
+from tests.support.walk import Move, Walk, attempts, expect, replies, ticks
 
 FOR, EVEN, AGAINST = belief(0.9, 0.1), belief(0.5, 0.5), belief(0.1, 0.9)
 UNLIMITED = Budget()
 MISS = object()
-Triple = tuple[str, str, str]
-"""(phase, event, phase led to)"""
 
 
 def said(given: Any) -> Case:
@@ -188,29 +184,17 @@ def other(ask: log.Ask, new: bool) -> object:
             return maci.Tests(tests=(asked,) if new else ())
 
 
-def events(world: World, session: Session) -> Iterator[tuple[log.Event, int]]:
+def moves(world: World, session: Session) -> Iterator[Move]:
     """Everything that may happen next, and when."""
     now = session.at_ns
     turns = list(session.turns.values())
     for turn in turns if world.timers else turns[:1]:
+        said = list(letters(world, session, turn.ask))
+        bodies = [x for x in said if x is not MISS]
         for tokens in world.usages:
-            usage = Usage(input_tokens=tokens, calls=1)
-            for x in letters(world, session, turn.ask):
-                body, error = (None, "down") if x is MISS else (x, "")
-                reply = log.Replied(turn=turn.id, body=raw(body), usage=usage, error=error)
-                yield from ((reply, at_ns) for at_ns in ({now, turn.ask.deadline_ns} if world.late else {now}))
+            yield from replies(turn, bodies, now, tokens=tokens, late=world.late, misses=MISS in said)
     if world.timers:
-        assert session.timer_ns is not None
-        yield log.TimerFired(), session.timer_ns
-        yield log.TimerFired(), now
-        yield log.Cancelled(author="client"), now
-
-
-def key(session: Session) -> bytes:
-    """What a session's future depends on."""
-    asks = [[t.ask.seat, t.ask.kind, t.ask.round, t.ask.attempt] for t in session.turns.values()]
-    late = session.at_ns - session.opened_ns
-    return encode([session.inner, asks, session.ledger.used(), session.ledger.lost, late, session.closed])
+        yield from ticks(session)
 
 
 PLACE = {"planning": 0, "retrieving": 0, "retrieving_more": 1, "blind": 1, "arguing": 2, "merging": 2, "judging": 3}
@@ -219,15 +203,17 @@ PLACE = {"planning": 0, "retrieving": 0, "retrieving_more": 1, "blind": 1, "argu
 def rank(session: Session) -> tuple[int, ...]:
     """Grows with every event that is not an idle tick, and is bounded."""
     s = session.inner
-    attempts = sum(t.ask.attempt for t in session.turns.values())
     ended = session.stopped is not None
-    return (session.closed, ended, len(s.rounds), PLACE.get(s.phase, 4), -len(session.turns), attempts)
+    return (session.closed, ended, len(s.rounds), PLACE.get(s.phase, 4), -len(session.turns), attempts(session))
 
 
 def holds(session: Session) -> None:
     """What is true of every state."""
     s, settings = session.inner, session.settings
     assert decode(encode(s), type(s)) == s
+    if session.closed and session.stopped is not None and session.stopped.reason != "cancelled":
+        certificate = msgspec.json.decode(session.stopped.certificate)
+        assert certificate["reason"] == session.stopped.reason and "missing" in certificate
     assert len(s.rounds) <= settings.max_rounds + 1
     roles = {seat.seat: ACCOUNT_OF_ROLE[seat.role] for seat in session.opened.seats}
     refused = {n for r in s.rounds for n in r.refused}
@@ -250,97 +236,22 @@ def holds(session: Session) -> None:
         assert session.ledger.used().tokens + session.ledger.lost.tokens <= limit
 
 
-def ended(protocol: Protocol, session: Session) -> str:
-    assert session.inner.phase == protocol.done and session.stopped is not None
-    certificate = msgspec.json.decode(session.stopped.certificate)
-    if session.stopped.reason != "cancelled":
-        assert certificate["reason"] == session.stopped.reason and "missing" in certificate
-    with pytest.raises(Illegal):
-        step(protocol, session, log.Cancelled(author="client"), session.at_ns)
-    return session.stopped.reason
-
-
-def watched(seen: set[Triple]) -> Protocol:
-    """The protocol, with every cell telling which way it went."""
-
-    def watch(phase: str, event: str, cell: Cell) -> Cell:
-        def handler(s: Any, e: Any, v: Any) -> Any:
-            after, wishes = cell.handler(s, e, v)
-            seen.add((phase, event, str(after.phase)))
-            return after, wishes
-
-        return to(handler, *cell.targets)
-
-    table = {
-        phase: {event: watch(str(phase), event.__name__, cell) for event, cell in row.items()}
-        for phase, row in MACI.table.items()
-    }
-    return dataclasses.replace(MACI, table=table)
-
-
-@cache
-def walk(name: str) -> tuple[frozenset[Triple], dict[str, int], int]:
-    """(triples seen, stop reason -> closed states, states)."""
-    world = WORLDS[name]
-    seen: set[Triple] = set()
-    protocol = watched(seen)
-    first, _ = begin(protocol, "s1", world.opening(), START_NS)
-    todo, known = [first], {key(first)}
-    ends: dict[str, int] = {}
-    while todo:
-        session = todo.pop()
-        holds(session)
-        if session.closed:
-            reason = ended(protocol, session)
-            ends[reason] = ends.get(reason, 0) + 1
-            continue
-        assert session.inner.phase != protocol.done and session.turns
-        assert session.timer_ns is not None
-        assert session.timer_ns <= min(t.ask.deadline_ns for t in session.turns.values())
-        for event, at_ns in events(world, session):
-            after, _commands = step(protocol, session, event, at_ns)
-            here = key(after)
-            idle = isinstance(event, log.TimerFired) and here == key(session)
-            assert idle or rank(after) > rank(session), (event, session.inner, after.inner)
-            if here not in known:
-                known.add(here)
-                todo.append(after)
-    return frozenset(seen), ends, len(known)
-
-
-@pytest.mark.parametrize(
-    ("name", "reasons"),
-    [
-        ("beliefs", {"plateau", "max_rounds"}),
-        ("scores", {"plateau", "stalemate", "max_rounds"}),
-        ("evidence", {"stalemate", "max_rounds"}),
-        ("blind", {"quorum", "max_rounds", "cancelled"}),
-        ("open", {"quorum", "max_rounds", "cancelled"}),
-        ("loop", {"quorum", "max_rounds"}),
-        ("loop and time", {"budget", "max_rounds", "cancelled"}),
-        ("time", {"budget", "max_rounds", "cancelled"}),
-        ("order", {"quorum", "max_rounds", "cancelled"}),
-        ("stalemate", {"plateau", "stalemate", "max_rounds"}),
-        ("learned, ucb", {"plateau", "stalemate", "max_rounds"}),
-        ("learned, linucb", {"plateau", "stalemate", "max_rounds"}),
-        ("three turns", {"budget"}),
-        ("budget", {"budget", "max_rounds"}),
-        ("12 turns", {"quorum", "budget", "plateau"}),
-        ("16 turns, and patience", {"quorum", "budget", "plateau"}),
-    ],
-)
-def test_every_edge_makes_progress_and_done_is_the_only_sink(name: str, reasons: set[str]) -> None:
-    _, ends, states = walk(name)
-    assert states > 5
-    assert set(ends) == reasons
-
-
-def test_every_cell_leads_to_every_phase_that_it_names() -> None:
-    named = {
-        (str(phase), event.__name__, str(target))
-        for phase, row in MACI.table.items()
-        for event, cell in row.items()
-        for target in cell.targets
-    }
-    reached = frozenset[Triple]().union(*(walk(name)[0] for name in WORLDS))
-    assert reached == named
+EXPECTED = {
+    "beliefs": expect("max_rounds", "plateau", states=5),
+    "scores": expect("max_rounds", "plateau", "stalemate", states=5),
+    "evidence": expect("max_rounds", "stalemate", states=5),
+    "blind": expect("max_rounds", "quorum", states=5),
+    "open": expect("max_rounds", "quorum", states=5),
+    "loop": expect("max_rounds", "quorum", states=5),
+    "loop and time": expect("budget", "max_rounds", states=5),
+    "time": expect("budget", "max_rounds", states=5),
+    "order": expect("max_rounds", "quorum", states=5),
+    "stalemate": expect("max_rounds", "plateau", "stalemate", states=5),
+    "learned, ucb": expect("max_rounds", "plateau", "stalemate", states=5),
+    "learned, linucb": expect("max_rounds", "plateau", "stalemate", states=5),
+    "three turns": expect("budget", states=5),
+    "budget": expect("budget", "max_rounds", states=5),
+    "12 turns": expect("budget", "plateau", "quorum", states=5),
+    "16 turns, and patience": expect("budget", "plateau", "quorum", states=5),
+}
+WALK = Walk(MACI, WORLDS, EXPECTED, moves, rank, hold=holds, cancels=lambda world: world.timers)

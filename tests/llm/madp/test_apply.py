@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.llm.aimock import aimock
-from tests.llm.test_madp_aimock import ENDED, step, use
+from tests.llm.madp.test_aimock import ENDED, step, use
 from tests.parley.support import Front
 from tests.tools.support import EXAMPLE
 

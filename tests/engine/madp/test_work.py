@@ -13,9 +13,10 @@ from agents.models.base import Completion, Emit
 from agents.specs import AgentSpec
 from agents.tools.folder import archive, unpacked
 from bus import artifacts
+from schemas.artifact import Artifact
 from schemas.expert import ROLE, pin, queue_of
 from schemas.post import Post
-from schemas.protocols.madp.work import Artifact, Work
+from schemas.protocols.madp.work import Work
 from schemas.routing import Candidate, Factors, Matched, Profile
 from schemas.turn import Usage
 from schemas.wire import decode

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinator.signals.lexical import answers_alike, cosine, dimensions, jaccard, pairwise, score
+from coordinator.protocols.consensus.lexical import answers_alike, cosine, dimensions, jaccard, pairwise, score
 from schemas.text import normalise, same, squeeze, stands_in, tokens
 from tests.protocols.consensus.play import cite, says
 
