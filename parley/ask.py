@@ -14,7 +14,7 @@ from client.client import new_sid
 from client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from client.live_feed import View
 from client.protocols.competition import story as competition_story
-from client.task_folder import NotApplied, Sent
+from client.task_folder import Change, NotApplied, Sent
 from client.text import line
 from coordinator.estimate import Estimate
 from parley.cli.process import INTERRUPTED
@@ -117,8 +117,14 @@ async def _with_folder(parley: Parley, sid: str, opening: OpenSession, sent: Sen
 
 
 async def _apply(parley: Parley, result: Result, sent: Sent, view: View) -> None:
+    told = str((result.outcome.get("work") or {}).get("diff") or "")
+
+    def show(change: Change) -> None:
+        for text in change.words(told):
+            view.note(text if text.startswith("  ") else f"parley: {text}")
+
     try:
-        written = await task_folder.apply(parley.client, result, sent)
+        written = await task_folder.apply(parley.client, result, sent, show)
     except NotApplied as error:
         error.result = result
         raise
