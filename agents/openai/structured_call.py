@@ -27,7 +27,8 @@ from agents.models.presets import NAMES, Rung
 from agents.models.secrets import scrub
 from agents.models.tokens import estimate
 from agents.openai import ladder
-from agents.openai.endpoint import Answer, Broken, Rejected
+from agents.openai.completion import Answer
+from agents.openai.endpoint import Broken, Rejected
 from agents.openai.limits import REJECTIONS, backoff_s
 from agents.openai.live_text import LiveText
 from agents.protocols import kind_of
@@ -62,7 +63,7 @@ class Descent:
         self._lowest = max(Rung)
         self._prompt: prompting.Prompt | None = None
         self._under_way = False
-        self._heard = ""
+        self._heard = bytearray()
         self.usage = Usage()
 
     async def run(self) -> Completion:
@@ -184,14 +185,14 @@ class Descent:
         live = LiveText(self._emit)
 
         def on_text(piece: str) -> None:
-            self._heard += piece
+            self._heard += piece.encode("utf-8", "replace")
             live.feed(piece)
 
         o = self._options
         named: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": o.model}
         endpoint, places = self._model.open()
         async with places.place():
-            self._heard, self._under_way = "", True
+            self._heard, self._under_way = bytearray(), True
             with tracing.span(f"chat {o.model}", named if tracing.enabled() else None) as span:
                 answer = await endpoint.complete(body, on_text)
                 live.flush()
@@ -220,7 +221,7 @@ class Descent:
     def lost(self) -> None:
         """Book the call that was under way when the time was up."""
         if self._under_way:
-            self._book(None, self._heard)
+            self._book(None, self._heard.decode("utf-8", "replace"))
 
     async def _turned_away(self, error: Rejected, body: dict[str, Any]) -> None:
         """Learn from a rejection (`_AskAgain`), wait to try again, or give up."""
