@@ -15,9 +15,9 @@ from bus.channels import CONTROL
 from coordinator.budget import OVERSTATED, booked
 from coordinator.machine import Session, begin, step
 from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.competition.record import OWN
 from coordinator.table import Cell, Missed, Protocol
 from schemas import log
+from schemas.post import WITHHELD
 from schemas.session import Seat
 from schemas.similarity import BY_ENCODER
 
@@ -184,7 +184,7 @@ class Turns:
                 self.nothing.append(
                     Nothing(
                         transition=entry.n, seat=a.seat, kind=a.kind, round=a.round, why=why,
-                        posted=_silent(entry).get(a.seat, OWN) != OWN,
+                        posted=_silent(entry).get(a.seat, WITHHELD) != WITHHELD,
                     )
                 )  # fmt: skip
         self.failures.append(found)
@@ -222,7 +222,7 @@ class _Again:
         try:
             if isinstance(entry.event, log.Opened):
                 found = PROTOCOLS.get(entry.event.protocol)
-                if found is None or found.version != entry.event.version:
+                if found is None or not found.steps(entry.event.version):
                     return {}
                 self._protocol = replace(found, table=self._listened(found))
                 self._session, _ = begin(self._protocol, self._sid, entry.event, entry.at_ns)

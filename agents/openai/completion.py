@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agents.models.secrets import Secret, scrub
 from agents.openai.bounds import BadBody, Limits
+from agents.secrets import Secret, scrub
 
 _T = TypeVar("_T")
 _NOTHING = msgspec.Raw(b"")
@@ -19,7 +19,7 @@ _MOST_SAID = 1_000
 _EMPTY = (b"", b"null", b"false", b"0", b'""', b"{}", b"[]")
 
 
-class Answer(msgspec.Struct, kw_only=True):
+class ServerAnswer(msgspec.Struct, kw_only=True):
     """A completion."""
 
     text: str = ""
@@ -86,7 +86,7 @@ class Reading:
         self._key = key
         self._text = bytearray()
         self._refusal = bytearray()
-        self.answer = Answer()
+        self.answer = ServerAnswer()
 
     def take(self, data: bytes | bytearray, what: str) -> str:
         """Add one body or chunk; the text that came with it.
@@ -116,7 +116,7 @@ class Reading:
             raise self._limits.too_much("the reply's text", self._limits.text_bytes)
         return text
 
-    def done(self) -> Answer:
+    def done(self) -> ServerAnswer:
         """What was taken so far."""
         self.answer.text = self._text.decode("utf-8", "replace")
         self.answer.refusal = self._refusal[: 4 * _MOST_SAID].decode("utf-8", "replace")[:_MOST_SAID]

@@ -21,12 +21,12 @@ import httpx2
 import msgspec
 import openai
 
-from agents.models.secrets import Secret, scrub
 from agents.openai.bounds import BadBody, Limits
-from agents.openai.completion import Answer, Reading, decode, shown
+from agents.openai.completion import Reading, ServerAnswer, decode, shown
 from agents.openai.events import events
 from agents.openai.limits import retry_after_s
 from agents.openai.transport import ACCEPTED, Client
+from agents.secrets import Secret, scrub
 
 CONNECT_S = 5.0
 _KEEP_S = 4.0
@@ -105,7 +105,7 @@ class Endpoint:
         """Close all connections."""
         await self._client.close()
 
-    async def complete(self, body: dict[str, Any], on_text: Callable[[str], None]) -> Answer:
+    async def complete(self, body: dict[str, Any], on_text: Callable[[str], None]) -> ServerAnswer:
         """One chat completion; `on_text` hears its text as it comes, if the body asks for a stream.
 
         Cancelling closes the connection.

@@ -14,8 +14,8 @@ from client.protocols.maci import plot as signals_plot
 from client.protocols.maci import story as maci_story
 from client.records import Record
 from schemas.wire import encode
+from tests.client.test_page import HOSTILE, LONG
 from tests.parley.support import Front
-from tests.parley.test_page import HOSTILE, LONG
 from tests.protocols.consensus.play import Play
 from tests.protocols.maci import record as maci_record
 from tests.protocols.maci.record import Words
