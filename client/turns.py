@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from bus.channels import CONTROL
+from client.protocols import Face, face_of
 from coordinator.budget import OVERSTATED, booked
 from coordinator.machine import Session, begin, step
 from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.competition.record import OWN
 from coordinator.table import Cell, Missed, Protocol
 from schemas import log
 from schemas.session import Seat
@@ -101,6 +101,7 @@ class Turns:
         self._may_see = may_see
         self._hidden: set[str] = set()
         self._seats: dict[str, Seat] = {}
+        self._face: Face | None = None
         self._again = _Again(sid)
         for entry in entries:
             self.take(entry)
@@ -115,6 +116,7 @@ class Turns:
         event, missed = entry.event, self._again.missed(entry)
         if isinstance(event, log.Opened):
             self._seats = {s.seat: s for s in event.seats}
+            self._face = face_of(event.protocol)
         self._given_back(entry)
         if isinstance(event, log.Replied | log.Redelivered) and event.turn in self._hidden:
             pass
@@ -184,10 +186,15 @@ class Turns:
                 self.nothing.append(
                     Nothing(
                         transition=entry.n, seat=a.seat, kind=a.kind, round=a.round, why=why,
-                        posted=_silent(entry).get(a.seat, OWN) != OWN,
+                        posted=a.seat in self._told(entry),
                     )
                 )  # fmt: skip
         self.failures.append(found)
+
+    def _told(self, entry: log.Entry) -> set[str]:
+        """Seats of whose turn a post of this transition says that it came to nothing, and why."""
+        says = (c for c in entry.commands if isinstance(c, log.Say))
+        return {seat for say in says if (seat := self._face.tells_why(say))} if self._face is not None else set()
 
 
 def _asked_again(a: log.Ask, entry: log.Entry) -> log.Ask | None:
@@ -198,12 +205,6 @@ def _asked_again(a: log.Ask, entry: log.Entry) -> log.Ask | None:
 
 def _same(a: log.Ask, b: log.Ask) -> bool:
     return (a.seat, a.kind, a.round) == (b.seat, b.kind, b.round)
-
-
-def _silent(entry: log.Entry) -> dict[str, str]:
-    """Seats of whose silence a post of this transition tells (a competition's), and the reason that it gives."""
-    bodies = (msgspec.json.decode(c.body) for c in entry.commands if isinstance(c, log.Say) and c.kind == "silent")
-    return {str(body.get("seat")): str(body.get("why")) for body in bodies}
 
 
 class _Again:

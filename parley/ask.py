@@ -18,7 +18,6 @@ from client import task_folder
 from client.api import CONNECT_S, Parley, Session, connect, connected, known_protocol, request, whole_settings
 from client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from client.live_feed import View, show, watch_log
-from client.protocols.competition import story as competition_story
 from client.task_folder import NotApplied, Sent
 from client.text import line
 from coordinator.estimate import Estimate
@@ -285,7 +284,7 @@ async def _ask(
     try:
         if lease is not None and lease.began:
             await _tell_earlier(parley, sid, view, settings)
-        view.rules(competition_story.rules(opening.protocol, opening.settings))
+        view.runs(opening.protocol, opening.settings)
         view.located(where(settings))
         view.opened(sid, opening.protocol, opening.question, opening.continues)
         _tell_seats(parley, sid, view, settings)
@@ -382,7 +381,7 @@ async def follow(
         entries = await parley.client.log(sid)
         opened = decode(entries[0].encode(), log.Entry).event if entries else None
         if isinstance(opened, log.Opened):
-            view.rules(competition_story.rules(opened.protocol, opened.settings))
+            view.runs(opened.protocol, opened.settings)
     choice = Interrupts(view)
     choice.follows(can_leave=can_leave, owns=owns)
     return await _follow(parley, sid, view, choice, everything=everything)

@@ -12,3 +12,5 @@ class Setup:
 
     name: str
     """The protocol's."""
+    opening_only: tuple[str, ...] = ()
+    """Settings that act before the first recorded event, or on what is shown alone: no replay can tell."""

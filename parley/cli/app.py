@@ -217,20 +217,20 @@ def replay(
       parley replay 1f2e3d4c5b6a79880716 --set consensus.threshold=0.7
     """
     with options.errors(json):
-        from client import records
+        from client import what_if
         from parley.cli import commands
         from parley.settings import parse_sets
 
         overrides = parse_sets(sets or [])
         settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds)
         found = commands.record(settings, session)
-        outcome = records.compare(found, overrides) if overrides else records.verify(found)
+        outcome = what_if.compare(found, overrides) if overrides else what_if.verify(found)
         if json:
             options.print_json(outcome)
         elif overrides:
-            commands.write_lines(records.comparison_words(outcome), None)
+            commands.write_lines(what_if.comparison_words(outcome), None)
         else:
-            print(records.replayed_words(outcome))
+            print(what_if.replayed_words(outcome))
 
 
 @app.command()
@@ -286,7 +286,7 @@ def signals(
     with options.errors(json):
         from client.protocols.maci import signals_file
 
-        options.print_json(signals_file.read(file))
+        options.print_json(signals_file.read_debate(file))
 
 
 @app.command()

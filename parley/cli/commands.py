@@ -12,10 +12,12 @@ import msgspec
 
 from bus import accounts
 from bus.errors import BadKeyFile, BadTable, BusError, UnknownSession
-from client import records
 from client.api import Parley
 from client.errors import BadInput, Interrupted, ParleyError, Refusal, Unreachable
-from client.records import Record, Seen
+from client.records import Record, read_record
+from client.seen import Seen
+from client.seen import seen as as_seen
+from client.show import documents
 from coordinator.protocols import STANDING
 from parley import ask as asking
 from parley.bus import keys
@@ -96,7 +98,7 @@ def record(settings: Settings, name: str) -> Record:
     """A session's record, from a file or by its id. Raises BadInput if there is neither."""
     path = Path(name)
     if path.is_file():
-        return records.read(path)
+        return read_record(path)
     if path.suffix or "/" in name:
         raise BadInput("file", f"{name} does not exist")
 
@@ -133,7 +135,7 @@ def seen(settings: Settings, name: str, *, everything: bool) -> Seen:
     from client import visible_posts as fetching
 
     if Path(name).is_file() or not settings.nats.url or fetching.owns(settings.nats.creds):
-        return records.seen(record(settings, name), everything=everything)
+        return as_seen(record(settings, name), everything=everything)
     if everything:
         raise BadInput("all", "only an owner's credentials see every channel of a session")
     return asking.run(fetching.posts(settings.nats.url, settings.nats.creds, name))
@@ -429,14 +431,14 @@ def bus_config(
 
 def explained(settings: Settings, name: str, plot: Path | None) -> Record:
     """The record that is explained; its picture is drawn into `plot`. Raises BadInput, before it looks for the record
-    where the file's format is not one of signals_plot.FORMATS."""
-    from client.protocols.maci import plot as signals_plot
+    where the file's format is not one of plotting.FORMATS."""
+    from client.show import explain, plotting
 
     if plot is not None:
-        signals_plot.form_of(plot)
+        plotting.form_of(plot)
     found = record(settings, name)
     if plot is not None:
-        signals_plot.write(found, plot)
+        explain.draw(found, plot)
     return found
 
 
@@ -444,11 +446,13 @@ def export(found: Record | Seen, form: str) -> Iterator[str]:
     """A session as lines, as far as it may be seen: `jsonl` (entries verbatim where all of it may be, else posts),
     `json`, `markdown` or `html`; of a task its coordination `trace` as JSON, where all of it may be seen."""
     if form == "jsonl":
-        return records.lines(found)
+        return documents.jsonl(found)
     if form == "json":
-        return iter([msgspec.json.format(msgspec.json.encode(records.document(found)), indent=2).decode()])
+        return iter([msgspec.json.format(msgspec.json.encode(documents.document(found)), indent=2).decode()])
     if form == "markdown":
-        return records.markdown(found)
+        from client.show import transcript
+
+        return transcript.markdown(found)
     if form == "html":
         from client.show import page
 
@@ -457,7 +461,7 @@ def export(found: Record | Seen, form: str) -> Iterator[str]:
         whole = found if isinstance(found, Record) else found.record
         if whole is None:
             raise BadInput("trace", "a coordination trace is made from the log, which an owner's credentials read")
-        return iter([msgspec.json.format(msgspec.json.encode(records.trace(whole)), indent=2).decode()])
+        return iter([msgspec.json.format(msgspec.json.encode(documents.trace(whole)), indent=2).decode()])
     raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown, html, trace")
 
 

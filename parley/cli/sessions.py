@@ -31,14 +31,14 @@ def sessions_list(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client import records
+        from client.show.session_list import sessions_table
         from parley.cli import commands
 
         rows = commands.list_sessions(settings, limit, standing=standing)
         if json:
             options.print_json({"sessions": rows})
         else:
-            commands.write_lines(records.sessions_table(rows), None)
+            commands.write_lines(sessions_table(rows), None)
 
 
 @app.command("show")
@@ -59,14 +59,14 @@ def sessions_show(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client import records
+        from client.show import documents, transcript
         from parley.cli import commands
 
         found = commands.seen(settings, session, everything=everything)
         if json:
-            options.print_json(records.document(found))
+            options.print_json(documents.document(found))
         else:
-            commands.write_lines(records.show(found), None)
+            commands.write_lines(transcript.show(found), None)
 
 
 @app.command("watch")

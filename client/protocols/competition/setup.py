@@ -2,4 +2,7 @@
 
 from client.protocols.setup import Setup
 
-SETUP = Setup(name="competition")
+SETUP = Setup(
+    name="competition",
+    opening_only=("stances", "personalities", "styles", "context_posts", "stream"),
+)

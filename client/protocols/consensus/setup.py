@@ -2,4 +2,7 @@
 
 from client.protocols.setup import Setup
 
-SETUP = Setup(name="consensus")
+SETUP = Setup(
+    name="consensus",
+    opening_only=("panel", "expertise_weight", "stream"),
+)

@@ -2,4 +2,7 @@
 
 from client.protocols.setup import Setup
 
-SETUP = Setup(name="critic")
+SETUP = Setup(
+    name="critic",
+    opening_only=("stream",),
+)

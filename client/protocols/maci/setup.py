@@ -2,4 +2,7 @@
 
 from client.protocols.setup import Setup
 
-SETUP = Setup(name="maci")
+SETUP = Setup(
+    name="maci",
+    opening_only=("debaters", "judges", "cross_family"),
+)

@@ -2,4 +2,7 @@
 
 from client.protocols.setup import Setup
 
-SETUP = Setup(name="madp")
+SETUP = Setup(
+    name="madp",
+    opening_only=("expert", "folder", "files_mentioned", "code_snippets", "prior_conversation"),
+)
