@@ -23,8 +23,8 @@ from typing import Any
 from dotenv.parser import parse_stream
 
 from agents.models.base import ModelMisconfigured
-from agents.models.presets import PRESETS, provider
-from agents.models.secrets import as_key, key_from, variable
+from agents.openai.providers import PRESETS, provider
+from agents.secrets import as_key, key_from, variable
 from agents.specs import AgentSpec
 
 WITHOUT_A_SERVER = ("extractive",)

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from agents.moderator_link import Line
+from agents.moderator_link import ModeratorLink
 from schemas.session import Document
 from schemas.turn import Turn, Work
 
@@ -12,8 +12,8 @@ _MOST_CHARACTERS = 32_000_000
 class DocumentCache:
     """The least recently used go first, beyond 32 million characters."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, link: ModeratorLink) -> None:
+        self._link = link
         self._held: OrderedDict[str, Document] = OrderedDict()
         self._size = 0
 
@@ -39,7 +39,7 @@ class DocumentCache:
 
     async def _fetch(self, work: Work, turn: Turn, ids: tuple[str, ...]) -> bool:
         """Ask once; whether anything came."""
-        got = (await self._line.documents(work, turn, ids)).documents
+        got = (await self._link.documents(work, turn, ids)).documents
         for document in got:
             if document.id not in self._held:
                 self._held[document.id] = document

@@ -1,18 +1,21 @@
-"""A worker's line to the moderators: on the lane whose cache is warm, else on any; silence and `busy` are retried."""
+"""A worker's link to the moderators, for turns, documents and artifacts: on the lane whose cache is warm, else on any;
+silence and `busy` are retried."""
 
 import asyncio
 import time
 from collections.abc import Callable
 
-from bus import subjects
+from agents.artifacts import ArtifactError
+from bus import artifacts, subjects
 from bus.channels import PUBLIC
 from bus.connection import Connection
-from bus.errors import BusError, Denied, NoModerator
+from bus.errors import ArtifactRefused, BusError, Denied, NoModerator
 from bus.library import Msg
 from observability import tracing
 from observability.metrics import Metrics
+from schemas.artifact import Artifact
 from schemas.turn import Answer, Check, Checked, Documents, FetchDocuments, Reply, Turn, Work
-from schemas.wire import decode, encode
+from schemas.wire import InvalidValue, decode, encode
 
 _PATIENCE_S = 5.0
 """So long after its deadline a reply is still offered: who stored it may have died before he could say so."""
@@ -21,7 +24,7 @@ _LANE_DEAD_S = 5.0
 _BUSY = encode(Answer(verdict="busy"))
 
 
-class Line:
+class ModeratorLink:
     """Requests of one queue's worker to whichever moderator answers."""
 
     def __init__(self, connection: Connection, queue: str, metrics: Metrics) -> None:
@@ -92,3 +95,28 @@ class Line:
         if len(self._dead_lanes) > 1_000:
             self._dead_lanes.clear()
         self._dead_lanes[lane] = time.monotonic() + _LANE_DEAD_S
+
+
+class TurnArtifacts:
+    """Those of a turn's session, asked of a moderator."""
+
+    def __init__(self, connection: Connection, work: Work, turn: Turn) -> None:
+        self._connection = connection
+        self._session = work.session
+        self._turn = turn
+
+    async def get(self, id: str) -> bytes:
+        """The piece. Raises ArtifactError."""
+        try:
+            return await artifacts.get(self._connection, self._session, id)
+        except (ArtifactRefused, BusError, InvalidValue) as error:
+            raise ArtifactError(f"artifact {id}: {error}") from None
+
+    async def put(self, data: bytes) -> Artifact:
+        """Store a folder's archive, for the turn while it is open. Raises ArtifactError."""
+        turn = self._turn
+        try:
+            id = await artifacts.put(self._connection, self._session, data, turn=turn.id, token=turn.token)
+        except (ArtifactRefused, BusError, InvalidValue) as error:
+            raise ArtifactError(f"the folder cannot be stored: {error}") from None
+        return Artifact(id=id, size=len(data))

@@ -12,20 +12,22 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import msgspec
 
-from agents.artifacts import TurnArtifacts
-from agents.context import show
+from agents.context import Shown
 from agents.documents import DocumentCache
 from agents.expert_registry import ExpertRegistry
-from agents.models.base import Completion, Model, ModelError
+from agents.hearing import Hear
+from agents.models.base import Completion, LiveEmitter, Model, ModelError
 from agents.models.computed import with_computed
-from agents.moderator_link import Line
-from agents.protocols.madp.expert_worker import Expert
+from agents.moderator_link import ModeratorLink, TurnArtifacts
+from agents.protocols import UnknownKind, kind_of
+from agents.show_turn import ContextError, show
 from agents.specs import AgentSpec
 from agents.tools.allow import AllowList
+from agents.worker_model import WorkerModel
 from bus import subjects
 from bus.channels import ACCOUNT_OF_ROLE, CONTROL, MATCHING, speaks_on
 from bus.connection import Connection
@@ -36,8 +38,8 @@ from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas.post import Live, Post
 from schemas.presence import Announcement
-from schemas.turn import Answer, Reply, Speak, Turn, Work
-from schemas.wire import SchemaError, decode, encode
+from schemas.turn import Answer, Reply, Speak, Turn, Usage, Work
+from schemas.wire import SchemaError, Undecodable, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 ANNOUNCE_S = 5.0
@@ -45,15 +47,6 @@ _AFTER_RECONNECT_S = 2.0
 _SECOND_LOOK_S = 0.4
 _ENDS = ("stop", "closed")
 """Kinds of posts on `control` after which turns are not wanted any more."""
-
-
-class Hear(NamedTuple):
-    """What a process does about posts."""
-
-    posts: tuple[tuple[str, str], ...]
-    """(channel, kind) of those that it hears: of others the server tells it nothing."""
-    react: Callable[[Post], Speak | None]
-    """Speaks up, or does nothing. Never a model call."""
 
 
 class _Job:
@@ -70,24 +63,6 @@ class _Job:
         it may have died before the rest of its effects; only the submission's repeat brings them out."""
         self.open = len(work.turns)
         self.touched = time.monotonic()
-
-
-class _Emitter:
-    """What a model is given to speak into while it works."""
-
-    __slots__ = ("_stream", "_tell")
-
-    def __init__(self, tell: Callable[[str, str], None], stream: bool) -> None:
-        self._tell = tell
-        self._stream = stream
-
-    def __call__(self, text: str) -> None:
-        if self._stream:
-            self._tell("text", text)
-
-    def retrying(self, why: str) -> None:
-        """The call is made again."""
-        self._tell("retrying", why)
 
 
 class Worker:
@@ -114,15 +89,15 @@ class Worker:
         self._spec = spec
         self._pin = spec.pin
         self.experts = ExpertRegistry() if not MATCHING.isdisjoint(spec.roles) else None
-        self._model = Expert(with_computed(model), spec.expert, tools)
+        self._model = WorkerModel(with_computed(model), spec.expert, tools)
         self._metrics = metrics
         self._ack_wait_s = ack_wait_s
         self._drain_s = drain_s
         self._hear = hear
         self._checkpoint = checkpoint
         self._instance = secrets.token_hex(6)
-        self._line = Line(connection, spec.queue, metrics)
-        self._documents = DocumentCache(self._line)
+        self._link = ModeratorLink(connection, spec.queue, metrics)
+        self._documents = DocumentCache(self._link)
         self._account = ACCOUNT_OF_ROLE[spec.roles[0]]
         self._jobs: dict[tuple[str, str], _Job] = {}
         self._of_session: dict[str, set[tuple[str, str]]] = {}
@@ -308,8 +283,10 @@ class Worker:
         work = job.work
         if time.time_ns() >= turn.deadline_ns:
             return "expired"
-        documents = await self._documents.of(work, turn) if turn.documents else []
-        shown = msgspec.structs.replace(show(work, turn, documents), experts=self.experts)
+        try:
+            shown = await self._shown(work, turn)
+        except (UnknownKind, ContextError, Undecodable) as fault:  # another version asks: a reply that says so
+            return await self._submit(job, turn, None, str(fault), None, 0.0)
         if not await self._is_open(job, turn):
             self._metrics.turns_skipped.inc()
             return "refused"
@@ -335,13 +312,26 @@ class Worker:
             self._metrics.model_errors.labels(model=self._model_label, kind="raised").inc()
         model_s = time.perf_counter() - started
         self._metrics.model_seconds.labels(model=self._model_label).observe(model_s)
+        return await self._submit(job, turn, completion, error, usage, model_s)
+
+    async def _shown(self, work: Work, turn: Turn) -> Shown:
+        """What the model is shown. Raises UnknownKind, before documents are fetched, ContextError and Undecodable."""
+        kind_of(work.protocol, turn.kind)
+        documents = await self._documents.of(work, turn) if turn.documents else []
+        return msgspec.structs.replace(show(work, turn, documents), experts=self.experts)
+
+    async def _submit(
+        self, job: _Job, turn: Turn, completion: Completion | None, error: str, usage: Usage | None, model_s: float
+    ) -> str:
+        """Hand in the completion or the error; the moderator's verdict."""
+        work = job.work
         reply = self._reply(job, turn, completion, error, usage, model_s)
         if error:
             await self._live(work, turn, "failed", error)
         if self._checkpoint is not None:
             self._checkpoint("replied", work.session)
         job.submitting.add(turn.id)
-        answer = await self._line.submit(work, turn, reply)
+        answer = await self._link.submit(work, turn, reply)
         if answer.verdict != "accepted" or error:
             why = error or answer.why
             _LOGGER.warning("turn failed", extra={"turn": turn.id, "seat": turn.seat, "kind": turn.kind, "why": why})
@@ -361,7 +351,7 @@ class Worker:
         }
 
     def _reply(
-        self, job: _Job, turn: Turn, completion: Completion | None, error: str, usage: Any, model_s: float
+        self, job: _Job, turn: Turn, completion: Completion | None, error: str, usage: Usage | None, model_s: float
     ) -> Reply:
         common = {"turn": turn.id, "token": turn.token, "model": self._model.name, "model_s": model_s}
         if completion is None:
@@ -390,7 +380,7 @@ class Worker:
         deliveries = job.delivery.delivered + job.work.reissued  # what is re-issued may be a second message
         while True:
             asked = time.monotonic()
-            checked = await self._line.check(job.work, turn, attempt, deliveries)
+            checked = await self._link.check(job.work, turn, attempt, deliveries)
             if time.monotonic() - asked > self._ack_wait_s / 4:
                 continue
             if not checked.open:
@@ -400,7 +390,7 @@ class Worker:
                 return True
             await asyncio.sleep(_SECOND_LOOK_S)
             asked = time.monotonic()
-            checked = await self._line.check(job.work, turn, attempt, deliveries)
+            checked = await self._link.check(job.work, turn, attempt, deliveries)
             if not checked.open:
                 return False
             if time.monotonic() - asked <= self._ack_wait_s / 4:
@@ -419,7 +409,7 @@ class Worker:
     # -- showing
     def _emitter(self, work: Work, turn: Turn) -> Callable[[str], None]:
         """Where live text goes (nowhere in a blind round), and the state `retrying` in any."""
-        return _Emitter(lambda state, text: self._emit(work, turn, state, text), turn.stream)
+        return LiveEmitter(lambda state, text: self._emit(work, turn, state, text), turn.stream)
 
     def _emit(self, work: Work, turn: Turn, state: str, text: str) -> None:
         self._spawn(self._live(work, turn, state, text[:4_000]))
@@ -475,7 +465,7 @@ class Worker:
                 if task is None or turn.id in job.submitting:
                     continue
                 with contextlib.suppress(BusError, SchemaError):
-                    if not (await self._line.check(job.work, turn)).open:
+                    if not (await self._link.check(job.work, turn)).open:
                         _cancel(task, "closed")
 
     async def _heartbeat(self) -> None:

@@ -113,9 +113,9 @@ def measure() -> list[Figure]:
     """Everything, the floor first."""
     found = [Figure(what=FLOOR, us=_cpu_us(_floor, 1))]
     plays = {
-        ADAPTIVE: Control(max_rounds=50),
-        "a round, learned (UCB)": Control(max_rounds=50, schedule="learned"),
-        "a round, learned (LinUCB)": Control(max_rounds=50, schedule="learned", policy="linucb"),
+        ADAPTIVE: Control(round_limit=50),
+        "a round, learned (UCB)": Control(round_limit=50, schedule="learned"),
+        "a round, learned (LinUCB)": Control(round_limit=50, schedule="learned", policy="linucb"),
     }
     for what, config in plays.items():
         found.append(Figure(what=what, us=_cpu_us(_debate(config), ROUNDS)))

@@ -19,8 +19,7 @@ import msgspec
 
 from agents.context import Shown
 from agents.models.base import Completion, Emit
-from agents.protocols import Kind
-from agents.protocols import register as register_kinds
+from agents.protocols import KITS, Kind, Kit
 from coordinator import protocols
 from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
 from coordinator.table import Answered, Cell, Missed, OpenTurn, Protocol, Role, Step, Unaffordable, View, to
@@ -121,7 +120,7 @@ def _on_judged(s: State, e: Answered, v: View) -> Step:
     if s.round < v.settings.rounds:
         s = msgspec.structs.replace(s, phase=Phase.DEBATING, round=s.round + 1)
         return s, (said, *_ask_debaters(s, v))
-    stop = Stop(reason="cap", certificate=raw({"rounds": s.round}))
+    stop = Stop(reason="round_limit", certificate=raw({"rounds": s.round}))
     return msgspec.structs.replace(s, phase=Phase.CONCLUDING), (said, stop, _ask_judge(s, v, "conclude", final=True))
 
 
@@ -188,7 +187,7 @@ DEBATE = protocols.register(
 )
 
 _POSTS = {"answer": Text, "verdict": Text}
-register_kinds(NAME, {kind: Kind(brief=Brief, reply=Text, posts=_POSTS) for kind in DEBATE.replies})
+KITS.add(NAME, Kit({kind: Kind(brief=Brief, reply=Text, posts=_POSTS) for kind in DEBATE.replies}))
 
 
 class StubModel:

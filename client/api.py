@@ -11,10 +11,9 @@ from bus.errors import BadKeyFile, BusError
 from client import evidence as evidence_folder
 from client import task_folder
 from client.errors import BadInput, Unreachable
-from coordinator.admission import build_settings
+from coordinator.admission import build_settings, refuse_controls
 from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import DEFAULT, PROTOCOLS
-from coordinator.protocols.competition.seats import refuse_controls
 from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.session import Budget, Document, OpenSession, Seat

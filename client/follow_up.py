@@ -8,7 +8,8 @@ from client.protocols import face_of
 from client.records import Record, opening, result_of
 from client.seen import seen
 from client.show.presenter import Presenter
-from client.show.shapes import object_of
+from client.show.shapes import object_of, shaped
+from client.show.transcript import answer_of
 from client.text import clean, line
 from schemas.result import Result
 from schemas.session import EVERYBODY, Document
@@ -42,10 +43,10 @@ def _page(record: Record, result: Result) -> Iterator[str]:
     yield f"# What an earlier session found ({record.sid})"
     yield ""
     yield f"Question: {clean(opening(record).question)}"
-    answer = presenter.answer(result)
+    answer = answer_of(result)
     yield f"Answer: {clean(answer)}" if answer else "There was no answer."
     yield f"It ended: {presenter.stop_words(result)}. Converged: {'yes' if result.stop.converged else 'no'}."
-    yield from presenter.findings(result)
+    yield from shaped(lambda: presenter.findings(result), lambda: Presenter().findings(result))
     quotes = list(_quotes(record, result, presenter))
     if quotes:
         yield ""

@@ -13,6 +13,7 @@ import msgspec
 
 from bus.channels import CONTROL
 from client.protocols import Face, face_of
+from client.show.shapes import items, object_of
 from coordinator.budget import OVERSTATED, booked
 from coordinator.machine import Session, begin, step
 from coordinator.protocols import PROTOCOLS
@@ -136,16 +137,16 @@ class Turns:
 
     def _given_back(self, entry: log.Entry) -> None:
         """Turns of people who sit nowhere any more are the agents' now, and did not come to nothing."""
-        told = (msgspec.json.decode(c.body) for c in entry.commands if isinstance(c, log.Say) and c.kind == SEAT)
-        gone = {body["seat"] for body in told if not body["human"]}
+        says = (c for c in entry.commands if isinstance(c, log.Say) and (c.channel, c.kind) == (CONTROL, SEAT))
+        gone = {str(body.get("seat")) for say in says if not (body := object_of(say.body)).get("human")}
         self._open = {n: t for n, t in self._open.items() if not (t.ask.queue and t.ask.seat in gone)}
 
     def _commands(self, entry: log.Entry) -> None:
         says = [c for c in entry.commands if isinstance(c, log.Say)]
         for say in says:
             if say.channel == CONTROL and say.kind == WITHDRAWN:
-                for name in msgspec.json.decode(say.body)["turns"]:
-                    self._open.pop(name, None)
+                for name in items(object_of(say.body).get("turns")):
+                    self._open.pop(str(name), None)
         if any(c.kind == "stop" for c in says):
             self._open.clear()  # withdrawn
         if says:
@@ -223,7 +224,7 @@ class _Again:
         try:
             if isinstance(entry.event, log.Opened):
                 found = PROTOCOLS.get(entry.event.protocol)
-                if found is None or found.version != entry.event.version:
+                if found is None or not found.steps(entry.event.version):
                     return {}
                 self._protocol = replace(found, table=self._listened(found))
                 self._session, _ = begin(self._protocol, self._sid, entry.event, entry.at_ns)

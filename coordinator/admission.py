@@ -1,6 +1,7 @@
 """Admission: from a request to the first event of a session, complete, or the reason why it cannot run."""
 
 import difflib
+import unicodedata
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
@@ -16,6 +17,9 @@ from schemas.wire import SchemaError, decode, encode
 
 MAX_EVIDENCE_BYTES = 6_000_000
 """Of all documents as JSON: the first event is one message, and the bus carries at most 8 MB in one."""
+_HARMLESS_CONTROLS = frozenset("\n\t")
+_REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Signs that reorder what a terminal shows."""
 
 
 def admit(
@@ -35,6 +39,7 @@ def admit(
         Unknown or bad settings, a role without a living worker, an unknown seat.
     """
     settings = build_settings(protocol, request.settings)
+    request = msgspec.structs.replace(request, settings=protocol.present_names(request.settings))
     named = {s.queue for s in request.seats}
     agents = (w for w in workers if w.queue in named or not is_human(w.queue))  # people take seats by themselves
     workers = tuple(sorted(agents, key=lambda w: (w.queue, w.instance)))
@@ -127,22 +132,42 @@ def _verify(documents: tuple[Document, ...]) -> None:
         raise Inadmissible("evidence", f"evidence: {size:,} bytes, allowed are at most {MAX_EVIDENCE_BYTES:,}")
 
 
+def present_names(protocol: Protocol, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that one source gives, each under its present name.
+
+    Raises
+    ------
+    Inadmissible
+        One is given under its former name and under its present one.
+    """
+    for former, present in protocol.renamed.items():
+        if former in given and present in given:
+            field = f"{protocol.name}.{former}"
+            why = f"{field}: this is the former name of {protocol.name}.{present}, which is given too"
+            raise Inadmissible(field, why)
+    return protocol.present_names(given)
+
+
 def build_settings(protocol: Protocol, given: Mapping[str, Any]) -> Any:
     """Typed settings from what a client gave.
 
     Raises
     ------
     Inadmissible
-        An unknown name (with the nearest known one), a wrong type, a value out of range.
+        An unknown name (with the nearest known one), a wrong type, a value out of range; a setting under its former
+        name and its present one.
     """
+    given = present_names(protocol, given)
     known = {f.encode_name for f in msgspec.structs.fields(protocol.settings)}
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
+            near = [
+                protocol.renamed.get(n, n) for n in difflib.get_close_matches(name, known | set(protocol.renamed), 1)
+            ]
             hint = f"; did you mean {protocol.name}.{near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
             raise Inadmissible(f"{protocol.name}.{name}", f"{protocol.name}.{name}: no such setting{hint}")
     try:
-        return msgspec.convert(dict(given), protocol.settings)
+        return msgspec.convert(given, protocol.settings)
     except (msgspec.ValidationError, SchemaError) as error:
         text = str(error)
         field = text.split("$.")[-1].rstrip("`") if "$." in text else text.split(":")[0]
@@ -187,3 +212,18 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
             i += 1
         out.append(d)
     return tuple(out)
+
+
+def refuse_controls(field: str, text: str) -> None:
+    """Refuse control characters, line breaks and tabs aside: they would steer terminals.
+
+    Raises
+    ------
+    Inadmissible
+        Names the field, the character and where it stands.
+    """
+    for i, c in enumerate(text):
+        if c in _REORDERING or (c not in _HARMLESS_CONTROLS and unicodedata.category(c) in {"Cc", "Cs"}):
+            raise Inadmissible(
+                field, f"{field}: control character U+{ord(c):04X} at character {i + 1:,}; none is allowed"
+            )

@@ -61,7 +61,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
     """What a session that is opened like this may come to."""
-    settings: Any = msgspec.convert(opened.settings, protocol.settings)
+    settings: Any = msgspec.convert(protocol.present_names(opened.settings), protocol.settings)
     plan = protocol.plan(View(opened, settings, (), 0, (), 0))
     seats = {s.seat: s for s in opened.seats}
     budget, least = opened.budget, _reserved(plan.least, seats)
@@ -104,7 +104,7 @@ def _work(budget: Budget, workers: tuple[Worker, ...]) -> Amount:
 
 
 def check(protocol: Protocol, opened: log.Opened) -> None:
-    """Refuse a session whose budget does not hold what it has at least: one round, or a whole competition.
+    """Refuse a session whose budget does not hold what it has at least: one round, or its whole fixed course.
 
     Raises
     ------

@@ -66,7 +66,7 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Taken
     Inadmissible
         The budget does not even hold the first turns and what is kept back for the end.
     """
-    settings: Any = decode(encode(opened.settings), protocol.settings)
+    settings: Any = decode(encode(protocol.present_names(opened.settings)), protocol.settings)
     there = awaited(opened)
     session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=there)
     draft = Draft(protocol, session, at_ns)

@@ -1,13 +1,19 @@
-"""What one transition says to the metrics: a fold over log entries, in one place."""
+"""What one transition says to the metrics: a fold over log entries, in one place.
 
-from coordinator import measures_madp
+What only one protocol counts, it brings itself (coordinator.table.Protocol.measures)."""
+
+import logging
+
 from coordinator.budget import booked
-from coordinator.machine import Session
+from coordinator.machine import Protocol, Session
+from coordinator.table import LogLine
 from observability.metrics import Metrics
 from schemas import log
 
+_LOGGER = logging.getLogger(__name__)
 
-def note(metrics: Metrics, before: Session | None, after: Session, entry: log.Entry) -> None:
+
+def note(metrics: Metrics, protocol: Protocol, before: Session | None, after: Session, entry: log.Entry) -> None:
     """Count one transition that this moderator appended.
 
     Parameters
@@ -16,19 +22,19 @@ def note(metrics: Metrics, before: Session | None, after: Session, entry: log.En
         The state that it was taken in; None for the opening.
     """
     event = entry.event
-    protocol = metrics.protocol(after.opened.protocol)
+    label = metrics.protocol(protocol.name)
     metrics.transitions.labels(event=type(event).__name__).inc()
-    measures_madp.note(metrics, before, after, entry)
+    _own(metrics, protocol, before, after, entry)
     for command in entry.commands:
         metrics.effects.labels(kind=type(command).__name__).inc()
         if isinstance(command, log.Notify):
             metrics.notifications.labels(severity=command.severity).inc()
         elif isinstance(command, log.Close):
-            metrics.sessions_closed.labels(protocol=protocol, reason=command.reason).inc()
-            metrics.session_seconds.labels(protocol=protocol).observe((after.at_ns - after.opened_ns) / 1e9)
-            metrics.session_rounds.labels(protocol=protocol).observe(max((p.round for p in after.posts), default=0))
+            metrics.sessions_closed.labels(protocol=label, reason=command.reason).inc()
+            metrics.session_seconds.labels(protocol=label).observe((after.at_ns - after.opened_ns) / 1e9)
+            metrics.session_rounds.labels(protocol=label).observe(max((p.round for p in after.posts), default=0))
     if before is None:
-        metrics.sessions_opened.labels(protocol=protocol).inc()
+        metrics.sessions_opened.labels(protocol=label).inc()
         return
     lost = after.ledger.unaccounted_turns - before.ledger.unaccounted_turns
     if lost:
@@ -46,6 +52,15 @@ def note(metrics: Metrics, before: Session | None, after: Session, entry: log.En
     for turn in before.turns.values():
         if turn.id not in after.turns and turn.id != answered:
             metrics.turns.labels(role=_role(metrics, before, turn.ask.seat), outcome=gone).inc()
+
+
+def _own(metrics: Metrics, protocol: Protocol, before: Session | None, after: Session, entry: log.Entry) -> None:
+    """What the protocol itself counts, and what it has to say in the log."""
+    for said in protocol.measures(before, after, entry):
+        if isinstance(said, LogLine):
+            _LOGGER.log(logging.WARNING if said.warning else logging.INFO, "%s", said.text)
+        else:
+            metrics.add(said.series, said.labels, said.value)
 
 
 def _passed(before: Session, after: Session) -> bool:

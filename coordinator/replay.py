@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.admission import build_settings
+from coordinator.admission import build_settings, present_names
 from coordinator.machine import Session, begin, record, record_opening, step
 from coordinator.table import MachineError, Protocol
 from schemas import log
@@ -109,7 +109,8 @@ def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overri
     recorded = replay(lookup, sid, raw_entries)
     entries = recorded.entries
     opened, protocol = _opening(lookup, entries[0])
-    changed = msgspec.to_builtins(build_settings(protocol, {**opened.settings, **overrides}))
+    given = {**protocol.present_names(opened.settings), **present_names(protocol, overrides)}
+    changed = msgspec.to_builtins(build_settings(protocol, given))
     other = msgspec.structs.replace(opened, settings=changed)
     mine, my_commands = begin(protocol, sid, other, entries[0].at_ns)
     theirs, their_commands = begin(protocol, sid, opened, entries[0].at_ns)
@@ -122,7 +123,7 @@ def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overri
         e = entries[n]
         mine, my_commands = step(protocol, mine, e.event, e.at_ns)
         theirs, their_commands = step(protocol, theirs, e.event, e.at_ns)
-    return _parting(n, mine, theirs, my_commands, their_commands)
+    return _parting(protocol, n, mine, theirs, my_commands, their_commands)
 
 
 Commands = tuple[log.Command, ...]
@@ -147,9 +148,11 @@ def _course(commands: Commands) -> list[object]:
     return course
 
 
-def _parting(n: int, mine: Session, theirs: Session, my_commands: Commands, their_commands: Commands) -> Parting:
+def _parting(
+    protocol: Protocol, n: int, mine: Session, theirs: Session, my_commands: Commands, their_commands: Commands
+) -> Parting:
     this, recorded = _words(my_commands), _words(their_commands)
-    where = _where(their_commands)
+    where = _where(protocol, their_commands)
     if this == recorded:
         unlike = _words(_unlike(my_commands, their_commands))
         how = f"{where}both runs take the same steps, but do not show or say the same: {_listed(unlike, ())}"
@@ -174,16 +177,11 @@ def _unlike(mine: Commands, theirs: Commands) -> Commands:
     return tuple(a for a, b in zip(seen, other, strict=True) if _course((a,)) != _course((b,)))
 
 
-def _where(commands: Commands) -> str:
+def _where(protocol: Protocol, commands: Commands) -> str:
     """`after round 2 (score 72): `, where the transition ended a round."""
-    for c in commands:
-        if isinstance(c, log.Say) and c.kind == "assessment":
-            score = msgspec.json.decode(c.body)["score"]
-            return f"after round {c.round} (score {score:g}): "
-        if isinstance(c, log.Say) and c.kind == "signals":
-            disagreement = msgspec.json.decode(c.body)["signals"]["jsd"]
-            return f"after round {c.round} (disagreement {disagreement:.2f}): "
-    return ""
+    posts = (c for c in commands if isinstance(c, log.Say))
+    ends = ((post.round, protocol.ends_round(post)) for post in posts)
+    return next((f"after round {round_} ({words}): " for round_, words in ends if words), "")
 
 
 def _words(commands: Commands) -> tuple[str, ...]:
@@ -231,7 +229,7 @@ def _opening(lookup: Lookup, entry: log.Entry) -> tuple[log.Opened, Protocol]:
     protocol = lookup(entry.event.protocol)
     if protocol is None:
         raise Diverged(0, f"no protocol is named {entry.event.protocol}")
-    if protocol.version != entry.event.version:
+    if not protocol.steps(entry.event.version):
         raise Diverged(
             0, f"written by version {entry.event.version} of {protocol.name}, this is version {protocol.version}"
         )

@@ -176,7 +176,7 @@ class Sessions:
             return  # its opening is older than the log keeps: it is opened anew
         if isinstance(entry.event, log.Opened):
             protocol = self._protocol(entry.event.protocol)
-            if entry.event.version != protocol.version:
+            if not protocol.steps(entry.event.version):
                 raise BrokenLog(
                     f"session {sid}: {protocol.name} {entry.event.version}, this moderator has {protocol.version}"
                 )
@@ -315,7 +315,7 @@ class Sessions:
             self._metrics.append_seconds.observe(time.perf_counter() - started)
             self._keep(held, protocol, session, entry.commands, entry.n, entry.cause, entry.digest)
             held.last_seq = seq
-        note(self._metrics, before, session, entry)
+        note(self._metrics, protocol, before, session, entry)
         _tell(session, entry)
         if self._checkpoint is not None:
             self._checkpoint("appended", sid)

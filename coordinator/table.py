@@ -246,6 +246,25 @@ class View:
         return tuple(s for s in self.opened.seats if s.role == role)
 
 
+class Sample(msgspec.Struct, frozen=True):
+    """What a transition adds to one of the series of observability.metrics."""
+
+    series: str
+    """As it is exposed, without `parley_`."""
+    labels: dict[str, str] = {}
+    value: float = 1.0
+    """By how much a counter goes up, or what a histogram observes."""
+
+
+class LogLine(msgspec.Struct, frozen=True):
+    """A line for the log of the moderator that took the transition."""
+
+    text: str
+    warning: bool = False
+
+
+Measures = Callable[[Session | None, Session, log.Entry], Iterable[Sample | LogLine]]
+"""(state before, state after, the entry between them) -> what is counted and said of it."""
 State = Any
 Step = tuple[State, tuple[Wish, ...]]
 
@@ -313,6 +332,8 @@ class Protocol:
 
     name: str
     version: int
+    """Of the sessions that are opened now (`log.Opened.version`): one more whenever the same events would lead to other
+    bytes."""
     settings: type
     """msgspec struct; its `__post_init__` refuses values outside their range."""
     state: type
@@ -334,6 +355,10 @@ class Protocol:
     outcome: Callable[[State, View], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
     """(outcome, rounds) of the result frame."""
     attempts: Callable[[Any], int]
+    oldest: int | None = None
+    """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Former names of settings, and the present ones. Former names stand in older sessions, and may still be given."""
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     fixed: bool = False
@@ -341,9 +366,9 @@ class Protocol:
     readers: tuple[str, ...] = ()
     """Roles whose seats all hold every document dealt to nobody, also those invited later; none: the seats of the first
     role take them in turn."""
-    standing: bool = False
-    """It lives without a turn, a window or a child, has one well-known session (coordinator.protocols.STANDING) that
-    moderators open when it is first told something, and is never cancelled."""
+    standing: str = ""
+    """The id of its one session (coordinator.protocols.STANDING), which moderators open when it is first told
+    something. It lives without a turn, a window or a child, and is never cancelled. Empty: it does not stand."""
     reads: tuple[str, ...] = ()
     """Standing sessions whose outcome enters the opening (`log.Opened.known`)."""
     beneath: Callable[[OpenSession, Any], OpenSession | None] = lambda request, settings: None
@@ -351,9 +376,22 @@ class Protocol:
     there; None: none."""
     experts: bool = False
     """The announced experts enter the opening (`log.Opened.experts`)."""
+    ends_round: Callable[[log.Say], str] = lambda post: ""
+    """What a post that ends a round says of it, in words (`score 72`); empty: it ends none."""
+    measures: Measures = lambda before, after, entry: ()
+    """What a transition says to the metrics and to the log of the moderator that took it, beside what is counted for
+    every protocol. The state before is None for the opening."""
     moves_on: bool = False
     """Others can go on in place of a seat: a turn whose queue nobody serves any more is missed as soon as that is
     known. Where nobody can, it waits until its deadline for a worker to come."""
+
+    def steps(self, version: int) -> bool:
+        """Whether it steps sessions of this version."""
+        return (self.version if self.oldest is None else self.oldest) <= version <= self.version
+
+    def present_names(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings, each under its present name."""
+        return {self.renamed.get(name, name): value for name, value in settings.items()}
 
     def watched(self, session: Session) -> frozenset[str]:
         """Queues of open turns, people's left out, that are missed as soon as nobody serves them."""

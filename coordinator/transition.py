@@ -366,13 +366,13 @@ class Draft:
             protocol=self.protocol.name,
             status=row.status,
             outcome=outcome,
-            stop=StopReport(reason=row.reason, converged=self.stopped.converged, certificate=certificate),
+            stop=StopReport(reason=self.stopped.reason, converged=self.stopped.converged, certificate=certificate),
             rounds=rounds,
             usage=self.ledger.report(s.seat for s in self.opened.seats),
             duration_s=(self.at_ns - self.session.opened_ns) / 1e9,
         )
         self.say("control", "closed", 0, raw(result))
-        self.commands.append(log.Close(status=row.status, reason=row.reason))
+        self.commands.append(log.Close(status=row.status, reason=self.stopped.reason))
 
     def name(self, index: int) -> str:
         """A turn's identity: the place of its command."""

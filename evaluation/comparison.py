@@ -37,13 +37,12 @@ class Comparison:
 
     @cached_property
     def _sums(self) -> dict[tuple[str, str], Counts]:
-        names = [(rule, what) for rule in self.rules for what in ("credit", "words")]
-        columns = np.array(
-            [[WHOLE] * len(self.debates), *([getattr(p, what) for p in self.played[rule]] for rule, what in names)],
-            dtype=np.int64,
-        ).T
-        sums = resampled(columns, [d.question for d in self.debates])
-        return {("", ""): sums[:, 0], **{name: sums[:, i + 1] for i, name in enumerate(names)}}
+        columns = {("", ""): [WHOLE] * len(self.debates)}
+        for rule in self.rules:
+            for what in ("credit", "words"):
+                columns[rule, what] = [getattr(p, what) for p in self.played[rule]]
+        sums = resampled(np.array(list(columns.values()), dtype=np.int64).T, [d.question for d in self.debates])
+        return dict(zip(columns, sums.T, strict=True))
 
     def accuracy(self, rule: str) -> Interval:
         """Share of right answers, in expectation over ties."""

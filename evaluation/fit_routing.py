@@ -19,8 +19,7 @@ from scipy.optimize import minimize
 
 from agents.encoders import Encoder
 from agents.experts import builtin
-from agents.matching import features, vectors
-from agents.matching import weighted as better
+from agents.matching import features, vectors, weighted
 from agents.matching.features import Prepared
 from agents.matching.subject_model import make_readers
 from agents.matching.subjects import Floats
@@ -36,7 +35,7 @@ TAKES_PART = 0.1
 """Chance of having a part from which on an expert is a candidate: of 0.06 to 0.3, with this the depth by 4.1 agreed
 most often on the half to develop on."""
 _SIGNS = (0, 1, 1, -1, 1, 1, -1, 1, 0, 1, 0, 1, 1)
-"""Of a constant and features.SCOPE: the more of a task a specification speaks to, the more it is somebody's."""
+"""Of a constant and features.Scope: the more of a task a specification speaks to, the more it is somebody's."""
 FOLDS, SEED = 10, 7
 HARDLY = 1 / 160
 """Of all tasks: so many may be right less for not being read; for that, most are decided in a fifth of the time."""
@@ -52,9 +51,9 @@ class Rows(NamedTuple):
     """Features of all prompts, and what is right."""
 
     features: Floats
-    """(prompts, experts, features.NAMES)."""
+    """(prompts, experts, features.Feature)."""
     scope: Floats
-    """(prompts, features.SCOPE)."""
+    """(prompts, features.Scope)."""
     lead: Floats
     """(prompts, experts): 1 for who may lead."""
     part: Floats
@@ -78,7 +77,7 @@ def fit_score(rows: Rows, use: NDArray[np.bool_], columns: Sequence[int]) -> Flo
         return float(-np.log(right).sum() + SCORE_PENALTY / 2 * w @ w), slope
 
     # What a specification says speaks for its expert, and never against it; so it holds for other specifications too.
-    bounds = [(None, 0.0) if features.NAMES[c] == "unwanted" else (0.0, None) for c in columns]
+    bounds = [(None, 0.0) if c == features.Feature.UNWANTED else (0.0, None) for c in columns]
     found = np.zeros(rows.features.shape[2])
     found[list(columns)] = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", bounds=bounds).x
     return np.asarray(found / scale)
@@ -115,7 +114,7 @@ def fit_sure(x: Floats, y: Floats, signs: Sequence[int] = (), counts: Floats | N
 class Found(NamedTuple):
     """One set of weights, and how good it is on prompts that it was not fitted on."""
 
-    fitted: better.Fitted
+    fitted: weighted.Fitted
     right: Floats
     """(prompts,): 1 where it is right."""
     confidence: Floats
@@ -127,11 +126,11 @@ class Among(NamedTuple):
 
     rows: Rows
     told: Floats
-    """(prompts, experts, what better.described says)."""
+    """(prompts, experts, what weighted.described says)."""
     first: NDArray[np.bool_]
     """(prompts, experts): the likeliest."""
     scope: Floats
-    """(prompts, a constant and features.SCOPE)."""
+    """(prompts, a constant and features.Scope)."""
 
     @property
     def anybody(self) -> Floats:
@@ -147,7 +146,7 @@ class Among(NamedTuple):
 def among(rows: Rows, weights: Sequence[Floats], fold: NDArray[np.int64]) -> Among:
     """Weights are one set a fold."""
     scores = np.einsum("pef,pf->pe", rows.features, np.array(weights)[fold])
-    told = np.stack([better.described(*row) for row in zip(scores, rows.features, rows.scope, strict=True)])
+    told = np.stack([weighted.described(*row) for row in zip(scores, rows.features, rows.scope, strict=True)])
     first = np.zeros(scores.shape, np.bool_)
     first[np.arange(len(first)), scores.argmax(axis=1)] = True
     return Among(rows, told, first, np.column_stack([np.ones(len(rows.scope)), rows.scope]))
@@ -186,7 +185,7 @@ def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int], less: float
     chance = np.where(rows.speaks, chance, 0.0)
     abstain = _threshold(chance[0], whole.hit, 1 - whole.anybody)
     # What takes part is asked of those who do not lead: who leads has its confidence.
-    found = better.Fitted(
+    found = weighted.Fitted(
         score=_rounded(fit_score(rows, inside, columns)),
         lead=sure(lambda e: e.rows.speaks[:, None] & np.ones_like(e.first), lambda e: e.rows.lead),
         part=sure(lambda e: e.rows.speaks[:, None] & ~e.first, lambda e: e.rows.part),
@@ -227,7 +226,7 @@ async def rows_of(cases: Sequence[Case], prepared: Prepared, reader: Encoder | N
     """Features of cases."""
     found, scopes, speaks = [], [], []
     for case in cases:
-        heard = prepared.hear(Task(prompt=case.prompt, files_mentioned=case.files))
+        heard = prepared.read_task(Task(prompt=case.prompt, files_mentioned=case.files))
         rows = await reader.encode(heard.parts[:1]) if reader is not None and heard.parts else None
         values, scope = prepared.features(heard, rows[0] if rows is not None else None)
         found.append(values)
@@ -265,16 +264,16 @@ async def fit_all(folder: Path, to: Path) -> dict[str, float]:
                 prepared.index(await vectors.SpecVectors(used).of(prepared.specs))
             return await rows_of(cases, prepared, used if mine else None)
 
-        every = range(len(features.NAMES))
+        every = list(features.Feature)
         columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_READER)]
         columns = [c for c in columns if not alike or c not in features.BY_SUBJECT]
         sets[name] = fit(await rows(specs), [await rows(few) for few in drawn], columns, ALIKE if alike else 1.0)
-    found = better.Weights(
+    found = weighted.Weights(
         reader=reader.name, enough=enough(sets["words"], sets["read"]),
-        apart=better.Sets(read=sets["read"].fitted, words=sets["words"].fitted),
-        alike=better.Sets(read=sets["read, alike"].fitted, words=sets["words, alike"].fitted),
+        apart=weighted.Sets(read=sets["read"].fitted, words=sets["words"].fitted),
+        alike=weighted.Sets(read=sets["read, alike"].fitted, words=sets["words, alike"].fitted),
     )  # fmt: skip
-    (to / better.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    (to / weighted.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     return {name: float(one.right.mean()) for name, one in sets.items()}
 
 
@@ -282,7 +281,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Command line."""
     parser = argparse.ArgumentParser(prog="python -m evaluation.fit_routing", description=__doc__)
     parser.add_argument("--golden", type=Path, default=GOLDEN, metavar="DIR")
-    parser.add_argument("--to", type=Path, default=better.FILE.parent, metavar="DIR")
+    parser.add_argument("--to", type=Path, default=weighted.FILE.parent, metavar="DIR")
     given = parser.parse_args(arguments)
     for name, share in asyncio.run(fit_all(given.golden, given.to)).items():
         print(f"{name}: {share:.1%} right, each prompt by weights fitted on others")

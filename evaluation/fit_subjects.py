@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 
 from agents.experts import builtin
 from agents.matching import subjects
-from agents.matching.sanitize import plain
+from agents.matching.sanitize import sanitized
 from agents.matching.spelling import Speller
 from agents.matching.subjects import BUCKETS, SUBJECTS, Floats
 from agents.matching.vectors import sentences
@@ -73,7 +73,7 @@ def training(folder: Path = GOLDEN) -> tuple[Training, list[str], tuple[Case, ..
     put, known = speller(every, specs)
     texts, lead, part, task = [], [], [], []
     for case in (c for i, c in enumerate(every) if i % HELD_BACK):
-        texts.append(read(put.right(plain(case.prompt, ids))).kept or case.prompt)
+        texts.append(read(put.right(sanitized(case.prompt, ids))).kept or case.prompt)
         named = [SUBJECT[e] for e in case.leads] or ["none"]
         lead.append(_row(named) / len(named))
         part.append(np.maximum(_row(named), _row([SUBJECT[e] for e in case.support if e in SUBJECT])))
@@ -93,7 +93,7 @@ def _row(named: Sequence[str]) -> Floats:
     return found
 
 
-def fit(texts: Sequence[str], wanted: Floats) -> subjects.Model:
+def fit(texts: Sequence[str], wanted: Floats) -> subjects.SubjectWeights:
     """The model, not rounded yet."""
     seen = np.zeros(BUCKETS)
     for text in texts:
@@ -118,10 +118,10 @@ def fit(texts: Sequence[str], wanted: Floats) -> subjects.Model:
 
     flat = minimize(loss, np.zeros((BUCKETS + 1) * count), jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x
     weights = flat[: BUCKETS * count].reshape(BUCKETS, count).astype(np.float32)
-    return subjects.Model(weights, rarity, flat[BUCKETS * count :])
+    return subjects.SubjectWeights(weights, rarity, flat[BUCKETS * count :])
 
 
-def write(model: subjects.Model, known: Sequence[str], to: Path) -> None:
+def write(model: subjects.SubjectWeights, known: Sequence[str], to: Path) -> None:
     """subjects.npz."""
     scale = np.abs(model.weights).max(axis=0) / 127
     np.savez_compressed(

@@ -31,7 +31,7 @@ from torch import nn
 from torch.nn import functional
 
 from agents.encoders.export import OPSET
-from agents.matching.subject_model import Reader
+from agents.matching.subject_model import SubjectReader
 from agents.matching.subjects import SUBJECTS
 from evaluation.fit_subjects import SUBJECT, training
 from evaluation.routing import Case
@@ -55,7 +55,7 @@ class Model(nn.Module):  # type: ignore[misc]
         for weight in transformer.embeddings.parameters():
             weight.requires_grad_(False)
         self.drop = nn.Dropout(DROPPED)
-        self.hidden = nn.Linear(Reader.dimension - 2 * len(SUBJECTS), 384)
+        self.hidden = nn.Linear(SubjectReader.dimension - 2 * len(SUBJECTS), 384)
         self.lead = nn.Linear(384, len(SUBJECTS))
         self.part = nn.Linear(384, len(SUBJECTS))
 
@@ -93,9 +93,9 @@ def trained(epochs: int, folder: Path) -> Model:
     torch.manual_seed(SEED)
     chance = random.Random(SEED)
     original = SentenceTransformer(str(get_model_path()), device="cpu", model_kwargs={"attn_implementation": "eager"})
-    words = Reader().tokens()
+    words = SubjectReader().tokens()
     data, _, held_back = training(folder)
-    rows = [words.ids(t, Reader.longest) for t in data.texts]
+    rows = [words.ids(t, SubjectReader.longest) for t in data.texts]
     lead, part = torch.tensor(data.lead).float(), torch.tensor(data.part).float()
     task = torch.tensor(data.task).float()
     teacher = copy.deepcopy(original[0].auto_model).eval()
@@ -147,7 +147,7 @@ def _right(model: Model, words: Any, cases: Sequence[Case]) -> float:
     right = 0
     with torch.no_grad():
         for case in cases:
-            _, leads, _ = model.scores(*padded([words.ids(case.prompt, Reader.longest)]))
+            _, leads, _ = model.scores(*padded([words.ids(case.prompt, SubjectReader.longest)]))
             right += SUBJECTS[int(leads.argmax())] in ([SUBJECT[e] for e in case.leads] or ["none"])
     return right / len(cases)
 

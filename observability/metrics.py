@@ -8,6 +8,7 @@ instance or anything else that a client chooses.  Names are units first-class: `
     metrics.step_seconds.observe(0.0002)
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TypeVar
 
@@ -74,6 +75,7 @@ class Metrics:
         self.protocol = Bounded()
         self.role = Bounded()
         self.model = Bounded()
+        self._added: dict[str, Counter | Histogram] = {}
         self._sessions()
         self._moderator()
         self._turns()
@@ -82,13 +84,31 @@ class Metrics:
         self._bus()
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
-        return _quick(Counter(f"parley_{name}", text, labels, registry=self.registry))
+        made = self._added[name] = _quick(Counter(f"parley_{name}", text, labels, registry=self.registry))
+        return made
 
     def _gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
         return _quick(Gauge(f"parley_{name}", text, labels, registry=self.registry))
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], labels: tuple[str, ...] = ()) -> Histogram:
-        return _quick(Histogram(f"parley_{name}", text, labels, buckets=buckets, registry=self.registry))
+        made = _quick(Histogram(f"parley_{name}", text, labels, buckets=buckets, registry=self.registry))
+        self._added[name] = made
+        return made
+
+    def add(self, series: str, labels: Mapping[str, str], value: float = 1.0) -> None:
+        """Raise a counter by `value`, or have a histogram observe it, by the name of the series without `parley_`.
+
+        Raises
+        ------
+        KeyError
+            There is no such counter or histogram.
+        """
+        metric = self._added[series]
+        child = metric.labels(**labels) if labels else metric
+        if isinstance(child, Histogram):
+            child.observe(value)
+        else:
+            child.inc(value)
 
     def _sessions(self) -> None:
         self.sessions_opened = self._counter("sessions_opened_total", "Sessions opened.", ("protocol",))

@@ -163,6 +163,7 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
     file = read_file(path) if path else {}
     environment = read_environment(os.environ)
     command_line = dict(given or {})
+    file, environment, command_line = map(_present_names, (file, environment, command_line))
     for layer, origin in ((file, str(path)), (environment, "the environment"), (command_line, "the command line")):
         _known(layer, origin)
     try:
@@ -176,7 +177,7 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
     webhook = urlsplit(found.notify.webhook)
     if found.notify.webhook and (webhook.scheme not in ("http", "https") or not webhook.hostname):
         raise BadInput("notify.webhook", "it is no http or https address")  # which it is may be a secret
-    if {"min_rounds", "max_rounds"} <= found.critic.keys():
+    if {"min_rounds", "round_limit"} <= found.critic.keys():
         from coordinator.protocols.critic.seats import contradiction
 
         if why := contradiction(found.critic):
@@ -244,6 +245,25 @@ def nearest(name: str, known: Sequence[str]) -> str:
     """Words that point from an unknown name to a known one."""
     near = difflib.get_close_matches(name, known, 1)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+
+
+def _present_names(layer: Mapping[str, Any]) -> dict[str, Any]:
+    """A layer with every protocol's settings under their present names, so that a higher layer goes over a lower one
+    that uses former names. Raises BadInput where a setting is given under both."""
+    from coordinator.admission import present_names
+    from coordinator.protocols import PROTOCOLS
+    from coordinator.table import Inadmissible
+
+    found = dict(layer)
+    for name, given in layer.items():
+        field = Settings.model_fields.get(name)
+        if not isinstance(given, dict) or field is None or field.annotation != dict[str, Any]:
+            continue
+        try:
+            found[name] = present_names(PROTOCOLS[name], given)
+        except Inadmissible as error:
+            raise BadInput(error.field, str(error)) from error
+    return found
 
 
 def _known(layer: Mapping[str, Any], origin: str) -> None:

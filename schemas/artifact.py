@@ -2,7 +2,7 @@
 
 import msgspec
 
-from schemas.wire import InvalidValue, in_range
+from schemas.wire import InvalidValue, at_most, in_range
 
 MAX_ARTIFACT = 4_000_000
 """Bytes of one: in JSON a third more, and the bus carries at most 8 MB in one message."""
@@ -16,6 +16,23 @@ def check_id(id: str) -> None:
     """Refuse what is no artifact's id."""
     if len(id) != ID_CHARS or not set(id) <= set("0123456789abcdef"):
         raise InvalidValue("artifact.id", id, f"wanted are {ID_CHARS} hex digits")
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in the object store."""
+
+    id: str
+    """SHA-256 of its bytes, hex."""
+    type: str = "folder"
+    """`folder` (a tar archive of the task's folder) or the media type of one file."""
+    path: str = ""
+    size: int = 0
+    """Bytes."""
+
+    def __post_init__(self) -> None:
+        check_id(self.id)
+        at_most("artifact.type", self.type, 100)
+        at_most("artifact.path", self.path, 1_000)
 
 
 class PutArtifact(msgspec.Struct, frozen=True, kw_only=True):

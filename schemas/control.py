@@ -25,6 +25,10 @@ class Development(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 in_range(f"development.{name}", figure, -1 if name == "q" else 0, 1)
 
 
+FORMER_NAMES = {"max_rounds": "round_limit"}
+"""Former names of parameters, and the present ones."""
+
+
 class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of the signals, dials and stops. Defaults are B.1's and D.6's where the paper gives any."""
 
@@ -72,7 +76,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     crit_variance: float = 0.01
     crit_change: float = 0.02
     stalemate_rounds: int = 3
-    max_rounds: int = 8
+    round_limit: int = 8
     judges: int = 3  # E.2
     k_ret: int = 32  # B.2
     """Passages retrieved for the task."""
@@ -113,7 +117,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("eps_d", 0, 1), ("cl", 0, 1), ("alpha_i", 0, 1), ("alpha_d", 0, 1), ("gamma", 0, 1), ("tau_q", 0, 1),
     ("tau_crit", 0, 1), ("tau_max", 0, 1), ("nu", 0, 10), ("q_hi", -1, 1), ("q_lo", -1, 1), ("d_lo", 0, 1),
     ("d_hi", 0, 1), ("tau_stop", 1, 50), ("tau_o", 0, 1), ("near_consensus", 0, 1), ("crit_variance", 0, 1),
-    ("crit_change", 0, 1), ("stalemate_rounds", 1, 50), ("max_rounds", 1, 50), ("judges", 1, 9), ("k_ret", 1, 200),
+    ("crit_change", 0, 1), ("stalemate_rounds", 1, 50), ("round_limit", 1, 50), ("judges", 1, 9), ("k_ret", 1, 200),
     ("w1", 0, 1), ("w2", 0, 1), ("cost_weight", 0, 1), ("c_max", 1, 1e12), ("step", 0, 1), ("y_min", 2, 1_000),
     ("o_lo", 0, 1), ("ece_max", 0, 1), ("ece", 0, 1),
 )  # fmt: skip

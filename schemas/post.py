@@ -9,6 +9,8 @@ from schemas.wire import Json, SchemaError, decode
 
 CLOSED = "closed"
 """Kind of the last post of a session, on `control`."""
+WITHHELD = "no reply that could be used; why stands in the log"
+"""The reason that a post gives for a missing reply where the reason itself may quote what its readers do not read."""
 
 
 class Post(msgspec.Struct, frozen=True, kw_only=True):

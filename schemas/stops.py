@@ -1,5 +1,7 @@
 """Stop reason -> converged -> status -> exit code: the one table. What is not converged is never called consensus."""
 
+from collections.abc import Iterator, Mapping
+
 import msgspec
 
 
@@ -14,11 +16,30 @@ class StopRow(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int
     """0 ended as its protocol means it to, 1 failed, 3 stopped by budget or cap, 130 interrupted."""
     words: str
+    formerly: tuple[str, ...] = ()
+    """What older sessions call the reason; their records keep that."""
 
 
-STOPS: dict[str, StopRow] = {
-    r.reason: r
-    for r in (
+class Stops(Mapping[str, StopRow]):
+    """Rows by reason. A former name finds its row too, and is not listed."""
+
+    def __init__(self, rows: tuple[StopRow, ...]) -> None:
+        self._rows = {row.reason: row for row in rows}
+        self._former = {name: row for row in rows for name in row.formerly}
+
+    def __getitem__(self, reason: str) -> StopRow:
+        row = self._rows.get(reason)
+        return row if row is not None else self._former[reason]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+STOPS = Stops(
+    (
         StopRow(
             reason="threshold",
             converged=True,
@@ -32,13 +53,6 @@ STOPS: dict[str, StopRow] = {
             status="finished",
             exit_code=0,
             words="the score made no progress; no consensus",
-        ),
-        StopRow(
-            reason="cap",
-            converged=False,
-            status="finished",
-            exit_code=3,
-            words="the last round allowed was played; no consensus",
         ),
         StopRow(
             reason="objections_exhausted",
@@ -59,7 +73,8 @@ STOPS: dict[str, StopRow] = {
             converged=False,
             status="finished",
             exit_code=3,
-            words="the last round allowed was played; objections may be left",
+            words="the last round allowed was played; it did not converge",
+            formerly=("cap", "max_rounds"),
         ),
         StopRow(
             reason="plateau",
@@ -74,13 +89,6 @@ STOPS: dict[str, StopRow] = {
             status="finished",
             exit_code=0,
             words="mean argument quality stayed below the gate; no consensus",
-        ),
-        StopRow(
-            reason="max_rounds",
-            converged=False,
-            status="finished",
-            exit_code=3,
-            words="the last round allowed was played without a plateau",
         ),
         StopRow(
             reason="played",
@@ -153,4 +161,4 @@ STOPS: dict[str, StopRow] = {
             words="a client cancelled the session",
         ),
     )
-}
+)

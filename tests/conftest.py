@@ -14,6 +14,7 @@ from bus.accounts import Credentials, User
 from bus.connection import Connection, connect
 from bus.embedded import EmbeddedServer
 from parley.cli.process import one_thread
+from tests.support.walk import Walks
 
 one_thread()  # threads of numpy's that wait for a processor which another test has take ten times as long
 QUEUES = {"panel_1": "panelist", "panel_2": "panelist", "panel_3": "panelist", "analyst": "analyst"}
@@ -81,6 +82,13 @@ def eventually() -> Eventually:
             await asyncio.sleep(0.01)
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def walked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walks:
+    """Walks through the protocols' worlds, each gone once a run: processes of the same run share what they found."""
+    parallel = hasattr(request.config, "workerinput")
+    return Walks(tmp_path_factory.getbasetemp().parent / "walks" if parallel else None)
 
 
 def pytest_configure() -> None:

@@ -16,11 +16,11 @@ import numpy as np
 
 from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
 from agents.models.base import ModelMisconfigured
-from agents.models.secrets import Secret, key_from
-from agents.models.tokens import estimate
 from agents.openai import prices
 from agents.openai.endpoint import Broken, Endpoint, Rejected
 from agents.openai.limits import backoff_s
+from agents.secrets import Secret, key_from
+from agents.tokens import estimate
 
 HOME = "https://api.openai.com/v1"
 BATCH = 64

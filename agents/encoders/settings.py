@@ -14,7 +14,7 @@ from typing import Any
 
 from agents.encoders import Encoder, EncoderError, EncoderMisconfigured, make_encoder
 from agents.models.base import ModelMisconfigured
-from agents.models.secrets import Secret, variable
+from agents.secrets import Secret, variable
 
 VARIABLES = ("ENCODER", "ENCODER_MODEL", "ENCODER_BASE_URL", "ENCODER_API_KEY", "ENCODER_API_KEY_FILE")
 """Every variable, without a prefix."""

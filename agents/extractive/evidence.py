@@ -30,7 +30,7 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PossibleAnswer:
     """A possible answer and what speaks for and against it."""
 
     text: str
@@ -39,7 +39,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadSentence:
     """A sentence, how relevant it is (0 to 1), and how much its source and its tone make it count."""
 
     evidence: Evidence
@@ -47,7 +47,7 @@ class Read:
     weight: float
 
 
-def candidate(text: str, weighed: Iterable[Weighed]) -> Candidate:
+def candidate(text: str, weighed: Iterable[Weighed]) -> PossibleAnswer:
     """A candidate from what is said about it; further sentences count less and less."""
     ordered = sorted(weighed, key=lambda w: (-abs(w.value), not w.evidence.own, w.evidence.sentence.text))
-    return Candidate(text, tuple(ordered), sum(w.value * DAMPING**i for i, w in enumerate(ordered)))
+    return PossibleAnswer(text, tuple(ordered), sum(w.value * DAMPING**i for i, w in enumerate(ordered)))

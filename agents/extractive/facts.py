@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agents.extractive import figures, names, stance
-from agents.extractive.evidence import Candidate, Read, Weighed, candidate
+from agents.extractive.evidence import PossibleAnswer, ReadSentence, Weighed, candidate
 from agents.extractive.figures import CUES, DIMENSIONS, Figure
 from agents.extractive.nearness import covered, kin, near, weights
 from agents.extractive.question import NAME, Question
@@ -32,13 +32,13 @@ COARSER = 0.6
 """What a sentence with a coarser date says for a finer one, against what it says for its own."""
 
 
-def find(question: Question, reads: Sequence[Read]) -> list[Candidate]:
+def find(question: Question, reads: Sequence[ReadSentence]) -> list[PossibleAnswer]:
     """Candidates for a question that asks for a figure or a name; empty where nothing fits."""
     terms = weights(question.terms, [r.evidence.sentence for r in reads])
     return _names(question, reads, terms) if question.kind == NAME else _figures(question, reads, terms)
 
 
-def _value(question: Question, r: Read) -> float:
+def _value(question: Question, r: ReadSentence) -> float:
     """What a sentence's tone makes of what it states: a rule counts more, and what it blames counts against."""
     value = stance.polarity(r.evidence.sentence.text, frozenset(question.terms))
     if stance.is_norm(r.evidence.sentence):
@@ -46,7 +46,7 @@ def _value(question: Question, r: Read) -> float:
     return value if value < 0 else 1.0 + 0.5 * min(value, 1.0)
 
 
-def _figures(question: Question, reads: Sequence[Read], terms: Mapping[str, float]) -> list[Candidate]:
+def _figures(question: Question, reads: Sequence[ReadSentence], terms: Mapping[str, float]) -> list[PossibleAnswer]:
     found: dict[tuple[str, float, float], tuple[Figure, list[Weighed]]] = {}
     for r in reads:
         text = r.evidence.sentence.text
@@ -96,7 +96,7 @@ def _merge_dates(found: list[tuple[Figure, list[Weighed]]]) -> list[tuple[Figure
     return [(f, weighed) for f, weighed in merged if f.key not in shadowed]
 
 
-def _names(question: Question, reads: Sequence[Read], terms: Mapping[str, float]) -> list[Candidate]:
+def _names(question: Question, reads: Sequence[ReadSentence], terms: Mapping[str, float]) -> list[PossibleAnswer]:
     asked = frozenset(question.terms)
     rest = {t: w for t, w in terms.items() if t != question.key}
     found: dict[str, tuple[str, list[Weighed]]] = {}
@@ -112,7 +112,7 @@ def _names(question: Question, reads: Sequence[Read], terms: Mapping[str, float]
     return [candidate(text, weighed) for text, weighed in found.values()]
 
 
-def yes_no(question: Question, reads: Sequence[Read]) -> list[Candidate]:
+def yes_no(question: Question, reads: Sequence[ReadSentence]) -> list[PossibleAnswer]:
     """The two answers, by what affirms and what denies; empty where nothing bears on the question."""
     terms = weights(question.terms, [r.evidence.sentence for r in reads])
     sides: tuple[list[Weighed], list[Weighed]] = ([], [])
@@ -130,7 +130,7 @@ def yes_no(question: Question, reads: Sequence[Read]) -> list[Candidate]:
     return [candidate(text, weighed) for text, weighed in zip(question.options, sides, strict=True)]
 
 
-def _judged(question: Question, r: Read) -> float:
+def _judged(question: Question, r: ReadSentence) -> float:
     """Of what ought to be: praise of the thing less blame."""
     s = r.evidence.sentence
     value = stance.polarity(s.text) * (-1.0 if stance.is_reversed(question.text) else 1.0)
@@ -142,7 +142,7 @@ def _judged(question: Question, r: Read) -> float:
     return r.relevance * value
 
 
-def _affirmed(question: Question, r: Read) -> float:
+def _affirmed(question: Question, r: ReadSentence) -> float:
     """Of what is: a sentence that has all names and most words of the question, and "not" or none."""
     s = r.evidence.sentence
     if not _names_it(question, r) or covered(question.terms, s, 0.5) < LEAST_COVERED:
@@ -151,14 +151,14 @@ def _affirmed(question: Question, r: Read) -> float:
     return r.relevance * share * (-1.0 if stance.is_negated(s) else 1.0)
 
 
-def _praised(question: Question, r: Read) -> float:
+def _praised(question: Question, r: ReadSentence) -> float:
     """Of whether a thing is good or bad: what a sentence about it says of it in other words."""
     asks = not {*words(question.text)}.isdisjoint(stance.GOOD | stance.BAD)
     s = r.evidence.sentence
     return 0.5 * _judged(question, r) if asks and _names_it(question, r) and covered(question.terms, s) >= 0.5 else 0.0
 
 
-def _names_it(question: Question, r: Read) -> bool:
+def _names_it(question: Question, r: ReadSentence) -> bool:
     """Whether a sentence is about what the question names: by name, or by its context if it names nothing else."""
     s = r.evidence.sentence
     missing = question.names - set(s.stems)
@@ -170,7 +170,7 @@ def _names_it(question: Question, r: Read) -> bool:
     return not did or any(question.agent & set(stems(n.text)) for n in did)
 
 
-def _checked(question: Question, r: Read, terms: Mapping[str, float]) -> float:
+def _checked(question: Question, r: ReadSentence, terms: Mapping[str, float]) -> float:
     """Of a stated figure: 1 to -1 for a sentence about the same thing whose figures of its kind hold it or do not."""
     s = r.evidence.sentence
     if not _names_it(question, r) or covered(question.terms, s, 0.5) < 0.6:

@@ -96,7 +96,7 @@ class Question:
     """It asks what to do, not what is."""
 
 
-def read(text: str) -> Question:
+def read_question(text: str) -> Question:
     """Read a question. Never fails: what has no known form is open."""
     text = collapse(text)
     asked = _asked(text)

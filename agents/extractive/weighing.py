@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 from agents.extractive import facts, stance
-from agents.extractive.evidence import Candidate, Evidence, Read, Weighed, candidate
+from agents.extractive.evidence import Evidence, PossibleAnswer, ReadSentence, Weighed, candidate
 from agents.extractive.nearness import covered
 from agents.extractive.question import FIGURE, NAME, OPTIONS, YES_NO, Question
 from agents.retrieval.bm25 import relevance
@@ -27,10 +27,10 @@ THIN = 0.2
 """What one sentence alone takes off the belief in an answer; a second leaves a quarter of that."""
 
 
-def candidates(question: Question, evidence: Sequence[Evidence]) -> list[Candidate]:
+def candidates(question: Question, evidence: Sequence[Evidence]) -> list[PossibleAnswer]:
     """Possible answers, by what speaks for them; empty where the evidence says nothing to the question."""
     reads = [
-        Read(e, rel, (1.0 if e.own else HEARD) * stance.firmness(e.sentence) * stance.source_weight(e.document))
+        ReadSentence(e, rel, (1.0 if e.own else HEARD) * stance.firmness(e.sentence) * stance.source_weight(e.document))
         for e, rel in zip(evidence, _relevances(question, evidence), strict=True)
     ]
     if question.kind == OPTIONS:
@@ -56,7 +56,7 @@ def _relevances(question: Question, evidence: Sequence[Evidence]) -> list[float]
     return [r * (0.3 + 0.7 * c) for r, c in zip(found, covered, strict=True)]
 
 
-def beliefs(question: Question, found: Sequence[Candidate]) -> dict[str, float]:
+def beliefs(question: Question, found: Sequence[PossibleAnswer]) -> dict[str, float]:
     """Share of belief of each candidate; some is kept for none of them where little speaks for it."""
     temperature = SHARP if question.kind in (FIGURE, NAME) else TEMPERATURE
     most = max(c.score for c in found)
@@ -65,13 +65,13 @@ def beliefs(question: Question, found: Sequence[Candidate]) -> dict[str, float]:
     return {c.text: r / whole * (1 - THIN * 0.25 ** (_speaking(c) - 1)) for c, r in zip(found, raised, strict=True)}
 
 
-def _speaking(c: Candidate) -> int:
+def _speaking(c: PossibleAnswer) -> int:
     """Sentences that speak for an answer, those left out that weigh next to nothing beside the best; at least 1."""
     values = [w.value for w in c.weighed if w.value > 0]
     return max(1, sum(1 for v in values if v >= 0.25 * max(values)))
 
 
-def _options(question: Question, reads: Sequence[Read]) -> list[Candidate]:
+def _options(question: Question, reads: Sequence[ReadSentence]) -> list[PossibleAnswer]:
     found = []
     turned = -1.0 if question.negated else 1.0
     for i, (text, marks) in enumerate(zip(question.options, question.marks, strict=True)):
@@ -92,7 +92,7 @@ def _options(question: Question, reads: Sequence[Read]) -> list[Candidate]:
     return found if any(c.weighed for c in found) else []
 
 
-def _open(question: Question, reads: Sequence[Read]) -> list[Candidate]:
+def _open(question: Question, reads: Sequence[ReadSentence]) -> list[PossibleAnswer]:
     ranked = sorted(
         (
             Weighed(r.weight * r.relevance, r.evidence)

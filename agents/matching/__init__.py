@@ -2,7 +2,7 @@
 
     words     the source's own score: triggers that stand in the prompt as bare strings (agents/matching/words.py)
     better    words that are wanted, in any inflection and spelling, what subjects they are of, and what a small
-              language model makes of the task and of everything a specification says, weighed (better.py)
+              language model makes of the task and of everything a specification says, weighed (weighted.py)
 
 One Matcher is kept by whoever matches: it prepares the specifications once, and again when they are others.
 """
@@ -33,7 +33,8 @@ class Matcher:
     Parameters
     ----------
     readers
-        As reader.make_readers makes them: weights are fitted to them, so others are not used. None: words alone decide.
+        As subject_model.make_readers makes them: weights are fitted to them, so others are not used. None: words alone
+        decide.
     """
 
     def __init__(self, readers: "Readers | None" = None) -> None:
@@ -73,7 +74,7 @@ class Matcher:
         from agents.matching.weighted import decide, enough
 
         prepared = await self._ready(tuple(specs), self._readers, spent)
-        heard = [prepared.hear(task) for task in tasks]
+        heard = [prepared.read_task(task) for task in tasks]
         rows: list[Vectors | None] = [None] * len(heard)
         by_words = [None if self._readers is None or always_read else enough(prepared, h) for h in heard]
         if self._readers is not None:
@@ -91,7 +92,7 @@ class Matcher:
         from agents.matching.weighted import decide
 
         prepared = await self._ready(tuple(specs), None, None)
-        return decide(prepared, prepared.hear(task), None)
+        return decide(prepared, prepared.read_task(task), None)
 
     async def everybody(
         self, task: Task, specs: Sequence[ExpertSpec], *, by_words: bool = False
@@ -104,7 +105,7 @@ class Matcher:
 
         readers = None if by_words else self._readers
         prepared = await self._ready(tuple(specs), readers, None)
-        heard = prepared.hear(task)
+        heard = prepared.read_task(task)
         row = None
         if readers is not None and heard.parts:
             row = (await _of(readers, prepared).encode([heard.parts[0]]))[0]

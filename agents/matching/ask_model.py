@@ -20,11 +20,11 @@ import msgspec
 
 from agents.context import Shown
 from agents.matching import words
-from agents.matching.sanitize import plain
+from agents.matching.sanitize import sanitized
 from agents.matching.weighted import CANDIDATE
 from agents.models.base import Completion, Emit, Model, ModelError
-from agents.models.tokens import estimate
-from agents.protocols.madp.expert_worker import laid_out
+from agents.task_texts import task_texts
+from agents.tokens import estimate
 from schemas.expert import ExpertSpec
 from schemas.routing import ASKED, MOST_CANDIDATES, NOT_ANSWERED, NOT_ASKED, Asking, Candidate, Match, Matched, Task
 from schemas.turn import Usage
@@ -145,11 +145,10 @@ def _question(shown: Shown, foremost: Known, ends: int) -> Shown:
     if len(prompt) > _LONGEST:
         prompt = f"{prompt[: _LONGEST // 2]}\n(cut)\n{prompt[-_LONGEST // 2 :]}"
     task = msgspec.structs.replace(brief.task, prompt=prompt)
-    asked_for = msgspec.structs.replace(
+    return msgspec.structs.replace(
         shown, question=prompt, brief=WhoLeads(task=task, experts=cards), reply=reply_of(tuple(c.id for c in cards)),
-        deadline_ns=ends, experts=None,
+        others=(*shown.others, *task_texts(task)), deadline_ns=ends, experts=None,
     )  # fmt: skip
-    return laid_out(asked_for)
 
 
 def _card(spec: ExpertSpec, most: int) -> Card:
@@ -188,7 +187,7 @@ def settled(
         found.factors,
         candidate_count=len(ranked),
         confidence_variance=words.variance([c for _, c in sure_of]),
-        domain_overlap=words.has_overlapping_domains(sure_of, plain(task.prompt, tuple(s.id for s in specs))),
+        domain_overlap=words.has_overlapping_domains(sure_of, sanitized(task.prompt, tuple(s.id for s in specs))),
     )
     return words.assembled(task, specs, ranked, factors, f"{found.matcher}{ASKED}{model}")
 

@@ -9,41 +9,88 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum, auto
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agents.encoders.base import Vectors
-from agents.matching import subject_model as reader
-from agents.matching import subjects
-from agents.matching.sanitize import plain
+from agents.matching import subject_model, subjects
+from agents.matching.sanitize import sanitized
 from agents.matching.spelling import Speller
 from agents.matching.subjects import NONE, SUBJECTS, Floats
 from agents.matching.vectors import Encoded, sentences, spoken
-from agents.matching.word_roots import Reading, read, root, roots, stands_in
+from agents.matching.word_roots import PromptReading, read, root, roots, stands_in
 from agents.matching.words import fit
 from agents.retrieval.corpus import word_set
 from schemas.expert import ExpertSpec
 from schemas.routing import Task
 
-NAMES = (
-    "example", "examples", "owns", "subject", "subject by words", "primary", "secondary", "files", "words", "unwanted",
-    "a part", "a part by words",
-)  # fmt: skip
-"""Of the features of one expert, in their order."""
-BY_SUBJECT = (3, 4)
+
+class Feature(IntEnum):
+    """Columns of what is known of one expert beside a task; weights.json has one weight for each, in this order."""
+
+    EXAMPLE = 0
+    """The reader's vector beside those of its examples: the greatest cosine."""
+    EXAMPLES = auto()
+    """The mean of the greatest three."""
+    OWNS = auto()
+    """Beside what it owns: the greatest."""
+    SUBJECT = auto()
+    """How much its specification speaks of the task's subject, by the reader; a logarithm."""
+    SUBJECT_BY_WORDS = auto()
+    """The same by words."""
+    PRIMARY = auto()
+    """Primary triggers that the task wants, up to 2."""
+    SECONDARY = auto()
+    FILES = auto()
+    """Files of its patterns."""
+    WORDS = auto()
+    """Its share of the task's words."""
+    UNWANTED = auto()
+    """How much of what the task does not want is its own."""
+    A_PART = auto()
+    """How much of the task it may have a part in, by the reader."""
+    A_PART_BY_WORDS = auto()
+
+
+class Scope(IntEnum):
+    """Columns of what is known of a task as a whole: how much of it anybody's specification speaks to."""
+
+    NEAREST = 0
+    """The greatest Feature.EXAMPLES of anybody."""
+    OWN_NEAREST = auto()
+    """The greatest Feature.OWNS."""
+    NONE_BY_WORDS = auto()
+    """Chance that it is of no subject of theirs, by words."""
+    WORDS = auto()
+    TRIGGERED = auto()
+    """The most triggers of anybody, up to 2."""
+    NONE = auto()
+    """As NONE_BY_WORDS, by the reader."""
+    SURE = auto()
+    """The likeliest subject's chance."""
+    SHORT = auto()
+    """It wants two words at most."""
+    FILES = auto()
+    UNSPECIFIC = auto()
+    THEIRS = auto()
+    """What the one who speaks most of its subject speaks of it, as Feature.SUBJECT; where subjects do not tell experts
+    apart, 0."""
+    THEIRS_BY_WORDS = auto()
+
+
+BY_SUBJECT = (Feature.SUBJECT, Feature.SUBJECT_BY_WORDS)
 """Those that tell experts apart by what subjects they speak of; 0 where that does not."""
-BY_READER = (0, 1, 2, 3, 10)
+BY_READER = (Feature.EXAMPLE, Feature.EXAMPLES, Feature.OWNS, Feature.SUBJECT, Feature.A_PART)
 """Those by the reader: 0 without one."""
-PARTS = (10, 11)
+PARTS = (Feature.A_PART, Feature.A_PART_BY_WORDS)
 """Those by what an expert may have a part in: what it leads as little as it may, it may support."""
-SCOPE = (
-    "nearest", "own nearest", "none by words", "words", "triggered", "none", "sure", "short", "files", "unspecific",
-    "theirs", "theirs by words",
-)  # fmt: skip
-"""Of the features of a task as a whole: how much of it anybody's specification speaks to. The last two: what the one
-who speaks most of its subject speaks of it, as BY_SUBJECT; where subjects do not tell experts apart, 0."""
+TRIGGERS = slice(Feature.PRIMARY, Feature.SECONDARY + 1)
+TRIGGERS_AND_FILES = slice(Feature.PRIMARY, Feature.FILES + 1)
+NAMED = slice(Feature.PRIMARY, Feature.WORDS + 1)
+"""Those by what the task names of a specification."""
 _LEAST = 0.03
 """Of an expert's specification that speaks of a task's subject: less is taken as so much."""
 _NEAREST = 3
@@ -74,7 +121,7 @@ _PRONOUN = re.compile(r"\b(?:it|we|everything|nothing|us|nobody)\b|\bthis(?:\s*[
 _WEIGHTS = {"primary": 3.0, "secondary": 2.0, "owns": 2.0, "claim": 2.0, "examples": 1.0}
 
 
-def unspecific(reading: Reading) -> bool:
+def unspecific(reading: PromptReading) -> bool:
     """Whether a task names hardly anything: at most two words beside a vague one ("improve performance"), or beside
     one that stands for something ("it will not hold")."""
     rest = [w for w in reading.words if w.wanted and w.root not in _VAGUE]
@@ -83,11 +130,11 @@ def unspecific(reading: Reading) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ReadTask:
     """A task as it is matched."""
 
     task: Task
-    reading: Reading
+    reading: PromptReading
     """Without words where it only sets something aside."""
     unwanted: tuple[str, ...]
     """Roots of the words that the task says it does not want."""
@@ -132,10 +179,11 @@ class Prepared:
 
     # -- preparing
     def _index_triggers(self) -> None:
-        self._triggers: dict[str, list[tuple[int, int, tuple[str, ...]]]] = {}
-        """First root -> (expert, 0 primary or 1 secondary, all roots)."""
+        self._triggers: dict[str, list[tuple[int, Feature, tuple[str, ...]]]] = {}
+        """First root -> (expert, Feature.PRIMARY or SECONDARY, all roots)."""
         for i, spec in enumerate(self.specs):
-            for column, phrases in enumerate((spec.triggers.primary, spec.triggers.secondary)):
+            by_column = {Feature.PRIMARY: spec.triggers.primary, Feature.SECONDARY: spec.triggers.secondary}
+            for column, phrases in by_column.items():
                 for phrase in phrases:
                     key = roots(phrase)
                     if key:
@@ -165,22 +213,22 @@ class Prepared:
         """Take what the reader (or, where subjects do not tell them apart, the plain encoder) makes of each, by id."""
         if self.specs:
             rows = [vectors[s.id] for s in self.specs]
-            self._parts = {part: _Rows([row.parts[part] for row in rows]) for part in ("examples", "owns")}
+            self._parts = {part: _SentenceTable([row.parts[part] for row in rows]) for part in ("examples", "owns")}
             self._by_reader = np.stack([row.subjects for row in rows])
             self.encoded = True
 
     # -- comparing
-    def hear(self, task: Task) -> Heard:
+    def read_task(self, task: Task) -> ReadTask:
         """A task, read."""
-        said = self.speller.right(plain(task.prompt, self.ids))
+        said = self.speller.right(sanitized(task.prompt, self.ids))
         reading = read(said)
         if task.prior_conversation and (len(reading.words) <= _SHORT or not reading.kept):
             before = next((m.text for m in reversed(task.prior_conversation) if m.role == "user"), "")
-            said = f"{said}\n{plain(before, self.ids)[:1_000]}".strip()
+            said = f"{said}\n{sanitized(before, self.ids)[:1_000]}".strip()
             reading = read(said)
         unwanted = [w for w in reading.words if not w.wanted]
         if not reading.kept:
-            reading = Reading((), "")
+            reading = PromptReading((), "")
         parts: tuple[str, ...] = ()
         if reading.words:
             pieces = [p for p in _CLAUSE.split(reading.kept) if len(read(p).words) >= _CLAUSE_WORDS]
@@ -189,72 +237,81 @@ class Prepared:
         if code:
             parts = (f"{reading.kept}\n{code}".strip(), *parts[1:])
         of = subjects.by_words
-        return Heard(
+        return ReadTask(
             task=task, reading=reading, unwanted=tuple(w.root for w in unwanted), parts=parts,
             chances=of(f"{reading.kept}\n{code}" if code else reading.kept),
             chances_of_parts=tuple(map(of, parts[1:])),
             chances_unwanted=of(" ".join(w.text for w in unwanted)) if unwanted else None,
         )  # fmt: skip
 
-    def features(self, heard: Heard, read_as: Vectors | None) -> tuple[Floats, Floats]:
-        """(experts' features, shape (experts, NAMES); the task's, shape (SCOPE,)).
+    def features(self, heard: ReadTask, read_as: Vectors | None) -> tuple[Floats, Floats]:
+        """(experts' features, shape (experts, Feature); the task's, shape (Scope,)).
 
         Parameters
         ----------
-        read_as : shape (reader.WIDTH,), or (384,) for the plain encoder's vector
+        read_as : shape (subject_model.WIDTH,), or (384,) for the plain encoder's vector
             What the reader makes of all that is to be read; None: it was not asked.
         """
         n = len(self.specs)
-        found = np.zeros((n, len(NAMES)))
+        found = np.zeros((n, len(Feature)))
         wanted = heard.reading.wanted
         if self.apart:
-            found[:, 4] = _log(self._by_words @ heard.chances)
+            found[:, Feature.SUBJECT_BY_WORDS] = _log(self._by_words @ heard.chances)
         for word in set(wanted):
             for i, column, key in self._triggers.get(word, ()):
                 if stands_in(key, wanted):
-                    found[i, 5 + column] += 1
+                    found[i, column] += 1
         for name in heard.task.files_mentioned:  # whoever has the most telling pattern has the file, others a share
             fits = np.array([fit(s, name) for s in self.specs])
-            found[:, 7] += fits / max(1, fits.max())
-        found[:, 5:8] = np.minimum(found[:, 5:8], 2)
-        by_files = found[:, 7].max(initial=0)
+            found[:, Feature.FILES] += fits / max(1, fits.max())
+        found[:, TRIGGERS_AND_FILES] = np.minimum(found[:, TRIGGERS_AND_FILES], 2)
+        by_files = found[:, Feature.FILES].max(initial=0)
         if len(set(wanted)) > _SHORT:
-            found[:, 7] *= _BESIDE
+            found[:, Feature.FILES] *= _BESIDE
         known = [self._words[w] for w in set(wanted) if w in self._words]
-        found[:, 8] = sum(known) / max(1, len(set(wanted))) if known else 0
+        found[:, Feature.WORDS] = sum(known) / max(1, len(set(wanted))) if known else 0
         if heard.chances_unwanted is not None:
-            found[:, 9] = self._by_words @ heard.chances_unwanted
+            found[:, Feature.UNWANTED] = self._by_words @ heard.chances_unwanted
             for word in set(heard.unwanted):
                 for i, _, key in self._triggers.get(word, ()):
-                    found[i, 9] += 0.5 * stands_in(key, heard.unwanted)
+                    found[i, Feature.UNWANTED] += 0.5 * stands_in(key, heard.unwanted)
         sure = none = 0.0
         if read_as is not None and self.encoded:
             sure, none = self._compare(found, read_as, heard.chances[NONE])
         by_part = [self._by_words @ chances for chances in heard.chances_of_parts]
-        found[:, 11] = np.max([self._by_words @ heard.chances, *by_part], axis=0) if n else 0.0
-        scope = np.array([
-            found[:, 1].max(initial=0), found[:, 2].max(initial=0), heard.chances[NONE] * (1 - self._none_theirs),
-            found[:, 8].max(initial=0), min(2.0, found[:, 5:7].sum(axis=1).max(initial=0)), none, sure,
-            float(len(set(wanted)) <= 2), by_files, float(unspecific(heard.reading)),
-            *(found[:, list(BY_SUBJECT)].max(axis=0, initial=math.log(_LEAST)) if self.apart else (0.0, 0.0)),
-        ])  # fmt: skip
+        found[:, Feature.A_PART_BY_WORDS] = np.max([self._by_words @ heard.chances, *by_part], axis=0) if n else 0.0
+        scope = np.zeros(len(Scope))
+        scope[Scope.NEAREST] = found[:, Feature.EXAMPLES].max(initial=0)
+        scope[Scope.OWN_NEAREST] = found[:, Feature.OWNS].max(initial=0)
+        scope[Scope.NONE_BY_WORDS] = heard.chances[NONE] * (1 - self._none_theirs)
+        scope[Scope.WORDS] = found[:, Feature.WORDS].max(initial=0)
+        scope[Scope.TRIGGERED] = min(2.0, found[:, TRIGGERS].sum(axis=1).max(initial=0))
+        scope[Scope.NONE] = none
+        scope[Scope.SURE] = sure
+        scope[Scope.SHORT] = len(set(wanted)) <= 2
+        scope[Scope.FILES] = by_files
+        scope[Scope.UNSPECIFIC] = unspecific(heard.reading)
+        if self.apart:
+            theirs = found[:, list(BY_SUBJECT)].max(axis=0, initial=math.log(_LEAST))
+            scope[Scope.THEIRS], scope[Scope.THEIRS_BY_WORDS] = theirs
         return found, scope
 
     def _compare(self, found: Floats, read_as: Vectors, none_by_words: float) -> tuple[float, float]:
         """Fill in the features by the reader: (the likeliest subject's chance, that of none of theirs)."""
-        vector, of_software = reader.vectors(read_as), False
+        vector, of_software = subject_model.vectors(read_as), False
         sure = none = 0.0
-        if len(read_as) == reader.WIDTH:
-            chances = reader.chances(read_as)
+        if len(read_as) == subject_model.WIDTH:
+            chances = subject_model.chances(read_as)
             if self.apart:
-                found[:, 3] = _log(self._by_reader @ chances)
-            found[:, 10] = self._by_reader @ reader.parts(read_as)
+                found[:, Feature.SUBJECT] = _log(self._by_reader @ chances)
+            found[:, Feature.A_PART] = self._by_reader @ subject_model.parts(read_as)
             sure, none = float(chances.max()), float(chances[NONE]) * (1 - self._none_theirs)
             of_software = max(chances[NONE], none_by_words) < FOREIGN
         # Hundreds may be of something else: who has not a word of what is surely of software is not compared.
-        who = ~self.foreign | (found[:, 5:9].max(axis=1) > 0) if of_software else np.ones(len(found), np.bool_)
-        found[who, 0], found[who, 1] = self._parts["examples"].nearest(vector, who)
-        found[who, 2] = self._parts["owns"].nearest(vector, who)[0]
+        who = ~self.foreign | (found[:, NAMED].max(axis=1) > 0) if of_software else np.ones(len(found), np.bool_)
+        nearest, near = self._parts["examples"].nearest(vector, who)
+        found[who, Feature.EXAMPLE], found[who, Feature.EXAMPLES] = nearest, near
+        found[who, Feature.OWNS] = self._parts["owns"].nearest(vector, who)[0]
         return sure, none
 
 
@@ -268,7 +325,7 @@ def _log(shares: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(shares, _LEAST)))
 
 
-class _Rows:
+class _SentenceTable:
     """Sentences of one part of all specifications, in one table: of each a row, those of one expert together."""
 
     def __init__(self, rows: Sequence[Vectors]) -> None:

@@ -39,7 +39,7 @@ _HEAP = 7
 """Words in a row, none of them one that holds a sentence together, from which on they are a list."""
 
 
-def plain(prompt: str, experts: tuple[str, ...]) -> str:
+def sanitized(prompt: str, experts: tuple[str, ...]) -> str:
     """The prompt without what would steer; empty: nothing is left.
 
     Parameters

@@ -22,7 +22,7 @@ _VECTOR = 384
 WIDTH = _VECTOR + 2 * len(SUBJECTS)
 
 
-class Reader(Embedded):
+class SubjectReader(Embedded):
     """See the module. As an encoder, for texts of at most 192 tokens; the rest of a longer one is not read."""
 
     name = NAME
@@ -51,7 +51,7 @@ def make_readers() -> Readers:
     EncoderMisconfigured
         onnxruntime is not installed.
     """
-    return Readers(Cached(Reader.checked()), Cached(Embedded.checked()))
+    return Readers(Cached(SubjectReader.checked()), Cached(Embedded.checked()))
 
 
 def vectors(rows: Vectors) -> Vectors:

@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
-class Model(NamedTuple):
+class SubjectWeights(NamedTuple):
     """What was fitted."""
 
     weights: NDArray[np.float32]
@@ -75,11 +75,11 @@ def weighed(text: str, rarity: NDArray[np.float32]) -> tuple[Places, NDArray[np.
 
 
 @lru_cache(maxsize=1)
-def fitted() -> Model:
+def fitted() -> SubjectWeights:
     """The shipped one."""
     with np.load(FILE) as data:
         weights = data["weights"].astype(np.float32) * data["scale"].astype(np.float32)
-        return Model(weights, data["rarity"].astype(np.float32), data["bias"].astype(np.float64))
+        return SubjectWeights(weights, data["rarity"].astype(np.float32), data["bias"].astype(np.float64))
 
 
 @lru_cache(maxsize=8)  # a text in hand; no more, so that texts of tasks do not stay (docs/retention.md)

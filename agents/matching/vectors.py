@@ -16,7 +16,7 @@ import numpy as np
 
 from agents.encoders import Encoder, Spent
 from agents.encoders.base import Vectors
-from agents.matching import subject_model as reader
+from agents.matching import subject_model
 from agents.matching.subjects import SUBJECTS, Floats
 from schemas.expert import ExpertSpec, pin
 
@@ -67,10 +67,10 @@ class Encoded:
     @classmethod
     def of(cls, read_as: Mapping[str, Vectors]) -> "Encoded":
         """From what the reader, or the plain encoder, makes of each part's sentences: (sentences, its width)."""
-        read = read_as["claim"].shape[1] == reader.WIDTH
+        read = read_as["claim"].shape[1] == subject_model.WIDTH
         return cls(
-            parts={part: reader.vectors(rows) for part, rows in read_as.items()},
-            subjects=spoken({part: reader.chances(rows) for part, rows in read_as.items()})
+            parts={part: subject_model.vectors(rows) for part, rows in read_as.items()},
+            subjects=spoken({part: subject_model.chances(rows) for part, rows in read_as.items()})
             if read
             else np.zeros(len(SUBJECTS)),
         )

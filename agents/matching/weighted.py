@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from agents.encoders.base import Vectors
 from agents.matching import words
-from agents.matching.features import BY_SUBJECT, FOREIGN, PARTS, SCOPE, Heard, Prepared
+from agents.matching.features import BY_SUBJECT, FOREIGN, NAMED, PARTS, Feature, Prepared, ReadTask, Scope
 from agents.matching.subjects import NONE, Floats
 from agents.matching.word_roots import root, roots, stands_in
 from schemas.expert import ExpertSpec
@@ -41,12 +41,12 @@ CANDIDATE = 0.4
 """Relevance from which on an expert is a candidate. Few experts have a part in a task, so the chance of it is small
 where it matters; relevance is that chance on a scale on which it can be held against the thresholds of 2.1: from 0.5 on
 an expert claims."""
-_OF_SUBJECTS = np.array([name in ("none by words", "none", "theirs", "theirs by words") for name in SCOPE])
+_OF_SUBJECTS = np.isin(list(Scope), [Scope.NONE_BY_WORDS, Scope.NONE, Scope.THEIRS, Scope.THEIRS_BY_WORDS])
 _LIKE = 0.5
 """Cosine from which on an example is like a task."""
 _FAR = 6.0
 """At this much a logarithm of a chance and a lead are cut."""
-NAMED = 0.6
+LEAST_OF_NAMED = 0.6
 """Confidence, at least, of whom a task names by a primary trigger and the models were not fitted for: they know no word
 of his field, and take his tasks for others'."""
 _SILENT = 100.0
@@ -58,14 +58,14 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """One set of weights."""
 
     score: tuple[float, ...]
-    """For features.NAMES."""
+    """For each features.Feature."""
     lead: tuple[float, ...]
-    """For a constant, log p, the lead over the others, features.BY_SUBJECT, PARTS and SCOPE: that an expert is a right
+    """For a constant, log p, the lead over the others, features.BY_SUBJECT, PARTS and Scope: that an expert is a right
     lead."""
     part: tuple[float, ...]
     """The same, for those who are not the likeliest lead: that one leads or supports."""
     inside: tuple[float, ...]
-    """For a constant and features.SCOPE: that the task is anybody's."""
+    """For a constant and features.Scope: that the task is anybody's."""
     abstain: float
     """Nobody leads where the chance of that is below this."""
     takes_part: float
@@ -99,7 +99,7 @@ def weights() -> Weights:
 
 
 def described(scores: Floats, features: Floats, scope: Floats) -> Floats:
-    """What confidence and relevance are computed from: (experts, 3 + BY_SUBJECT + PARTS + SCOPE)."""
+    """What confidence and relevance are computed from: (experts, 3 + BY_SUBJECT + PARTS + Scope)."""
     top = np.sort(scores)[::-1]
     chances = scores - top[0] - np.log(np.exp(scores - top[0]).sum())
     best = np.where(scores == top[0], top[1] if len(top) > 1 else top[0] - _FAR, top[0])
@@ -121,11 +121,11 @@ def judged(fitted: Fitted, prepared: Prepared, features: Floats, scope: Floats) 
 
     lead, part = odds(fitted.lead), odds(fitted.part) * (1 - fitted.takes_part) / fitted.takes_part
     lead, part = lead / (1 + lead), part / (part + 1 / CANDIDATE - 1)
-    named = features[:, 5] > 0
+    named = features[:, Feature.PRIMARY] > 0
     if not prepared.apart:
-        lead = np.where(named & (lead == lead.max(initial=0.0)), np.maximum(lead, NAMED), lead)
+        lead = np.where(named & (lead == lead.max(initial=0.0)), np.maximum(lead, LEAST_OF_NAMED), lead)
     elif named.any() and not (named & ~prepared.foreign).any():
-        lead = np.where(named, np.maximum(lead, NAMED), np.minimum(lead, 1 - NAMED))
+        lead = np.where(named, np.maximum(lead, LEAST_OF_NAMED), np.minimum(lead, 1 - LEAST_OF_NAMED))
     return lead, np.maximum(lead, part)
 
 
@@ -137,10 +137,10 @@ def is_inside(fitted: Fitted, scope: Floats) -> bool:
 
 def says_of_it(features: Floats) -> NDArray[np.bool_]:
     """(experts,): whether the specification names something of a task, or has an example like it."""
-    return np.asarray((features[:, 5:9].max(axis=1) > 0) | (features[:, 0] >= _LIKE))
+    return np.asarray((features[:, NAMED].max(axis=1) > 0) | (features[:, Feature.EXAMPLE] >= _LIKE))
 
 
-def enough(prepared: Prepared, heard: Heard) -> tuple[Floats, Floats] | None:
+def enough(prepared: Prepared, heard: ReadTask) -> tuple[Floats, Floats] | None:
     """The features by words alone, where they are so sure of who leads that the reader need not be asked; else None."""
     if not prepared.apart or not heard.reading.words or heard.chances[NONE] > FOREIGN:
         return None
@@ -151,13 +151,13 @@ def enough(prepared: Prepared, heard: Heard) -> tuple[Floats, Floats] | None:
 
 
 def decide(
-    prepared: Prepared, heard: Heard, read_as: Vectors | None, found: tuple[Floats, Floats] | None = None
+    prepared: Prepared, heard: ReadTask, read_as: Vectors | None, found: tuple[Floats, Floats] | None = None
 ) -> Matched:
     """The reply for one task that has been heard.
 
     Parameters
     ----------
-    read_as : shape (reader.WIDTH,)
+    read_as : shape (subject_model.WIDTH,)
         What the reader makes of it; None: words alone decide.
     found
         Its features, where they are known already.
@@ -208,7 +208,7 @@ def _fitted(prepared: Prepared, read_as: Vectors | None) -> Fitted:
     return sets.words if read_as is None else sets.read
 
 
-def everybody(prepared: Prepared, heard: Heard, read_as: Vectors | None) -> list[tuple[ExpertSpec, Candidate]]:
+def everybody(prepared: Prepared, heard: ReadTask, read_as: Vectors | None) -> list[tuple[ExpertSpec, Candidate]]:
     """Every expert, the most confident first, however unsure; none: nothing is left of the prompt."""
     if not prepared.specs or not (heard.reading.words or heard.task.files_mentioned):
         return []
@@ -220,7 +220,7 @@ def everybody(prepared: Prepared, heard: Heard, read_as: Vectors | None) -> list
     return sorted(found, key=lambda c: (-c[1].confidence, -c[1].relevance, c[0].priority, c[0].id))
 
 
-def _why(spec: ExpertSpec, heard: Heard) -> str:
+def _why(spec: ExpertSpec, heard: ReadTask) -> str:
     said = heard.reading.wanted
     among = set(said)
     found = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if stands_in(roots(t), said)]

@@ -95,7 +95,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PromptReading:
     """A text as it is matched."""
 
     words: tuple[Word, ...]
@@ -114,7 +114,7 @@ class Reading:
         return tuple(w.root for w in self.words if not w.wanted)
 
 
-def _read(text: str) -> Reading:
+def _read(text: str) -> PromptReading:
     shown = text if _ONE_WORD.search(text) else _CAMEL.sub(" ", text)
     found = list(_TOKEN.finditer(shown))
     tokens = [m.group().lower().replace("’", "'") for m in found]
@@ -126,18 +126,18 @@ def _read(text: str) -> Reading:
         if token[0].isalnum() and token not in _EMPTY and (len(token) > 1 or token in "cr")
     )
     if not out:
-        return Reading(words, text)
+        return PromptReading(words, text)
     left = [shown[m.start() : m.end()] for i, m in enumerate(found) if i not in out]
     kept = _LOOSE.sub("", re.sub(r"\s+([.,;:!?])", r"\1", " ".join(left)).strip(" ,;:—–"))
     if any(w.wanted for w in words):
-        return Reading(words, kept)
+        return PromptReading(words, kept)
     if all(_sets_aside(tokens, begin) for begin, _ in scopes):
-        return Reading(words, "")
-    return Reading(tuple(replace(w, wanted=True) for w in words), text)
+        return PromptReading(words, "")
+    return PromptReading(tuple(replace(w, wanted=True) for w in words), text)
 
 
 @lru_cache(maxsize=KEPT)
-def read(text: str) -> Reading:
+def read(text: str) -> PromptReading:
     """What a prompt says."""
     return _read(text)
 

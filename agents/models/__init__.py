@@ -45,13 +45,13 @@ def make_model(name: str, options: Mapping[str, Any] | None = None) -> Model:
     """
     given = dict(options or {})
     if name == "extractive":
-        from agents.extractive import model as extractive
+        from agents.extractive.model import make as make_extractive
 
-        return extractive.make(given)
+        return make_extractive(given)
     if name == "openai":
-        from agents.openai import model as openai
+        from agents.openai.model import make as make_openai
 
-        return openai.make(given)
+        return make_openai(given)
     if name == "recorded":
         from agents.models import recorded
 

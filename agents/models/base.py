@@ -30,6 +30,24 @@ def tell_retrying(emit: Emit, why: str) -> None:
         told(why)
 
 
+class LiveEmitter:
+    """What a worker gives a model to speak into: `tell` takes a state and a text, live text only where it is shown."""
+
+    __slots__ = ("_stream", "_tell")
+
+    def __init__(self, tell: Callable[[str, str], None], stream: bool) -> None:
+        self._tell = tell
+        self._stream = stream
+
+    def __call__(self, text: str) -> None:
+        if self._stream:
+            self._tell("text", text)
+
+    def retrying(self, why: str) -> None:
+        """The call is made again."""
+        self._tell("retrying", why)
+
+
 class ModelError(Exception):
     """Base: the model gave no reply. `usage` is what it spent on trying."""
 

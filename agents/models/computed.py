@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Computing:
-    """A model, and beside it what computes the turns that are none of a model's (agents.protocols.kind.Kind.computed).
+    """A model, and beside it what computes the turns that are none of a model's (agents.protocols.kit.Kind.computed).
 
     They are computed with the embedded encoder, if it can be had (docs/encoders.md).
     """

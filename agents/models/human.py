@@ -26,7 +26,7 @@ END = "."
 """A line of this alone ends a text."""
 
 
-class Terminal(Protocol):
+class PersonsTerminal(Protocol):
     """Where the person sits."""
 
     def say(self, text: str) -> None:
@@ -56,7 +56,7 @@ class Human:
     usd_per_million_input = 0.0
     usd_per_million_output = 0.0
 
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(self, terminal: PersonsTerminal) -> None:
         self._terminal = terminal
         self._told: set[tuple[str, str, int | str]] = set()
         """(session, seat, post or document) that were shown before."""
@@ -140,7 +140,12 @@ class _Form:
     """Reads one reply."""
 
     def __init__(
-        self, terminal: Terminal, deadline_ns: int, words: int | None, emit: Emit, choices: dict[str, tuple[str, ...]]
+        self,
+        terminal: PersonsTerminal,
+        deadline_ns: int,
+        words: int | None,
+        emit: Emit,
+        choices: dict[str, tuple[str, ...]],
     ) -> None:
         self._terminal = terminal
         self._deadline_ns = deadline_ns

@@ -1,6 +1,7 @@
 """Prompts: a Markdown file for each kind of turn, filled with what the turn shows.
 
-A file is `agents/protocols/<protocol>/prompts/<kind>.md`: the instructions, a line `---`, and what they are about.
+A file is `<kind>.md` in the folder that the protocol's kit names (agents/protocols/<protocol>/prompts): the
+instructions, a line `---`, and what they are about.
 `{{name}}` is replaced, once and in one pass, so that what is put in is never looked at again. There is no logic in a
 template: which sections there are is the same in every round, and an empty one says so in words. That is why a
 renderer of ten lines is enough, and why no template engine stands between a text from outside and the prompt.
@@ -21,10 +22,10 @@ import msgspec
 from agents.context import Shown
 from agents.models.base import ModelMisconfigured, ModelRefused
 from agents.models.injection import suspicious
-from agents.models.tokens import estimate, first_tokens
-from agents.protocols import kind_of
+from agents.protocols import KITS, kind_of
+from agents.tokens import estimate, first_tokens
 
-PROMPTS = Path(__file__).parents[1] / "protocols"
+_KIND = re.compile(r"[a-z0-9_]+")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _LINE = re.compile(r"\[\[(?=\s*(?:BEGIN|END)\b)", re.I)
 _UNSAFE = re.compile(r"[^\w .,/()+-]+")
@@ -126,7 +127,7 @@ class _Pieces:
     def messages(self, system: str, user: str, documents: list[str], others: list[str], cut: bool = False) -> Messages:
         """The two messages, with documents and others' words cut by the caller."""
         shown, fence = self._shown, self._fence
-        apart = kind_of(shown.protocol, shown.kind).apart
+        apart = kind_of(shown.protocol, shown.kind).aside
 
         def said(*, aside: bool) -> Iterator[str]:
             for other, text in zip(shown.others, others, strict=True):
@@ -190,12 +191,16 @@ def render(template: str, values: dict[str, str]) -> str:
     return _SLOT.sub(lambda slot: values[slot[1]], template)
 
 
-@lru_cache(maxsize=256)
 def _template(protocol: str, kind: str) -> tuple[str, str]:
     """Instructions, and what they are about."""
-    path = PROMPTS / protocol / "prompts" / f"{kind}.md"
-    if not re.fullmatch(r"[a-z0-9_]+/[a-z0-9_]+", f"{protocol}/{kind}") or not path.is_file():
+    kit = KITS.get(protocol)
+    if kit is None or kit.prompts is None or not (_KIND.fullmatch(kind) and (kit.prompts / f"{kind}.md").is_file()):
         raise ModelRefused(f"no prompt is written for {kind!r} turns of protocol {protocol!r}")
+    return _read(kit.prompts / f"{kind}.md")
+
+
+@lru_cache(maxsize=256)
+def _read(path: Path) -> tuple[str, str]:
     system, _, user = path.read_text(encoding="utf-8").partition("\n---\n")
     return system, user
 
@@ -226,20 +231,20 @@ def _readable(body: Any) -> str:
 
 
 def _orders(shown: Shown) -> dict[str, str]:
-    return kind_of(shown.protocol, shown.kind).orders(shown.brief)
+    return kind_of(shown.protocol, shown.kind).prompt_slots(shown.brief)
 
 
 def _brief(shown: Shown) -> str:
-    telling = kind_of(shown.protocol, shown.kind).telling
-    if telling is None:
+    shown_as = kind_of(shown.protocol, shown.kind).prompt_brief
+    if shown_as is None:
         return _readable(shown.brief)
-    parts = telling(shown.brief)
+    parts = shown_as(shown.brief)
     return "{\n" + ",\n".join(f" {_compact(k)}: {_compact(v)}" for k, v in parts.items()) + "\n}"
 
 
 def _specification(shown: Shown) -> str:
-    scope = kind_of(shown.protocol, shown.kind).scope
-    return _readable(shown.expert) if scope is None else _compact(scope(shown.expert))
+    shown_as = kind_of(shown.protocol, shown.kind).prompt_spec
+    return _readable(shown.expert) if shown_as is None else _compact(shown_as(shown.expert))
 
 
 def _compact(value: Any) -> str:

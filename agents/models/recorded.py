@@ -18,7 +18,7 @@ from schemas.wire import Json, Undecodable, compact, decode, encode
 Key = tuple[str, str, str, int, int]
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedReply(msgspec.Struct, frozen=True, kw_only=True):
     """One stored reply."""
 
     key: Key
@@ -32,7 +32,7 @@ def key_of(shown: Shown) -> Key:
     return shown.protocol, shown.kind, shown.seat, shown.round, shown.attempt
 
 
-class Recorded:
+class RecordedModel:
     """Model `recorded`: replays stored replies. Their tokens are shown, and cost nothing now."""
 
     name = "recorded"
@@ -41,7 +41,7 @@ class Recorded:
     usd_per_million_input = 0.0
     usd_per_million_output = 0.0
 
-    def __init__(self, records: Mapping[Key, Record]) -> None:
+    def __init__(self, records: Mapping[Key, RecordedReply]) -> None:
         self._records = dict(records)
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
@@ -79,13 +79,13 @@ class Recorder:
         """The other model's reply, recorded."""
         completion = await self._model.reply(shown, emit)
         body = compact(completion.json())
-        record = Record(key=key_of(shown), body=body, usage=completion.usage, flags=completion.flags)
+        record = RecordedReply(key=key_of(shown), body=body, usage=completion.usage, flags=completion.flags)
         with self._path.open("ab") as file:
             file.write(encode(record) + b"\n")
         return completion
 
 
-def load(path: Path) -> dict[Key, Record]:
+def load(path: Path) -> dict[Key, RecordedReply]:
     """Stored replies by turn.
 
     Raises
@@ -93,7 +93,7 @@ def load(path: Path) -> dict[Key, Record]:
     ModelMisconfigured
         The file cannot be read, or a line is no record.
     """
-    records: dict[Key, Record] = {}
+    records: dict[Key, RecordedReply] = {}
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -101,14 +101,14 @@ def load(path: Path) -> dict[Key, Record]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                record = decode(line, Record)
+                record = decode(line, RecordedReply)
             except Undecodable as error:
                 raise ModelMisconfigured(f"options.path: {path}, line {number}: {error}") from error
             records[record.key] = record
     return records
 
 
-def make(options: Mapping[str, Any]) -> Recorded:
+def make(options: Mapping[str, Any]) -> RecordedModel:
     """The model; option `path` is the file.
 
     Raises
@@ -121,4 +121,4 @@ def make(options: Mapping[str, Any]) -> Recorded:
             raise ModelMisconfigured(f"options.{name}: no such option; the recorded model takes path")
     if "path" not in options:
         raise ModelMisconfigured("options.path: the recorded model needs the file of its replies")
-    return Recorded(load(Path(str(options["path"]))))
+    return RecordedModel(load(Path(str(options["path"]))))

@@ -19,8 +19,8 @@ import httpx2
 import msgspec
 import openai
 
-from agents.models.secrets import Secret, scrub
 from agents.openai.limits import retry_after_s
+from agents.secrets import Secret, scrub
 
 CONNECT_S = 5.0
 _KEEP_S = 4.0
@@ -59,7 +59,7 @@ class Broken(Failure):
         super().__init__(why)
 
 
-class Answer(msgspec.Struct, kw_only=True):
+class ServerAnswer(msgspec.Struct, kw_only=True):
     """A completion."""
 
     text: str = ""
@@ -96,7 +96,7 @@ class Endpoint:
         """Close all connections."""
         await self._client.close()
 
-    async def complete(self, body: dict[str, Any], on_text: Callable[[str], None]) -> Answer:
+    async def complete(self, body: dict[str, Any], on_text: Callable[[str], None]) -> ServerAnswer:
         """One chat completion; `on_text` hears its text as it comes, if the body asks for a stream.
 
         Cancelling closes the connection.
@@ -105,7 +105,7 @@ class Endpoint:
         ------
         Rejected, Broken
         """
-        answer = Answer()
+        answer = ServerAnswer()
         sent = False
         try:
             # Asked for as its own class, the response comes as it is, unread, whatever stream class is named.
@@ -191,7 +191,7 @@ class Endpoint:
                 raise Broken(f"the reply has more than {MOST_BYTES:,} bytes", paid=True)
         return bytes(data)
 
-    def _whole(self, data: bytes, answer: Answer) -> None:
+    def _whole(self, data: bytes, answer: ServerAnswer) -> None:
         try:
             body = msgspec.json.decode(data)
         except (msgspec.DecodeError, RecursionError):
@@ -200,7 +200,7 @@ class Endpoint:
         if not answer.finish and not answer.text and not answer.refusal:
             raise Broken("the server's answer holds no completion", paid=True)
 
-    async def _stream(self, response: httpx2.Response, answer: Answer, on_text: Callable[[str], None]) -> None:
+    async def _stream(self, response: httpx2.Response, answer: ServerAnswer, on_text: Callable[[str], None]) -> None:
         started, done = time.perf_counter(), False
         async for data in _events(response):
             if data == "[DONE]":
@@ -220,7 +220,7 @@ class Endpoint:
         if not done and not answer.finish:
             raise Broken("the server ended its stream before the reply was complete", paid=True, text=answer.text)
 
-    def _take(self, body: Any, answer: Answer, part: str) -> str:
+    def _take(self, body: Any, answer: ServerAnswer, part: str) -> str:
         """Add one body or chunk to the answer; the text that came with it. Fields of unexpected types are skipped."""
         if not isinstance(body, dict):
             raise Broken("the server's answer holds no completion", paid=True, text=answer.text)
@@ -243,7 +243,7 @@ class Endpoint:
         return text
 
 
-def _usage(usage: Any, answer: Answer) -> None:
+def _usage(usage: Any, answer: ServerAnswer) -> None:
     if not isinstance(usage, dict):
         return
     counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]

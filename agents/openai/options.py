@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from agents.models.base import ModelMisconfigured
-from agents.models.presets import RUNGS, Preset, Rung, preset_of, provider
-from agents.models.secrets import Secret, key_from
 from agents.openai import prices
 from agents.openai.prices import Price
+from agents.openai.providers import RUNGS, Preset, Rung, preset_of, provider
+from agents.secrets import Secret, key_from
 
 NAMES = (
     "provider", "model", "base_url", "api_key", "key_variable", "temperature", "concurrency", "silence_s", "structured",

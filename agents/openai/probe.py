@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 
-from agents.models.presets import Rung
+from agents.openai.providers import Rung
 
 KEPT_S = 7 * 24 * 3600.0
 """So long what was learned counts: servers get better."""
 
 
-class Learned(msgspec.Struct, frozen=True, kw_only=True):
+class LearnedLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one model at one endpoint beyond its preset. Nothing here is a secret."""
 
     rung: Rung | None = None
@@ -28,7 +28,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """Unix time of the last lesson."""
 
 
-_KNOWN: dict[tuple[str, str], Learned] = {}
+_KNOWN: dict[tuple[str, str], LearnedLimits] = {}
 _DOUBTED: dict[tuple[str, str], tuple[Rung, Rung]] = {}
 """What the last reply looked like: (the rung that seemed ignored, the one to go on with)."""
 
@@ -44,13 +44,13 @@ class Memory:
         name = hashlib.sha256("\n".join(self._key).encode()).hexdigest()[:24]
         self._path = folder / f"{name}.json" if folder is not None else None
 
-    def get(self) -> Learned:
+    def get(self) -> LearnedLimits:
         """What is known and not too old."""
         if self._key not in _KNOWN and self._path is not None:
             with contextlib.suppress(OSError, msgspec.MsgspecError):
-                _KNOWN[self._key] = msgspec.json.decode(self._path.read_bytes(), type=Learned)
-        found = _KNOWN.get(self._key, Learned())
-        return found if self._now() - found.at_s < KEPT_S else Learned()
+                _KNOWN[self._key] = msgspec.json.decode(self._path.read_bytes(), type=LearnedLimits)
+        found = _KNOWN.get(self._key, LearnedLimits())
+        return found if self._now() - found.at_s < KEPT_S else LearnedLimits()
 
     def ignored(self, rung: Rung, lower: Rung) -> bool:
         """A reply looked as if the server ignored a rung. Once may be the model's slip: it is a lesson where the reply
@@ -72,7 +72,9 @@ class Memory:
         old = self.get()
         dropped = old.dropped if not drop or drop in old.dropped else (*old.dropped, drop)
         lower = old.rung if rung is None or (old.rung is not None and old.rung < rung) else rung
-        new = Learned(rung=lower, dropped=dropped, tokens_field=tokens_field or old.tokens_field, at_s=self._now())
+        new = LearnedLimits(
+            rung=lower, dropped=dropped, tokens_field=tokens_field or old.tokens_field, at_s=self._now()
+        )
         _KNOWN[self._key] = new
         if self._path is not None:
             with contextlib.suppress(OSError):

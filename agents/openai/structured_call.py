@@ -10,7 +10,7 @@ sent does.
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.context import Shown
 from agents.models import prompting
@@ -23,19 +23,17 @@ from agents.models.base import (
     ModelUnavailable,
     tell_retrying,
 )
-from agents.models.presets import NAMES, Rung
-from agents.models.secrets import scrub
-from agents.models.tokens import estimate
 from agents.openai import ladder
-from agents.openai.endpoint import Answer, Broken, Rejected
+from agents.openai.connected_model import ConnectedModel
+from agents.openai.endpoint import Broken, Rejected, ServerAnswer
 from agents.openai.limits import REJECTIONS, backoff_s
 from agents.openai.live_text import LiveText
+from agents.openai.providers import NAMES, Rung
 from agents.protocols import kind_of
+from agents.secrets import scrub
+from agents.tokens import estimate
 from observability import tracing
 from schemas.turn import Usage
-
-if TYPE_CHECKING:
-    from agents.openai.model import OpenAIModel
 
 _LOGGER = logging.getLogger(__name__)
 _USUAL, _NOTED = logging.DEBUG, logging.INFO
@@ -48,10 +46,10 @@ class _AskAgain(Exception):
     """The request is to be made otherwise: something was learned."""
 
 
-class Descent:
+class StructuredCall:
     """One turn on its way down the ladder."""
 
-    def __init__(self, model: "OpenAIModel", shown: Shown, emit: Emit) -> None:
+    def __init__(self, model: ConnectedModel, shown: Shown, emit: Emit) -> None:
         self._model = model
         self._options = model.options
         self._shown = shown
@@ -104,7 +102,7 @@ class Descent:
             )
 
     def _unusable(
-        self, rung: Rung, answer: Answer, error: ladder.Unusable, before: prompting.Repair | None
+        self, rung: Rung, answer: ServerAnswer, error: ladder.Unusable, before: prompting.Repair | None
     ) -> prompting.Repair:
         """The repair to ask for. Raises ModelRefused when there was one, or no call is left for it."""
         why = error.why
@@ -163,7 +161,7 @@ class Descent:
             body.pop(name, None)
         return body
 
-    async def _ask(self, body: dict[str, Any]) -> Answer:
+    async def _ask(self, body: dict[str, Any]) -> ServerAnswer:
         """One answer to this body, however often it is turned away."""
         while True:
             if self.usage.calls >= self._shown.caps.calls:
@@ -180,7 +178,7 @@ class Descent:
                 self._book(answer, answer.text)
                 return answer
 
-    async def _call(self, body: dict[str, Any]) -> Answer:
+    async def _call(self, body: dict[str, Any]) -> ServerAnswer:
         live = LiveText(self._emit)
 
         def on_text(piece: str) -> None:
@@ -200,7 +198,7 @@ class Descent:
                     span.set_attribute("gen_ai.usage.output_tokens", answer.output_tokens)
                 return answer
 
-    def _book(self, answer: Answer | None, text: str) -> None:
+    def _book(self, answer: ServerAnswer | None, text: str) -> None:
         """Count a call that may have been paid; what the server did not count is estimated."""
         self._under_way = False
         assert self._prompt is not None

@@ -1,16 +1,15 @@
-"""What agents know of each kind of turn: (protocol, kind) -> types of its brief, its reply and the posts shown."""
+"""What agents do in each protocol, a package each: KITS by the protocol's name."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from agents.protocols.competition import kinds as competition
-from agents.protocols.consensus import kinds as consensus
-from agents.protocols.critic import kinds as critic
-from agents.protocols.kind import Kind
-from agents.protocols.maci import kinds as maci
-from agents.protocols.madp import kinds as madp
+from agents.protocols.kit import Kind, Kit
+from schemas.rooms import Rooms
+
+__all__ = ["KITS", "Kind", "Kit", "UnknownKind", "kind_of", "reply_schema"]
+
+KITS: Rooms[Kit] = Rooms("agents.protocols", "kit:KIT", "parley.kits")
 
 
 class UnknownKind(Exception):
@@ -19,27 +18,12 @@ class UnknownKind(Exception):
     def __init__(self, protocol: str, kind: str) -> None:
         self.protocol = protocol
         self.kind = kind
-        known = ", ".join(sorted(k for p, k in KINDS if p == protocol)) or "none"
-        super().__init__(f"protocol {protocol}: no kind of turn {kind!r} is known here; known are {known}")
-
-
-KINDS: dict[tuple[str, str], Kind] = {
-    (protocol, name): kind
-    for protocol, kinds in (
-        ("competition", competition.KINDS),
-        ("consensus", consensus.KINDS),
-        ("critic", critic.KINDS),
-        ("maci", maci.KINDS),
-        ("madp", madp.KINDS),
-    )
-    for name, kind in kinds.items()
-}
-
-
-def register(protocol: str, kinds: Mapping[str, Kind]) -> None:
-    """Add a protocol's kinds of turns (a protocol from outside this package, such as a benchmark's)."""
-    for name, kind in kinds.items():
-        KINDS[protocol, name] = kind
+        kit = KITS.get(protocol)
+        if kit is None:
+            super().__init__(f"protocol {protocol} is not known here, and so no kind of turn {kind!r}")
+        else:
+            known = ", ".join(sorted(kit.kinds))
+            super().__init__(f"protocol {protocol}: no kind of turn {kind!r} is known here; known are {known}")
 
 
 def kind_of(protocol: str, kind: str) -> Kind:
@@ -50,15 +34,12 @@ def kind_of(protocol: str, kind: str) -> Kind:
     UnknownKind
         There is none.
     """
-    row = KINDS.get((protocol, kind))
-    if row is None:
+    kit = KITS.get(protocol)
+    if kit is None or kind not in kit.kinds:
         raise UnknownKind(protocol, kind)
-    return row
+    return kit.kinds[kind]
 
 
 def reply_schema(protocol: str, kind: str) -> dict[str, Any]:
     """JSON Schema of the reply."""
     return msgspec.json.schema(kind_of(protocol, kind).reply)
-
-
-__all__ = ["KINDS", "Kind", "UnknownKind", "kind_of", "register", "reply_schema"]

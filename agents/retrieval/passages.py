@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from agents.models.injection import is_instruction, is_suspicious
-from agents.models.tokens import estimate
 from agents.retrieval.bm25 import relevance
 from agents.retrieval.corpus import collapse, sentence_ends, stems
+from agents.tokens import estimate
 from schemas.session import Document
 
 LEAST, MOST = 40, 120

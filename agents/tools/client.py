@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agents.models.base import ModelMisconfigured
-from agents.protocols.madp.kinds import Call
 from agents.tools import launch
 from agents.tools.allow import AllowList, Server, Tool, filled
 from agents.tools.errors import Errors
 from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
+from agents.tools.steps import Call
 from observability import tracing
 from schemas.tools import ToolCall
 
@@ -42,7 +42,7 @@ _SECRET = 6
 """Characters from which on a variable's value is left out of what a server says."""
 
 
-class Refused(Exception):
+class CallRefused(Exception):
     """A call that is not made. Names the argument, the value and why."""
 
 
@@ -127,11 +127,11 @@ class _Running:
             else:
                 wrote = _safe(said.text(), self._server, self._folder)[-500:] or "nothing"
                 _LOGGER.warning("tool server %s did not start; it wrote: %s", self._name, wrote)
-                self._ready.set_exception(ServerFailed(self._name, "it did not start"))
+                self._ready.set_exception(ToolServerFailed(self._name, "it did not start"))
                 self._ready.exception()  # looked at, whoever waits
         finally:
             if not self._ready.done():
-                self._ready.set_exception(ServerFailed(self._name, "it was ended before it had started"))
+                self._ready.set_exception(ToolServerFailed(self._name, "it was ended before it had started"))
                 self._ready.exception()
 
 
@@ -139,7 +139,7 @@ _OWNERS: set[asyncio.Task[None]] = set()
 """Held here, so that a server is ended though its turn is gone."""
 
 
-class ServerFailed(Exception):
+class ToolServerFailed(Exception):
     """A server that cannot be used. Names it."""
 
     def __init__(self, name: str, why: str) -> None:
@@ -160,7 +160,7 @@ class Toolbox:
         try:
             await asyncio.gather(*(self._start(name) for name in self._allowed.servers))
             self.offered = await self._list()
-        except ServerFailed as error:
+        except ToolServerFailed as error:
             await self.close()
             raise ModelMisconfigured(str(error)) from None
         except BaseException:
@@ -186,7 +186,7 @@ class Toolbox:
                 return await server.client()
         except TimeoutError:
             await server.close()
-            raise ServerFailed(name, f"it did not start within {timeout_s:g} s") from None
+            raise ToolServerFailed(name, f"it did not start within {timeout_s:g} s") from None
 
     async def _list(self) -> tuple[Offered, ...]:
         found: list[Offered] = []
@@ -203,11 +203,11 @@ class Toolbox:
                         if cursor is None or len(there) > 1_000:
                             break
             except Exception as error:  # whatever a foreign server makes the SDK raise
-                raise ServerFailed(name, f"it does not list its tools ({type(error).__name__})") from None
+                raise ToolServerFailed(name, f"it does not list its tools ({type(error).__name__})") from None
             for tool in server.tools:
                 if tool not in there:
                     offers = ", ".join(sorted(there))[:400] or "none"
-                    raise ServerFailed(name, f"tools: it has no tool {tool!r}; it offers {offers}")
+                    raise ToolServerFailed(name, f"tools: it has no tool {tool!r}; it offers {offers}")
                 about = there[tool]
                 schema = json.dumps(about.input_schema)
                 found.append(
@@ -227,7 +227,7 @@ class Toolbox:
         begun = time.perf_counter()
         try:
             ok, text = await self._made(call, left_s)
-        except (Refused, Outside) as error:
+        except (CallRefused, Outside) as error:
             ok, text = False, f"The call was refused: {error}"
         server = self._allowed.servers.get(call.server)
         text, arguments = (_safe(t, server, self._folder) for t in (text, call.arguments))
@@ -241,16 +241,20 @@ class Toolbox:
     async def _made(self, call: Call, left_s: float) -> tuple[bool, str]:
         server = self._allowed.servers.get(call.server)
         if server is None:
-            raise Refused(f"server {call.server[:100]!r} is not known; known are {', '.join(self._allowed.servers)}")
+            raise CallRefused(
+                f"server {call.server[:100]!r} is not known; known are {', '.join(self._allowed.servers)}"
+            )
         tool = server.tools.get(call.tool)
         if tool is None:
-            raise Refused(f"tool {call.tool[:100]!r} of {call.server} is not allowed, but {', '.join(server.tools)}")
+            raise CallRefused(
+                f"tool {call.tool[:100]!r} of {call.server} is not allowed, but {', '.join(server.tools)}"
+            )
         arguments = _arguments(call.arguments)
         self._hold(tool, arguments)
         try:
             before = await asyncio.to_thread(self._folder.look) if server.read_only else None
         except TooLarge as error:
-            raise Refused(f"{error}: delete files first") from None
+            raise CallRefused(f"{error}: delete files first") from None
         ok, text = await self._ask(call, server, arguments, left_s)
         try:
             removed = await asyncio.to_thread(self._folder.clean)
@@ -278,7 +282,7 @@ class Toolbox:
         except TimeoutError:
             await self._end(call.server)
             return False, f"no result within {timeout_s:.3g} s; the server was ended"
-        except ServerFailed as error:
+        except ToolServerFailed as error:
             return False, str(error)
         except Exception as error:  # a foreign server: an error of its protocol, its end, a result that cannot be read
             if not _is_answer(error):
@@ -299,7 +303,9 @@ class Toolbox:
             for text in _texts(value):
                 if name in tool.paths:
                     if "://" in text or text.startswith("file:"):
-                        raise Refused(f"argument {name}: {text[:200]!r} is an address, wanted is a path in the folder")
+                        raise CallRefused(
+                            f"argument {name}: {text[:200]!r} is an address, wanted is a path in the folder"
+                        )
                     self._folder.resolve(text)
                 else:
                     self._look(name, text)
@@ -312,18 +318,18 @@ class Toolbox:
                 if looks or (part and len(part) < 256 and (self._folder.root / part).exists()):
                     self._folder.resolve(part)
             except (Outside, OSError, ValueError) as error:
-                raise Refused(f"argument {name} looks like a path: {error}") from None
+                raise CallRefused(f"argument {name} looks like a path: {error}") from None
 
 
 def _arguments(text: str) -> dict[str, Any]:
     if len(text) > MOST_ARGUMENTS:
-        raise Refused(f"arguments: {len(text):,} characters, allowed are at most {MOST_ARGUMENTS:,}")
+        raise CallRefused(f"arguments: {len(text):,} characters, allowed are at most {MOST_ARGUMENTS:,}")
     try:
         value = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise Refused(f"arguments: wanted is a JSON object as text ({error})") from None
+        raise CallRefused(f"arguments: wanted is a JSON object as text ({error})") from None
     if not isinstance(value, dict):
-        raise Refused(f"arguments: wanted is a JSON object, this is {type(value).__name__}")
+        raise CallRefused(f"arguments: wanted is a JSON object, this is {type(value).__name__}")
     return value
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Other, Shown, Tools
+from agents.context import Other, Shown, Tools, laid_beside
 from agents.models.base import Emit, Model, ModelError, ModelRefused
-from agents.protocols.madp.kinds import STEPS, SupportStep, WorkStep
 from agents.tools.client import Toolbox
 from agents.tools.folder import FolderError
+from agents.tools.steps import Step, Steps
 from schemas.tools import ToolCall
 from schemas.turn import Usage
 
@@ -23,11 +23,11 @@ _LAST_SHARE = 0.2
 _SHOWN_ARGUMENTS = 1_000
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     """What the steps came to."""
 
     reply: Any
-    """agents.protocols.madp.kinds.WorkReply or SupportReply."""
+    """Of the type `Steps.reply`."""
     calls: tuple[ToolCall, ...]
     usage: Usage
     flags: tuple[str, ...]
@@ -39,6 +39,8 @@ class Loop:
 
     Parameters
     ----------
+    asks
+        What the model is asked for, with tools and without.
     box
         None: there are no tools, so there is one step.
     tool_calls
@@ -48,8 +50,17 @@ class Loop:
     """
 
     def __init__(
-        self, model: Model, shown: Shown, emit: Emit, box: Toolbox | None, *, tool_calls: int, steps: int
+        self,
+        model: Model,
+        shown: Shown,
+        emit: Emit,
+        asks: Steps,
+        box: Toolbox | None,
+        *,
+        tool_calls: int,
+        steps: int,
     ) -> None:
+        self._asks = asks
         self._model = model
         self._shown = shown
         self._emit = emit
@@ -63,27 +74,25 @@ class Loop:
         self._flags: dict[str, None] = {}
         self._first: float | None = None
 
-    async def run(self) -> Ended:
+    async def run(self) -> TurnEnd:
         """Until the model ends the turn. Raises ModelError, with the usage of all steps."""
         step = 0
         while True:
             step += 1
             end = await self._step(step)
             if end is not None:
-                return Ended(
+                return TurnEnd(
                     reply=end, calls=tuple(self._calls), usage=self._usage, flags=tuple(self._flags),
                     first_token_s=self._first,
                 )  # fmt: skip
 
     async def _step(self, number: int) -> Any:
         """The reply that ends the turn; None: there were calls instead."""
-        kind = self._shown.kind
         tools = self._tools(number)
-        stepwise, plain = STEPS[kind]
         caps = self._shown.caps
         shown = msgspec.structs.replace(
             self._shown,
-            reply=plain if tools is None else stepwise,
+            reply=self._asks.reply if tools is None else self._asks.step,
             tools=tools,
             others=(*self._shown.others, *self._seen),
             caps=msgspec.structs.replace(caps, calls=max(1, caps.calls - self._usage.calls)),
@@ -96,12 +105,12 @@ class Loop:
         self._usage += done.usage
         self._flags |= dict.fromkeys(done.flags)
         self._first = done.first_token_s if self._first is None else self._first
-        body = done.body
-        if not isinstance(body, WorkStep | SupportStep):
-            return body
-        end = body.end()
+        if not isinstance(done.body, self._asks.step):
+            return done.body
+        step: Step = done.body
+        end = step.end()
         if end is None:
-            await self._work(number, body)
+            await self._call(number, step)
         return end
 
     def _tools(self, number: int) -> Tools | None:
@@ -118,16 +127,16 @@ class Loop:
     def _seconds_left(self) -> float:
         return (self._shown.deadline_ns - time.time_ns()) / 1e9 if self._shown.deadline_ns else 3_600.0
 
-    async def _work(self, number: int, body: WorkStep | SupportStep) -> None:
+    async def _call(self, number: int, step: Step) -> None:
         """Make the calls of one step, in their order, as far as the budget goes."""
         assert self._box is not None, "without tools there is no such step"
-        if body.summary.strip():
-            self._seen.append(_other(f"Step {number}, your own note", body.summary))
-        for n, call in enumerate(body.calls, 1):
+        if step.summary.strip():
+            self._seen.append(laid_beside(f"Step {number}, your own note", step.summary, "result"))
+        for n, call in enumerate(step.calls, 1):
             label = f"Step {number}, call {n}"
             asked = f"{call.server}.{call.tool} {call.arguments[:_SHOWN_ARGUMENTS]}"
             if self._left < 1:
-                self._seen.append(_other(label, f"{asked}\n\nnot made: no calls are left"))
+                self._seen.append(laid_beside(label, f"{asked}\n\nnot made: no calls are left", "result"))
                 continue
             self._left -= 1
             self._emit(f"\n{call.server[:40]}.{call.tool[:60]}\n")
@@ -136,8 +145,6 @@ class Loop:
             except FolderError as error:
                 raise ModelRefused(str(error), self._usage) from None
             self._calls.append(called.record)
-            self._seen.append(_other(label, f"{asked}\n\n{'ok' if called.record.ok else 'failed'}:\n{called.text}"))
-
-
-def _other(label: str, text: str) -> Other:
-    return Other(label=label, post=-1, kind="result", round=0, body=text)
+            self._seen.append(
+                laid_beside(label, f"{asked}\n\n{'ok' if called.record.ok else 'failed'}:\n{called.text}", "result")
+            )

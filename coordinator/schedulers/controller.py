@@ -126,10 +126,11 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     return _turned(config, state, signals, pi_i, pi_d, observation.left)
 
 
-def verdict(config: Control, state: State, short: str = "") -> Verdict | None:
+def verdict(config: Control, state: State, short: str = "", limit: str = stops.ROUND_LIMIT) -> Verdict | None:
     """Whether the debate ends after its last round, and why; None: it goes on. `short`: why the next round does not fit
-    what is left of the budget, with figures; empty: it fits."""
-    return stops.verdict(config, state.rounds, ordered=state.ordered, short=short)
+    what is left of the budget, with figures; empty: it fits. `limit`: what the stop after the last round allowed is
+    called."""
+    return stops.verdict(config, state.rounds, ordered=state.ordered, short=short, limit=limit)
 
 
 def admits(config: Control, state: State, q: float | None, crit: float | None) -> bool:

@@ -15,10 +15,13 @@ _HISTORY = (
     "round", "jsd", "dispersion", "overlap", "entropy", "information_gain", "r_i", "r_d", "pi_i", "pi_d", "q", "crit",
     "crit_variance", "held", "cl", "tau_q", "tau_crit", "tokens",
 )  # fmt: skip
+ROUND_LIMIT = "round_limit"
 Test = dict[str, Any]
 
 
-def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False, short: str = "") -> Verdict | None:
+def verdict(
+    config: Control, rounds: Sequence[Signals], *, ordered: bool = False, short: str = "", limit: str = ROUND_LIMIT
+) -> Verdict | None:
     """Whether the debate ends after its last round, for the first of four reasons that holds; None: it goes on.
 
     Parameters
@@ -29,6 +32,8 @@ def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False
         Whether the disagreement is Wasserstein's.
     short
         Why the next round does not fit what is left of the budget, with figures; empty: it fits.
+    limit
+        What the stop after the last round allowed is called.
     """
     last = rounds[-1]
     predicates = {
@@ -37,7 +42,7 @@ def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False
         "budget": [
             {"test": "what the next round lacks", "value": short, "relation": "!=", "limit": "", "holds": bool(short)}
         ],
-        "max_rounds": [_test("rounds played", last.round, ">=", config.max_rounds)],
+        limit: [_test("rounds played", last.round, ">=", config.round_limit)],
     }
     holds = {name: all(test["holds"] for test in tests) for name, tests in predicates.items()}
     reason = next((name for name, held in holds.items() if held), None)

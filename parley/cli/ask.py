@@ -39,7 +39,8 @@ def ask(
     threshold: Annotated[
         float | None, typer.Option(help="Score from which they agree: above 0 to 100, or a share up to 1.")
     ] = None,
-    max_rounds: Annotated[int | None, typer.Option(help="Rounds at most.")] = None,
+    round_limit: Annotated[int | None, typer.Option(help="Rounds at most.")] = None,
+    max_rounds: Annotated[int | None, typer.Option(hidden=True, help="The former name of --round-limit.")] = None,
     panel: Annotated[int | None, typer.Option(help="Panelists.")] = None,
     debaters: Annotated[int | None, typer.Option(help="Debaters of maci.")] = None,
     outcomes: Annotated[
@@ -109,7 +110,7 @@ def ask(
     Examples:
       parley ask "Which backup plan survives a fire?" --evidence docs/
       parley ask - --json < question.txt
-      parley ask "..." --threshold 80 --max-rounds 3 --budget-seconds 60
+      parley ask "..." --threshold 80 --round-limit 3 --budget-seconds 60
       parley ask "..." --panel-file panel.yaml --budget-usd 0.50 --dry-run
       parley ask "..." --protocol maci --evidence docs/ --outcomes "yes, no, not yet"
       parley ask --protocol competition --topic topics.yaml#remote-work --style pro_1=logical
@@ -133,7 +134,8 @@ def ask(
 
         text, stances, found = options_of.motion(question, topic, topics)
         own = {
-            "threshold": threshold, "max_rounds": max_rounds, "panel": panel, "debaters": debaters,
+            "threshold": threshold, "round_limit": options_of.rounds(round_limit, max_rounds), "panel": panel,
+            "debaters": debaters,
             "outcomes": outcomes_of.read(outcomes) if outcomes is not None else None, "ordered": ordered or None,
             "close_the_loop": close_the_loop or None, "format": format_, "stances": stances or None,
             "styles": options_of.styles(styles), "personalities": str(personalities) if personalities else None,

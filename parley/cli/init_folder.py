@@ -48,10 +48,10 @@ seats:
 """
 
 SETTINGS = """\
-# Settings; the environment (PARLEY__CONSENSUS__MAX_ROUNDS=3) and the command line go over them.
+# Settings; the environment (PARLEY__CONSENSUS__ROUND_LIMIT=3) and the command line go over them.
 panel_file: panel.yaml
 #budget: {cost_usd: 1.0, tokens: 500000}
-#consensus: {threshold: 90, max_rounds: 5}
+#consensus: {threshold: 90, round_limit: 5}
 #retention: {log_days: 90}
 """
 

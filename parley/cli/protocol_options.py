@@ -76,6 +76,13 @@ def _settings_of(protocol: Protocol) -> set[str]:
     return {field.name for field in msgspec.structs.fields(protocol.settings)}
 
 
+def rounds(round_limit: int | None, max_rounds: int | None) -> int | None:
+    """What `--round-limit` says, or `--max-rounds`, which is its former name. Raises BadInput where both are given."""
+    if round_limit is not None and max_rounds is not None:
+        raise BadInput("--max-rounds", "--max-rounds is the former name of --round-limit, which is given too")
+    return max_rounds if round_limit is None else round_limit
+
+
 def motion(question: str | None, topic: str | None, topics: Path | None) -> tuple[str, dict[str, str], Path | None]:
     """The question, the teams' stances and the evidence folder that a question or a topic gives.
 

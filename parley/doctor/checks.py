@@ -313,7 +313,7 @@ class _Doctor:
 
 
 def _rung(model: "OpenAIModel") -> str:
-    from agents.models.presets import NAMES
+    from agents.openai.providers import NAMES
 
     return NAMES[model.rung()]
 

@@ -23,10 +23,9 @@ from agents.protocols.madp.reactions import make_hear
 from client.errors import BadInput
 from client.protocols.maci.signals_file import loaded, struct_of
 from client.text import clean, line
-from coordinator.admission import admit
+from coordinator.admission import admit, refuse_controls
 from coordinator.machine import begin, step
-from coordinator.protocols.competition.seats import refuse_controls
-from coordinator.protocols.madp.protocol import MADP
+from coordinator.protocols.madp.protocol import PROTOCOL as MADP
 from coordinator.protocols.madp.state import HELPER, PUBLIC, State
 from coordinator.table import Illegal, Inadmissible, Session
 from schemas.expert import ExpertSpec, Known, pin, queue_of

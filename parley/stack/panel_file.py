@@ -278,8 +278,8 @@ def _plainly(row: AgentRow) -> Announcement:
 
 def _announced(row: AgentRow) -> Announcement:
     from agents.models import ModelError, make_model
-    from agents.models.presets import family_of
     from agents.openai.options import parse
+    from agents.openai.providers import family_of
 
     spec = spec_of(row)
     try:

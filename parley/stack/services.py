@@ -12,14 +12,17 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 import msgspec
 
 from agents.config import environment, resolve
+from agents.hearing import joined
 from agents.models import Model, make_model
-from agents.runtime import Hear, Worker
+from agents.protocols import KITS, Kit
+from agents.runtime import Worker
 from agents.specs import AgentSpec, SpecError, load
 from agents.tools.allow import find
 from bus.accounts import Credentials
@@ -115,15 +118,14 @@ def agent(
     """A worker of the spec's queue. Raises agents.models.ModelMisconfigured when its model cannot be made, or the allow
     list of tools (`tools`, else what the environment names) cannot be used.
 
-    An expert's decides itself about the tasks that it hears of (agents.protocols.madp.reactions).
+    An expert's decides itself about the posts that it hears (agents.protocols.kit.Kit.hear).
     """
     model = model_of(spec)
     allowed = find(environment(), tools) if spec.expert is not None else None
+    expert, known = spec.expert, kits()
     hear = None
-    if spec.expert is not None:
-        from agents.protocols.madp.reactions import HEARD, make_hear  # the matcher: for experts alone
-
-        hear = Hear(HEARD, make_hear(spec.expert, metered=model.metered))
+    if expert is not None:
+        hear = joined([kit.hear(expert, metered=model.metered) for kit in known if kit.hear is not None])
 
     def make(connection: Connection, metrics: Metrics) -> Worker:
         return Worker(
@@ -132,6 +134,12 @@ def agent(
         )  # fmt: skip
 
     return make
+
+
+@cache
+def kits() -> tuple[Kit, ...]:
+    """What agents do in each protocol, imported here once and not in a first turn, nor in each process of a stack."""
+    return tuple(KITS.values())
 
 
 def model_of(spec: AgentSpec) -> Model:

@@ -34,7 +34,6 @@ from parley.bus import keys
 from parley.stack.agent_identity import Served, served
 from parley.stack.lease import OTHER, OWNER, REMEMBERED, Order, Running, Service
 from parley.stack.rows import AgentRow
-from schemas.expert import expert_of
 
 if TYPE_CHECKING:
     from agents.specs import AgentSpec
@@ -236,11 +235,13 @@ class Supervisor:
             for copy in range(1, row.copies + 1):
                 name = f"{row.queue}-{copy}"
                 self._children.append(_Child(name, self._serve(services, name, row.queue, make_agent)))
-        if any(expert_of(row.queue) for row in stack.agents):
-            importlib.import_module("agents.protocols.madp.reactions")
+        kits = services.kits()
         if any(row.model in ("", "extractive") for row in stack.agents):
             with contextlib.suppress(ImportError):
                 importlib.import_module("agents.extractive.model")
+                for kit in kits:
+                    if kit.extractive is not None:
+                        kit.extractive()
         self._served = served(stack.agents, os.environ)
         gc.collect()
         gc.freeze()

@@ -19,7 +19,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     threshold: float = 90.0  # seed, "IterativeDebateOrchestrator": 90 %
     """Score from which a round counts as agreement. A number up to 1 is read as a share: 0.9 is 90."""
-    max_rounds: int = 5  # seed, "IterativeDebateOrchestrator": 5
+    round_limit: int = 5  # seed, "IterativeDebateOrchestrator": 5
     panel: int = 3
     """Seats, where the session names none. 2 to 16."""
     quorum: int = 2
@@ -47,7 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise InvalidValue("consensus.threshold", self.threshold, "is it a share (up to 1) or points (from 2)?")
         if self.threshold <= 1:
             msgspec.structs.force_setattr(self, "threshold", self.threshold * 100)
-        in_range("consensus.max_rounds", self.max_rounds, 1, 50)
+        in_range("consensus.round_limit", self.round_limit, 1, 50)
         in_range("consensus.panel", self.panel, 2, 16)
         in_range("consensus.quorum", self.quorum, 2, 16)
         in_range("consensus.stuck_rounds", self.stuck_rounds, 2, 50)

@@ -18,7 +18,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     threshold: float = 80.0  # points; the seed discloses none ("Termination Conditions")
     """Confidence from which the judge ends the debate. A number up to 1 is read as a share: 0.8 is 80."""
-    max_rounds: int = 6  # rounds; seed, "Termination Conditions": a hard cap, without its number
+    round_limit: int = 6  # rounds; seed, "Termination Conditions": a hard cap, without its number
     min_rounds: int = 3  # rounds; seed, "When Debate Breaks Down": premature agreement comes "after one or two rounds"
     """In an earlier round a critic that finds nothing new is asked once more, sharper, before it may end the debate."""
     duplicate_at: float = 0.8  # similarity 0 to 1; the seed has no such check
@@ -51,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise InvalidValue("critic.threshold", self.threshold, "is it a share (up to 1) or points (from 2)?")
         if self.threshold <= 1:
             msgspec.structs.force_setattr(self, "threshold", self.threshold * 100)
-        in_range("critic.max_rounds", self.max_rounds, 1, 50)
+        in_range("critic.round_limit", self.round_limit, 1, 50)
         in_range("critic.min_rounds", self.min_rounds, 1, 50)
         for name in ("duplicate_at", "duplicate_at_encoder", "duplicate_at_lexical"):
             value = getattr(self, name)

@@ -1,9 +1,10 @@
 """What a model is shown."""
 
+import msgspec
 import pytest
 
-from agents.context import MissingDocument, MissingPost, label, show
-from agents.protocols import KINDS, Kind, UnknownKind, kind_of, register, reply_schema
+from agents.protocols import KITS, Kind, Kit, UnknownKind, kind_of, reply_schema
+from agents.show_turn import MissingDocument, MissingPost, label, show
 from schemas.protocols.consensus import PanelBrief, Position
 from schemas.turn import Caps, DocumentRef, Seen, Turn, Work
 from schemas.wire import Undecodable, encode, raw
@@ -75,27 +76,30 @@ def test_labels_go_on_after_z() -> None:
     assert [label(i) for i in (0, 25, 26, 51, 52)] == ["Model A", "Model Z", "Model AA", "Model AZ", "Model BA"]
 
 
-def test_a_protocol_from_outside_is_registered_and_its_posts_are_plain_json() -> None:
-    register("trial", {"say": Kind(brief=dict, reply=dict)})
-    try:
-        w = Work(
-            session="s", protocol="trial", question="q", round=1, channel="public", lane="any", decided_ns=1,
-            posts=(Seen(n=0, channel="public", kind="said", round=1, body=raw({"a": 1})),),
-            turns=(
-                Turn(
-                    id="1-0", token="t", seat="x", role="x", kind="say", brief=raw({}), sees=(0,), deadline_ns=1,
-                    caps=Caps(),
-                ),
-            ),
-        )  # fmt: skip
-        assert show(w, w.turns[0]).others[0].body == {"a": 1}
-    finally:
-        del KINDS["trial", "say"]
-    with pytest.raises(UnknownKind):
+class Word(msgspec.Struct):
+    """A reply."""
+
+    text: str
+
+
+def test_a_protocol_from_outside_is_added_and_its_posts_are_plain_json() -> None:
+    with pytest.raises(UnknownKind, match="protocol trial is not known here"):
         kind_of("trial", "say")
+    KITS.add("trial", Kit({"say": Kind(brief=dict, reply=Word)}))
+    w = Work(
+        session="s", protocol="trial", question="q", round=1, channel="public", lane="any", decided_ns=1,
+        posts=(Seen(n=0, channel="public", kind="said", round=1, body=raw({"a": 1})),),
+        turns=(
+            Turn(
+                id="1-0", token="t", seat="x", role="x", kind="say", brief=raw({}), sees=(0,), deadline_ns=1,
+                caps=Caps(),
+            ),
+        ),
+    )  # fmt: skip
+    assert show(w, w.turns[0]).others[0].body == {"a": 1}
 
 
 def test_every_kind_has_a_schema_of_its_reply() -> None:
-    assert {k for p, k in KINDS if p == "consensus"} == {"answer", "revise", "score", "synthesize"}
-    for protocol, kind in KINDS:
+    assert set(KITS["consensus"].kinds) == {"answer", "revise", "score", "synthesize"}
+    for protocol, kind in ((p, k) for p, kit in KITS.items() for k in kit.kinds):
         assert "$ref" in reply_schema(protocol, kind) or "properties" in reply_schema(protocol, kind)

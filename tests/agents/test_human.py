@@ -11,7 +11,7 @@ import pytest
 
 from agents.context import Other, Shown
 from agents.models.human import Human, clock, readable
-from agents.protocols import KINDS
+from agents.protocols import KITS, kind_of
 from agents.protocols.madp.kinds import ASKED, STEPS
 from schemas.protocols.competition.messages import (
     Bid,
@@ -192,7 +192,7 @@ class Robot:
 
 
 ASKED_OF_MADP = ASKED | {kind: plain for kind, (_, plain) in STEPS.items()}
-FORMS = sorted((p, k) for (p, k), kind in KINDS.items() if not kind.computed)
+FORMS = sorted((p, k) for p, kit in KITS.items() for k, kind in kit.kinds.items() if not kind.computed)
 
 
 @pytest.mark.parametrize(("protocol", "kind"), FORMS)
@@ -200,7 +200,7 @@ async def test_every_kind_of_turn_has_a_form(protocol: str, kind: str) -> None:
     """The form names every field of the reply, and what is typed reaches it: it is sent, or the struct's own rules for
     these words (and never their form) are what is told."""
     reply = ASKED_OF_MADP.get(kind) if protocol == "madp" else None
-    reply = reply or KINDS[protocol, kind].reply
+    reply = reply or kind_of(protocol, kind).reply
     script = Script(types=Robot())
     replying = asyncio.create_task(Human(script).reply(shown(reply, brief=None, protocol=protocol, kind=kind), silent))
     stuck = asyncio.create_task(script.waits.wait())

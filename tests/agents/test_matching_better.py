@@ -12,10 +12,9 @@ import pytest
 from agents.encoders import Encoder, Spent
 from agents.encoders.base import EncoderUnavailable, Vectors
 from agents.experts import builtin
-from agents.matching import Matcher, match, subjects
-from agents.matching import subject_model as reader
-from agents.matching.features import NAMES, SCOPE, Prepared, unspecific
-from agents.matching.sanitize import LONGEST, plain
+from agents.matching import Matcher, match, subject_model, subjects
+from agents.matching.features import Feature, Prepared, Scope, unspecific
+from agents.matching.sanitize import LONGEST, sanitized
 from agents.matching.spelling import Speller, distance
 from agents.matching.subjects import SUBJECTS
 from agents.matching.vectors import SpecVectors, shipped
@@ -33,12 +32,12 @@ IDS = ("sre", "qa-engineer", "security-architect")
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return reader.make_readers().apart
+    return subject_model.make_readers().apart
 
 
 @pytest.fixture(scope="module")
 def matcher(encoder: Encoder) -> Matcher:
-    return Matcher(reader.make_readers())
+    return Matcher(subject_model.make_readers())
 
 
 def found(matcher: Matcher, prompt: str, specs: tuple[ExpertSpec, ...] | None = None, **given: object) -> Matched:
@@ -64,11 +63,11 @@ def first(of: Matched) -> str:
     ],
 )
 def test_what_would_steer_is_left_out(prompt: str, left: str) -> None:
-    assert plain(prompt, IDS) == left
+    assert sanitized(prompt, IDS) == left
 
 
 def test_of_a_long_prompt_its_beginning_and_its_end_are_read() -> None:
-    text = plain("Begin here. " + "x " * 20_000 + "and end there", IDS)
+    text = sanitized("Begin here. " + "x " * 20_000 + "and end there", IDS)
     assert len(text) <= LONGEST + 1 and text.startswith("Begin here.") and text.endswith("and end there")
 
 
@@ -137,7 +136,7 @@ def test_subjects_stand_for_the_shipped_experts_one_each() -> None:
     """So labels of tasks are labels of subjects; and each specification speaks most of its own, by either measure."""
     specs = [s for s in builtin() if not s.general]
     assert {s.id for s in specs} == set(SUBJECT) and sorted(SUBJECT.values()) == sorted(SUBJECTS[:-1])
-    read = asyncio.run(SpecVectors(reader.make_readers().apart).of(specs))
+    read = asyncio.run(SpecVectors(subject_model.make_readers().apart).of(specs))
     for spec in specs:
         assert SUBJECTS[int(read[spec.id].subjects.argmax())] == SUBJECT[spec.id]
 
@@ -157,7 +156,7 @@ def test_the_shipped_vectors_are_the_encoders_and_those_of_the_shipped_experts(e
     asyncio.run(SpecVectors(Counting()).of([s for s in builtin() if not s.general]))  # type: ignore[arg-type]
     assert asked == [], "python -m evaluation.fit_routing"
     spec = builtin()[0]
-    own = reader.vectors(asyncio.run(encoder.encode(spec.domain.owns)))
+    own = subject_model.vectors(asyncio.run(encoder.encode(spec.domain.owns)))
     told = asyncio.run(SpecVectors(encoder).of([spec]))[spec.id].parts["owns"]
     assert np.abs(np.sum(own * told, axis=1) - 1).max() < 1e-3 and len(rows) > 900
 
@@ -170,7 +169,7 @@ def test_all_that_a_specification_says_is_encoded_once() -> None:
 
         async def encode(self, texts: list[str], spent: Spent | None = None) -> Vectors:
             asked.extend(texts)
-            return np.eye(len(texts), reader.WIDTH, dtype=np.float32)
+            return np.eye(len(texts), subject_model.WIDTH, dtype=np.float32)
 
     spec = expert("garden", ("hedge",), secondary=("soil",), examples=("cut the roses",), owns=("beds and trees",))
     vectors = SpecVectors(Counting())  # type: ignore[arg-type]
@@ -190,17 +189,17 @@ def test_by_words_alone_it_abstains_too() -> None:
 
 def test_what_the_reader_gives_is_a_vector_and_chances(encoder: Encoder) -> None:
     rows = asyncio.run(encoder.encode(["the pods are killed every night", "bake a cake"]))
-    assert rows.shape == (2, reader.WIDTH)
-    assert np.linalg.norm(reader.vectors(rows), axis=1) == pytest.approx(np.ones(2), abs=1e-3)
-    assert reader.chances(rows).sum(axis=1) == pytest.approx(np.ones(2), abs=1e-3)
-    assert [SUBJECTS[i] for i in reader.chances(rows).argmax(axis=1)] == ["operations", "none"]
-    assert ((reader.parts(rows) >= 0) & (reader.parts(rows) <= 1)).all()
+    assert rows.shape == (2, subject_model.WIDTH)
+    assert np.linalg.norm(subject_model.vectors(rows), axis=1) == pytest.approx(np.ones(2), abs=1e-3)
+    assert subject_model.chances(rows).sum(axis=1) == pytest.approx(np.ones(2), abs=1e-3)
+    assert [SUBJECTS[i] for i in subject_model.chances(rows).argmax(axis=1)] == ["operations", "none"]
+    assert ((subject_model.parts(rows) >= 0) & (subject_model.parts(rows) <= 1)).all()
 
 
 class Asked:
     """The reader, and what it was asked."""
 
-    name = reader.NAME
+    name = subject_model.NAME
 
     def __init__(self, inner: Encoder) -> None:
         self.inner = inner
@@ -213,7 +212,7 @@ class Asked:
 
 def test_where_words_are_sure_the_reader_is_not_asked(encoder: Encoder) -> None:
     asked = Asked(encoder)
-    matcher = Matcher(reader.Readers(asked, encoder))  # type: ignore[arg-type]
+    matcher = Matcher(subject_model.Readers(asked, encoder))  # type: ignore[arg-type]
     sure = "add an index: the SQL query on the orders table does a full scan in Postgres"
     unsure = "somebody has to look at the thing on the left"
     said = asyncio.run(matcher.match_all([Task(prompt=sure), Task(prompt=unsure)], builtin()))
@@ -310,7 +309,7 @@ def test_an_encoder_that_the_weights_are_not_for_is_not_used() -> None:
         async def encode(self, texts: list[str], spent: Spent | None = None) -> Vectors:
             raise EncoderUnavailable("asked")
 
-    said = found(Matcher(reader.Readers(Other(), Other())), "a slow query")  # type: ignore[arg-type]
+    said = found(Matcher(subject_model.Readers(Other(), Other())), "a slow query")  # type: ignore[arg-type]
     assert said.matcher == "better, by words"
 
 
@@ -384,7 +383,7 @@ def test_where_subjects_do_not_tell_experts_apart_they_count_nothing(encoder: En
     one = expert("north", ("north",), examples=tuple(f"north: {t}" for t in both), owns=("all that is called north",))
     other = expert("south", ("south",), examples=tuple(f"south: {t}" for t in both), owns=("all that is called south",))
     asked = Asked(encoder)
-    matcher = Matcher(reader.Readers(asked, reader.make_readers().alike))  # type: ignore[arg-type]
+    matcher = Matcher(subject_model.Readers(asked, subject_model.make_readers().alike))  # type: ignore[arg-type]
     assert not Prepared((one, other)).apart and Prepared(builtin()).apart
     assert first(found(matcher, "the page of the south crashes", (one, other))) == "south"
     assert first(found(matcher, "the page of the north crashes", (one, other))) == "north"
@@ -416,10 +415,10 @@ def test_features_are_finite_and_of_their_shape(encoder: Encoder) -> None:
     prepared = Prepared(specs)
     prepared.index(asyncio.run(SpecVectors(encoder).of(prepared.specs)))
     for prompt in ("", "?", "x" * 5_000, "añadir índice 数据库", "don't touch the database, and not the tests"):
-        heard = prepared.hear(Task(prompt=prompt))
+        heard = prepared.read_task(Task(prompt=prompt))
         rows = asyncio.run(encoder.encode(heard.parts[:1])) if heard.parts else None
         values, scope = prepared.features(heard, rows[0] if rows is not None else None)
-        assert values.shape == (13, len(NAMES)) and scope.shape == (len(SCOPE),)
+        assert values.shape == (13, len(Feature)) and scope.shape == (len(Scope),)
         assert math.isfinite(values.sum()) and math.isfinite(scope.sum())
 
 

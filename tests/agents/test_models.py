@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from agents.context import Shown
 from agents.models import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded, make_model
 from agents.models.recorded import Recorder
-from agents.protocols import KINDS as ROWS
-from agents.protocols import Kind, register
+from agents.protocols import KITS, Kind, Kit
 from schemas.protocols.consensus import Position
 from schemas.turn import Usage
 from schemas.wire import decode, encode
@@ -115,12 +115,17 @@ def test_a_turn_that_was_not_recorded_is_named(tmp_path: Path) -> None:
 
 
 def test_a_kind_of_turn_without_a_method_is_refused_by_name() -> None:
-    register("consensus", {"dance": Kind(brief=dict, reply=dict)})
-    try:
-        with pytest.raises(ModelRefused, match=r"'dance'.*'consensus'"):
-            asyncio.run(make_model("extractive").reply(turn_shown("q?", kind="dance"), lambda text: None))
-    finally:
-        del ROWS["consensus", "dance"]
+    dance = msgspec.structs.replace(turn_shown("q?"), kind="dance")
+    with pytest.raises(ModelRefused, match=r"'dance'.*'consensus'"):
+        asyncio.run(make_model("extractive").reply(dance, lambda text: None))
+
+
+def test_a_protocol_that_brings_no_method_is_refused_by_name() -> None:
+    KITS.add("dances", Kit({"dance": Kind(brief=Position, reply=Position)}))
+    for protocol in ("dances", "unknown"):
+        dance = msgspec.structs.replace(turn_shown("q?"), kind="dance", protocol=protocol)
+        with pytest.raises(ModelRefused, match=rf"'dance'.*'{protocol}'"):
+            asyncio.run(make_model("extractive").reply(dance, lambda text: None))
 
 
 def test_a_session_replays_from_its_recording(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.models.tokens import estimate
 from agents.retrieval.passages import LEAST, LONGEST, MOST, passages, ranked, within
+from agents.tokens import estimate
 from schemas.text import stands_in
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.consensus.simulate import document

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agents import personas
-from agents.personas import PersonalityError, parse, read
+from agents.protocols.competition import personas
 from agents.protocols.competition.extractive_reading import STYLES, style_of
+from agents.protocols.competition.personas import PersonalityError, parse, read
 from schemas.protocols.competition.messages import Settings
 from tests.protocols.competition.simulate import format_named
 from tests.protocols.competition.turns import me

@@ -76,7 +76,7 @@ CONSENSUS = Play(
 def maci() -> Play:
     """Two rounds of two debaters with two judges: arguments of both are admitted and refused."""
     question, documents, outcomes = example("off-topic")
-    settings = {"outcomes": outcomes, "max_rounds": 2, "judges": 2}
+    settings = {"outcomes": outcomes, "round_limit": 2, "judges": 2}
     request = OpenSession(
         question=question, protocol="maci", documents=documents, settings=settings, turn_timeout_s=TURN_TIMEOUT_S
     )

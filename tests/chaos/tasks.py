@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.protocols.madp.kinds import Call, WorkReply, WorkStep
+from agents.protocols.madp.kinds import WorkReply, WorkStep
+from agents.tools.steps import Call
 from parley.stack.rows import AgentRow
 from schemas.expert import queue_of
 from schemas.protocols.madp.messages import Challenge, ChallengeBrief, Challenges, ClaimBrief

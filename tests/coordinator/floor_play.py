@@ -29,9 +29,8 @@ from schemas import log
 from schemas.session import Budget, Seat
 from schemas.turn import Caps
 from schemas.wire import encode, raw
+from tests.support.play import SECOND, START_NS
 
-START_NS = 1_700_000_000_000_000_000
-SECOND = 1_000_000_000
 CAPS = Caps(input_tokens=800, output_tokens=200, calls=1)
 
 
@@ -113,7 +112,7 @@ FLOOR = Protocol(
     outcome=lambda state, view: ({"posts": len(view.posts)}, ()),
     attempts=lambda settings: 1,
 )
-STANDING = replace(FLOOR, name="standing", standing=True, start=lambda view: (State(), ()))
+STANDING = replace(FLOOR, name="standing", standing="standing", start=lambda view: (State(), ()))
 
 
 class Play:

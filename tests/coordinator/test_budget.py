@@ -12,7 +12,8 @@ from coordinator.replay import replay
 from schemas import log
 from schemas.session import Budget, Seat
 from schemas.turn import Caps, Usage
-from tests.protocols.consensus.play import SECOND, Play, says, workers
+from tests.protocols.consensus.play import Play, says, workers
+from tests.support.play import SECOND
 
 PAID = Seat(seat="s", role="r", queue="q", metered=True, usd_per_million_input=2.0, usd_per_million_output=10.0)
 FREE = Seat(seat="s", role="r", queue="q")
@@ -48,7 +49,7 @@ def test_what_is_booked_is_at_most_what_was_reserved(seat: Seat, reported: Usage
 
 def test_a_participant_does_not_decide_over_the_budget_by_what_it_reports() -> None:
     """Else one reply would end the session for everybody."""
-    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "max_rounds": 2}
+    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "round_limit": 2}
     play = Play(caps, there=workers(3, metered=True), budget=Budget(tokens=20_000, cost_usd=1.0))
     play.reply("panelist_1", says("Vilnius"), usage=Usage(input_tokens=10**9, calls=1, cost_usd=10**6))
     assert play.session.ledger.used() == Reservation(2_000, 1, 0.0) and play.session.stopped is None
@@ -102,7 +103,7 @@ def test_report() -> None:
     assert list(got.by_seat) == ["a", "b"]
 
 
-CAPS = {"max_input_tokens": 200, "max_output_tokens": 50, "max_rounds": 4, "attempts": 3}
+CAPS = {"max_input_tokens": 200, "max_output_tokens": 50, "round_limit": 4, "attempts": 3}
 CAPS_OF_A_TURN = Caps(input_tokens=200, output_tokens=50, calls=2)
 MOST = Usage(input_tokens=400, output_tokens=100, calls=2, cost_usd=2 * (200 * 3 + 50 * 9) / 1e6)
 moves = st.lists(
@@ -178,7 +179,7 @@ def test_another_try_needs_another_reservation() -> None:
 
 def test_the_final_turn_is_not_begun_twice_on_what_is_held_back_for_it_once() -> None:
     """The panel's answer comes from another source then, and the result says so."""
-    play = Play({**CAPS, "max_rounds": 1}, there=workers(3, metered=True), budget=Budget(tokens=4 * 500))
+    play = Play({**CAPS, "round_limit": 1}, there=workers(3, metered=True), budget=Budget(tokens=4 * 500))
     for seat in play.panel:
         play.reply(seat, says("x"), usage=Usage(input_tokens=500, calls=1))
     assert play.turn("analyst").ask.final

@@ -58,7 +58,7 @@ def test_the_gate_is_the_one_in_force_this_round_before_it_moves() -> None:
 
 def test_converged_is_true_only_for_a_plateau_near_consensus() -> None:
     assert stop(control(), [seen(NEAR, NEAR)] * 3).converged
-    assert not stop(control(max_rounds=1, tau_o=1.0), [seen(NEAR, NEAR)] * 2).converged
+    assert not stop(control(round_limit=1, tau_o=1.0), [seen(NEAR, NEAR)] * 2).converged
     far = stop(control(), [seen(*APART)] * 3)
     assert (far.reason, far.converged, far.certificate["near_consensus"]["value"]) == ("plateau", False, 1.0)
 
@@ -85,7 +85,7 @@ def test_rounds_that_the_monotone_gate_held_back_do_not_count_and_are_named() ->
 
 def test_evaluator_stability_is_part_of_the_plateau_where_it_is_on() -> None:
     """E.7: variance below 0.01 and a change of mean CRIT below 0.02, both for two rounds."""
-    config = control(evaluator_stability=True, tau_q=0.1, tau_crit=0.1, tau_max=0.1, max_rounds=50)
+    config = control(evaluator_stability=True, tau_q=0.1, tau_crit=0.1, tau_max=0.1, round_limit=50)
 
     def after(*rounds: dict[str, Any]) -> bool:
         return not goes_on(config, [seen(crit={}), *(seen(**r) for r in rounds)])
@@ -138,22 +138,22 @@ def test_budget_when_the_next_round_does_not_fit() -> None:
     assert test["value"] == "needs 9,000 tokens, 4,000 are left"
 
 
-def test_max_rounds_when_the_last_round_allowed_was_played() -> None:
-    config = control(max_rounds=3, tau_o=1.0)
+def test_round_limit_when_the_last_round_allowed_was_played() -> None:
+    config = control(round_limit=3, tau_o=1.0)
     assert goes_on(config, [seen()] * 3)
-    assert stop(config, [seen()] * 4).reason == "max_rounds"
+    assert stop(config, [seen()] * 4).reason == "round_limit"
 
 
 def test_the_first_that_holds_is_the_reason_in_this_order() -> None:
     poor = seen(crit={"u": 0.1, "v": 0.1})
-    everything: dict[str, Any] = {"max_rounds": 3, "tau_max": 0.6}
+    everything: dict[str, Any] = {"round_limit": 3, "tau_max": 0.6}
     order = [
         stop(control(**everything), [seen(), *[poor] * 3], "short"),
         stop(control(**everything, tau_o=1.0), [seen(), *[poor] * 3], "short"),
         stop(control(**everything, tau_o=1.0, stalemate_rounds=4), [seen(), *[poor] * 3], "short"),
         stop(control(**everything, tau_o=1.0, stalemate_rounds=4), [seen(), *[poor] * 3]),
     ]
-    assert [found.reason for found in order] == ["plateau", "stalemate", "budget", "max_rounds"]
+    assert [found.reason for found in order] == ["plateau", "stalemate", "budget", "round_limit"]
     assert [sum(s["holds"] for s in f.certificate["stops"].values()) for f in order] == [4, 3, 2, 1]
 
 
@@ -161,10 +161,10 @@ RELATIONS = {">=": operator.ge, "<": operator.lt, "<=": operator.le, "!=": opera
 
 
 def test_a_certificate_carries_every_predicate_with_its_value_and_threshold() -> None:
-    config = control(evaluator_stability=True, max_rounds=3)
+    config = control(evaluator_stability=True, round_limit=3)
     steady = seen(crit_variance=0.001, tokens=100)
     certificate = stop(config, [steady] * 4).certificate
-    assert list(certificate["stops"]) == ["plateau", "stalemate", "budget", "max_rounds"]
+    assert list(certificate["stops"]) == ["plateau", "stalemate", "budget", "round_limit"]
     tests = [test for one in certificate["stops"].values() for test in one["tests"]]
     assert len(tests) == 4 + 4 + 1 + 1 + 1
     for test in [*tests, certificate["near_consensus"]]:

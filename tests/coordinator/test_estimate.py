@@ -62,7 +62,7 @@ def test_consensus_one_round() -> None:
 
 
 def test_consensus_the_dearest_run() -> None:
-    play = consensus({"attempts": 2, "max_rounds": 3, "threshold": 100, "stuck_rounds": 50})
+    play = consensus({"attempts": 2, "round_limit": 3, "threshold": 100, "stuck_rounds": 50})
     for _ in range(3):
         for seat in play.panel:
             play.reply(seat, None, error="model unreachable")
@@ -71,7 +71,7 @@ def test_consensus_the_dearest_run() -> None:
         play.score(50)
     play.reply("analyst", None, error="model unreachable")
     play.synthesize("x")
-    assert play.stop["reason"] == "cap"
+    assert play.stop["reason"] == "round_limit"
     found = of(play)
     turns, tokens, cost = asked(play)
     assert {s.seat: s.most.turns for s in found.seats} == turns
@@ -99,7 +99,7 @@ def test_critic_one_round(bias: bool) -> None:
 @pytest.mark.parametrize(("rounds", "early"), [(4, 3), (2, 3), (1, 1), (3, 1)])
 def test_critic_the_dearest_run(rounds: int, early: int) -> None:
     """In each early round the critic repeats itself, is asked again, and objects; every turn fails once."""
-    settings = {"attempts": 2, "max_rounds": rounds, "threshold": 100, "measure_bias": True}
+    settings = {"attempts": 2, "round_limit": rounds, "threshold": 100, "measure_bias": True}
     settings |= {"min_rounds": early} if early != Settings().min_rounds else {}
     play = critic(settings)
     fails_first(play, "judge")
@@ -128,7 +128,7 @@ def test_critic_the_dearest_run(rounds: int, early: int) -> None:
 
 
 def test_unmetered_models_cost_no_tokens_but_calls() -> None:
-    play = consensus_play.Play({"max_rounds": 2, "attempts": 1})
+    play = consensus_play.Play({"round_limit": 2, "attempts": 1})
     found = of(play)
     assert (found.least.tokens, found.least.cost_usd, found.least.calls) == (0, 0.0, 10)
     assert (found.most.turns, found.most.calls) == (9, 18)

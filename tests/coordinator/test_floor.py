@@ -27,7 +27,8 @@ from schemas.result import Result, ResultUsage, Stop
 from schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded
 from schemas.turn import Usage
 from schemas.wire import raw
-from tests.coordinator.floor_play import ANSWERS, FLOOR, SECOND, STANDING, START_NS, Play, asks, ends
+from tests.coordinator.floor_play import ANSWERS, FLOOR, STANDING, Play, asks, ends
+from tests.support.play import SECOND, START_NS
 
 TWO = Seat(seat="two", role="panelist", queue="two_q", model="m", metered=True, usd_per_million_output=2.0)
 INVITE = Invite(seat=TWO)

@@ -27,7 +27,8 @@ from schemas.session import Budget
 from schemas.stops import STOPS
 from schemas.turn import Caps, Usage
 from schemas.wire import encode, raw
-from tests.protocols.consensus.play import CONSENSUS, SECOND, START_NS, Play, says, workers
+from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
+from tests.support.play import SECOND, START_NS
 
 
 def replied(play: Play, seat: str, body: object, **more: Any) -> log.Replied:
@@ -264,13 +265,13 @@ def test_the_result() -> None:
 
 
 def test_a_budget_that_holds_exactly_one_round_and_the_end() -> None:
-    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "max_rounds": 1}
+    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "round_limit": 1}
     there = workers(3, metered=True)
     play = Play(caps, there=there, budget=Budget(tokens=8_000))
     for seat in play.panel:
         play.reply(seat, says("Vilnius"), usage=Usage(input_tokens=1_000, calls=1))
     play.reply("analyst", Analysis(score=50), usage=Usage(input_tokens=1_000, calls=1))
-    assert play.stop["reason"] == "cap"
+    assert play.stop["reason"] == "round_limit"
     assert play.turn("analyst").ask.final
     with pytest.raises(Inadmissible, match=r"the first turns do not fit: budget\.tokens: limit 7999") as refused:
         Play(caps, there=there, budget=Budget(tokens=7_999))
@@ -279,7 +280,7 @@ def test_a_budget_that_holds_exactly_one_round_and_the_end() -> None:
 
 def test_what_is_held_back_counts_once() -> None:
     """While the final turn is out, its retry needs one reservation, not two."""
-    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "max_rounds": 1}
+    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "round_limit": 1}
     play = Play(caps, there=workers(3, metered=True), budget=Budget(tokens=8_000))
     play.answers("Vilnius", "Vilnius", "Kaunas")
     play.score(50)
@@ -324,9 +325,14 @@ def test_what_cannot_be_paid_is_not_asked() -> None:
         ("scoring", ["answering"], (), "its cell names"),
         ("done", ["done"], (), "closed: False"),
         ("done", ["done"], (Finish(),), "finishes after its stop"),
-        ("answering", ["answering"], (Stop(reason="cap", certificate=raw({})), Finish()), "finishes after its stop"),
-        ("answering", ["answering"], (Stop(reason="cap", certificate=raw({})),), "children: 0"),
-        ("done", ["done"], (Stop(reason="cap", certificate=raw({})),) * 2, "stopped twice"),
+        (
+            "answering",
+            ["answering"],
+            (Stop(reason="round_limit", certificate=raw({})), Finish()),
+            "finishes after its stop",
+        ),
+        ("answering", ["answering"], (Stop(reason="round_limit", certificate=raw({})),), "children: 0"),
+        ("done", ["done"], (Stop(reason="round_limit", certificate=raw({})),) * 2, "stopped twice"),
     ],
 )
 def test_a_broken_protocol_is_found_out(to_phase: str, targets: list[str], wishes: Any, text: str) -> None:

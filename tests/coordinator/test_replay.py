@@ -141,7 +141,7 @@ def test_a_higher_threshold_goes_on() -> None:
 
 
 def test_settings_that_change_nothing() -> None:
-    got = what(threshold=80, stream=False, max_rounds=9)
+    got = what(threshold=80, stream=False, round_limit=9)
     assert (got.n, got.how, got.stop) == (None, "both runs take the same course", "threshold")
     assert got.result is not None
     assert got.result.stop.certificate["threshold"] == 80

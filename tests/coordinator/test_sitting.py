@@ -16,7 +16,8 @@ from schemas import log
 from schemas.session import Budget, OpenSession, Seat, human_queue
 from schemas.turn import Sit, Usage
 from schemas.wire import InvalidValue, encode
-from tests.protocols.consensus.play import CONSENSUS, SECOND, Play, says, worker, workers
+from tests.protocols.consensus.play import CONSENSUS, Play, says, worker, workers
+from tests.support.play import SECOND
 
 HUMAN = human_queue("panelist_1")
 METERED = workers(metered=True, usd_per_million_input=1.0, usd_per_million_output=1.0)

@@ -9,8 +9,8 @@ import pytest
 
 from agents.encoders import EncoderError, EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, make_encoder
 from agents.encoders.openai import BATCH, OpenAIEncoder, make
-from agents.models.secrets import Secret
-from agents.models.tokens import estimate
+from agents.secrets import Secret
+from agents.tokens import estimate
 from tests.llm.server import ModelServer, Request, Step, fails, goes_silent, hangs_up, model_server, raw
 
 KEY = "sk-very-secret-0123456789"

@@ -8,7 +8,7 @@ import pytest
 from agents.config import resolve
 from agents.encoders.settings import VARIABLES, chosen, from_options
 from agents.models import ModelMisconfigured, make_model
-from agents.models.secrets import Secret
+from agents.secrets import Secret
 from agents.specs import AgentSpec
 from agents.specs import parse as parse_spec
 

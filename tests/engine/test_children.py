@@ -34,7 +34,7 @@ def when(kind: str, *wishes: Wish) -> None:
 
 
 def starts(**request: Any) -> None:
-    given = {"question": "Who is right?", "protocol": "consensus", "settings": {"max_rounds": 1}, **request}
+    given = {"question": "Who is right?", "protocol": "consensus", "settings": {"round_limit": 1}, **request}
     when("start", StartChild(opening=OpenSession(**given)))
 
 

@@ -206,7 +206,7 @@ async def test_the_heartbeat_goes_on_while_moderators_are_silent(bare: Engine, t
     calls = tmp_path / "journal"
     for _ in range(2):
         await bare.worker("panelist_1", {"journal": str(calls), "latency_s": 4.0}, drain_s=0.1)
-    await bare.open("s1", settings={"max_rounds": 1})
+    await bare.open("s1", settings={"round_limit": 1})
 
     async def begun() -> bool:
         return len(journal(calls)) == 1

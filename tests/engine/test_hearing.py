@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from agents.runtime import Hear
+from agents.hearing import Hear
 from bus.channels import PUBLIC
 from coordinator.commands import SayOn
 from coordinator.machine import Heard, Protocol, Step, View, to
@@ -76,7 +76,7 @@ async def test_words_that_nobody_waits_for_are_refused(stack: Engine) -> None:
 
     await stack.open("s1")
     await stack.closed("s1")
-    await stack.open("s2", settings={"max_rounds": 1})
+    await stack.open("s2", settings={"round_limit": 1})
     connection = await stack.connect("panelist_1")
     subject = subjects.say(subjects.ANY, "public", "panelist_1", "s1")
     speak = encode(Speak(window="w", kind="claim", body=raw({})))

@@ -145,7 +145,7 @@ async def test_what_a_gate_refused_and_what_judges_scored_reaches_no_debater(
 
     for name in channels.readable_by(channels.PANEL):
         await ears.subscribe(subjects.channel_all(name), hear)
-    await opened(bench, max_rounds=3)
+    await opened(bench, round_limit=3)
     found = await result(bench)
     await until(lambda: over(heard))
     refused = [marks(p) for p in await bench.posts("s1", "scores") if p.kind == "refused"]
@@ -182,7 +182,7 @@ def marks(post: Post) -> str:
 async def test_a_judge_is_not_told_whose_an_argument_is(marked: tuple[Engine, Tap, dict[str, Marking]]) -> None:
     """Each is shown the round's arguments in an order of its own, with the question and nothing else."""
     bench, tap, models = marked
-    await opened(bench, max_rounds=2)
+    await opened(bench, round_limit=2)
     await result(bench)
     works = [decode(data, Work) for data in tap.sent["judge"]]
     assert works and not any(w.posts for w in works) and not any(t.documents for w in works for t in w.turns)
@@ -199,7 +199,7 @@ async def test_a_judge_is_not_told_whose_an_argument_is(marked: tuple[Engine, Ta
 
 
 async def test_a_debaters_credentials_open_no_way_to_the_scores(bench: Engine) -> None:
-    await opened(bench, max_rounds=1)
+    await opened(bench, round_limit=1)
     await result(bench)
     assert await bench.posts("s1", "scores")
     debater, judge = await bench.connect("debater_1"), await bench.connect("judge")
@@ -283,9 +283,9 @@ async def test_a_faulty_reply_is_asked_again_with_the_fault_and_then_its_seat_si
             for queue in queues:
                 made = {"debater_2": second, "debater_3": third}.get(queue) or make_model("extractive")
                 await bench.worker(queue, model=made)
-            await opened(bench, debaters=3, judges=1, max_rounds=last, tau_stop=20, stalemate_rounds=20)
+            await opened(bench, debaters=3, judges=1, round_limit=last, tau_stop=20, stalemate_rounds=20)
             found = await result(bench)
-    assert found.stop.reason == "max_rounds" and found.outcome["left_out"] == ["debater_3"]
+    assert found.stop.reason == "round_limit" and found.outcome["left_out"] == ["debater_3"]
     missing = ["debater_3 in round 0", *(f"debater_2 in round {n}" for n in range(1, last))]
     assert found.stop.certificate["missing"] == missing
     prompts = [r.prompt for r in server.requests if kind_of(r) == "argue"]

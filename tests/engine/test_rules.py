@@ -264,7 +264,7 @@ async def test_a_redelivery_of_a_running_turn_only_replaces_its_ack(bare: Engine
     worker = await bare.worker("panelist_1", {"journal": str(calls), "latency_s": 0.8})
     for queue in ("panelist_2", "panelist_3", "analyst"):
         await bare.worker(queue)
-    await bare.open("s1", settings={"max_rounds": 1})
+    await bare.open("s1", settings={"round_limit": 1})
 
     async def running() -> Any:
         return next(iter(worker._jobs.values()), None) if journal(calls) else None
@@ -296,7 +296,7 @@ async def test_a_worker_that_stops_hands_back_what_it_holds(bare: Engine, tmp_pa
     for queue in ("panelist_2", "panelist_3", "analyst"):
         await bare.worker(queue)
     slow = await bare.worker("panelist_1", {"journal": str(calls), "latency_s": 60}, drain_s=0.1)
-    await bare.open("s1", settings={"max_rounds": 1})
+    await bare.open("s1", settings={"round_limit": 1})
 
     async def begun() -> bool:
         return len(journal(calls)) == 1
@@ -318,7 +318,7 @@ async def test_a_dead_seat_does_not_hang_the_session(bare: Engine) -> None:
     await announce(bare)
     for queue in ("panelist_1", "panelist_2", "analyst"):
         await bare.worker(queue)
-    await bare.open("s1", turn_timeout_s=0.5, settings={"max_rounds": 1})
+    await bare.open("s1", turn_timeout_s=0.5, settings={"round_limit": 1})
     moderator = await bare.connect("moderator")
     info = await moderator.api("STREAM.INFO.TIMER", {"subjects_filter": subjects.TIMER_ALL})
     assert info["state"]["subjects"] == {subjects.timer("s1"): 1}
@@ -352,7 +352,7 @@ async def test_a_timer_that_fires_early_reissues_and_is_set_again(bare: Engine) 
 async def test_a_reply_finds_another_moderator_when_its_lane_is_gone(bare: Engine) -> None:
     first = await bare.moderator(lane="first")
     await announce(bare)
-    await bare.open("s1", settings={"max_rounds": 1})
+    await bare.open("s1", settings={"round_limit": 1})
     await first.__aexit__(None, None, None)
     second = await bare.moderator(lane="second")
     workers = await bare.workers()

@@ -18,7 +18,7 @@ def test_a_session_is_one_trace_over_all_its_processes(tmp_path: Path) -> None:
         env = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "PARLEY_STATE": str(tmp_path)}
         done = subprocess.run(
             [sys.executable, "-m", "parley", "ask", question, "--protocol", "consensus", "--evidence",
-             "examples/factual/evidence", "--json", "--max-rounds", "2"],
+             "examples/factual/evidence", "--json", "--round-limit", "2"],
             env=env, capture_output=True, text=True, timeout=50, check=False,
         )  # fmt: skip
         assert done.returncode in (0, 3), done.stderr

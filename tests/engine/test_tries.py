@@ -31,7 +31,7 @@ async def opened(engine: Engine, tokens: int | None, *, metered: bool = True, ca
         instance="lost", queue="panelist_1", roles=("panelist",), model="m", family="f", metered=metered
     )  # fmt: skip
     await connection.publish(subjects.here("panelist", "panelist_1"), encode(here))
-    fate = await engine.open("s1", settings={"max_rounds": 1}, budget=Budget(tokens=tokens, calls=calls))
+    fate = await engine.open("s1", settings={"round_limit": 1}, budget=Budget(tokens=tokens, calls=calls))
     assert fate.fate == "taken", fate
     work = await asked(engine, "panelist_1")
     connection, ack = work_subject["s1", work.turns[0].id]

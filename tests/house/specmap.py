@@ -1,38 +1,42 @@
-"""Reads docs/spec-map.md (clause -> symbol -> test) and finds the rows whose test does not need its symbol.
+"""Finds the rows of docs/spec-map.md (clause -> symbol -> test) whose test does not need its symbol.
 
     python -m tests.house.specmap               every row
     python -m tests.house.specmap --row 7       one of them
     python -m tests.house.specmap --share 2/3   every third row, from the second
+    python -m tests.house.specmap --needing     those that need folders which a clone does not have
     python -m tests.house.specmap --passed      where the tests themselves are known to pass
+    python -m tests.house.specmap --changed 60  sixty at most of those not seen to count as they are now
 
 The tests are collected once; each row then runs in a fork of that process, with its symbol stubbed. A row counts when,
 for every symbol that it names, at least one of its tests fails, and with every symbol in place all of them pass. What a
-test starts (services, command lines) is stubbed too.
+test starts (services, command lines) is stubbed too. A test that skips has not passed.
 
 With `--passed` what the test command asserts anyway, that the tests pass as they are, is seen again only where failing
 said little: where a test ran out of time, or its process died.
+
+The rows that were seen to count are kept in .cache/specmap.json, each with a digest of what it hangs on; `--changed`
+leaves out those whose digest is still the same.
 """
 
 import argparse
 import gc
 import json
 import os
-import re
 import select
 import signal
 import sys
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.house.stub import NoSuchSymbol, resolve, stub
+from tests.house.seen import Seen
+from tests.house.spec_rows import MAP, ROOT, Row, missing, read
+from tests.house.stub import stub
 
-ROOT = Path(__file__).parents[2]
-MAP = ROOT / "docs" / "spec-map.md"
 WHOLE = ("", "")
 """In place of a symbol: nothing is stubbed."""
 TEST_S = 10.0
@@ -41,62 +45,10 @@ HUNG_S = 5.0
 """What pytest's own limit does not end is killed so much later, and counts as failed."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the map."""
-
-    number: int
-    clause: str
-    symbols: tuple[tuple[str, str], ...]
-    """(module, symbol in it)"""
-    tests: tuple[str, ...]
-    """Ids without parameters."""
-
-
-class BadRow(Exception):
-    """A line that cannot be read. Ours."""
-
-
-def read(path: Path = MAP) -> list[Row]:
-    """The rows of every table whose last two columns are headed symbol and test.
-
-    Raises
-    ------
-    BadRow
-        A row without a symbol or a test, or with one written in another way than `path.py:symbol`.
-    """
-    rows: list[Row] = []
-    inside = False
-    for line in path.read_text(encoding="utf-8").splitlines():
-        cells = [c.strip() for c in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
-        if not line.startswith("|"):
-            inside = False
-        elif [c.lower() for c in cells[-2:]] == ["symbol", "test"]:
-            inside = True
-        elif inside and not set(line) <= set("|-: "):
-            rows.append(_row(len(rows) + 1, cells))
-    return rows
-
-
-def _row(number: int, cells: list[str]) -> Row:
-    *clause, symbols, tests = cells
-    named = re.findall(r"`([^`]+)`", symbols)
-    ids = re.findall(r"`([^`]+)`", tests)
-    if not named or not ids:
-        raise BadRow(f"row {number} ({cells[0]}) needs a symbol and a test, each in back quotes")
-    pairs = []
-    for text in named:
-        match = re.fullmatch(r"([\w/]+)\.py:([\w.]+)", text)
-        if match is None:
-            raise BadRow(f"row {number}: {text} is not path.py:symbol")
-        pairs.append((match[1].replace("/", ".").removesuffix(".__init__"), match[2]))
-    return Row(number, " | ".join(clause), tuple(pairs), tuple(ids))
-
-
 class Runner:
     """A pytest plugin: in place of running what was collected, runs each row in a fork.
 
-    `weak` has, afterwards, a sentence for each row and symbol that does not count.
+    `weak` has, afterwards, a sentence for each row and symbol that does not count, and `uncounted` the rows' numbers.
     """
 
     def __init__(self, rows: Sequence[Row], workers: int, passed: bool = False, limit_s: float = TEST_S) -> None:
@@ -105,6 +57,7 @@ class Runner:
         self.passed = passed
         self.limit_s = limit_s
         self.weak: list[str] = []
+        self.uncounted: set[int] = set()
         self.items: list[pytest.Item] = []
 
     @pytest.hookimpl(tryfirst=True)
@@ -131,7 +84,10 @@ class Runner:
                 if pipe not in ready and took_s < self.limit_s + HUNG_S:
                     continue
                 answer = os.read(pipe, 65_536).decode() if pipe in ready else ""
-                self._judge(f"row {row.number} ({row.clause}): {what}", answer)
+                sentence = judged(f"row {row.number} ({row.clause}): {what}", answer)
+                if sentence:
+                    self.weak.append(sentence)
+                    self.uncounted.add(row.number)
                 if self.passed and row.number not in again and (not answer or took_s >= self.limit_s):
                     again.add(row.number)
                     jobs.append((row, *WHOLE))
@@ -139,20 +95,6 @@ class Runner:
                 os.close(pipe)
                 _end(child)
         return True
-
-    def _judge(self, what: str, answer: str) -> None:
-        verdict = (
-            json.loads(answer) if answer else {"failed": True, "passed": 0, "why": ""}
-        )  # no answer: it died, or hung
-        if "error" in verdict:
-            self.weak.append(f"{what}: {verdict['error']}")
-        elif what.endswith(": nothing"):
-            if verdict["failed"] or not verdict["passed"]:
-                self.weak.append(
-                    f"{what} stubbed out, and its tests do not pass: {verdict['why'] or 'none ran to its end'}"
-                )
-        elif not verdict["failed"]:
-            self.weak.append(f"{what} stubbed out, and its tests still pass ({verdict['passed']} passed)")
 
     def _fork(self, items: list[pytest.Item], module: str, symbol: str) -> tuple[int, int]:
         ours, theirs = os.pipe()
@@ -171,6 +113,22 @@ class Runner:
             os.write(theirs, json.dumps(run_stubbed(items, module, symbol)).encode())
         finally:
             os._exit(0)
+
+
+def judged(what: str, answer: str) -> str:
+    """Why this row does not count with this symbol; empty where it does."""
+    if not answer:  # it died, or hung
+        verdict: dict[str, Any] = {"failed": True, "passed": 0, "why": ""}
+    else:
+        verdict = json.loads(answer)
+    if "error" in verdict:
+        return f"{what}: {verdict['error']}"
+    if what.endswith(": nothing"):
+        if verdict["failed"] or not verdict["passed"]:
+            return f"{what} stubbed out, and its tests do not pass: {verdict['why'] or 'none ran to its end'}"
+    elif not verdict["failed"]:
+        return f"{what} stubbed out, and its tests still pass ({verdict['passed']} passed)"
+    return ""
 
 
 def run_stubbed(items: list[pytest.Item], module: str, symbol: str) -> dict[str, object]:
@@ -211,40 +169,36 @@ def _end(child: int) -> None:
     os.waitpid(child, 0)
 
 
-def missing(rows: Sequence[Row], root: Path = ROOT) -> list[str]:
-    """A sentence for each symbol and each test that the map names and the code does not have."""
-    out = []
-    for row in rows:
-        for module, symbol in row.symbols:
-            try:
-                resolve(module, symbol)
-            except NoSuchSymbol as error:
-                out.append(f"row {row.number}: {error}")
-        for test in row.tests:
-            path, _, name = test.partition("::")
-            file = root / path
-            function = name.rpartition("::")[2]
-            pattern = rf"^\s*(?:async )?(?:def|class) {re.escape(function)}\b"
-            if not file.is_file() or not re.search(pattern, file.read_text(encoding="utf-8"), re.MULTILINE):
-                out.append(f"row {row.number}: no test {test}")
-    return out
-
-
 def check(
     rows: Sequence[Row], root: Path = ROOT, workers: int = 3, passed: bool = False, limit_s: float = TEST_S
-) -> list[str]:
-    """A sentence for each row that does not count. Takes over this process: pytest runs in it."""
+) -> tuple[list[str], list[Row]]:
+    """A sentence for each row that does not count, and the rows that do. Takes over this process: pytest runs in it."""
     found = missing(rows, root)
-    if found or not rows:
-        return found
-    runner = Runner(rows, workers, passed, limit_s)
-    tests = sorted({t for row in rows for t in row.tests})
+    here = [row for row in rows if not row.absent(root)]
+    if found or not here:
+        return found, []
+    runner = Runner(here, workers, passed, limit_s)
+    tests = sorted({t for row in here for t in row.tests})
     # Most rows fail, as they should: native tracebacks parse no source.
     arguments = ["-q", "-s", f"--timeout={limit_s:g}", "--tb=native", "-p", "no:xdist", "-p", "no:cacheprovider"]
     code = pytest.main([*arguments, f"--rootdir={root}", *(str(root / t) for t in tests)], plugins=[runner])
     if not runner.items:
-        runner.weak.append(f"the tests could not be collected (pytest: {code})")
-    return runner.weak
+        return [*runner.weak, f"the tests could not be collected (pytest: {code})"], []
+    return runner.weak, [row for row in here if row.number not in runner.uncounted]
+
+
+def chosen(rows: list[Row], args: argparse.Namespace, seen: Seen) -> list[Row]:
+    """Those that the command line asks for."""
+    k, n = (int(x) for x in args.share.split("/"))
+    rows = [r for r in rows if not args.row or r.number in args.row][k - 1 :: n]
+    if args.needing:
+        rows = [r for r in rows if r.needs]
+    if args.changed is not None:
+        rows = seen.lacking([r for r in rows if not r.absent(args.root)])
+        if len(rows) > args.changed:
+            print(f"{len(rows)} rows not seen to count as they are now: the first {args.changed} of them")
+        rows = sorted(rows[: args.changed], key=lambda r: r.number)
+    return rows
 
 
 def main() -> int:
@@ -253,19 +207,27 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=ROOT)
     parser.add_argument("--row", type=int, action="append")
     parser.add_argument("--share", default="1/1", metavar="K/N", help="every n-th row, from the k-th (from 1)")
+    parser.add_argument("--needing", action="store_true", help="the rows marked (needs FOLDER)")
+    parser.add_argument("--changed", type=int, metavar="N", help="N at most of those not seen to count as they are now")
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--passed", action="store_true", help="the tests are known to pass")
     parser.add_argument("--limit-s", type=float, default=TEST_S, help="a test that runs longer has failed")
     args = parser.parse_args()
     sys.path.insert(0, str(args.root))
-    k, n = (int(x) for x in args.share.split("/"))
-    rows = [r for r in read(args.map) if r.number in args.row] if args.row else read(args.map)[k - 1 :: n]
     start = time.monotonic()
-    weak = check(rows, args.root, args.workers, args.passed, args.limit_s)
+    seen = Seen(args.root)
+    rows = chosen(read(args.map), args, seen)
+    weak, counted = check(rows, args.root, args.workers, args.passed, args.limit_s)
+    seen.add(counted)
+    absent = [row for row in rows if row.absent(args.root)]
+    for row in absent:
+        print(f"row {row.number} ({row.clause}): NOT CHECKED, there is no {', '.join(row.absent(args.root))}")
     for sentence in weak:
         print(sentence)
-    print(f"{len(rows)} rows, {len(weak)} that do not count, {time.monotonic() - start:.1f} s")
-    return 1 if weak or not rows else 0
+    unchecked = f", {len(absent)} not checked" if absent else ""
+    print(f"{len(rows)} rows, {len(weak)} that do not count{unchecked}, {time.monotonic() - start:.1f} s")
+    nothing = not rows and args.changed is None
+    return 1 if weak or nothing else 0
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from bus.channels import ACCOUNT_OF_ROLE
 from bus.embedded import find_server
 from coordinator.protocols import PROTOCOLS
 from tests.parley.support import QUESTION, TEXTS, until
+from tests.support import forks
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -93,11 +94,10 @@ def test_what_serves_is_watched_restarted_and_reads_models_settings() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_the_command_line_takes_each_services_words(name: str) -> None:
-    command = [sys.executable, "-m", "parley", *words(name)]
-    done = subprocess.run([*command, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=30)
-    assert done.returncode == 0, done.stderr
-    done = subprocess.run([*command, "--bogus", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=30)
-    assert done.returncode == 2  # so the first would have shown an option that is not there
+    code, _, err = forks.run(*words(name), "--help")
+    assert code == 0, err
+    code, _, _ = forks.run(*words(name), "--bogus", "--help")
+    assert code == 2  # so the first would have shown an option that is not there
 
 
 def test_the_files_that_secrets_name_are_those_that_are_made(made: Path) -> None:
@@ -276,6 +276,7 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
                 service = stack.enter_context(running(image, tmp_path, *(here(w, metrics) for w in words(name))))
                 ending.callback(tell, service)
             for name, metrics in ports.items():
+                until(partial(listens, metrics), f"{name} does not listen", 60)  # cheaper to ask than what follows
                 check = SERVICES[name]["healthcheck"]["test"]
                 until(partial(ready, check, metrics, image), f"{name} is not ready", 60)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.house import specmap
-from tests.house.specmap import BadRow, read
+from tests.house.seen import Seen
+from tests.house.spec_rows import BadRow, Row, read
 
 ROOT = Path(__file__).parents[2]
 
@@ -88,6 +89,9 @@ def test_parameters(x): assert double(x) == 2 * x or x == 0
 def test_weak(): double(2)
 def test_broken(): assert double(1) == 3
 def test_unrelated(): assert LIMIT > 0
+def test_waived():
+    if not os.path.isdir(os.path.join(os.path.dirname(__file__), "sets")): pytest.skip("no sets")
+    assert double(2) == 4
 def test_skipped(): pytest.skip("no double without double") if double(1) is None else None
 """
 
@@ -121,26 +125,26 @@ WEAK = [("double", "test_weak"), ("double", "test_unrelated"), ("double", "test_
 ABSENT = [("gone", "test_function"), ("double", "test_gone"), ("Counter.gone", "test_class")]
 
 
-def table(rows: list[tuple[str, str]]) -> str:
+def table(rows: list[tuple[str, str]], mark: str = "") -> str:
     head = "text\n\n| clause | more | symbol | test |\n|---|---|---|---|\n"
     return head + "".join(
-        f"| says \\| so | x | `subject.py:{s}` | `{'endless' if t in APART else 'test_it'}.py::{t}` |\n"
+        f"| says \\| so | x | `subject.py:{s}` | `{'endless' if t in APART else 'test_it'}.py::{t}`{mark} |\n"
         for s, t in rows
     )
 
 
-def write(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+def write(tmp_path: Path, rows: list[tuple[str, str]], mark: str = "") -> None:
     (tmp_path / "subject.py").write_text(SUBJECT)
     (tmp_path / "test_it.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text(
         "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
     )
-    (tmp_path / "map.md").write_text(table(rows))
+    (tmp_path / "map.md").write_text(table(rows, mark))
     (tmp_path / "endless.py").write_text(ENDLESS)
 
 
-def run(tmp_path: Path, rows: list[tuple[str, str]], *more: str) -> tuple[int, str]:
-    write(tmp_path, rows)
+def run(tmp_path: Path, rows: list[tuple[str, str]], *more: str, mark: str = "") -> tuple[int, str]:
+    write(tmp_path, rows, mark)
     done = subprocess.run(
         [sys.executable, "-m", "tests.house.specmap", "--map", tmp_path / "map.md", "--root", tmp_path, *more],
         cwd=ROOT, capture_output=True, text=True, timeout=50,
@@ -154,7 +158,7 @@ def test_these_tests_but_one_pass_with_every_symbol_in_place(tmp_path: Path) -> 
     plain = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(plain, cwd=tmp_path, capture_output=True, text=True, timeout=50)
     assert "FAILED test_it.py::test_broken" in done.stdout
-    assert "1 failed, 19 passed" in done.stdout, done.stdout
+    assert "1 failed, 19 passed, 1 skipped" in done.stdout, done.stdout
 
 
 def test_a_test_that_needs_its_symbol_counts(tmp_path: Path) -> None:
@@ -171,6 +175,68 @@ def test_a_test_that_passes_without_its_symbol_does_not_count(tmp_path: Path) ->
         assert f"row {number} (" in out
     assert "row 4" not in out
     assert "4 rows, 3 that do not count" in out
+
+
+def test_an_unmarked_row_whose_tests_only_skip_does_not_count(tmp_path: Path) -> None:
+    code, out = run(tmp_path, [("double", "test_waived")], "--passed")
+    assert code == 1 and "stubbed out, and its tests still pass (0 passed)" in out
+
+
+def test_a_marked_row_is_said_not_to_be_checked_where_its_folder_is_absent_and_counts_where_it_is_there(
+    tmp_path: Path,
+) -> None:
+    rows, mark = [("double", "test_waived")], " (needs sets, other)"
+    code, out = run(tmp_path, rows, mark=mark)
+    assert code == 0, out
+    assert "row 1 (says \\| so | x): NOT CHECKED, there is no sets, other\n" in out
+    assert "1 rows, 0 that do not count, 1 not checked" in out
+    (tmp_path / "other").mkdir()
+    assert "there is no sets\n" in run(tmp_path, rows, mark=mark)[1]
+    (tmp_path / "sets").mkdir()
+    code, out = run(tmp_path, [*rows, ("double", "test_weak"), ("double", "test_skipped")], "--needing", mark=mark)
+    assert code == 1 and "NOT CHECKED" not in out
+    assert "row 1 (" not in out
+    assert "row 2 (" in out and "row 3 (" in out, "a mark is no excuse where the folder is there"
+
+
+def test_where_rows_were_seen_to_count_only_those_that_changed_are_run(tmp_path: Path) -> None:
+    rows = [("double", "test_function"), ("LIMIT", "test_constant"), ("double", "test_weak")]
+    assert "3 rows, 1 that" in run(tmp_path, rows)[1]
+    code, out = run(tmp_path, rows, "--changed", "9")
+    assert code == 1 and "row 3 (" in out and "1 rows, 1 that do not count" in out, "what does not count is not kept"
+    assert "0 rows, 0 that" in run(tmp_path, rows[:2], "--changed", "9")[1]
+    moved = run(tmp_path, [*rows[1::-1], ("Point", "test_struct"), ("TABLE", "test_dict")], "--changed", "1")[1]
+    assert "2 rows not seen to count as they are now: the first 1 of them" in moved
+    assert "1 rows, 0 that" in moved
+
+
+def test_a_rows_digest_is_of_its_modules_of_its_tests_and_of_what_those_import(tmp_path: Path) -> None:
+    for folder in ("ours", "ours/inner", "checks", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text("")
+    for name, text in {
+        "ours/a.py": "from ours import b", "ours/b.py": "import ours.inner.c", "ours/inner/c.py": "", "ours/x.txt": "",
+        "checks/test_a.py": "import ours.a, checks.help", "checks/help.py": "RUN = ['-m', 'ours.started']",
+        "checks/conftest.py": "", "ours/started.py": "", "other/d.py": "", "readme.md": "",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_text(text)
+    row = Row(1, "c", (("ours.a", "x"),), ("checks/test_a.py::t",))
+    before = Seen(tmp_path).digest(row)
+    held = {"ours/a.py", "ours/b.py", "ours/inner/c.py", "ours/x.txt", "checks/test_a.py", "checks/help.py"}
+    held |= {
+        "checks/conftest.py",
+        "ours/started.py",
+        "ours/__init__.py",
+        "ours/inner/__init__.py",
+        "checks/__init__.py",
+    }
+    for path in sorted(p for p in tmp_path.rglob("*") if p.is_file()):
+        text = path.read_text()
+        path.write_text(text + "\n# changed")
+        name = str(path.relative_to(tmp_path))
+        assert (Seen(tmp_path).digest(row) != before) == (name in held), name
+        path.write_text(text)
+    assert Seen(tmp_path).digest(row) == before
 
 
 def test_a_test_that_fails_with_everything_in_place_does_not_count(tmp_path: Path) -> None:
@@ -207,9 +273,28 @@ def test_a_row_reads_as_it_is_written(tmp_path: Path) -> None:
     assert [r.number for r in rows] == [1, 2]
     assert rows[1].clause == "says \\| so | x"
     assert (rows[1].symbols, rows[1].tests) == ((("subject", "c.d"),), ("test_it.py::e",))
+    assert rows[1].needs == ()
 
 
-@pytest.mark.parametrize("line", ["| a | b.py:c | `t` |", "| a | `b.py` | `t` |", "| a | `b.py:c` | |"])
+def test_a_mark_names_the_folders_that_a_row_needs(tmp_path: Path) -> None:
+    (tmp_path / "map.md").write_text(table([("a", "b")], " (needs ../x/y, z)"))
+    (row,) = read(tmp_path / "map.md")
+    assert row.needs == ("../x/y", "z") and row.tests == ("test_it.py::b",)
+    assert row.absent(tmp_path) == ["../x/y", "z"]
+    (tmp_path / "z").mkdir()
+    assert row.absent(tmp_path) == ["../x/y"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "| a | b.py:c | `t` |",
+        "| a | `b.py` | `t` |",
+        "| a | `b.py:c` | |",
+        "| a | `b.py:c` | `t` (needs) |",
+        "| a | `b.py:c` | `t` or so |",
+    ],
+)
 def test_a_row_without_symbol_or_test_is_refused(tmp_path: Path, line: str) -> None:
     (tmp_path / "map.md").write_text(f"| clause | symbol | test |\n|---|---|---|\n{line}\n")
     with pytest.raises(BadRow, match="row 1"):

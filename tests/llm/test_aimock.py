@@ -11,7 +11,7 @@ import pytest
 
 from agents.context import Shown
 from agents.models import Completion, Emit, ModelMisconfigured, ModelRefused, ModelUnavailable
-from agents.models.secrets import Secret
+from agents.secrets import Secret
 from schemas.turn import Caps
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import FULL, PROSE, Heard, asked, model, silent
@@ -187,7 +187,7 @@ class Everybody:
 def test_a_whole_session_of_every_kind_of_turn(server: Aimock) -> None:
     held = [document(f"{n}.md", f"{n} was measured.", f"panelist_{i}") for i, n in enumerate(("A4", "Letter", "A5"), 1)]
     everybody = dict.fromkeys(["panelist_1", "panelist_2", "panelist_3", "analyst"], Everybody(server.url))
-    ended = run("A4 or letter?", held, everybody, max_rounds=2)
+    ended = run("A4 or letter?", held, everybody, round_limit=2)
     assert ended.answers(1) == {"panelist_1": "A4", "panelist_2": "letter", "panelist_3": "A4"}
     assert set(ended.answers(2).values()) == {"A4"} and ended.scores == [60, 60]
     assert ended.result.outcome["answer"] == "A4, as measured" and not ended.result.stop.converged

@@ -122,7 +122,10 @@ async def test_a_key_that_is_not_taken(front: Front) -> None:
             ("--ephemeral", "--nats", "nats://h:1", "--creds", "x"),
             "--ephemeral keeps nothing, and the bus at nats://h:1",
         ),
-        (("--set", "critic.min_rounds=4", "--set", "critic.max_rounds=2"), "critic.min_rounds: got 4, and critic.max_"),
+        (
+            ("--set", "critic.min_rounds=4", "--set", "critic.round_limit=2"),
+            "critic.min_rounds: got 4, and critic.round_",
+        ),
     ],
 )
 def test_what_contradicts_itself_is_named(front: Front, given: tuple[str, ...], why: str) -> None:

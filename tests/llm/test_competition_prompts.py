@@ -9,7 +9,7 @@ import pytest
 from agents.context import Other, Shown
 from agents.models.prompting import build
 from agents.openai import ladder
-from agents.protocols import KINDS, kind_of
+from agents.protocols import KITS, kind_of
 from agents.protocols.competition.kinds import ACTS, VIOLATIONS
 from schemas.protocols.competition.format import DIMENSIONS, Act, Violation
 from schemas.protocols.competition.messages import (
@@ -96,7 +96,7 @@ def outside(text: str) -> str:
 
 
 def test_each_kind_has_a_prompt() -> None:
-    assert {k for p, k in KINDS if p == "competition"} == set(turns())
+    assert set(KITS["competition"].kinds) == set(turns())
     assert set(VIOLATIONS) == set(EVERY) and set(ACTS) == set(Act.__args__)  # type: ignore[attr-defined]
 
 

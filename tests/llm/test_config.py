@@ -10,11 +10,11 @@ import pytest
 
 from agents import config
 from agents.config import VARIABLES, environment, prefixes, resolve
-from agents.models import ModelMisconfigured, make_model, presets
-from agents.models.presets import PRESETS, Rung
-from agents.models.secrets import Secret, scrub
+from agents.models import ModelMisconfigured, make_model
 from agents.openai import prices
 from agents.openai.options import parse
+from agents.openai.providers import PRESETS, Rung, family_of
+from agents.secrets import Secret, scrub
 from agents.specs import AgentSpec, builtin
 from agents.specs import parse as parse_spec
 
@@ -304,7 +304,7 @@ def test_every_preset_makes_a_model(name: str) -> None:
 def test_what_is_known_of_a_host_is_known_of_its_address_too() -> None:
     found = parse({"base_url": "https://api.anthropic.com/v1/", "model": "m"}, {})
     assert found.highest_rung is Rung.TEXT and found.base_url == "https://api.anthropic.com/v1"
-    assert [presets.family_of(m, "x") for m in ("openai/gpt-5", "Qwen3:8b", "zephyr")] == ["gpt", "qwen", "x"]
+    assert [family_of(m, "x") for m in ("openai/gpt-5", "Qwen3:8b", "zephyr")] == ["gpt", "qwen", "x"]
 
 
 def test_a_secret_shows_itself_nowhere() -> None:

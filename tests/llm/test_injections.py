@@ -5,7 +5,7 @@ import pytest
 
 from agents.models import make_model
 from agents.models.injection import is_instruction, suspicious
-from agents.models.recorded import Record, Recorded, key_of
+from agents.models.recorded import RecordedModel, RecordedReply, key_of
 from schemas.protocols.consensus import Position
 from schemas.wire import encode, raw
 from tests.llm.server import model_server, says
@@ -69,8 +69,8 @@ async def test_the_extractive_model_answers_the_same_and_says_so(attack: str) ->
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_the_recorded_model_answers_the_same(attack: str) -> None:
     shown = asked([document("e.md", attack)])
-    record = Record(key=key_of(shown), body=raw(POSITION))
-    completion = await Recorded({record.key: record}).reply(shown, silent)
+    record = RecordedReply(key=key_of(shown), body=raw(POSITION))
+    completion = await RecordedModel({record.key: record}).reply(shown, silent)
     assert bytes(completion.json()) == bytes(raw(POSITION))
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from agents.openai.ladder import How, Unusable, read, strict_schema
 from agents.openai.limits import FIRST_PAUSE_S, LONGEST_PAUSE_S, backoff_s, retry_after_s
 from agents.openai.live_text import LiveText
-from agents.protocols import KINDS
+from agents.protocols import KITS
 from schemas.protocols.consensus import Analysis, Position
 from schemas.wire import encode
 from tests.llm.support import FULL, POSITION
 
-REPLIES = {kind.reply for (protocol, _), kind in KINDS.items() if protocol in ("consensus", "critic")}
+REPLIES = {kind.reply for protocol in ("consensus", "critic") for kind in KITS[protocol].kinds.values()}
 
 
 @pytest.mark.parametrize("reply", sorted(REPLIES, key=str))

@@ -11,7 +11,7 @@ import pytest
 from agents.context import Shown
 from agents.models.prompting import build
 from agents.openai import ladder
-from agents.protocols import KINDS, kind_of
+from agents.protocols import KITS, kind_of
 from coordinator.schedulers.tone import LEVELS
 from schemas.belief import Share
 from schemas.protocols.maci.messages import BlindBrief, CritBrief, Item, MergeBrief, PlanBrief, Span
@@ -52,7 +52,7 @@ def turns(text: str = "MARK-said") -> dict[str, Shown]:
 
 
 def test_each_kind_has_a_prompt_but_what_is_computed() -> None:
-    kinds = {k: row for (p, k), row in KINDS.items() if p == "maci"}
+    kinds = KITS["maci"].kinds
     assert {k for k, row in kinds.items() if not row.computed} == set(turns())
     assert {k for k, row in kinds.items() if row.computed} == {"retrieve", "measure"}
 
@@ -153,8 +153,10 @@ async def test_debaters_and_judges_have_temperatures_of_their_own(
 
 
 def test_other_kinds_leave_the_temperature_to_the_server() -> None:
-    kept: Sequence[str] = [k for (p, k), row in KINDS.items() if row.temperature is None and p != "maci"]
+    kept: Sequence[str] = [
+        k for p, kit in KITS.items() for k, row in kit.kinds.items() if row.temperature is None and p != "maci"
+    ]
     assert {"answer", "judge", "score"} <= set(kept)
-    assert {k: row.temperature for (p, k), row in KINDS.items() if p == "maci" and row.temperature} == {
+    assert {k: row.temperature for k, row in KITS["maci"].kinds.items() if row.temperature} == {
         "blind": 0.7, "argue": 0.7, "crit": 0.3,
     }  # fmt: skip

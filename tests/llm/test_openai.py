@@ -11,9 +11,9 @@ import pytest
 
 from agents.context import Shown
 from agents.models import Completion, ModelMisconfigured, ModelRefused, ModelUnavailable
-from agents.models.secrets import Secret
 from agents.openai import probe
 from agents.openai.model import OpenAIModel
+from agents.secrets import Secret
 from schemas.protocols.consensus import Analysis, Position
 from schemas.turn import Caps, Usage
 from tests.llm.server import (

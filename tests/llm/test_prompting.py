@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from agents.models import ModelMisconfigured, ModelRefused
-from agents.models.prompting import PROMPTS, Repair, build, fresh_boundary, render
-from agents.models.tokens import estimate, first_tokens
-from agents.protocols import KINDS
+from agents.models.prompting import Repair, build, fresh_boundary, render
+from agents.protocols import KITS
+from agents.tokens import estimate, first_tokens
 from schemas.protocols.consensus import Position
 from schemas.turn import Caps
 from tests.llm.support import POSITION, asked
@@ -108,10 +108,13 @@ def test_a_kind_without_a_prompt_is_refused() -> None:
         build(shown)
 
 
-@pytest.mark.parametrize("path", sorted(PROMPTS.glob("*/prompts/*.md")), ids=lambda p: f"{p.parts[-3]}-{p.stem}")
+PROMPTS = sorted(path for kit in KITS.values() if kit.prompts is not None for path in kit.prompts.glob("*.md"))
+
+
+@pytest.mark.parametrize("path", PROMPTS, ids=lambda p: f"{p.parts[-3]}-{p.stem}")
 def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(path: Path) -> None:
     template = path.read_text()
-    assert (path.parts[-3], path.stem) in KINDS
+    assert path.stem in KITS[path.parts[-3]].kinds
     names = ["rules", "role", "round", "question", "brief", "documents", "others", "own", "error", "reply"]
     names += ("expert", "tools")  # agents/protocols/madp/expert_worker.py
     names += ("cl", "tone", "tau_q", "tau_crit", "most")  # what a moderator asks for (agents/protocols/maci/kinds.py)
@@ -150,8 +153,9 @@ def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(path: Path) ->
 
 
 def test_every_kind_of_the_consensus_protocol_has_a_prompt() -> None:
-    written = {p.stem for p in (PROMPTS / "consensus" / "prompts").glob("*.md")}
-    assert {kind for p, kind in KINDS if p == "consensus"} <= written
+    kit = KITS["consensus"]
+    assert kit.prompts is not None
+    assert set(kit.kinds) <= {p.stem for p in kit.prompts.glob("*.md")}
 
 
 def test_estimates_are_on_the_high_side_and_cut_no_character_in_two() -> None:

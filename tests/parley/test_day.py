@@ -76,7 +76,7 @@ def test_init_writes_nothing_where_one_file_is_in_the_way(fresh: Front) -> None:
 
 def test_a_dry_run_prints_the_estimate_and_starts_nothing(fresh: Front) -> None:
     panel = priced(fresh)
-    arguments = ("ask", QUESTION, "--panel-file", str(panel), "--max-rounds", "3", "--dry-run")
+    arguments = ("ask", QUESTION, "--panel-file", str(panel), "--round-limit", "3", "--dry-run")
     found = fresh.json(*arguments, "--json")
     price = (16_000 * 2 + 1_500 * 10) / 1e6 * 2
     assert found["least"] == {"turns": 5, "calls": 10, "tokens": 3 * 35_000, "cost_usd": pytest.approx(3 * price)}
@@ -449,7 +449,7 @@ def test_a_follow_up_holds_what_the_session_before_came_to(front: Front, asked: 
 def test_every_form_of_export_of_the_critic_protocol_too(front: Front) -> None:
     folder = ROOT / "examples" / "critic-archive"
     question = (folder / "question.txt").read_text()
-    given = ("--protocol", "critic", "--evidence", str(folder / "evidence"), "--max-rounds", "2", "--json")
+    given = ("--protocol", "critic", "--evidence", str(folder / "evidence"), "--round-limit", "2", "--json")
     code, out, err = front.run("ask", question, *given)
     assert code == 3, err
     found = json.loads(out)

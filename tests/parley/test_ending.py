@@ -63,7 +63,7 @@ def test_an_output_that_cannot_be_written_is_no_traceback(fresh: Front, redirect
 USAGE = [
     (("ask", "q", "--bogus", "--json"), "--bogus", "--bogus"),
     (("ask", "--json"), "question", None),
-    (("ask", "q", "--max-rounds", "abc", "--json"), "--max-rounds", "abc"),
+    (("ask", "q", "--round-limit", "abc", "--json"), "--round-limit", "abc"),
     (("sessions", "list", "--limit=0", "--json"), "--limit", "0"),
 ]
 

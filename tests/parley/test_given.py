@@ -72,7 +72,7 @@ OWN: list[tuple[str, dict[str, Any], str]] = [
     ("maci", {"panel": 3, "debaters": 2}, "--panel is not for maci, but for consensus"),
     ("consensus", {"debaters": 3}, "--debaters is not for consensus, but for maci"),
     ("critic", {"outcomes": ["a", "b"]}, "--outcomes is not for critic, but for maci"),
-    ("competition", {"max_rounds": 2}, "--max-rounds is not for competition, but for consensus and critic and maci"),
+    ("competition", {"round_limit": 2}, "--round-limit is not for competition, but for consensus and critic and maci"),
     ("consensus", {"styles": {"pro_1": "logical"}}, "--style is not for consensus, but for competition"),
     ("consensus", {"stances": {"pro": "x"}}, "--topic is not for consensus, but for competition"),
 ]

@@ -114,7 +114,7 @@ async def test_a_session_is_followed_and_its_result_is_the_last_post(front: parl
 
 
 async def test_a_session_is_cancelled_and_then_refuses_to_be(front: parley.Parley) -> None:
-    session = await front.start("q", settings={"max_rounds": 50, "threshold": 100, "stuck_rounds": 50})
+    session = await front.start("q", settings={"round_limit": 50, "threshold": 100, "stuck_rounds": 50})
     await session.cancel("enough")
     result = await session.result()
     assert (result.status, result.stop.reason) == ("cancelled", "cancelled")
@@ -213,7 +213,7 @@ class Lossy:
 async def test_lost_posts_come_from_history(
     front: parley.Parley, loses: Callable[[Post], bool], quiet_s: float
 ) -> None:
-    session = await front.start("q", settings={"threshold": 100, "max_rounds": 3, "stuck_rounds": 9})
+    session = await front.start("q", settings={"threshold": 100, "round_limit": 3, "stuck_rounds": 9})
     lossy = Lossy(front.client._connection, loses)
     reader = Reader(cast(Connection, lossy), quiet_s=quiet_s)
     async with asyncio.timeout(20):
@@ -225,7 +225,7 @@ async def test_lost_posts_come_from_history(
 
 
 async def test_a_gap_is_asked_for_as_soon_as_it_shows(front: parley.Parley) -> None:
-    session = await front.start("q", settings={"threshold": 100, "max_rounds": 3, "stuck_rounds": 9})
+    session = await front.start("q", settings={"threshold": 100, "round_limit": 3, "stuck_rounds": 9})
     lossy = Lossy(front.client._connection, lambda p: p.kind == "position")
     reader = Reader(cast(Connection, lossy), quiet_s=60)
     async with asyncio.timeout(20):

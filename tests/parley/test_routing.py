@@ -287,7 +287,7 @@ def test_eval_says_how_often_the_lead_is_right_of_each_matcher(tmp_path: Path) -
 @pytest.mark.slow
 def test_eval_measures_a_public_set_that_is_there() -> None:
     if not (DATA / "marge_experts").is_dir():
-        pytest.skip(f"no folder {DATA / 'marge_experts'}")
+        pytest.skip(f"NOT CHECKED: no folder {DATA / 'marge_experts'}")
     code, out, err = command("eval", "routing", "--set", "marge_experts", "--json")
     assert code == 0, err
     reports = json.loads(out)["reports"]

@@ -32,6 +32,18 @@ def test_the_command_line_is_over_the_environment_over_the_file_over_defaults(
     assert found.protocol == "madp"
 
 
+def test_a_higher_layer_is_over_a_lower_one_that_uses_the_former_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text("consensus: {max_rounds: 3}\nmaci: {max_rounds: 3}\n")
+    monkeypatch.setenv("PARLEY__CONSENSUS__MAX_ROUNDS", "4")
+    assert load(path).consensus == {"round_limit": 4} and load(path).maci == {"round_limit": 3}
+    assert load(path, {"consensus": {"round_limit": 5}}).consensus == {"round_limit": 5}
+    with pytest.raises(BadInput, match=r"the former name of consensus\.round_limit, which is given too"):
+        load(path, {"consensus": {"round_limit": 5, "max_rounds": 5}})
+
+
 @pytest.mark.parametrize(
     ("text", "key", "near"),
     [
@@ -157,10 +169,10 @@ def test_a_file_in_another_encoding_is_said_to_be(tmp_path: Path) -> None:
 def test_more_rounds_at_least_than_at_most_are_refused_where_both_are_given(tmp_path: Path) -> None:
     (tmp_path / "parley.yaml").write_text("critic: {min_rounds: 4}\n")
     assert load(None).critic == {"min_rounds": 4}
-    with pytest.raises(BadInput, match=r"^critic\.min_rounds: got 4, and critic\.max_rounds 2 ends the debate"):
-        load(None, {"critic": {"max_rounds": 2}})
+    with pytest.raises(BadInput, match=r"^critic\.min_rounds: got 4, and critic\.round_limit 2 ends the debate"):
+        load(None, {"critic": {"round_limit": 2}})
     (tmp_path / "parley.yaml").write_text("")
-    assert load(None, {"critic": {"max_rounds": 1}}).critic == {"max_rounds": 1}, "the default is no wish"
+    assert load(None, {"critic": {"round_limit": 1}}).critic == {"round_limit": 1}, "the default is no wish"
 
 
 def test_two_options_that_contradict_each_other_are_both_named() -> None:

@@ -31,7 +31,7 @@ async def completes(bare: Engine, name: str, sessions: int = SESSIONS) -> list[f
 
     async def one(sid: str) -> float:
         began = time.perf_counter()
-        assert (await bare.open(sid, settings={"max_rounds": 2})).fate == "taken"
+        assert (await bare.open(sid, settings={"round_limit": 2})).fate == "taken"
         async for post in reader.follow(sid, ("public", "control"), on_live=alive.append):
             if post.kind == CLOSED:
                 assert decode(post.body, Result).status == "finished"
@@ -133,7 +133,7 @@ async def test_a_full_stream_refuses_and_deadlines_still_pass(tmp_path: Path) ->
         here = Announcement(instance="silent", queue="panelist_3", roles=("panelist",), model="m", family="f")
         silent = await bare.connect("panelist_3")
         await silent.publish(subjects.here("panelist", "panelist_3"), encode(here), confirm=True)
-        assert (await bare.open("s1", turn_timeout_s=1.0, settings={"max_rounds": 1})).fate == "taken"
+        assert (await bare.open("s1", turn_timeout_s=1.0, settings={"round_limit": 1})).fate == "taken"
         client = await bare.connect("client")
         inbox = client.nc.new_inbox()
         refused: list[bytes] = []

@@ -47,7 +47,7 @@ async def test_a_user_is_put_out_while_sessions_go_on(tmp_path: Path) -> None:
         )
         sessions = [f"s{i}" for i in range(4)]
         for sid in sessions:
-            assert (await engine.open(sid, settings={"max_rounds": 3})).fate == "taken"
+            assert (await engine.open(sid, settings={"round_limit": 3})).fate == "taken"
         assert not await engine.posts("s0", "scores"), "they run"
         done = await asyncio.to_thread(revoke, engine.server.url, engine.keys, "guest")
         assert done["servers"] == ["parley"]
@@ -78,7 +78,7 @@ async def test_a_queue_is_put_out_and_its_turns_are_missed(tmp_path: Path) -> No
     async with Kept(tmp_path) as engine:
         await engine.moderator()
         await engine.workers({"latency_s": 0.2}, drain_s=0.1)
-        await engine.open("s1", turn_timeout_s=0.5, settings={"max_rounds": 1})
+        await engine.open("s1", turn_timeout_s=0.5, settings={"round_limit": 1})
         await asyncio.to_thread(revoke, engine.server.url, engine.keys, "panelist_3")
         result = decode((await engine.closed("s1", 20.0)).body, Result)
         assert result.status in ("finished", "stopped")

@@ -4,8 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from agents.artifacts import ArtifactError
-from schemas.artifact import MAX_ARTIFACT
-from schemas.protocols.madp.work import Artifact
+from schemas.artifact import MAX_ARTIFACT, Artifact
 
 
 class FolderArtifacts:

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
+from agents.hearing import Hear
 from agents.models import make_model
 from agents.models.base import Completion, Emit, Model, ModelUnavailable
 from agents.protocols.madp.reactions import HEARD, make_hear
-from agents.runtime import Hear, Worker
+from agents.runtime import Worker
 from agents.specs import of_expert
 from bus import subjects
 from bus.connection import Connection

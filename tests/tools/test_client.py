@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from agents.models.base import ModelMisconfigured
-from agents.protocols.madp.kinds import Call
 from agents.tools.allow import AllowList, parse
 from agents.tools.client import Called, Toolbox
 from agents.tools.errors import MOST, Errors
 from agents.tools.folder import FolderError, TaskFolder
+from agents.tools.steps import Call
 from tests.support.engine import until
 from tests.tools.support import files_list, hostile_list, packed
 

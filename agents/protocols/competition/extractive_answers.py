@@ -5,20 +5,22 @@ to answer (the other side's last speech, a question, its captain's direction), t
 its style. What a speech is for, the format says: a case, an answer, a summary of what was asked, claims met.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 from agents.context import Shown
 from agents.extractive.nearness import kin
 from agents.extractive.weighing import clean
-from agents.models.base import ModelRefused
 from agents.models.injection import is_suspicious
-from agents.protocols.competition import extractive_judge as judge
 from agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
-from agents.protocols.competition.extractive_composition import ROOM_FOR_WHO, WHO, Draft, listed, shortened, source
+from agents.protocols.competition.extractive_composition import (
+    ROOM_FOR_WHO,
+    WHO,
+    SpeechDraft,
+    listed,
+    shortened,
+    source,
+)
 from agents.protocols.competition.extractive_reading import (
-    Line,
-    Reading,
+    DebaterView,
+    DocumentLine,
     counted,
     fits_style,
     quotes,
@@ -26,23 +28,19 @@ from agents.protocols.competition.extractive_reading import (
     shared,
     without_orders,
 )
-from agents.protocols.competition.extractive_speech import speak, spoken
+from agents.protocols.competition.extractive_speech import spoken
 from agents.retrieval.corpus import STOP, collapse, sentence, stem, words
 from schemas.protocols.competition.messages import (
     AnswerBrief,
-    Ballot,
     Bid,
     BidBrief,
     CaptainBrief,
     ConferBrief,
     Decision,
-    Marks,
     Note,
     QuestionBrief,
     Questions,
-    Review,
     Spoken,
-    StageSummary,
 )
 
 NOTED = 2
@@ -71,49 +69,6 @@ BARE_QUESTIONS = (
 )  # fmt: skip
 
 
-def answer(shown: Shown) -> tuple[Any, bool]:
-    """A turn of the competition: (the reply, whether something that was read talks to the reader as to a machine).
-
-    Raises
-    ------
-    ModelRefused
-        A kind of turn that there is none of.
-    """
-    by_kind: dict[str, Callable[[Shown], tuple[Any, bool]]] = {
-        "confer": confer,
-        "speak": speak,
-        "question": question,
-        "answer": respond,
-        "captain": captain,
-        "bid": bid,
-        "score": judge.score,
-        "summarize": judge.summarize,
-        "review": judge.review,
-        "vote": judge.vote,
-    }
-    if shown.kind not in by_kind:
-        raise ModelRefused(f"the extractive model has no method for {shown.kind!r} turns of the competition")
-    return by_kind[shown.kind](shown)
-
-
-def live(body: object) -> str | None:
-    """What is shown of a reply while it comes; None for what is none of the competition's."""
-    match body:
-        case Questions():
-            return "\n".join(body.questions)
-        case Decision():
-            return f"{body.speaker}: {body.direction}"
-        case Bid():
-            return body.point
-        case Marks():
-            return body.comment
-        case Ballot():
-            return f"{body.choice}: {body.why}"
-        case Note() | Spoken() | StageSummary() | Review():
-            return body.text
-    return None
-
-
 # ---------------------------------------------------------------- within the team
 
 
@@ -121,7 +76,7 @@ def confer(shown: Shown) -> tuple[Note, bool]:
     """A note for the team: what this seat means to quote, and which claim of the other side to meet with what."""
     brief: ConferBrief = shown.brief
     r = reading(shown, brief.me)
-    draft = Draft(WORDS_OF_A_NOTE)
+    draft = SpeechDraft(WORDS_OF_A_NOTE)
     draft.add(f"{r.seat}: {WHO}")
     mates = collapse(" ".join(r.notes))
     open_ = [x for x in fresh(r, ranked(r)) if x.text not in mates] or ranked(r)
@@ -152,7 +107,7 @@ def captain(shown: Shown) -> tuple[Decision, bool]:
     return Decision(speaker=min(brief.may, key=key), direction=_direction(r, brief)), r.injected or offered
 
 
-def _direction(r: Reading, brief: CaptainBrief) -> str:
+def _direction(r: DebaterView, brief: CaptainBrief) -> str:
     short = f" In {brief.words} words at most." if brief.words < ROOM_FOR_WHO else ""
     pairs = clashes(r, last(r))
     if pairs:
@@ -193,7 +148,7 @@ def question(shown: Shown) -> tuple[Questions, bool]:
     return Questions(answerer=answerer, questions=tuple(_asked(r, brief))), r.injected
 
 
-def _asked(r: Reading, brief: QuestionBrief) -> list[str]:
+def _asked(r: DebaterView, brief: QuestionBrief) -> list[str]:
     """As many as are wanted, no two alike, together within the words if there is room for any."""
     share = max(1, brief.words // brief.least)
     quoted = min(WORDS_OF_A_QUOTE, max(4, (share - 12) // 2))
@@ -220,7 +175,7 @@ def respond(shown: Shown) -> tuple[Spoken, bool]:
     brief: AnswerBrief = shown.brief
     r = reading(shown, brief.me)
     kept = counted(WHO) if brief.words >= 2 * ROOM_FOR_WHO else 0
-    draft = Draft(brief.words, kept)
+    draft = SpeechDraft(brief.words, kept)
     injected = r.injected or any(map(is_suspicious, brief.questions))
     said = r.said
     for i, asked in enumerate(brief.questions):
@@ -238,7 +193,7 @@ def respond(shown: Shown) -> tuple[Spoken, bool]:
     return spoken(draft, kept, r, shown, brief.words), injected
 
 
-def _topic(asked: str, line: Line | None) -> list[str]:
+def _topic(asked: str, line: DocumentLine | None) -> list[str]:
     """Words of a question, of what it quotes if it does; those first that the answer's quotation has; three of them."""
     asked = " ".join(quotes(asked)) or asked
     has = frozenset() if line is None else frozenset(kin(s) for s in line.sentence.stems)

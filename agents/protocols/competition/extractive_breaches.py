@@ -11,7 +11,7 @@ personal_attack     an insult in a sentence about a person
 import re
 from collections.abc import Callable, Sequence
 
-from agents.protocols.competition.extractive_reading import Heard, masked, sentences, terms_of
+from agents.protocols.competition.extractive_reading import PublicSpeech, masked, sentences, terms_of
 from agents.retrieval.corpus import word_set, words
 from schemas.protocols.competition.format import Violation
 from schemas.protocols.competition.messages import Breach, ScoreBrief
@@ -36,7 +36,9 @@ Found = tuple[str, str]
 NOTHING: Found = ("", "")
 
 
-def breaches(brief: ScoreBrief, it: Heard, before: Sequence[Heard], terms: frozenset[str]) -> tuple[Breach, ...]:
+def breaches(
+    brief: ScoreBrief, it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset[str]
+) -> tuple[Breach, ...]:
     """The violations of a speech, of those that one of its kind can be of."""
     rules: dict[Violation, Callable[[], Found]] = {
         "counter_question": lambda: _counter_question(it),
@@ -54,12 +56,12 @@ def breaches(brief: ScoreBrief, it: Heard, before: Sequence[Heard], terms: froze
     return tuple(found)
 
 
-def _counter_question(it: Heard) -> Found:
+def _counter_question(it: PublicSpeech) -> Found:
     asks = [s for s in sentences(it.text) if "?" in masked(s)]
     return (asks[0], "The answer asks back.") if asks else NOTHING
 
 
-def _attacker_answered(it: Heard) -> Found:
+def _attacker_answered(it: PublicSpeech) -> Found:
     for s in sentences(it.text):
         plain = masked(s)
         if "?" not in plain and len(words(plain)) >= STATEMENT and not _THE_OTHERS.search(plain):
@@ -67,28 +69,28 @@ def _attacker_answered(it: Heard) -> Found:
     return NOTHING
 
 
-def _not_direct(it: Heard, before: Sequence[Heard]) -> Found:
+def _not_direct(it: PublicSpeech, before: Sequence[PublicSpeech]) -> Found:
     asked = next((h for h in reversed(before) if h.said.act == "question"), None)
     if asked is None or not terms_of(asked.text) or _has(it) & terms_of(asked.text):
         return NOTHING
     return _first(it), "It has no word of the questions."
 
 
-def _off_topic(it: Heard, before: Sequence[Heard], terms: frozenset[str]) -> Found:
+def _off_topic(it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset[str]) -> Found:
     around = frozenset(x for h in before[-3:] for x in _has(h))
     if not terms or _has(it) & terms or len(_has(it) & around) >= NEAR:
         return NOTHING
     return _first(it), "It has no word of the motion."
 
 
-def _scripted(it: Heard, before: Sequence[Heard], terms: frozenset[str]) -> Found:
+def _scripted(it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset[str]) -> Found:
     crossed = frozenset(x for h in before if h.said.act in ("question", "answer") for x in _has(h)) - terms
     if not crossed or len(_has(it) & crossed) >= TAKEN_UP:
         return NOTHING
     return _first(it), "It takes up nothing that was asked or answered."
 
 
-def _personal(it: Heard) -> Found:
+def _personal(it: PublicSpeech) -> Found:
     for s in sentences(it.text):
         found = set(words(masked(s)))
         if found & INSULTS and found & _PERSONS:
@@ -96,9 +98,9 @@ def _personal(it: Heard) -> Found:
     return NOTHING
 
 
-def _has(h: Heard) -> frozenset[str]:
+def _has(h: PublicSpeech) -> frozenset[str]:
     return terms_of(h.text)
 
 
-def _first(it: Heard) -> str:
+def _first(it: PublicSpeech) -> str:
     return next(iter(sentences(it.text)), "")

@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Sequence
 
 from agents.extractive.nearness import kin
-from agents.protocols.competition.extractive_reading import FAVOURABLE, Heard, Line, Reading, fits_style, shared
+from agents.protocols.competition.extractive_reading import (
+    FAVOURABLE,
+    DebaterView,
+    DocumentLine,
+    PublicSpeech,
+    fits_style,
+    shared,
+)
 from agents.retrieval.corpus import Sentence, collapse, sentence
 
 USED, PLANNED_BY_MATES, PLANNED = -10.0, -1.0, 0.6
@@ -13,7 +20,7 @@ LATEST = 60
 """Claims of the other side that are looked at: the last ones."""
 
 
-def ranked(r: Reading, target: Iterable[str] = ()) -> list[Line]:
+def ranked(r: DebaterView, target: Iterable[str] = ()) -> list[DocumentLine]:
     """Sentences for the seat's side, the best first: unused, to the point, of its style.
 
     `target` holds the stems of what is to be answered.
@@ -22,7 +29,7 @@ def ranked(r: Reading, target: Iterable[str] = ()) -> list[Line]:
     said, mine = r.said, r.own_notes(r.seat)
     mates = collapse(" ".join(n for n in r.notes if not n.startswith(f"{r.seat}:")))
 
-    def worth(line: Line) -> float:
+    def worth(line: DocumentLine) -> float:
         plan = PLANNED if line.text in mine else PLANNED_BY_MATES if line.text in mates else 0.0
         return (
             USED * (line.text in said)
@@ -37,13 +44,13 @@ def ranked(r: Reading, target: Iterable[str] = ()) -> list[Line]:
     return sorted(found, key=lambda x: (-round(worth(x), 6), x.document, x.text))
 
 
-def fresh(r: Reading, lines: Sequence[Line]) -> list[Line]:
+def fresh(r: DebaterView, lines: Sequence[DocumentLine]) -> list[DocumentLine]:
     """Those that the team has not said yet; all of them where none is left."""
     said = r.said
     return [x for x in lines if x.text not in said] or list(lines)
 
 
-def clashes(r: Reading, speeches: Sequence[Heard]) -> list[tuple[Sentence, Line]]:
+def clashes(r: DebaterView, speeches: Sequence[PublicSpeech]) -> list[tuple[Sentence, DocumentLine]]:
     """(claim of the other side, what stands against it), the nearest pairs first; each is in one pair only."""
     claims = list(dict.fromkeys(c for h in reversed(speeches) for c in h.claims))[:LATEST]
     lines = fresh(r, ranked(r))
@@ -52,7 +59,7 @@ def clashes(r: Reading, speeches: Sequence[Heard]) -> list[tuple[Sentence, Line]
     for j, line in enumerate(lines):
         has, style = r.apart(line.sentence), fits_style(r.style, line.sentence)
         pairs += [(-shared(a, has) - 0.1 * style, i, j) for i, a in enumerate(about) if a & has]
-    found: list[tuple[Sentence, Line]] = []
+    found: list[tuple[Sentence, DocumentLine]] = []
     met: set[int] = set()
     used: set[int] = set()
     for _, i, j in sorted(pairs):
@@ -63,12 +70,12 @@ def clashes(r: Reading, speeches: Sequence[Heard]) -> list[tuple[Sentence, Line]
     return found
 
 
-def last(r: Reading) -> tuple[Heard, ...]:
+def last(r: DebaterView) -> tuple[PublicSpeech, ...]:
     """The other side's last speech that is more than questions."""
     return tuple(h for h in r.opposing if h.claims)[-1:]
 
 
-def target_of(r: Reading) -> set[str]:
+def target_of(r: DebaterView) -> set[str]:
     """Stems of what is to be answered."""
     found = {s for h in last(r) for c in h.claims for s in c.stems}
     return found | set(sentence(r.direction).stems)

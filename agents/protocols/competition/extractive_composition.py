@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from agents.extractive.weighing import clean
-from agents.protocols.competition.extractive_reading import Line, counted
+from agents.protocols.competition.extractive_reading import DocumentLine, counted
 from agents.retrieval.corpus import collapse
 from schemas.citation import Citation
 
@@ -67,20 +67,20 @@ REPLIES = {
 _LAST = re.compile(r"[\s.,;:!?]+$")
 
 
-class Draft:
+class SpeechDraft:
     """Parts of a text that together keep to a limit of words."""
 
     def __init__(self, limit: int, kept: int = 0) -> None:
         self._room = max(1, limit) - kept
         self._parts: list[str] = []
-        self.cited: list[Line] = []
+        self.cited: list[DocumentLine] = []
 
     @property
     def empty(self) -> bool:
         """Whether nothing has been taken."""
         return not self._parts
 
-    def add(self, text: str, *lines: Line) -> bool:
+    def add(self, text: str, *lines: DocumentLine) -> bool:
         """Take a part and what it quotes, if it fits."""
         words = counted(text)
         if words > self._room:
@@ -105,12 +105,12 @@ class Draft:
         return tuple(Citation(document=x.document, quote=x.text) for x in lines[:MOST_CITED])
 
 
-def point(opener: str, line: Line) -> str:
+def point(opener: str, line: DocumentLine) -> str:
     """A point of one's own: how it begins, the quotation, where it stands."""
     return f"{opener}: “{clean(line.text)}” ({source(line.document)})."
 
 
-def reply(style: str, claim: str, line: Line) -> str:
+def reply(style: str, claim: str, line: DocumentLine) -> str:
     """A claim of the other side, and what stands against it."""
     return REPLIES[style].format(
         claim=shortened(claim, LONGEST_CLAIM), counter=clean(line.text), source=source(line.document)

@@ -20,7 +20,7 @@ from agents.extractive.weighing import clean
 from agents.models.injection import is_suspicious
 from agents.protocols.competition.extractive_breaches import breaches
 from agents.protocols.competition.extractive_reading import (
-    Heard,
+    PublicSpeech,
     counted,
     fits_style,
     quotes,
@@ -95,7 +95,7 @@ def _mark(share: float) -> float:
     return round(1 + 9 * max(0.0, min(1.0, share)), 1)
 
 
-def _parts(it: Heard, before: Sequence[Heard], terms: frozenset[str], limit: int) -> dict[str, float]:
+def _parts(it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset[str], limit: int) -> dict[str, float]:
     """Shares of 1 of which the marks are made, and how many quotations there are."""
     size = max(1, counted(it.text))
     has = {kin(s) for s in stems(it.text)}
@@ -120,7 +120,7 @@ def _parts(it: Heard, before: Sequence[Heard], terms: frozenset[str], limit: int
     }
 
 
-def _evidence(it: Heard) -> list[str]:
+def _evidence(it: PublicSpeech) -> list[str]:
     """What it quotes, each once: citations, which the moderator has looked up, and quotations in the text."""
     cited = [collapse(c.quote) for c in it.said.citations if not is_suspicious(c.quote)]
     return list(dict.fromkeys([*cited, *quotes(it.text)]))
@@ -180,7 +180,7 @@ def _number_of(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 'es' if what.endswith('ch') else 's'}"
 
 
-def _met(claim: Sentence, rival: Sequence[Heard]) -> bool:
+def _met(claim: Sentence, rival: Sequence[PublicSpeech]) -> bool:
     """Whether the other side quotes it, or the beginning of it."""
     begins = " ".join(claim.text.split()[:6]).rstrip(".,;:!?")
     return any(begins in collapse(h.text) for h in rival)
@@ -225,7 +225,7 @@ def _number(seat: str) -> int:
     return int(number) - 1 if number.isdecimal() and number.isascii() else 0
 
 
-def _weight(heard: Sequence[Heard], team: str, listens: str, of_met: float) -> float:
+def _weight(heard: Sequence[PublicSpeech], team: str, listens: str, of_met: float) -> float:
     """What a side has quoted, each sentence once; what the other side took up counts less."""
     rival = [h for h in heard if h.team != team]
     found = dict.fromkeys((c.document, collapse(c.quote)) for h in heard if h.team == team for c in h.said.citations)

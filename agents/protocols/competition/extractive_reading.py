@@ -68,7 +68,7 @@ STYLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DocumentLine:
     """A sentence of a document that the seat holds."""
 
     document: str
@@ -85,7 +85,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class PublicSpeech:
     """A public speech, without what talks to the reader as to a machine."""
 
     said: Said
@@ -107,7 +107,7 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Reading:
+class DebaterView:
     """What a debater is shown."""
 
     seat: str
@@ -115,8 +115,8 @@ class Reading:
     motion: str
     terms: frozenset[str]
     """Stems of the motion's words of meaning."""
-    lines: tuple[Line, ...]
-    heard: tuple[Heard, ...]
+    lines: tuple[DocumentLine, ...]
+    heard: tuple[PublicSpeech, ...]
     notes: tuple[str, ...]
     """What the team noted, in order."""
     direction: str
@@ -131,7 +131,7 @@ class Reading:
         return collapse(" ".join(h.text for h in self.heard if h.team == self.team))
 
     @cached_property
-    def opposing(self) -> tuple[Heard, ...]:
+    def opposing(self) -> tuple[PublicSpeech, ...]:
         """What the other team has said, in order."""
         return tuple(h for h in self.heard if h.team == other(self.team))
 
@@ -144,7 +144,7 @@ class Reading:
         return {kin(x) for x in s.stems} - self.terms
 
 
-def reading(shown: Shown, me: Identity) -> Reading:
+def reading(shown: Shown, me: Identity) -> DebaterView:
     """What a debater goes by in this turn."""
     heard, injected = speeches(shown)
     notes = [o.body.text for o in shown.others if isinstance(o.body, Note)]
@@ -153,18 +153,18 @@ def reading(shown: Shown, me: Identity) -> Reading:
     texts = [*(d.text for d in shown.documents), *notes, direction, shown.question, me.stance, me.role]
     injected |= any(map(is_suspicious, texts))
     kept = tuple(without_orders(n) for n in notes)
-    return Reading(
+    return DebaterView(
         seat=seat, team=me.team, motion=motion_of(shown.question), terms=terms_of(shown.question),
         lines=_lines(shown, me.team), heard=heard, notes=kept, direction=without_orders(direction), style=style_of(me),
         injected=injected,
     )  # fmt: skip
 
 
-def speeches(shown: Shown) -> tuple[tuple[Heard, ...], bool]:
+def speeches(shown: Shown) -> tuple[tuple[PublicSpeech, ...], bool]:
     """(the public speeches in order, whether something in one talks to the reader as to a machine)."""
     said = [o.body for o in shown.others if isinstance(o.body, Said)]
     injected = any(is_suspicious(t) for s in said for t in (s.text, *s.questions, *(c.quote for c in s.citations)))
-    return tuple(Heard(s, without_orders(s.text)) for s in said), injected
+    return tuple(PublicSpeech(s, without_orders(s.text)) for s in said), injected
 
 
 def motion_of(question: str) -> str:
@@ -260,7 +260,7 @@ def _text(text: str) -> Text:
     return cut(text)
 
 
-def _lines(shown: Shown, team: Team) -> tuple[Line, ...]:
+def _lines(shown: Shown, team: Team) -> tuple[DocumentLine, ...]:
     """Sentences of the documents held, in their order; what talks as to a machine and scraps are left out."""
     found = [
         (d.name, s)
@@ -271,7 +271,9 @@ def _lines(shown: Shown, team: Team) -> tuple[Line, ...]:
     terms = sorted(terms_of(shown.question))
     near = relevance(terms, [[kin(x) for x in s.stems + s.context] for _, s in found])
     turned = frozenset(kin(stem(w)) for w in words(shown.question) if is_reversal(w))
-    return tuple(Line(name, s, r, _favour(name, s, team, turned)) for (name, s), r in zip(found, near, strict=True))
+    return tuple(
+        DocumentLine(name, s, r, _favour(name, s, team, turned)) for (name, s), r in zip(found, near, strict=True)
+    )
 
 
 def _favour(document: str, s: Sentence, team: Team, turned: frozenset[str]) -> float:

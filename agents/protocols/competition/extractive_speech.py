@@ -11,12 +11,19 @@ from agents.protocols.competition.extractive_composition import (
     OPENERS,
     ROOM_FOR_WHO,
     WHO,
-    Draft,
+    SpeechDraft,
     point,
     reply,
     shortened,
 )
-from agents.protocols.competition.extractive_reading import Heard, Line, Reading, counted, quotes, reading
+from agents.protocols.competition.extractive_reading import (
+    DebaterView,
+    DocumentLine,
+    PublicSpeech,
+    counted,
+    quotes,
+    reading,
+)
 from schemas.protocols.competition.messages import SpeechBrief, Spoken
 
 MOST_POINTS = 8
@@ -29,7 +36,7 @@ def speak(shown: Shown) -> tuple[Spoken, bool]:
     brief: SpeechBrief = shown.brief
     r = reading(shown, brief.me)
     kept = counted(WHO) if brief.words >= ROOM_FOR_WHO else 0
-    draft = Draft(brief.words, kept)
+    draft = SpeechDraft(brief.words, kept)
     if brief.act == "summary":
         _sum_up(draft, r)
     elif brief.act == "free":
@@ -41,7 +48,7 @@ def speak(shown: Shown) -> tuple[Spoken, bool]:
     return spoken(draft, kept, r, shown, brief.words), r.injected
 
 
-def spoken(draft: Draft, kept: int, r: Reading, shown: Shown, limit: int) -> Spoken:
+def spoken(draft: SpeechDraft, kept: int, r: DebaterView, shown: Shown, limit: int) -> Spoken:
     """The finished text and what it cites; `kept` words were held back for saying that no language model is at work."""
     if draft.empty:
         _least(draft, r, limit)
@@ -51,7 +58,7 @@ def spoken(draft: Draft, kept: int, r: Reading, shown: Shown, limit: int) -> Spo
     return Spoken(text=draft.text, citations=draft.citations(shown.error if shown.attempt > 1 else ""))
 
 
-def _least(draft: Draft, r: Reading, limit: int) -> None:
+def _least(draft: SpeechDraft, r: DebaterView, limit: int) -> None:
     """A few words, where there is room for no more or nothing to quote."""
     short = [x for x in fresh(r, ranked(r, target_of(r))) if counted(x.text) <= limit]
     if short and draft.add(f"“{clean(short[0].text)}”", short[0]):
@@ -65,7 +72,7 @@ def _least(draft: Draft, r: Reading, limit: int) -> None:
             return
 
 
-def _open(draft: Draft, r: Reading, brief: SpeechBrief) -> None:
+def _open(draft: SpeechDraft, r: DebaterView, brief: SpeechBrief) -> None:
     """The case: the motion, the side, points, what they come to."""
     earlier = [h for h in r.heard if h.team == r.team and h.said.act == "speech"]
     draft.add(f"The motion: {r.motion} {_side(r, brief.me.stance)}" if not earlier else _side(r, brief.me.stance))
@@ -75,13 +82,13 @@ def _open(draft: Draft, r: Reading, brief: SpeechBrief) -> None:
     draft.add("That is why our side of the motion is the better one." if draft.cited else _nothing())
 
 
-def _debate(draft: Draft, r: Reading) -> None:
+def _debate(draft: SpeechDraft, r: DebaterView) -> None:
     """First the other side's last speech, then what the captain wants."""
     _rebut(draft, r, most=1)
     _points(draft, r, ranked(r, target_of(r)), 3)
 
 
-def _sum_up(draft: Draft, r: Reading) -> None:
+def _sum_up(draft: SpeechDraft, r: DebaterView) -> None:
     """What was asked and answered, then what stands."""
     draft.add("What did the cross-examination bring?")
     for asked, given in pairwise(h for h in r.heard if h.said.act in ("question", "answer")):
@@ -98,7 +105,7 @@ def _sum_up(draft: Draft, r: Reading) -> None:
     draft.add("So far the answers leave our side of the motion standing.")
 
 
-def _close(draft: Draft, r: Reading, brief: SpeechBrief) -> None:
+def _close(draft: SpeechDraft, r: DebaterView, brief: SpeechBrief) -> None:
     """The clashes, and how they fell."""
     draft.add(f"This debate turned on a few clashes. {_side(r, brief.me.stance)}")
     _rebut(draft, r, most=4, speeches=r.opposing)
@@ -106,14 +113,14 @@ def _close(draft: Draft, r: Reading, brief: SpeechBrief) -> None:
     draft.add("Weigh these clashes one by one, and our side of the motion is left." if draft.cited else _nothing())
 
 
-def _rebut(draft: Draft, r: Reading, most: int, speeches: Sequence[Heard] | None = None) -> None:
+def _rebut(draft: SpeechDraft, r: DebaterView, most: int, speeches: Sequence[PublicSpeech] | None = None) -> None:
     """Claims of the other side, each with what stands against it."""
     most += most > 0 and r.style == "aggressive"
     for claim, line in clashes(r, last(r) if speeches is None else speeches)[:most]:
         draft.add(reply(r.style, claim.text, line), line)
 
 
-def _points(draft: Draft, r: Reading, lines: Sequence[Line], most: int) -> None:
+def _points(draft: SpeechDraft, r: DebaterView, lines: Sequence[DocumentLine], most: int) -> None:
     """Sentences that the draft does not have yet, and that the team has not used, where others are left."""
     openers = OPENERS[r.style]
     taken = 0
@@ -123,7 +130,7 @@ def _points(draft: Draft, r: Reading, lines: Sequence[Line], most: int) -> None:
         taken += draft.add(point(openers[taken] if taken < len(openers) else "And further", line), line)
 
 
-def _side(r: Reading, stance: str) -> str:
+def _side(r: DebaterView, stance: str) -> str:
     held = "" if stance in ("for the motion", "against the motion") or is_suspicious(stance) else clean(stance)
     return f"We speak {'for' if r.team == 'pro' else 'against'} it.{f' We hold: {held}' if held else ''}"
 

@@ -7,7 +7,7 @@ stances, personalities and tasks come from files and stand inside.
 
 from collections.abc import Mapping
 
-from agents.protocols.kind import Kind
+from agents.protocols.kit import Kind
 from schemas.protocols.competition.format import DIMENSIONS, Act, Violation, other
 from schemas.protocols.competition.messages import (
     AnswerBrief,
@@ -149,14 +149,14 @@ def _vote(brief: BallotBrief) -> dict[str, str]:
 
 
 KINDS = {
-    "confer": Kind(brief=ConferBrief, reply=Note, posts=POSTS, orders=_confer, apart=True),
-    "speak": Kind(brief=SpeechBrief, reply=Spoken, posts=POSTS, orders=_speak, apart=True),
-    "question": Kind(brief=QuestionBrief, reply=Questions, posts=POSTS, orders=_question, apart=True),
-    "answer": Kind(brief=AnswerBrief, reply=Spoken, posts=POSTS, orders=_answer, apart=True),
-    "captain": Kind(brief=CaptainBrief, reply=Decision, posts=POSTS, orders=_captain, apart=True),
-    "bid": Kind(brief=BidBrief, reply=Bid, posts=POSTS, orders=_bid, apart=True),
-    "score": Kind(brief=ScoreBrief, reply=Marks, posts=POSTS, orders=_score, apart=True),
-    "summarize": Kind(brief=SummaryBrief, reply=StageSummary, posts=POSTS, apart=True),
-    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, apart=True),
-    "vote": Kind(brief=BallotBrief, reply=Ballot, posts=POSTS, orders=_vote, apart=True),
+    "confer": Kind(brief=ConferBrief, reply=Note, posts=POSTS, prompt_slots=_confer, aside=True),
+    "speak": Kind(brief=SpeechBrief, reply=Spoken, posts=POSTS, prompt_slots=_speak, aside=True),
+    "question": Kind(brief=QuestionBrief, reply=Questions, posts=POSTS, prompt_slots=_question, aside=True),
+    "answer": Kind(brief=AnswerBrief, reply=Spoken, posts=POSTS, prompt_slots=_answer, aside=True),
+    "captain": Kind(brief=CaptainBrief, reply=Decision, posts=POSTS, prompt_slots=_captain, aside=True),
+    "bid": Kind(brief=BidBrief, reply=Bid, posts=POSTS, prompt_slots=_bid, aside=True),
+    "score": Kind(brief=ScoreBrief, reply=Marks, posts=POSTS, prompt_slots=_score, aside=True),
+    "summarize": Kind(brief=SummaryBrief, reply=StageSummary, posts=POSTS, aside=True),
+    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, aside=True),
+    "vote": Kind(brief=BallotBrief, reply=Ballot, posts=POSTS, prompt_slots=_vote, aside=True),
 }

@@ -7,12 +7,12 @@ another answer does not move it.
 from collections.abc import Iterable, Sequence
 
 from agents.context import Shown
-from agents.extractive import question as extractive_question
-from agents.extractive.evidence import Candidate, Evidence, Weighed
+from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
 from agents.extractive.figures import alone, compatible, finer, stated
+from agents.extractive.gathering import gather
+from agents.extractive.question import read_question
 from agents.extractive.weighing import beliefs, candidates, clean
-from agents.models.injection import is_instruction, suspicious
-from agents.retrieval.corpus import Corpus, Text, collapse, sentence
+from agents.retrieval.corpus import Corpus, collapse
 from schemas.citation import Citation
 from schemas.protocols.consensus import Change, Position
 from schemas.text import same
@@ -31,8 +31,8 @@ PARTLY = 0.1
 
 def position(shown: Shown, corpus: Corpus) -> tuple[Position, bool]:
     """(the position, whether something it read talks to the reader as to a machine)."""
-    question = extractive_question.read(shown.question)
-    evidence, injected = gather(shown, corpus)
+    question = read_question(shown.question)
+    evidence, injected = _evidence(shown, corpus)
     found = candidates(question, evidence)
     before = shown.own if isinstance(shown.own, Position) and not shown.own.abstains else None
     if not found:
@@ -47,23 +47,9 @@ def position(shown: Shown, corpus: Corpus) -> tuple[Position, bool]:
     return _second_try(shown, body, before), injected
 
 
-def gather(shown: Shown, corpus: Corpus) -> tuple[list[Evidence], bool]:
-    """All sentences that may count: the own ones, then what others quoted, in an order that does not rest on theirs."""
-    texts = [(d.name, corpus.text(d)) for d in shown.documents]
-    injected = suspicious(d.text for d in shown.documents)
-    evidence = []
-    for name, text in texts:
-        evidence += [Evidence(s, name, own=True) for s in text.sentences if not is_instruction(s.text)]
+def _evidence(shown: Shown, corpus: Corpus) -> tuple[list[Evidence], bool]:
     remembered = _quotes([shown.own])
-    heard = _quotes(o.body for o in shown.others)
-    for quote, document in sorted((remembered | heard).items()):
-        if _holds(texts, quote):
-            continue
-        if is_instruction(quote):
-            injected = True
-        else:
-            evidence.append(Evidence(sentence(quote), document, own=False, new=quote not in remembered))
-    return evidence, injected
+    return gather(shown, corpus, remembered | _quotes(o.body for o in shown.others), remembered)
 
 
 def _quotes(bodies: Iterable[object]) -> dict[str, str]:
@@ -77,11 +63,9 @@ def _quotes(bodies: Iterable[object]) -> dict[str, str]:
     }
 
 
-def _holds(texts: Sequence[tuple[str, Text]], quote: str) -> bool:
-    return any(quote in text.plain for _, text in texts)
-
-
-def _choose(found: Sequence[Candidate], before: Position | None, evidence: Sequence[Evidence]) -> Candidate | None:
+def _choose(
+    found: Sequence[PossibleAnswer], before: Position | None, evidence: Sequence[Evidence]
+) -> PossibleAnswer | None:
     """The answer that the evidence comes to; None: the seat stays with one that is not among the candidates."""
     best = found[0]
     if before is None:
@@ -100,7 +84,7 @@ def _choose(found: Sequence[Candidate], before: Position | None, evidence: Seque
     return best if _moved_by(found, best, held) else held
 
 
-def _moved_by(found: Sequence[Candidate], now: Candidate, old: Candidate | None) -> list[Evidence]:
+def _moved_by(found: Sequence[PossibleAnswer], now: PossibleAnswer, old: PossibleAnswer | None) -> list[Evidence]:
     """New evidence for the answer now held, or against the old one, the weightiest first."""
     against = [w for w in old.weighed if w.value < 0] if old is not None else []
     moving = sorted(
@@ -123,7 +107,7 @@ def _unique(weighed: Iterable[Weighed]) -> list[Evidence]:
     return list(seen.values())
 
 
-def _case(found: Sequence[Candidate], chosen: Candidate) -> list[Evidence]:
+def _case(found: Sequence[PossibleAnswer], chosen: PossibleAnswer) -> list[Evidence]:
     """What speaks for the answer: praise of it, and blame of its rivals at a discount."""
     speaking = [(w.value, w) for w in chosen.weighed if w.value > 0]
     speaking += [(-0.8 * w.value, w) for c in found if c is not chosen for w in c.weighed if w.value < 0]
@@ -133,8 +117,8 @@ def _case(found: Sequence[Candidate], chosen: Candidate) -> list[Evidence]:
 
 def _compose(
     shown: Shown,
-    found: Sequence[Candidate],
-    chosen: Candidate,
+    found: Sequence[PossibleAnswer],
+    chosen: PossibleAnswer,
     shares: dict[str, float],
     before: Position | None,
 ) -> Position:
@@ -159,7 +143,7 @@ def _cite(e: Evidence) -> Citation:
 
 
 def _change(
-    shown: Shown, found: Sequence[Candidate], chosen: Candidate, confidence: float, before: Position | None
+    shown: Shown, found: Sequence[PossibleAnswer], chosen: PossibleAnswer, confidence: float, before: Position | None
 ) -> tuple[Change, str, list[Evidence]]:
     """(kept | partly | adopted, the reason, the new evidence that moved it)."""
     if before is None:
@@ -202,7 +186,11 @@ def _quoted(e: Evidence) -> str:
 
 
 def _reasoning(
-    shown: Shown, chosen: Candidate, found: Sequence[Candidate], shares: dict[str, float], case: Sequence[Evidence]
+    shown: Shown,
+    chosen: PossibleAnswer,
+    found: Sequence[PossibleAnswer],
+    shares: dict[str, float],
+    case: Sequence[Evidence],
 ) -> str:
     count = len(shown.documents)
     parts = [f"Read without a language model from {count} document{'' if count == 1 else 's'} and what others quoted."]

@@ -1,6 +1,6 @@
 """Kinds of turns of the consensus protocol: panelists answer and revise, the analyst scores and synthesizes."""
 
-from agents.protocols.kind import Kind
+from agents.protocols.kit import Kind
 from schemas.protocols.consensus import (
     Analysis,
     Assessment,

@@ -8,13 +8,11 @@ for another one, and that neither the answer nor an earlier objection quotes.
 from collections.abc import Iterable, Sequence
 
 from agents.context import Shown
-from agents.extractive import question as extractive_question
-from agents.extractive.evidence import Candidate, Evidence, Weighed
-from agents.extractive.question import Question
+from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
+from agents.extractive.gathering import gather
+from agents.extractive.question import Question, read_question
 from agents.extractive.weighing import beliefs, candidates, clean
-from agents.models.injection import is_instruction
-from agents.protocols.consensus.extractive_panelist import gather
-from agents.retrieval.corpus import Corpus, collapse, sentence
+from agents.retrieval.corpus import Corpus, collapse
 from schemas.citation import Citation
 from schemas.protocols.critic import NO_NEW_OBJECTION, Addressed, Answer, AnswerBrief, Critique, CritiqueBrief, Past
 from schemas.text import same
@@ -32,7 +30,7 @@ NOTHING = "The evidence does not say."
 
 def read(question: str) -> Question:
     """The question's form, without the judge's preamble."""
-    return extractive_question.read(question.removeprefix(NEUTRAL))
+    return read_question(question.removeprefix(NEUTRAL))
 
 
 def answer(shown: Shown, corpus: Corpus) -> tuple[Answer, bool]:
@@ -90,19 +88,10 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
 
 def _evidence(shown: Shown, corpus: Corpus, cited: Iterable[Citation]) -> tuple[list[Evidence], bool]:
     """Sentences of the own documents, then what the other side quotes and this seat does not hold."""
-    evidence, injected = gather(shown, corpus)
-    texts = [corpus.text(d).plain for d in shown.documents]
-    for quote, document in sorted({collapse(c.quote): c.document for c in cited}.items()):
-        if any(quote in text for text in texts):
-            continue
-        if is_instruction(quote):
-            injected = True
-        else:
-            evidence.append(Evidence(sentence(quote), document, own=False, new=True))
-    return evidence, injected
+    return gather(shown, corpus, {collapse(c.quote): c.document for c in cited})
 
 
-def _against(found: Sequence[Candidate], held: str) -> list[tuple[float, Weighed, str]]:
+def _against(found: Sequence[PossibleAnswer], held: str) -> list[tuple[float, Weighed, str]]:
     """(strength, sentence, the rival that it speaks for or nothing), the strongest first."""
     mine = [c for c in found if same(c.text, held)]
     blame = [(-w.value, w, "") for c in mine for w in c.weighed if w.value < 0]
@@ -110,7 +99,7 @@ def _against(found: Sequence[Candidate], held: str) -> list[tuple[float, Weighed
     return sorted(blame + praise, key=lambda x: (-x[0], x[1].evidence.sentence.text, x[2]))
 
 
-def _address(o: Past, chosen: Candidate, found: Sequence[Candidate], case: Sequence[Evidence]) -> str:
+def _address(o: Past, chosen: PossibleAnswer, found: Sequence[PossibleAnswer], case: Sequence[Evidence]) -> str:
     """What the answer says to an objection; empty where it quotes nothing that could be weighed."""
     quotes = {collapse(c.quote) for c in o.citations}
     for_it = [w for w in chosen.weighed if w.value > 0 and w.evidence.sentence.text in quotes]
@@ -125,7 +114,9 @@ def _address(o: Past, chosen: Candidate, found: Sequence[Candidate], case: Seque
     )
 
 
-def _reasoning(shown: Shown, found: Sequence[Candidate], shares: dict[str, float], case: Sequence[Evidence]) -> str:
+def _reasoning(
+    shown: Shown, found: Sequence[PossibleAnswer], shares: dict[str, float], case: Sequence[Evidence]
+) -> str:
     count = len(shown.documents)
     parts = [
         f"Read without a language model from {count} document{'' if count == 1 else 's'} and what the critic quotes."

@@ -1,44 +1,29 @@
 """The helper of the critic protocol without a language model: how like is a new objection to each of the profile's?
 
     encoder    cosine of what the two quote, or of all that they say; halved where their figures differ
-    words      share of words of meaning, where there is no encoder or it fails (extractive_critic_judge.alike)
+    words      share of words of meaning, where there is no encoder or it fails (extractive_judge.alike)
 
-Which of the two it was stands in the reply's flags (extractive_encoding).
+Which of the two it was stands in the reply's flags (agents/extractive/encoding.py).
 """
-
-import msgspec
 
 from agents.context import Shown
 from agents.encoders import Encoder, Spent
 from agents.extractive.encoding import Encoding
+from agents.models.base import Completion
 from agents.protocols.critic.extractive_judge import LEAST_WORDS, alike, quoted
 from agents.retrieval.corpus import sentence
 from schemas.protocols.critic import CompareBrief, Similarities
-from schemas.turn import Usage
 
 
-class Compared(msgspec.Struct, frozen=True):
-    """The helper's answer."""
-
-    body: Similarities
-    """One similarity for each objection of the profile."""
-    flags: tuple[str, ...]
-    """What they are by; and, where an encoder was wanted and failed, why (schemas.protocols.critic.WHY)."""
-    usage: Usage
-
-
-class Comparer(Encoding):
-    """Compares objections."""
-
-    async def compare(self, shown: Shown) -> Compared:
-        """By the encoder; else by words."""
-        brief: CompareBrief = shown.brief
-        done = await self.use(
-            shown,
-            lambda encoder, spent: by_encoder(encoder, brief.objection, brief.profile, spent),
-            lambda: tuple(round(alike(brief.objection, text), 4) for text in brief.profile),
-        )
-        return Compared(Similarities(values=done.value), done.flags, done.usage)
+async def compare(shown: Shown, encoding: Encoding) -> Completion:
+    """One similarity for each objection of the profile: by the encoder; else by words."""
+    brief: CompareBrief = shown.brief
+    done = await encoding.use(
+        shown,
+        lambda encoder, spent: by_encoder(encoder, brief.objection, brief.profile, spent),
+        lambda: tuple(round(alike(brief.objection, text), 4) for text in brief.profile),
+    )
+    return Completion(body=Similarities(values=done.value), usage=done.usage, flags=done.flags)
 
 
 async def by_encoder(

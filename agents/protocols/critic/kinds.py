@@ -1,7 +1,7 @@
 """Kinds of turns of the critic protocol: the answerer answers, the critic objects, the judge rewrites, rules and writes
 the verdict, the helper compares."""
 
-from agents.protocols.kind import Kind
+from agents.protocols.kit import Kind
 from schemas.protocols.critic import (
     Answer,
     AnswerBrief,

@@ -16,9 +16,9 @@ from agents.extractive.nearness import kin
 from agents.extractive.weighing import clean
 from agents.protocols.maci.extractive_reading import (
     FAINT,
-    Line,
-    Reading,
-    Said,
+    OutcomeEvidence,
+    PassageLine,
+    ShownEvidence,
     belief,
     close,
     heard,
@@ -100,7 +100,9 @@ def _towards(held: Sequence[float], target: Sequence[float], cl: float) -> list[
     return [m / sum(moved) for m in moved]
 
 
-def _changed(outcomes: Sequence[str], before: dict[str, float], after: Sequence[float], new: Sequence[Line]) -> str:
+def _changed(
+    outcomes: Sequence[str], before: dict[str, float], after: Sequence[float], new: Sequence[PassageLine]
+) -> str:
     most = max(range(len(outcomes)), key=lambda i: abs(after[i] - before.get(outcomes[i], 0.0)))
     was, now = before.get(outcomes[most], 0.0), after[most]
     if not new or abs(now - was) < 0.0005:
@@ -112,7 +114,11 @@ def _changed(outcomes: Sequence[str], before: dict[str, float], after: Sequence[
 
 
 def _arguments(
-    shown: Shown, read: Reading, found: Sequence[Sequence[Said]], weight: dict[Line, float], held: Sequence[float]
+    shown: Shown,
+    read: ShownEvidence,
+    found: Sequence[Sequence[OutcomeEvidence]],
+    weight: dict[PassageLine, float],
+    held: Sequence[float],
 ) -> tuple[Argument, ...]:
     """What it says in this round, the weightiest first."""
     brief: ArgueBrief = shown.brief
@@ -136,18 +142,18 @@ def _arguments(
     return (*(_argument(_claim(outcomes[mine], g, asked, "for"), outcomes[mine], g, asked) for g in groups), *against)
 
 
-def _weighed(said: Sequence[Said], weight: dict[Line, float]) -> list[Said]:
+def _weighed(said: Sequence[OutcomeEvidence], weight: dict[PassageLine, float]) -> list[OutcomeEvidence]:
     """What is said, by how much this seat makes of it."""
     return sorted(said, key=lambda s: (-abs(s.value) * weight.get(s.line, FAINT), s.line.passage, s.line.sentence.text))
 
 
-def _claim(outcome: str, said: Sequence[Said], asked: dict[str, str], side: str) -> str:
+def _claim(outcome: str, said: Sequence[OutcomeEvidence], asked: dict[str, str], side: str) -> str:
     terms = [asked[t] for t in dict.fromkeys(t for s in said for t in s.terms) if t in asked][:4]
     what = f"What is said about {_listed(terms)}" if terms else "What the passages say"
     return f"{what} speaks {side} {clean(outcome)}."
 
 
-def _argument(claim: str, outcome: str, said: Sequence[Said], asked: dict[str, str]) -> Argument:
+def _argument(claim: str, outcome: str, said: Sequence[OutcomeEvidence], asked: dict[str, str]) -> Argument:
     reasons = []
     for s in said:
         terms = [asked[t] for t in s.terms if t in asked][:4]
@@ -160,5 +166,5 @@ def _listed(terms: Sequence[str]) -> str:
     return terms[0] if len(terms) == 1 else ", ".join(terms[:-1]) + " and " + terms[-1]
 
 
-def _quoted(line: Line) -> str:
+def _quoted(line: PassageLine) -> str:
     return f"“{clean(collapse(line.sentence.text))}” ({clean(line.document)})"

@@ -36,7 +36,7 @@ async def retrieve(shown: Shown, encoding: Encoding) -> Completion:
     pieces, left_out = await asyncio.to_thread(_pieces, shown.documents, brief.known)
     pools = await asyncio.to_thread(_pools, queries, pieces, brief)
     texts = list(dict.fromkeys([*queries, *(pieces[i].text for pool in pools for i in pool)]))
-    rows = await _Rows.of(shown, encoding, texts)
+    rows = await _TextVectors.of(shown, encoding, texts)
     if rows.encoded:
         pools = [
             [pool[i] for i in rerank(rows.one(query), rows.many(pieces[i].text for i in pool))]
@@ -63,12 +63,12 @@ async def measure(shown: Shown, encoding: Encoding) -> Completion:
         for p in o.body.passages
     ]
     quotes = [span.quote for span in brief.spans]
-    rows = await _Rows.of(shown, encoding, [shown.question, *(p.text for p in task), *quotes])
+    rows = await _TextVectors.of(shown, encoding, [shown.question, *(p.text for p in task), *quotes])
     body = Measured(similar=rows.similar(shown.question, task, quotes))
     return Completion(body=body, usage=rows.usage, flags=rows.flags)
 
 
-class _Rows:
+class _TextVectors:
     """Texts and their vectors, by an encoder or by words counted."""
 
     def __init__(self, texts: Sequence[str], done: Done[Rows]) -> None:
@@ -79,7 +79,7 @@ class _Rows:
         self.usage = done.usage
 
     @classmethod
-    async def of(cls, shown: Shown, encoding: Encoding, texts: Sequence[str]) -> "_Rows":
+    async def of(cls, shown: Shown, encoding: Encoding, texts: Sequence[str]) -> "_TextVectors":
         """The vectors of texts; what they are by stands in `flags`."""
         unique = list(dict.fromkeys(collapse(t) for t in texts))
 

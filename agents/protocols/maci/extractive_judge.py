@@ -16,7 +16,7 @@ from agents.extractive.nearness import kin
 from agents.extractive.stance import firmness
 from agents.extractive.weighing import clean
 from agents.models.injection import is_suspicious
-from agents.protocols.maci.extractive_reading import Line, about, reading
+from agents.protocols.maci.extractive_reading import PassageLine, about, reading
 from agents.retrieval.corpus import STOP, sentence, stem, stems
 from schemas.belief import Share, outcome_key
 from schemas.protocols.maci.messages import (
@@ -137,7 +137,7 @@ def plan(shown: Shown) -> tuple[Tests, bool]:
     return Tests(tests=tuple(t for _, _, t in chosen)), read.injected
 
 
-def _test(line: Line, telling: frozenset[str], of: int, outcomes: Sequence[str]) -> Test:
+def _test(line: PassageLine, telling: frozenset[str], of: int, outcomes: Sequence[str]) -> Test:
     said = clean(line.sentence.text)
     words = [w for w in dict.fromkeys(line.sentence.words) if kin(stem(w)) in telling][:QUERY_WORDS]
     kind = next((k for k, pattern in _KINDS if pattern.search(said)), "question")

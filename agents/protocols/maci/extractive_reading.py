@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from agents.context import Shown
-from agents.extractive import question as extractive_question
 from agents.extractive.evidence import DAMPING, Evidence
 from agents.extractive.figures import compatible
 from agents.extractive.nearness import kin, weights
-from agents.extractive.question import FIGURE, NAME, OPEN, YES_NO, Question
+from agents.extractive.question import FIGURE, NAME, OPEN, YES_NO, Question, read_question
 from agents.extractive.stance import firmness, source_weight
 from agents.extractive.weighing import candidates, clean
 from agents.models.injection import is_instruction, suspicious
@@ -46,7 +45,7 @@ _REACH = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PassageLine:
     """A sentence of a passage."""
 
     passage: str
@@ -62,20 +61,20 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class OutcomeEvidence:
     """What a line says about one outcome: above 0 for it, below 0 against it."""
 
     value: float
-    line: Line
+    line: PassageLine
     terms: tuple[str, ...] = ()
     """The words of the question that it has."""
 
 
 @dataclass(frozen=True)
-class Reading:
+class ShownEvidence:
     """What a seat is shown: lines, and the arguments that were admitted."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[PassageLine, ...]
     record: tuple[tuple[int, Ruled], ...]
     """(number of the post, argument)."""
     headings: tuple[str, ...]
@@ -83,13 +82,13 @@ class Reading:
     injected: bool
 
 
-def reading(shown: Shown) -> Reading:
+def reading(shown: Shown) -> ShownEvidence:
     """The passages and the record of a turn. What talks to the reader as to a machine is left out."""
     found = [p for o in shown.others if isinstance(o.body, Passages) for p in o.body.passages]
     record = tuple((o.post, o.body) for o in shown.others if isinstance(o.body, Ruled))
     order = _order(o.body for o in shown.others if isinstance(o.body, Passages))
     lines = tuple(
-        Line(p.id, p.document, s, order[p.document] if len(order) > 1 else number)
+        PassageLine(p.id, p.document, s, order[p.document] if len(order) > 1 else number)
         for number, p in enumerate(found)
         for s in _text(p.text).sentences
         if not is_instruction(s.text)
@@ -98,7 +97,7 @@ def reading(shown: Shown) -> Reading:
     headings = dict.fromkeys(
         clean(m[1]) for p in found for m in _HEADING.finditer(p.text) if not is_instruction(m[1]) and stems(m[1])
     )
-    return Reading(lines, record, tuple(headings), suspicious([*(p.text for p in found), *spoken]))
+    return ShownEvidence(lines, record, tuple(headings), suspicious([*(p.text for p in found), *spoken]))
 
 
 def _order(posts: Iterable[Passages]) -> dict[str, int]:
@@ -125,10 +124,10 @@ def close(seat: str, source: int) -> bool:
     return (source >> (pair % 16)) & 1 == half
 
 
-def speaking(question: str, outcomes: Sequence[str], lines: Sequence[Line]) -> list[tuple[Said, ...]]:
+def speaking(question: str, outcomes: Sequence[str], lines: Sequence[PassageLine]) -> list[tuple[OutcomeEvidence, ...]]:
     """For each outcome what is said about it, the weightiest first."""
-    form = extractive_question.read(question)
-    found: list[dict[Line, Said]] = [{} for _ in outcomes]
+    form = read_question(question)
+    found: list[dict[PassageLine, OutcomeEvidence]] = [{} for _ in outcomes]
     stated = _stated(form, outcomes, lines)
     if not any(stated):
         for i, said in _findings(form, outcomes, lines):
@@ -140,13 +139,13 @@ def speaking(question: str, outcomes: Sequence[str], lines: Sequence[Line]) -> l
     ]
 
 
-def _add(found: dict[Line, Said], said: Said) -> None:
+def _add(found: dict[PassageLine, OutcomeEvidence], said: OutcomeEvidence) -> None:
     before = found.get(said.line)
     terms = tuple(dict.fromkeys((*before.terms, *said.terms))) if before else said.terms
-    found[said.line] = Said(said.value + (before.value if before else 0.0), said.line, terms)
+    found[said.line] = OutcomeEvidence(said.value + (before.value if before else 0.0), said.line, terms)
 
 
-def _stated(form: Question, outcomes: Sequence[str], lines: Sequence[Line]) -> list[tuple[int, Said]]:
+def _stated(form: Question, outcomes: Sequence[str], lines: Sequence[PassageLine]) -> list[tuple[int, OutcomeEvidence]]:
     """What is found by the form of the question: a figure, a name, yes or no, praise and blame of options."""
     evidence = {Evidence(line.sentence, line.document, own=True): line for line in lines}
     if form.kind in (FIGURE, NAME, YES_NO):
@@ -158,7 +157,7 @@ def _stated(form: Question, outcomes: Sequence[str], lines: Sequence[Line]) -> l
         fitting = [(places[c.text], c) for c in candidates(read, list(evidence))]
     else:
         fitting = []
-    return [(i, Said(w.value, evidence[w.evidence])) for i, c in fitting for w in c.weighed]
+    return [(i, OutcomeEvidence(w.value, evidence[w.evidence])) for i, c in fitting for w in c.weighed]
 
 
 def _marks(outcomes: Sequence[str]) -> tuple[frozenset[str], ...]:
@@ -172,7 +171,7 @@ def _marks(outcomes: Sequence[str]) -> tuple[frozenset[str], ...]:
 class _Clause:
     """A part of a line, and of which outcomes it speaks."""
 
-    line: Line
+    line: PassageLine
     text: str
     subjects: frozenset[int]
     against: frozenset[int]
@@ -181,7 +180,7 @@ class _Clause:
     """1 where they are named in the sentence, else INHERITED."""
 
 
-def _clauses(marks: Sequence[frozenset[str]], lines: Sequence[Line]) -> Iterable[_Clause]:
+def _clauses(marks: Sequence[frozenset[str]], lines: Sequence[PassageLine]) -> Iterable[_Clause]:
     none: frozenset[int] = frozenset()
     for line in lines:
         subjects, share = _named(frozenset(line.sentence.context), marks), INHERITED
@@ -195,7 +194,9 @@ def _clauses(marks: Sequence[frozenset[str]], lines: Sequence[Line]) -> Iterable
             yield _Clause(line, text, subjects, against, share)
 
 
-def _findings(form: Question, outcomes: Sequence[str], lines: Sequence[Line]) -> Iterable[tuple[int, Said]]:
+def _findings(
+    form: Question, outcomes: Sequence[str], lines: Sequence[PassageLine]
+) -> Iterable[tuple[int, OutcomeEvidence]]:
     """(outcome, what a clause says about it by the words of the question)."""
     marks = _marks(outcomes)
     named = frozenset().union(*marks)
@@ -209,12 +210,12 @@ def _findings(form: Question, outcomes: Sequence[str], lines: Sequence[Line]) ->
             weight = c.share * firmness(c.line.sentence) * source_weight(c.line.document) / whole
             for i in sorted(c.subjects | c.against):
                 signed = -0.5 * value if i in c.against else value
-                yield i, Said(weight * signed, c.line, tuple(t for t, _ in terms))
+                yield i, OutcomeEvidence(weight * signed, c.line, tuple(t for t, _ in terms))
 
 
-def about(outcomes: Sequence[str], lines: Sequence[Line]) -> list[dict[Line, frozenset[str]]]:
+def about(outcomes: Sequence[str], lines: Sequence[PassageLine]) -> list[dict[PassageLine, frozenset[str]]]:
     """For each outcome the lines that speak of it, whatever they say, and the stems of what they say about it."""
-    found: list[dict[Line, frozenset[str]]] = [{} for _ in outcomes]
+    found: list[dict[PassageLine, frozenset[str]]] = [{} for _ in outcomes]
     for c in _clauses(_marks(outcomes), lines):
         for i in c.subjects:
             found[i][c.line] = found[i].get(c.line, frozenset()) | {kin(s) for s in stems(c.text)}
@@ -242,7 +243,9 @@ def _terms(clause: str, worth: dict[str, float]) -> list[tuple[str, bool]]:
     return list(found.items())
 
 
-def belief(outcomes: Sequence[str], found: Sequence[Sequence[Said]], weight: dict[Line, float]) -> tuple[float, ...]:
+def belief(
+    outcomes: Sequence[str], found: Sequence[Sequence[OutcomeEvidence]], weight: dict[PassageLine, float]
+) -> tuple[float, ...]:
     """Probabilities of the outcomes: further lines count less and less, sums are compared by softmax.
 
     Parameters
@@ -258,7 +261,7 @@ def belief(outcomes: Sequence[str], found: Sequence[Sequence[Said]], weight: dic
     return tuple(r / whole for r in raised)
 
 
-def _sum(said: Sequence[Said], weight: dict[Line, float]) -> float:
+def _sum(said: Sequence[OutcomeEvidence], weight: dict[PassageLine, float]) -> float:
     values = sorted((s.value * weight.get(s.line, FAINT) for s in said), key=lambda v: -abs(v))
     return sum(v * DAMPING**i for i, v in enumerate(values))
 
@@ -273,13 +276,15 @@ def shares(outcomes: Sequence[str], p: Sequence[float]) -> tuple[Share, ...]:
     return tuple(Share(outcome=o, p=v) for o, v in zip(outcomes, rounded, strict=True) if v > 0)
 
 
-def proposed(question: str, read: Reading, weight: dict[Line, float]) -> tuple[list[str], list[tuple[Said, ...]]]:
+def proposed(
+    question: str, read: ShownEvidence, weight: dict[PassageLine, float]
+) -> tuple[list[str], list[tuple[OutcomeEvidence, ...]]]:
     """Outcomes that the passages offer for an open question, and what is said about each.
 
     A figure or a name where the question asks for one; else the short headings whose words stand in a sentence too;
     else the sentences that answer it best.
     """
-    form = extractive_question.read(question)
+    form = read_question(question)
     evidence = {Evidence(line.sentence, line.document, own=True): line for line in read.lines}
     headings = [h for h in read.headings if any(set(stems(h)) <= set(line.sentence.stems) for line in read.lines)]
     if form.kind == OPEN and headings:
@@ -287,7 +292,7 @@ def proposed(question: str, read: Reading, weight: dict[Line, float]) -> tuple[l
         pairs = [(h, said) for h, said in zip(headings, found, strict=True) if any(s.value > 0 for s in said)]
     else:
         pairs = [
-            (name, tuple(Said(w.value, evidence[w.evidence]) for w in c.weighed))
+            (name, tuple(OutcomeEvidence(w.value, evidence[w.evidence]) for w in c.weighed))
             for c in candidates(form, list(evidence))
             if c.score > 0 and (name := clean(c.text)[:200].strip())
         ]
@@ -296,7 +301,7 @@ def proposed(question: str, read: Reading, weight: dict[Line, float]) -> tuple[l
     return [name for name, _ in best], [said for _, said in best]
 
 
-def heard(quote: str, passage: str, line: Line) -> bool:
+def heard(quote: str, passage: str, line: PassageLine) -> bool:
     """Whether a quotation is of this line."""
     said = collapse(quote)
     return passage == line.passage and (said in line.sentence.text or line.sentence.text in said)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agents.protocols.kind import Kind
+from agents.protocols.kit import Kind
 from schemas.belief import Share
 from schemas.protocols.maci.messages import (
     ArgueBrief,
@@ -83,12 +83,12 @@ def _plan_orders(brief: PlanBrief) -> dict[str, str]:
 KINDS = {
     "retrieve": Kind(brief=RetrieveBrief, reply=Retrieved, computed=True),
     "measure": Kind(brief=MeasureBrief, reply=Measured, posts=POSTS, computed=True),
-    "blind": Kind(brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, telling=_blind),
+    "blind": Kind(brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_blind),
     "argue": Kind(
-        brief=ArgueBrief, reply=Case, posts=POSTS, temperature=DEBATER_TEMPERATURE, telling=_argue,
-        orders=_argue_orders,
+        brief=ArgueBrief, reply=Case, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_argue,
+        prompt_slots=_argue_orders,
     ),
     "crit": Kind(brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE),
-    "merge": Kind(brief=MergeBrief, reply=Merged, telling=msgspec.to_builtins),
-    "plan": Kind(brief=PlanBrief, reply=Tests, posts=POSTS, telling=_plan, orders=_plan_orders),
+    "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins),
+    "plan": Kind(brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders),
 }  # fmt: skip

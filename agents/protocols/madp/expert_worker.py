@@ -11,137 +11,106 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agents.artifacts import ArtifactError, Artifacts, NoArtifacts
-from agents.context import Other, Shown
+from agents.artifacts import ArtifactAccess, ArtifactError
+from agents.context import Other, Shown, laid_beside
+from agents.equipment import Equipment
 from agents.models.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
-from agents.protocols.madp.kinds import ASKED, ChallengesReply, ClaimReply
-from agents.tools.allow import AllowList
+from agents.protocols.madp.kinds import ASKED, STEPS, ChallengesReply, ClaimReply
+from agents.task_texts import task_texts
+from agents.tools.client import Toolbox
 from agents.tools.folder import FolderError, TaskFolder
-from schemas.expert import ExpertSpec
+from agents.tools.loop import Loop
 from schemas.protocols.madp.messages import ChallengeBrief, ClaimBrief
 from schemas.protocols.madp.work import ReviewBrief, Support, SupportBrief, Supported, Work, WorkBrief
-from schemas.routing import Task
 from schemas.tools import CUT
 from schemas.turn import MAX_BODY
 from schemas.wire import InvalidValue, encode
 
-PROTOCOL = "madp"
 MOST_BODY = MAX_BODY - 6_000
 """Bytes of a reply's body that are aimed at."""
 Done = TypeVar("Done", Work, Support)
-_NO_ARTIFACTS = NoArtifacts()
 
 
-class Expert:
-    """A model, and around it what an expert is. Turns of other protocols go straight to the model.
+async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
+    """Answer one turn of MADP with what a worker has (agents.protocols.kit.Kit.serve).
 
-    Parameters
-    ----------
-    spec
-        None: the worker is no expert.
-    tools
-        The operator's allow list; None: no tools.
+    Raises
+    ------
+    ModelError
+        As the model's; ModelMisconfigured: a server of the allow list cannot be used; ModelRefused: the folder after
+        the work is none that can be handed in; ModelUnavailable: its archive cannot be had or stored.
     """
+    if shown.kind == "match":
+        return await worker.model.reply(shown, emit)
+    shown = msgspec.structs.replace(shown, expert=worker.spec)
+    if shown.kind in STEPS:
+        return await _worked(worker, shown, emit, artifacts)
+    return await _said(worker.model, shown, emit) if worker.words else await worker.model.reply(shown, emit)
 
-    def __init__(self, model: Model, spec: ExpertSpec | None = None, tools: AllowList | None = None) -> None:
-        self._model = model
-        self._spec = spec
-        self._tools = tools
-        self._steps = bool(getattr(model, "steps", False))
-        self.tools = self._steps and tools is not None and bool(tools.servers)
-        """Whether its turns of work may take more steps than one."""
-        self._words = self._steps or bool(getattr(model, "words", False))
-        self.name = model.name
-        self.family = model.family
-        self.metered = model.metered
-        self.usd_per_million_input = model.usd_per_million_input
-        self.usd_per_million_output = model.usd_per_million_output
 
-    async def reply(self, shown: Shown, emit: Emit, artifacts: Artifacts = _NO_ARTIFACTS) -> Completion:
-        """Answer one turn.
+async def _said(model: Model, shown: Shown, emit: Emit) -> Completion:
+    """A claim, challenges or a review in the model's words; who says it is not the model's to say."""
+    brief = shown.brief
+    asked = msgspec.structs.replace(laid_out(shown), reply=ASKED.get(shown.kind, shown.reply))
+    done = await model.reply(asked, emit)
+    try:
+        match done.body:
+            case ClaimReply() as claim:
+                assert isinstance(brief, ClaimBrief)
+                return _with(done, claim.of(brief.expert, brief.declared.confidence))
+            case ChallengesReply() as challenges:
+                assert isinstance(brief, ChallengeBrief)
+                return _with(done, challenges.of(brief.expert))
+    except InvalidValue as error:
+        raise ModelRefused(f"{model.name}: {error}", done.usage) from None
+    return done
 
-        Raises
-        ------
-        ModelError
-            As the model's; ModelMisconfigured: a server of the allow list cannot be used; ModelRefused: the folder
-            after the work is none that can be handed in; ModelUnavailable: its archive cannot be had or stored.
-        """
-        if shown.protocol != PROTOCOL or shown.kind == "match":
-            return await self._model.reply(shown, emit)
-        shown = msgspec.structs.replace(shown, expert=self._spec)
-        if shown.kind in ("work", "support"):
-            return await self._worked(shown, emit, artifacts)
-        return await self._said(shown, emit) if self._words else await self._model.reply(shown, emit)
 
-    async def _said(self, shown: Shown, emit: Emit) -> Completion:
-        """A claim, challenges or a review in the model's words; who says it is not the model's to say."""
-        brief = shown.brief
-        asked = msgspec.structs.replace(laid_out(shown), reply=ASKED.get(shown.kind, shown.reply))
-        done = await self._model.reply(asked, emit)
-        try:
-            match done.body:
-                case ClaimReply() as claim:
-                    assert isinstance(brief, ClaimBrief)
-                    return _with(done, claim.of(brief.expert, brief.declared.confidence))
-                case ChallengesReply() as challenges:
-                    assert isinstance(brief, ChallengeBrief)
-                    return _with(done, challenges.of(brief.expert))
-        except InvalidValue as error:
-            raise ModelRefused(f"{self._model.name}: {error}", done.usage) from None
+async def _worked(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
+    brief: WorkBrief | SupportBrief = shown.brief
+    try:
+        data = await artifacts.get(brief.folder) if brief.folder else b""
+        base = None
+        if isinstance(brief, WorkBrief) and brief.base != brief.folder:
+            base = await artifacts.get(brief.base) if brief.base else b""
+        with TaskFolder(data, base) as folder:
+            return await _in_folder(worker, shown, emit, artifacts, folder)
+    except FolderError as error:
+        raise ModelRefused(str(error)) from None
+    except ArtifactError as error:
+        raise ModelUnavailable(str(error)) from None
+
+
+async def _in_folder(
+    worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess, folder: TaskFolder
+) -> Completion:
+    brief: WorkBrief | SupportBrief = shown.brief
+    allowed = worker.tools
+    if not (worker.uses_tools and brief.tool_calls and brief.model_calls > 1):
+        shown = msgspec.structs.replace(shown, documents=(*shown.documents, *folder.documents()))
+        allowed = None
+    if not worker.words:
+        done = await worker.model.reply(shown, emit)
+        diff = folder.diff()
+        if diff and isinstance(done.body, Work):
+            done = _with(done, fitting(msgspec.structs.replace(done.body, diff=diff)))
         return done
-
-    async def _worked(self, shown: Shown, emit: Emit, artifacts: Artifacts) -> Completion:
-        brief: WorkBrief | SupportBrief = shown.brief
-        try:
-            data = await artifacts.get(brief.folder) if brief.folder else b""
-            base = None
-            if isinstance(brief, WorkBrief) and brief.base != brief.folder:
-                base = await artifacts.get(brief.base) if brief.base else b""
-            with TaskFolder(data, base) as folder:
-                return await self._in_folder(shown, brief, emit, artifacts, folder)
-        except FolderError as error:
-            raise ModelRefused(str(error)) from None
-        except ArtifactError as error:
-            raise ModelUnavailable(str(error)) from None
-
-    async def _in_folder(
-        self, shown: Shown, brief: WorkBrief | SupportBrief, emit: Emit, artifacts: Artifacts, folder: TaskFolder
-    ) -> Completion:
-        allowed = self._tools
-        if not (self.tools and brief.tool_calls and brief.model_calls > 1):
-            shown = msgspec.structs.replace(shown, documents=(*shown.documents, *folder.documents()))
-            allowed = None
-        if not self._words:
-            done = await self._model.reply(shown, emit)
-            diff = folder.diff()
-            if diff and isinstance(done.body, Work):
-                done = _with(done, fitting(msgspec.structs.replace(done.body, diff=diff)))
-            return done
-        from agents.tools.client import Toolbox
-        from agents.tools.loop import Loop
-
-        budget: dict[str, Any] = {"tool_calls": brief.tool_calls, "steps": brief.model_calls}
-        shown = laid_out(shown)
-        if allowed is None:
-            ended = await Loop(self._model, shown, emit, None, **budget).run()
-        else:
-            async with Toolbox(allowed, folder) as box:
-                ended = await Loop(self._model, shown, emit, box, **budget).run()
-        try:
-            made = await _handed_in(folder, artifacts, bool(ended.calls))
-        except (FolderError, ArtifactError) as error:
-            raise _ours(error, ended.usage) from None
-        work = ended.reply.work() if shown.kind == "work" else ended.reply.support()
-        return Completion(
-            body=fitting(msgspec.structs.replace(work, calls=ended.calls, **made)), usage=ended.usage,
-            flags=ended.flags, first_token_s=ended.first_token_s,
-        )  # fmt: skip
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        close = getattr(self._model, "aclose", None)
-        if close is not None:
-            await close()
+    budget: dict[str, Any] = {"tool_calls": brief.tool_calls, "steps": brief.model_calls}
+    shown = laid_out(shown)
+    if allowed is None:
+        ended = await Loop(worker.model, shown, emit, STEPS[shown.kind], None, **budget).run()
+    else:
+        async with Toolbox(allowed, folder) as box:
+            ended = await Loop(worker.model, shown, emit, STEPS[shown.kind], box, **budget).run()
+    try:
+        made = await _handed_in(folder, artifacts, bool(ended.calls))
+    except (FolderError, ArtifactError) as error:
+        raise _ours(error, ended.usage) from None
+    work = ended.reply.work() if shown.kind == "work" else ended.reply.support()
+    return Completion(
+        body=fitting(msgspec.structs.replace(work, calls=ended.calls, **made)), usage=ended.usage,
+        flags=ended.flags, first_token_s=ended.first_token_s,
+    )  # fmt: skip
 
 
 def fitting(work: Done) -> Done:
@@ -160,7 +129,7 @@ def fitting(work: Done) -> Done:
     return work
 
 
-async def _handed_in(folder: TaskFolder, artifacts: Artifacts, touched: bool) -> dict[str, Any]:
+async def _handed_in(folder: TaskFolder, artifacts: ArtifactAccess, touched: bool) -> dict[str, Any]:
     """What the reply says of the folder after the work: the whole change of the task, also where this turn, with no
     call of a tool, made none of it."""
     if touched:
@@ -187,31 +156,25 @@ def laid_out(shown: Shown) -> Shown:
 
 
 def _beside(brief: Any) -> Iterator[Other]:
-    task: Task = brief.task
-    for n, text in enumerate(task.code_snippets, 1):
-        yield _other(f"Code {n} of the task", text)
-    for m in task.prior_conversation:
-        yield _other("Earlier conversation", {"role": m.role, "text": m.text})
+    yield from task_texts(brief.task)
     match brief:
         case WorkBrief():
             if brief.previous:
-                yield _other("Your work that was reviewed", brief.previous)
+                yield laid_beside("Your work that was reviewed", brief.previous, "task")
             for given in brief.supported:
                 yield from _supported(given)
         case ReviewBrief():
-            yield _other("The result", brief.output or "(empty)")
+            yield laid_beside("The result", brief.output or "(empty)", "task")
             if brief.diff:
-                yield _other("The diff of the folder", brief.diff)
+                yield laid_beside("The diff of the folder", brief.diff, "task")
 
 
 def _supported(given: Supported) -> Iterator[Other]:
     told: dict[str, Any] = {"sub_task": given.sub_task, "summary": given.summary, "output": given.output}
     if given.artifacts:
         told["artifacts"] = msgspec.to_builtins(given.artifacts)
-    yield _other(f"What {given.agent_id} gave back", told)
+    yield laid_beside(f"What {given.agent_id} gave back", told, "task")
     if given.diff:
-        yield _other(f"What {given.agent_id} changed in a copy of the folder, which is not in yours", given.diff)
-
-
-def _other(label: str, body: Any) -> Other:
-    return Other(label=label, post=-1, kind="task", round=0, body=body)
+        yield laid_beside(
+            f"What {given.agent_id} changed in a copy of the folder, which is not in yours", given.diff, "task"
+        )

@@ -9,10 +9,11 @@ from typing import Any
 
 from agents.context import Shown
 from agents.models.injection import is_instruction, suspicious
+from agents.protocols.madp.reactions import challenges
 from agents.retrieval.bm25 import relevance
 from agents.retrieval.corpus import Corpus, Sentence, stems
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import ChallengeBrief, Challenges, ClaimBrief, ClaimsPosted
+from schemas.protocols.madp.messages import ChallengeBrief, Challenges, Claim, ClaimBrief, ClaimsPosted
 from schemas.protocols.madp.work import Finding, Review, ReviewBrief, Support, SupportBrief, Work, WorkBrief
 from schemas.routing import Task
 
@@ -26,34 +27,25 @@ ANSWERED = 0.5
 """Share of a finding's words of meaning that the work repeats, from which it counts as answered."""
 
 
-def answer(shown: Shown, corpus: Corpus) -> tuple[Any, bool]:
-    """(the reply, whether something that was read talks to its reader as to a machine). KeyError: no such kind."""
-    brief = shown.brief
-    match brief:
-        case ClaimBrief():
-            return brief.declared, suspicious(_texts(brief.task))
-        case ChallengeBrief():
-            return _challenges(shown, brief), suspicious((*_texts(brief.task), *(c.claim for c in brief.claims)))
-        case WorkBrief():
-            return _work(shown, brief, corpus)
-        case SupportBrief():
-            return _support(shown, brief, corpus)
-        case ReviewBrief():
-            return _review(brief), suspicious((*_texts(brief.task), brief.summary, brief.output, brief.diff))
-    raise KeyError(shown.kind)
+def claim(shown: Shown, corpus: Corpus) -> tuple[Claim, bool]:
+    """(what the specification declares, whether something that was read talks to its reader as to a machine)."""
+    brief: ClaimBrief = shown.brief
+    return brief.declared, suspicious(_texts(brief.task))
 
 
-def _challenges(shown: Shown, brief: ChallengeBrief) -> Challenges:
-    """Those that the specification declares."""
-    from agents.protocols.madp import reactions as hearing  # the matcher: for experts alone
-
+def challenge(shown: Shown, corpus: Corpus) -> tuple[Challenges, bool]:
+    """(those that the specification declares, whether something that was read talks to its reader as to a machine)."""
+    brief: ChallengeBrief = shown.brief
+    injected = suspicious((*_texts(brief.task), *(c.claim for c in brief.claims)))
     if shown.expert is None:
-        return Challenges()
+        return Challenges(), injected
     posted = ClaimsPosted(claims=brief.claims)
-    return Challenges(challenges=hearing.challenges(shown.expert, brief.task, posted) or ())
+    return Challenges(challenges=challenges(shown.expert, brief.task, posted) or ()), injected
 
 
-def _work(shown: Shown, brief: WorkBrief, corpus: Corpus) -> tuple[Work, bool]:
+def work(shown: Shown, corpus: Corpus) -> tuple[Work, bool]:
+    """(the work, whether something that was read talks to its reader as to a machine)."""
+    brief: WorkBrief = shown.brief
     found = _quoted(shown, f"{brief.task.prompt} {brief.responsibility} {brief.advice}", corpus)
     injected = suspicious(
         (
@@ -70,11 +62,13 @@ def _work(shown: Shown, brief: WorkBrief, corpus: Corpus) -> tuple[Work, bool]:
         lines += [
             f"- {_said(f.description)}" + (f" ({_said(f.location)})" if f.location else "") for f in brief.findings
         ]
-    work = Work(outcome="done", summary=_summary(found), output=_output(lines), performed=bool(found))
-    return work, injected
+    done = Work(outcome="done", summary=_summary(found), output=_output(lines), performed=bool(found))
+    return done, injected
 
 
-def _support(shown: Shown, brief: SupportBrief, corpus: Corpus) -> tuple[Support, bool]:
+def support(shown: Shown, corpus: Corpus) -> tuple[Support, bool]:
+    """(the sub-task's result, whether something that was read talks to its reader as to a machine)."""
+    brief: SupportBrief = shown.brief
     found = _quoted(shown, brief.sub_task, corpus)
     lines = _lines(found) if found else _plan(brief.sub_task, brief.task, shown.expert)
     injected = suspicious((*_texts(brief.task), brief.sub_task, *(d.text for d in shown.documents)))
@@ -122,6 +116,12 @@ def _plan(part: str, task: Task, spec: ExpertSpec | None) -> list[str]:
         if spec.deliberation.handoff_when:
             lines += ["", "When it would hand over:", *(f"- {_said(w)}" for w in spec.deliberation.handoff_when)]
     return lines
+
+
+def review(shown: Shown, corpus: Corpus) -> tuple[Review, bool]:
+    """(the review, whether something that was read talks to its reader as to a machine)."""
+    brief: ReviewBrief = shown.brief
+    return _review(brief), suspicious((*_texts(brief.task), brief.summary, brief.output, brief.diff))
 
 
 def _review(brief: ReviewBrief) -> Review:

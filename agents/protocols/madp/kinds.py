@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from agents.protocols.kind import Kind
+from agents.protocols.kit import Kind
+from agents.tools.steps import Call, Steps, check_calls
 from schemas.expert import ExpertSpec, Relevance
 from schemas.protocols.madp.messages import (
     Challenge,
@@ -38,7 +39,6 @@ from schemas.protocols.madp.work import (
     WorkBrief,
 )
 from schemas.routing import Match, Matched, Task
-from schemas.wire import InvalidValue, few
 
 POSTS = {
     "task": TaskPosted,
@@ -51,8 +51,6 @@ POSTS = {
     "challenges": Challenges,
     "warning": Warned,
 }
-MOST_CALLS = 16
-"""Calls of tools in one step."""
 
 
 class ClaimReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,15 +102,6 @@ class ChallengesReply(msgspec.Struct, frozen=True, kw_only=True):
         )  # fmt: skip
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of a tool, as a model asks for it."""
-
-    server: str
-    tool: str
-    arguments: str = "{}"
-    """A JSON object as text: tools' arguments have no schema that a strict one could hold."""
-
-
 Outcome = Literal["done", "request_support", "handoff", "blocked"]
 
 
@@ -154,7 +143,7 @@ class WorkStep(msgspec.Struct, frozen=True, kw_only=True):
     blocked: str = ""
 
     def __post_init__(self) -> None:
-        _calls(self.calls, self.outcome == "use_tools")
+        check_calls(self.calls, self.outcome == "use_tools")
         self.end()
 
     def end(self) -> WorkReply | None:
@@ -190,7 +179,7 @@ class SupportStep(msgspec.Struct, frozen=True, kw_only=True):
     output: str = ""
 
     def __post_init__(self) -> None:
-        _calls(self.calls, self.outcome == "use_tools")
+        check_calls(self.calls, self.outcome == "use_tools")
         self.end()
 
     def end(self) -> SupportReply | None:
@@ -198,14 +187,7 @@ class SupportStep(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.outcome == "use_tools" else SupportReply(summary=self.summary, output=self.output)
 
 
-def _calls(calls: tuple[Call, ...], wanted: bool) -> None:
-    few("calls", calls, MOST_CALLS)
-    if bool(calls) != wanted:
-        why = "with the outcome use_tools, and with no other, calls are given"
-        raise InvalidValue("calls", f"{len(calls)} of them", why)
-
-
-STEPS: dict[str, tuple[Any, Any]] = {"work": (WorkStep, WorkReply), "support": (SupportStep, SupportReply)}
+STEPS = {"work": Steps(WorkStep, WorkReply), "support": Steps(SupportStep, SupportReply)}
 """Kind -> what whoever words his replies, a language model or a person, is asked for with tools, and without."""
 ASKED: dict[str, Any] = {"claim": ClaimReply, "challenge": ChallengesReply}
 """The same of the other kinds, where it is not the reply."""
@@ -287,10 +269,10 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
 
 
 KINDS = {
-    "match": Kind(brief=Match, reply=Matched, computed=True, telling=_match),
-    "claim": Kind(brief=ClaimBrief, reply=Claim, posts=POSTS, telling=_claim, scope=_scope),
-    "challenge": Kind(brief=ChallengeBrief, reply=Challenges, posts=POSTS, telling=_challenge, scope=_scope),
-    "work": Kind(brief=WorkBrief, reply=Work, posts=POSTS, telling=_work),
-    "support": Kind(brief=SupportBrief, reply=Support, posts=POSTS, telling=_support),
-    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, telling=_review),
+    "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match),
+    "claim": Kind(brief=ClaimBrief, reply=Claim, posts=POSTS, prompt_brief=_claim, prompt_spec=_scope),
+    "challenge": Kind(brief=ChallengeBrief, reply=Challenges, posts=POSTS, prompt_brief=_challenge, prompt_spec=_scope),
+    "work": Kind(brief=WorkBrief, reply=Work, posts=POSTS, prompt_brief=_work),
+    "support": Kind(brief=SupportBrief, reply=Support, posts=POSTS, prompt_brief=_support),
+    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, prompt_brief=_review),
 }

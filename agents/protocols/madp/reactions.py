@@ -9,7 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from agents.matching.word_roots import Reading, read, roots, roots_of, share, stands_in
+from agents.hearing import Hear
+from agents.matching.word_roots import PromptReading, read, roots, roots_of, share, stands_in
 from agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
 from bus.channels import PUBLIC
 from schemas.expert import ExpertSpec, relevance_word
@@ -149,7 +150,7 @@ def challenges(spec: ExpertSpec, task: Task | None, posted: ClaimsPosted) -> tup
     return tuple(c for c in found if c is not None)[:_MOST]
 
 
-def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: Reading | None) -> Challenge | None:
+def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: PromptReading | None) -> Challenge | None:
     """What it says to one other claimant; None: nothing.
 
     To whom it leaves more of the task than it owns: that it should lead. To whom claims what is its own, and is clearly
@@ -182,8 +183,13 @@ def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: Reading | 
     return None
 
 
+def hear(spec: ExpertSpec, *, metered: bool) -> Hear:
+    """What the process of one expert hears, and does about it (agents.protocols.kit.Kit.hear)."""
+    return Hear(HEARD, make_hear(spec, metered=metered))
+
+
 def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | None]:
-    """What the process of one expert does about the posts that it hears (agents.runtime.Hear).
+    """What the process of one expert does about the posts that it hears (agents.hearing.Hear.react).
 
     Parameters
     ----------
@@ -192,7 +198,7 @@ def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | No
     """
     tasks: OrderedDict[str, Task] = OrderedDict()
 
-    def hear(post: Post) -> Speak | None:
+    def react(post: Post) -> Speak | None:
         if post.seat:
             return None  # a participant's words, whatever they call themselves
         if post.kind == "task":
@@ -224,4 +230,4 @@ def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | No
             )
         return None
 
-    return hear
+    return react

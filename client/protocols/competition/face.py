@@ -10,9 +10,9 @@ from client.protocols.competition.presenter import CompetitionPresenter
 from client.protocols.competition.setup import SETUP
 from client.protocols.competition.story import body_of
 from client.protocols.face import Face
-from coordinator.protocols.competition.record import OWN
+from client.show.shapes import object_of
 from schemas import log
-from schemas.post import Post
+from schemas.post import WITHHELD, Post
 from schemas.protocols.competition.format import TEAMS
 
 
@@ -44,8 +44,8 @@ class CompetitionFace(Face):
         """A silence that gives its reason."""
         if say.kind != "silent":
             return ""
-        body = msgspec.json.decode(say.body)
-        return str(body.get("seat")) if body.get("why") != OWN else ""
+        body = object_of(say.body)
+        return str(body.get("seat")) if body.get("why") != WITHHELD else ""
 
 
 FACE = CompetitionFace(setup=SETUP, presenter=CompetitionPresenter)

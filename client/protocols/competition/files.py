@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 
 import schemas
-from agents import personas
+from agents.protocols.competition import personas
 from client.errors import BadInput
 from client.yaml_file import read_file
-from coordinator.protocols.competition.seats import due, refuse_controls, texts
+from coordinator.admission import refuse_controls
+from coordinator.protocols.competition.seats import due, texts
 from coordinator.table import Inadmissible
 from schemas.protocols.competition.format import TEAMS, Format, Team, seats_of
 from schemas.protocols.competition.messages import Personality

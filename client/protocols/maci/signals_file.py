@@ -16,7 +16,7 @@ from client.errors import BadInput
 from coordinator.schedulers import controller
 from coordinator.signals.beliefs import Belief, checked, parse_belief
 from schemas.belief import Share
-from schemas.control import Control, Signals, Verdict
+from schemas.control import FORMER_NAMES, Control, Signals, Verdict
 from schemas.protocols.maci.messages import check_outcomes
 from schemas.wire import InvalidValue, in_range, not_empty
 
@@ -182,7 +182,8 @@ def _parsed(
     document: Any,
 ) -> tuple[Control, tuple[str, ...], bool, tuple[float, ...], list[controller.Observation]]:
     file = struct_of(document, File, "")
-    config = struct_of(file.config, Control, "config")
+    given = {FORMER_NAMES.get(name, name): value for name, value in file.config.items()}
+    config = struct_of(given, Control, "config")
     try:
         check_outcomes(file.outcomes, file.ordered, file.positions)
     except InvalidValue as error:

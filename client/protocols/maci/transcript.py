@@ -219,7 +219,8 @@ class Stops(msgspec.Struct, frozen=True, kw_only=True):
     tests: tuple[Test, ...]
 
 
-_ORDER = ("plateau", "stalemate", "budget", "max_rounds")
+_ORDER = ("plateau", "stalemate", "budget", "round_limit", "max_rounds")
+"""The last is what older sessions call the one before it."""
 _WANTED = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
 
 

@@ -5,13 +5,15 @@ well end it. A failure that its asker's own settings may have brought about is n
 share this session. It asks nobody anything and never stops.
 """
 
+from collections.abc import Iterator
 from enum import StrEnum, auto
 from typing import Any
 
 import msgspec
 
 from coordinator.commands import Notify, SayOn
-from coordinator.table import Illegal, Protocol, Step, Table, Told, View, to
+from coordinator.table import Illegal, LogLine, Protocol, Sample, Session, Step, Table, Told, View, to
+from schemas import log
 from schemas.protocols.breaker import Mode
 from schemas.routing import TaskOutcome
 from schemas.wire import Undecodable, decode, raw
@@ -20,6 +22,7 @@ WINDOW = 10
 MOST_FAILURES = 3
 RECOVERY = 5
 OUTCOME = "outcome"
+DEGRADED, RECOVERED = "degraded", "recovered"
 
 
 class Phase(StrEnum):
@@ -76,7 +79,7 @@ def _on_told_closed(state: State, event: Told, _: View) -> Step:
     )
     body = raw(Mode(text=text, failures=failures))
     return State(phase=Phase.DEGRADED), (
-        SayOn(channel="control", kind="degraded", round=0, body=body),
+        SayOn(channel="control", kind=DEGRADED, round=0, body=body),
         Notify(severity="warning", text=text),
     )
 
@@ -90,7 +93,7 @@ def _on_told_degraded(state: State, event: Told, _: View) -> Step:
         return State(phase=Phase.DEGRADED, last=last), ()
     text = f"{RECOVERY} tasks in a row went well: tasks are coordinated again"
     return State(), (
-        SayOn(channel="control", kind="recovered", round=0, body=raw(Mode(text=text))),
+        SayOn(channel="control", kind=RECOVERED, round=0, body=raw(Mode(text=text))),
         Notify(severity="info", text=text),
     )
 
@@ -99,12 +102,21 @@ def _result(state: State, _: View) -> tuple[dict[str, Any], tuple[dict[str, Any]
     return {"degraded": state.phase == Phase.DEGRADED}, ()
 
 
+def _measures(before: Session | None, after: Session, entry: log.Entry) -> Iterator[Sample | LogLine]:
+    """Each change is counted; and it is 9.2's LOG warning: one line, by the moderator that took the transition."""
+    for command in entry.commands:
+        if isinstance(command, log.Say) and command.kind in (DEGRADED, RECOVERED):
+            text = decode(command.body, Mode).text
+            yield Sample("breaker_changes_total", {"to": command.kind})
+            yield LogLine(f"{command.kind}: {text}", warning=command.kind == DEGRADED)
+
+
 TABLE: Table = {
     Phase.CLOSED: {Told: to(_on_told_closed, Phase.CLOSED, Phase.DEGRADED)},
     Phase.DEGRADED: {Told: to(_on_told_degraded, Phase.DEGRADED, Phase.CLOSED)},
 }
 
-BREAKER = Protocol(
+PROTOCOL = Protocol(
     name="breaker",
     version=1,
     settings=Settings,
@@ -120,5 +132,6 @@ BREAKER = Protocol(
     check=lambda state, turn, body, view: "",
     outcome=_result,
     attempts=lambda settings: 1,
-    standing=True,
+    standing="madp-breaker",
+    measures=_measures,
 )

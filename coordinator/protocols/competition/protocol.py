@@ -462,7 +462,7 @@ TABLE: Table = {
     Phase.DONE: {},
 }
 
-COMPETITION = Protocol(
+PROTOCOL = Protocol(
     name="competition",
     version=2,
     settings=Settings,

@@ -24,6 +24,7 @@ from coordinator.protocols.competition.state import (
 )
 from coordinator.protocols.competition.turns import BID, CAPTAIN, CONFER, SCORE, SUMMARIZE
 from coordinator.table import Missed, View
+from schemas.post import WITHHELD
 from schemas.protocols.competition.format import Act
 from schemas.protocols.competition.messages import Ballot, Marks, Said, Scored, Silence, Tally
 from schemas.wire import raw
@@ -33,7 +34,6 @@ replace = msgspec.structs.replace
 UNHEARD = frozenset({CONFER, BID, CAPTAIN, SCORE, SUMMARIZE})
 """Turns whose replies belong on a channel that whoever watches does not read: what is wrong with one may quote it."""
 NONE_CAME = "no reply came"
-OWN = "no reply that could be used; why stands in the log"
 
 
 def say(s: State, channel: str, kind: str, body: object, seat_: str = "") -> SayOn:
@@ -43,7 +43,7 @@ def say(s: State, channel: str, kind: str, body: object, seat_: str = "") -> Say
 
 def silence(s: State, e: Missed, v: View, says: Says = ()) -> tuple[State, Says]:
     """A turn that came to nothing is recorded, for whoever watches."""
-    why = (NONE_CAME if e.late else OWN) if e.kind in UNHEARD else e.why
+    why = (NONE_CAME if e.late else WITHHELD) if e.kind in UNHEARD else e.why
     told = Silence(seat=e.seat, asked=e.kind, stage=stage_of(s, v).title, why=why)
     s = replace(s, silent=(*s.silent, Silent(seat=e.seat, asked=e.kind, stage=s.stage)))
     return s, (*says, say(s, SCORES, "silent", told))

@@ -1,12 +1,12 @@
 """competition: who sits down. Every seat is a queue of its own, because what is served by one queue can be taken by
 whoever serves it."""
 
-import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from coordinator.admission import refuse_controls
 from coordinator.protocols.competition.state import AUDIENCE, CON, JUDGE, PRO
 from coordinator.table import Inadmissible, Role
 from schemas.presence import Announcement
@@ -15,9 +15,6 @@ from schemas.protocols.competition.messages import Settings
 from schemas.session import OpenSession, Seat
 
 ROLES = (Role(PRO, 1), Role(CON, 1), Role(JUDGE, 1))
-_HARMLESS = frozenset("\n\t")
-_TURNS_TEXT = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Signs that reorder what a terminal shows."""
 
 
 def audience_of(f: Format) -> tuple[str, ...]:
@@ -93,18 +90,3 @@ def texts(value: Any, field: str) -> Iterator[tuple[str, str]]:
         case list() | tuple():
             for i, inner in enumerate(value):
                 yield from texts(inner, f"{field}[{i}]")
-
-
-def refuse_controls(field: str, text: str) -> None:
-    """Refuse control characters, line breaks and tabs aside: they would steer terminals.
-
-    Raises
-    ------
-    Inadmissible
-        Names the field, the character and where it stands.
-    """
-    for i, c in enumerate(text):
-        if c in _TURNS_TEXT or (c not in _HARMLESS and unicodedata.category(c) in {"Cc", "Cs"}):
-            raise Inadmissible(
-                field, f"{field}: control character U+{ord(c):04X} at character {i + 1:,}; none is allowed"
-            )

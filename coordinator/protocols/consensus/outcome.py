@@ -6,6 +6,7 @@ import msgspec
 
 from coordinator.protocols.consensus.state import Group, Round, State, groups, position, voters, weights
 from coordinator.table import View
+from schemas import log
 from schemas.citation import Citation
 from schemas.protocols.consensus import Assessment, MinorityReport, Outcome, Position, Synthesis
 from schemas.wire import decode
@@ -45,6 +46,11 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
         citations=_evidence(best, votes),
     )
     return _builtins(result), rounds
+
+
+def ends_round(post: log.Say) -> str:
+    """The score that ends a round, in words; empty for another post."""
+    return f"score {decode(post.body, Assessment).score:g}" if post.kind == "assessment" else ""
 
 
 def confidence(found: list[Group]) -> float:

@@ -1,4 +1,5 @@
-"""consensus: a panel answers apart, sees everybody's answers, and revises until it agrees, is stuck, or meets the cap.
+"""consensus: a panel answers apart, sees everybody's answers, and revises until it agrees, is stuck, or meets its round
+limit.
 
 Source: seeds/iterative-debate.md. One round is: all panelists (`answer`, then `revise`), whose positions are posted
 together when the last is in; the analyst (`score`); the moderator's assessment and decision.
@@ -13,8 +14,9 @@ from typing import Any
 import msgspec
 
 from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from coordinator.protocols.consensus import lexical
 from coordinator.protocols.consensus.check import check
-from coordinator.protocols.consensus.outcome import outcome
+from coordinator.protocols.consensus.outcome import ends_round, outcome
 from coordinator.protocols.consensus.seats import ROLES, seat
 from coordinator.protocols.consensus.state import (
     ANALYST,
@@ -29,12 +31,12 @@ from coordinator.protocols.consensus.state import (
     is_flip,
     is_stuck,
     position,
+    round_limit_names,
     shown_order,
     voters,
     weighted,
     weights,
 )
-from coordinator.signals import lexical
 from coordinator.table import Answered, Missed, Plan, Planned, Protocol, Step, Table, Unaffordable, View, to
 from schemas.protocols.consensus import (
     DIMENSIONS,
@@ -233,15 +235,16 @@ def _assess(s: State, v: View, a: Analysis, source: str, before: Says) -> tuple[
 
 
 def _decide(s: State, v: View, a: Assessment, says: Says) -> Step:
-    """Agreement, stuck, cap, or another round: in this order."""
+    """Agreement, stuck, the last round, or another one: in this order."""
     settings: Settings = v.settings
     if a.score >= settings.threshold:
         return _conclude(s, v, "threshold", says, {})
     if is_stuck(a.trend, settings):
         limits = {"stuck_rounds": settings.stuck_rounds, "stuck_progress": settings.stuck_progress}
         return _conclude(s, v, "stuck", says, limits)
-    if s.round >= settings.max_rounds:
-        return _conclude(s, v, "cap", says, {"max_rounds": settings.max_rounds})
+    if s.round >= settings.round_limit:
+        reason, setting = round_limit_names(v)
+        return _conclude(s, v, reason, says, {setting: settings.round_limit})
     s, asks = _ask_revise(s, v, a)
     return s, (*says, *asks)
 
@@ -307,7 +310,7 @@ def _on_no_synthesis(s: State, e: Missed | Unaffordable, v: View) -> Step:
 
 def _plan(v: View) -> Plan:
     """One round: every panelist, the analyst's score, its synthesis."""
-    caps, rounds, again = _caps(v.settings), v.settings.max_rounds, v.settings.attempts
+    caps, rounds, again = _caps(v.settings), v.settings.round_limit, v.settings.attempts
     panel = [s.seat for s in v.seats(PANELIST)]
     analyst = _analyst(v)
     ends = (Planned(analyst, SCORE, caps), Planned(analyst, SYNTHESIZE, caps))
@@ -348,9 +351,11 @@ TABLE: Table = {
     Phase.DONE: {},
 }
 
-CONSENSUS = Protocol(
+PROTOCOL = Protocol(
     name="consensus",
-    version=1,
+    version=2,
+    oldest=1,
+    renamed={"max_rounds": "round_limit"},
     settings=Settings,
     state=State,
     table=TABLE,
@@ -365,4 +370,5 @@ CONSENSUS = Protocol(
     outcome=outcome,
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
+    ends_round=ends_round,
 )

@@ -80,6 +80,12 @@ class Group(msgspec.Struct, frozen=True):
     """Weighted mean of the holders' confidence, 0 to 1."""
 
 
+def round_limit_names(view: View) -> tuple[str, str]:
+    """(reason of the stop after the last round allowed, name of the setting in its certificate): version 1 had other
+    names, and a session of it keeps them."""
+    return ("cap", "max_rounds") if view.opened.version == 1 else ("round_limit", "round_limit")
+
+
 def position(view: View, post: int) -> Position:
     """The position that a post holds."""
     return decode(view.posts[post].body, Position)

@@ -35,7 +35,7 @@ def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
         "label": label(s.confidence),
         "label_note": LABEL_NOTE,
         "round": len(s.rounds),
-        "max_rounds": v.settings.max_rounds,
+        "max_rounds" if v.opened.version == 1 else "round_limit": v.settings.round_limit,
         "trend": s.trend(),
         "objections": len(s.profile),
         "open_objections": s.open_objections(),

@@ -279,7 +279,7 @@ def _decide(s: State, v: View, says: Says) -> Step:
         return _conclude(s, v, "objections_exhausted", says)
     if s.confidence >= v.settings.threshold:
         return _conclude(s, v, "confidence", says)
-    if s.now.number >= v.settings.max_rounds:
+    if s.now.number >= v.settings.round_limit:
         return _conclude(s, v, "round_limit", says)
     return _next_round(s, v, says)
 
@@ -391,9 +391,11 @@ TABLE: Table = {
     Phase.DONE: {},
 }
 
-CRITIC_PROTOCOL = Protocol(
+PROTOCOL = Protocol(
     name="critic",
-    version=1,
+    version=2,
+    oldest=1,
+    renamed={"max_rounds": "round_limit"},
     settings=Settings,
     state=State,
     table=TABLE,

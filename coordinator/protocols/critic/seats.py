@@ -30,12 +30,12 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
 
 
 def contradiction(given: Mapping[str, Any]) -> str:
-    """What cannot both be meant in settings as they were given; empty if nothing. A default is no wish: `max_rounds`
+    """What cannot both be meant in settings as they were given; empty if nothing. A default is no wish: `round_limit`
     alone may be below it."""
-    least, most = (_number(given.get(name)) for name in ("min_rounds", "max_rounds"))
+    least, most = (_number(given.get(name)) for name in ("min_rounds", "round_limit"))
     if least is None or most is None or least <= most:
         return ""
-    return f"critic.min_rounds: got {least:g}, and critic.max_rounds {most:g} ends the debate before that"
+    return f"critic.min_rounds: got {least:g}, and critic.round_limit {most:g} ends the debate before that"
 
 
 def _number(value: Any) -> float | None:

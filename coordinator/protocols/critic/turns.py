@@ -92,7 +92,7 @@ def plan(v: View) -> Plan:
     """One round: rewriting, answer, objection, judgement, verdict. The helper compares from the second round on; in a
     round before `min_rounds` the critic may be asked again."""
     settings, c = v.settings, caps(v)
-    rounds, again = settings.max_rounds, settings.attempts
+    rounds, again = settings.round_limit, settings.attempts
     pressed = min(rounds, settings.min_rounds - 1)
     judged = 2 if settings.measure_bias else 1
     answerer, critic, judge, helper = (seat_of(v, role) for role in (ANSWERER, CRITIC, JUDGE, HELPER))

@@ -11,11 +11,18 @@ from coordinator.protocols.maci.state import DEBATER, JUDGE, Round, State, passa
 from coordinator.schedulers import start
 from coordinator.signals import regime
 from coordinator.table import View
+from schemas import log
 from schemas.protocols.maci.messages import Blind, Outcome, Plan, Ruled
 from schemas.protocols.maci.messages import Round as Post
+from schemas.wire import decode
 
 _FULL_BYTES = 2_000_000
 """What the result repeats of posts; above it beliefs and the texts of arguments are cut: it is one message."""
+
+
+def ends_round(post: log.Say) -> str:
+    """The disagreement that ends a round, in words; empty for another post."""
+    return f"disagreement {decode(post.body, Post).signals.jsd:.2f}" if post.kind == "signals" else ""
 
 
 def figures(s: State, v: View) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from coordinator.commands import Finish, SayOn, Stop, Wish
 from coordinator.protocols.maci import plan as maci_plan
 from coordinator.protocols.maci import round as maci_round
 from coordinator.protocols.maci.check import check
-from coordinator.protocols.maci.outcome import figures, outcome
+from coordinator.protocols.maci.outcome import ends_round, figures, outcome
 from coordinator.protocols.maci.round import Judged, Said, cases, listed
 from coordinator.protocols.maci.seats import ROLES, seat
 from coordinator.protocols.maci.state import (
@@ -33,6 +33,7 @@ from coordinator.protocols.maci.state import (
     one,
     passages,
     read,
+    round_limit_name,
     shares,
 )
 from coordinator.protocols.maci.turns import (
@@ -56,7 +57,7 @@ from coordinator.protocols.maci.turns import (
 from coordinator.schedulers import controller
 from coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from schemas.belief import outcome_key
-from schemas.control import Verdict
+from schemas.control import FORMER_NAMES, Verdict
 from schemas.protocols.maci.messages import (
     Blind,
     Case,
@@ -298,7 +299,7 @@ def _posts(
 def _decide(s: State, v: View, says: Says, closed: Round, end: Unaffordable | None = None) -> Step:
     """Post the round's signals, and stop or go on as the controller says."""
     short = end.what if end else v.affords(next_round(s, v))
-    verdict = controller.verdict(v.settings, s.dials, short=short)
+    verdict = controller.verdict(v.settings, s.dials, short, round_limit_name(v))
     closed = replace(closed, post=v.next_post + sum(isinstance(w, SayOn) for w in says))
     says = (*says, _say(PUBLIC, "signals", closed.number, _signals(s, closed, verdict)))
     s = replace(s, rounds=(*s.rounds, closed), spent=maci_round.tokens(v), missing=())
@@ -399,7 +400,7 @@ def _drop(s: State, e: Unaffordable, v: View) -> Step:
     running = s.round >= len(s.rounds)
     says = tuple(_say(SCORES, "case", s.round, case, name) for name, case in cases(s).items())
     s = replace(s, pending={}, scores={}, similar=None, dropped=s.round if running else None)
-    verdict = controller.verdict(v.settings, s.dials, short=e.what)
+    verdict = controller.verdict(v.settings, s.dials, e.what, round_limit_name(v))
     assert verdict is not None, "what does not fit the budget ends it"
     return _conclude(s, v, verdict, says, over=e.seconds)
 
@@ -466,9 +467,11 @@ TABLE: Table = {
     Phase.DONE: {},
 }
 
-MACI = Protocol(
+PROTOCOL = Protocol(
     name="maci",
-    version=1,
+    version=2,
+    oldest=1,
+    renamed=FORMER_NAMES,
     settings=Settings,
     state=State,
     table=TABLE,
@@ -486,4 +489,5 @@ MACI = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     readers=(HELPER,),
+    ends_round=ends_round,
 )  # fmt: skip

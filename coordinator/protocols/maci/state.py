@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from coordinator.schedulers import controller
+from coordinator.schedulers.stops import ROUND_LIMIT
 from coordinator.table import View
 from schemas.belief import Belief, Share
 from schemas.protocols.maci.messages import Passage, Passages
@@ -153,3 +154,9 @@ def shares(outcomes: tuple[str, ...], belief: tuple[float, ...]) -> Belief:
 def caps(v: View) -> Caps:
     """Of every turn of a session."""
     return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
+
+
+def round_limit_name(v: View) -> str:
+    """What the stop after the last round allowed is called: version 1 had another name, and a session of it keeps
+    it."""
+    return "max_rounds" if v.opened.version == 1 else ROUND_LIMIT

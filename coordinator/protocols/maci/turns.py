@@ -140,7 +140,7 @@ def plan(v: View) -> Plan:
     """One round: passages, blind beliefs, arguments, scores, the closing plan. Between two rounds, where the loop is
     closed, a plan and its retrieval."""
     settings, c = v.settings, caps(v)
-    rounds, again = settings.max_rounds, settings.attempts
+    rounds, again = settings.round_limit, settings.attempts
     helper, analyst = one(v, HELPER), one(v, ANALYST)
     merge = () if settings.outcomes else (Planned(analyst, MERGE, c),)
     once = (

@@ -19,8 +19,9 @@ from coordinator.protocols.madp.state import (
 )
 from coordinator.protocols.madp.turns import to_work
 from coordinator.table import Step, View
+from schemas.artifact import Artifact
 from schemas.protocols.madp.messages import Consensus, Exclusion, HandedOver, Outcome, Settings
-from schemas.protocols.madp.work import Artifact, Assignment, TaskState
+from schemas.protocols.madp.work import Assignment, TaskState
 from schemas.routing import TaskOutcome
 from schemas.wire import raw
 

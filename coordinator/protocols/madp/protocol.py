@@ -30,6 +30,7 @@ from coordinator.protocols.madp.claims import (
     start,
 )
 from coordinator.protocols.madp.human import on_decided, on_item_decided, on_item_over
+from coordinator.protocols.madp.measures import measures
 from coordinator.protocols.madp.outcome import outcome
 from coordinator.protocols.madp.seats import ROLES, beneath, seat
 from coordinator.protocols.madp.state import BREAKER, PUBLIC, Phase, State
@@ -157,7 +158,7 @@ TABLE: Table = {
     for phase, row in _TABLE.items()
 }
 
-MADP = Protocol(
+PROTOCOL = Protocol(
     name="madp",
     version=1,
     settings=Settings,
@@ -176,6 +177,7 @@ MADP = Protocol(
     plan=plan,
     readers=(ROLE,),
     reads=(BREAKER,),
+    measures=measures,
     beneath=beneath,
     experts=True,
     moves_on=True,

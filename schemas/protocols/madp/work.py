@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from schemas.artifact import check_id
+from schemas.artifact import Artifact
 from schemas.routing import Task
 from schemas.tools import ToolCall
 from schemas.wire import InvalidValue, at_most, few, not_empty
@@ -16,23 +16,6 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 
     agent_id: str
     responsibility: str
-
-
-class Artifact(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands in the object store."""
-
-    id: str
-    """SHA-256 of its bytes, hex."""
-    type: str = "folder"
-    """`folder` (a tar archive of the task's folder) or the media type of one file."""
-    path: str = ""
-    size: int = 0
-    """Bytes."""
-
-    def __post_init__(self) -> None:
-        check_id(self.id)
-        at_most("artifact.type", self.type, 100)
-        at_most("artifact.path", self.path, 1_000)
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,14 +8,13 @@ import pytest
 
 from coordinator import measures
 from coordinator.machine import Illegal, outcome, record, record_opening
-from coordinator.protocols.breaker.protocol import BREAKER
+from coordinator.protocols.breaker.protocol import PROTOCOL as BREAKER
 from coordinator.replay import replay
 from observability.metrics import Metrics
 from schemas import log
 from schemas.routing import TaskOutcome
 from schemas.wire import encode, raw
-
-START_NS = 1_700_000_000_000_000_000
+from tests.support.play import START_NS
 
 
 class Play:
@@ -44,7 +43,7 @@ class Play:
         n = len(self.entries)
         before = self.session
         self.session, entry = record(BREAKER, before, self.entries[-1].digest, event, START_NS + n, f"tell:t{n}:0-0")
-        measures.note(self.metrics, before, self.session, entry)
+        measures.note(self.metrics, BREAKER, before, self.session, entry)
         self.entries.append(entry)
 
     @property
@@ -104,7 +103,7 @@ def test_a_failure_of_the_askers_own_making_neither_degrades_nor_delays_recovery
 
 def test_each_change_is_one_line_in_the_log_of_the_moderator_that_made_it(caplog: pytest.LogCaptureFixture) -> None:
     play = Play()
-    with caplog.at_level(logging.INFO, logger="coordinator.measures_madp"):
+    with caplog.at_level(logging.INFO, logger="coordinator.measures"):
         play.told(*[False] * 6, *[True] * 7)
     degraded, recovered = caplog.records
     assert degraded.levelname == "WARNING" and "4 of the last 4 tasks" in degraded.getMessage()

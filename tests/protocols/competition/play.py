@@ -8,7 +8,6 @@ import msgspec
 import yaml
 
 from coordinator.admission import admit
-from coordinator.machine import OpenTurn, Session, record, record_opening
 from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.competition.seats import due
 from coordinator.table import View
@@ -30,15 +29,11 @@ from schemas.protocols.competition.messages import (
     Spoken,
     StageSummary,
 )
-from schemas.result import Result
 from schemas.session import Budget, Document, OpenSession, Seat
-from schemas.turn import Usage
-from schemas.wire import decode, encode, raw
+from schemas.wire import decode, raw
+from tests.support.play import BasePlay
 
 COMPETITION = PROTOCOLS["competition"]
-START_NS = 1_700_000_000_000_000_000
-SECOND = 1_000_000_000
-ONE_CALL = Usage(calls=1)
 MOTION = "This house would ban advertising to children."
 FORMATS = Path(__file__).parents[3] / "schemas" / "formats"
 WEIGHTS = {"logic": 0.25, "persuasion": 0.25, "expression": 0.20, "teamwork": 0.15, "rule_compliance": 0.15}
@@ -103,7 +98,7 @@ def words(n: int) -> str:
     return " ".join(f"w{i}" for i in range(n))
 
 
-class Play:
+class Play(BasePlay):
     """Plays events one after another and keeps every log entry."""
 
     def __init__(
@@ -126,33 +121,9 @@ class Play:
         if there is None:
             there = workers(msgspec.convert(dict(format_), Format), **more)
         opened = admit(COMPETITION, request, tuple(there), 7, "client")
-        self.now_ns = START_NS
-        self.session: Session
-        self.session, entry = record_opening(COMPETITION, "s1", opened, self.now_ns, "in:1")
-        self.entries: list[log.Entry] = [entry]
+        super().__init__(COMPETITION, opened)
 
     # -- events
-    def event(self, event: log.Event, cause: str = "x", after_s: float = 0.1) -> log.Entry:
-        self.now_ns += int(after_s * SECOND)
-        self.session, entry = record(COMPETITION, self.session, self.entries[-1].digest, event, self.now_ns, cause)
-        self.entries.append(entry)
-        return entry
-
-    def reply(self, seat: str, body: object, usage: Usage = ONE_CALL, error: str = "", **more: Any) -> log.Entry:
-        turn = self.turn(seat)
-        return self.event(log.Replied(turn=turn.id, body=raw(body), usage=usage, error=error, **more), turn.id)
-
-    def fail(self, seat: str) -> log.Entry:
-        """Every attempt of the seat's turn fails."""
-        for _ in range(self.session.settings.attempts):
-            self.reply(seat, None, error="model unreachable")
-        return self.entries[-1]
-
-    def expire(self) -> log.Entry:
-        """Lets the timer fire when the open turns' deadline, or the budget's, has come."""
-        due_ns = max(t.ask.deadline_ns for t in self.session.turns.values())
-        return self.event(log.TimerFired(), "in:9", max(0.0, (due_ns - self.now_ns) / SECOND))
-
     def interrupts(self, author: str, channel: str = "public") -> log.Entry:
         said = raw({"text": "I was not asked"})
         return self.event(
@@ -206,52 +177,10 @@ class Play:
         return self.until("")
 
     # -- looking
-    @property
-    def phase(self) -> str:
-        return str(self.session.inner.phase)
-
-    def turn(self, seat: str) -> OpenTurn:
-        return next(t for t in self.session.turns.values() if t.ask.seat == seat)
-
-    def ask(self, seat: str) -> log.Ask:
-        return self.turn(seat).ask
-
-    def asked(self) -> list[tuple[str, str]]:
-        """(seat, kind) of the open turns."""
-        return [(t.ask.seat, t.ask.kind) for t in self.session.turns.values()]
-
-    def brief(self, seat: str) -> Any:
-        return msgspec.json.decode(self.ask(seat).brief)
-
     def seen(self, seat: str) -> list[Post]:
         return [self.session.posts[n] for n in self.ask(seat).sees]
-
-    def posts(self, kind: str, channel: str = "") -> list[Post]:
-        return [p for p in self.session.posts if p.kind == kind and channel in ("", p.channel)]
-
-    def bodies(self, kind: str) -> list[Any]:
-        return [msgspec.json.decode(p.body) for p in self.posts(kind)]
-
-    def last(self, kind: str) -> Any:
-        return self.bodies(kind)[-1]
-
-    @property
-    def stop(self) -> Any:
-        return self.last("stop")
-
-    @property
-    def result(self) -> Result:
-        return decode(self.posts("closed")[-1].body, Result)
-
-    @property
-    def outcome(self) -> Any:
-        return self.result.outcome
 
     def outcome_now(self) -> Any:
         """The outcome as it would be if the session ended here."""
         s = self.session
         return COMPETITION.outcome(s.inner, View(s.opened, s.settings, s.posts, len(s.posts), (), s.at_ns))[0]
-
-    @property
-    def log(self) -> list[bytes]:
-        return [encode(e) for e in self.entries]

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 import yaml
 
-from agents import personas
-from agents.context import Shown, show
+from agents.context import Shown
 from agents.models import Model, make_model
+from agents.protocols.competition import personas
+from agents.show_turn import show
 from client.evidence import read
 from coordinator.admission import admit
 from coordinator.briefing import build

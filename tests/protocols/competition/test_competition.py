@@ -5,18 +5,17 @@ import pytest
 
 from coordinator.commands import AskSeat
 from coordinator.estimate import estimate
-from coordinator.protocols.competition.record import OWN
 from coordinator.replay import replay
 from coordinator.table import Illegal, Inadmissible, View
 from schemas import log
 from schemas.citation import Citation
+from schemas.post import WITHHELD
 from schemas.protocols.competition.messages import Bid, Decision, Marks, Note, Questions, Spoken
 from schemas.session import Budget
 from schemas.turn import Usage
 from schemas.wire import raw
 from tests.protocols.competition.play import (
     COMPETITION,
-    START_NS,
     Play,
     exchange,
     free,
@@ -27,6 +26,7 @@ from tests.protocols.competition.play import (
     words,
 )
 from tests.protocols.consensus.play import document
+from tests.support.play import START_NS
 
 TWO = small(speech("pro_1"), speech("con_1"))
 ALONE = small(speech("pro_1"), seats=1)
@@ -65,7 +65,7 @@ def test_a_seat_that_does_not_confer_is_recorded_and_the_next_one_does() -> None
     p = Play(small(speech("pro_1"), confer=1))
     p.fail("pro_1")
     assert ("pro_2", "confer") in p.asked()
-    assert p.last("silent") == {"seat": "pro_1", "asked": "confer", "stage": "One", "why": OWN}
+    assert p.last("silent") == {"seat": "pro_1", "asked": "confer", "stage": "One", "why": WITHHELD}
     for seat in ("pro_2", "con_1", "con_2"):
         p.fail(seat)
     assert p.asked() == [("pro_1", "speak")]

@@ -21,7 +21,6 @@ from schemas.wire import InvalidValue, raw
 from tests.protocols.competition.play import (
     COMPETITION,
     MOTION,
-    START_NS,
     Play,
     exchange,
     free,
@@ -31,6 +30,7 @@ from tests.protocols.competition.play import (
     vote,
     workers,
 )
+from tests.support.play import START_NS
 
 TWO = small(speech("pro_1"), speech("con_1"))
 

@@ -27,7 +27,7 @@ from schemas.post import Live, Post
 from schemas.protocols.competition.messages import Breach, Fine, Said, Scored
 from schemas.result import Result
 from schemas.wire import encode, raw
-from tests.parley.test_page import ALL, Reader
+from tests.client.test_page import ALL, Reader
 from tests.protocols.competition.play import Play, exchange, free, marks, small, speech, vote, words
 
 LONG = "The first word of many. " * 12

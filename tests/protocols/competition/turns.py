@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from agents import personas
 from agents.context import Other, Shown
 from agents.models import Completion, Model, make_model
-from agents.protocols import KINDS
+from agents.protocols import kind_of
+from agents.protocols.competition import personas
 from coordinator.protocols.competition.rules import possible
 from coordinator.protocols.competition.speech_words import count
 from schemas.citation import Citation
@@ -89,7 +89,7 @@ def shown(
     )  # fmt: skip
     return Shown(
         session="s", protocol="competition", question=question, seat=seat, role=team, kind=kind, round=1, brief=brief,
-        reply=KINDS["competition", kind].reply, others=posts, documents=tuple(documents), **more,
+        reply=kind_of("competition", kind).reply, others=posts, documents=tuple(documents), **more,
     )  # fmt: skip
 
 

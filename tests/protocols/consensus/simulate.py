@@ -7,8 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from agents.context import Shown, show
+from agents.context import Shown
 from agents.models import Model, make_model
+from agents.show_turn import show
 from coordinator.admission import admit
 from coordinator.machine import begin, step
 from coordinator.protocols import PROTOCOLS

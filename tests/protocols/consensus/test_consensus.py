@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from coordinator.machine import Inadmissible
+from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.consensus.seats import occurs
+from coordinator.replay import replay
 from schemas.protocols.consensus import Analysis, Position, ScoreBrief, SynthesisBrief
 from schemas.session import Budget, Seat
 from schemas.turn import Usage
@@ -24,7 +26,7 @@ def ended(play: Play) -> dict[str, Any]:
 
 
 def test_order_of_peers_differs_by_seat_and_round() -> None:
-    play = Play({"max_rounds": 6}, panel=6)
+    play = Play({"round_limit": 6}, panel=6)
     orders = []
     for score in (10, 20, 30):
         play.round(score, *(f"answer {i}" for i in range(6)))
@@ -154,7 +156,7 @@ def test_a_faulty_reply_is_asked_again_and_then_missing() -> None:
 
 
 def test_a_synthesis_keeps_to_the_panel() -> None:
-    play = Play({"max_rounds": 1})
+    play = Play({"round_limit": 1})
     play.round(50, "Vilnius", "Vilnius", "Kaunas")
     play.synthesize("kaunas.")
     assert "is a minority's" in play.turn("analyst").ask.error
@@ -192,7 +194,7 @@ def test_other_words_for_the_same_answer_are_no_flip() -> None:
 
 
 def test_minority_and_majority() -> None:
-    play = Play({"max_rounds": 2}, panel=5)
+    play = Play({"round_limit": 2}, panel=5)
     play.round(40, "Kaunas", "Kaunas", "Kaunas", "Vilnius", "Riga")
     adopts = says("Vilnius", **ADOPTS)
     play.round(50, adopts, adopts, "Kaunas", "Vilnius", "Riga")
@@ -205,14 +207,14 @@ def test_minority_and_majority() -> None:
 
 
 def test_half_is_no_majority() -> None:
-    play = Play({"max_rounds": 1}, panel=4)
+    play = Play({"round_limit": 1}, panel=4)
     play.round(40, "Kaunas", "Kaunas", "Vilnius", "Riga")
     play.fail("analyst")
     assert ended(play)["first_round_majority"] is None
 
 
 def test_no_synthesis_falls_back_on_the_most_confident_holder() -> None:
-    play = Play({"max_rounds": 1})
+    play = Play({"round_limit": 1})
     play.round(40, "Vilnius", says("Vilnius!", confidence=0.95, reasoning="sure"), "Kaunas")
     play.fail("analyst")
     got = ended(play)
@@ -228,9 +230,9 @@ def test_evidence_for_the_answer_is_quoted_once() -> None:
     assert ended(play)["citations"] == [{"document": "a.md", "quote": "since 1323"}]
 
 
-@pytest.mark.parametrize(("scores", "reason"), [((40,), "cap"), ((40, 40, 40), "stuck")])
+@pytest.mark.parametrize(("scores", "reason"), [((40,), "round_limit"), ((40, 40, 40), "stuck")])
 def test_what_is_not_converged_is_never_called_consensus(scores: tuple[float, ...], reason: str) -> None:
-    play = Play({"max_rounds": len(scores) if reason == "cap" else 5})
+    play = Play({"round_limit": len(scores) if reason == "round_limit" else 5})
     for score in scores:
         play.round(score, "Vilnius", "Kaunas", "Riga")
     assert decode(play.turn("analyst").ask.brief, SynthesisBrief).converged is False
@@ -240,7 +242,7 @@ def test_what_is_not_converged_is_never_called_consensus(scores: tuple[float, ..
 
 
 def test_a_long_session_still_has_a_result_of_one_message() -> None:
-    play = Play({"max_rounds": 6, "stuck_rounds": 9}, panel=6)
+    play = Play({"round_limit": 6, "stuck_rounds": 9}, panel=6)
     for _ in range(6):
         play.round(10, *(says(f"{i} " + "x" * 500, reasoning="r" * 39_000) for i in range(6)))
     play.cancel()
@@ -274,7 +276,7 @@ def test_positions_are_bounded(more: dict[str, Any]) -> None:
 
 def test_declared_expertise_weighs() -> None:
     there = (worker("p1", expertise=("capitals", "law")), worker("p2"), worker("p3"), worker("analyst", "analyst"))
-    play = Play({"max_rounds": 1, "expertise_weight": 3.0}, there=there)
+    play = Play({"round_limit": 1, "expertise_weight": 3.0}, there=there)
     assert [s.weight for s in play.session.opened.seats] == [3.0, 1.0, 1.0, 1.0]
     play.answers("Kaunas", "Vilnius", "Vilnius")
     asked = decode(play.turn("analyst").ask.brief, ScoreBrief)
@@ -488,3 +490,13 @@ def test_the_table_has_a_row_for_every_phase() -> None:
 
 def _tokens(n: int) -> Usage:
     return Usage(input_tokens=n, calls=1)
+
+
+def test_a_path_through_every_phase_replays() -> None:
+    """One path through every phase, its log recomputed."""
+    play = Play({"round_limit": 2})
+    play.round(50, "a", "b", "a")
+    play.round(50, "a", "b", "a")
+    play.expire()
+    play.expire()
+    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)

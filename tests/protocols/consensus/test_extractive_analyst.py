@@ -107,7 +107,10 @@ def test_it_would_stop_when_nobody_moves() -> None:
 def test_a_synthesis_explains_the_panels_answer_and_keeps_the_minority() -> None:
     positions = [position("Canary", *SHARED), position("Canary", SHARED[0]), position("Big-bang", "It is cheap.")]
     brief = SynthesisBrief(
-        reason="cap", converged=False, positions=tuple(Weighted(post=n, weight=1.0) for n in range(3)), answer="Canary"
+        reason="round_limit",
+        converged=False,
+        positions=tuple(Weighted(post=n, weight=1.0) for n in range(3)),
+        answer="Canary",
     )
     synthesis = ask(turn_shown("q?", kind="synthesize", seat="analyst", others=positions, brief=brief))
     assert synthesis.answer == "Canary"
@@ -119,6 +122,6 @@ def test_a_synthesis_explains_the_panels_answer_and_keeps_the_minority() -> None
 
 
 def test_a_synthesis_of_nothing_says_so() -> None:
-    brief = SynthesisBrief(reason="cap", converged=False, positions=(), answer="")
+    brief = SynthesisBrief(reason="round_limit", converged=False, positions=(), answer="")
     synthesis = ask(turn_shown("q?", kind="synthesize", seat="analyst", brief=brief))
     assert synthesis.confidence == 0.0 and "No seat" in synthesis.reasoning

@@ -40,7 +40,7 @@ def test_rollout_takes_another_course_without_any_one_seats_documents(seat: str)
 def test_unresolved_ends_without_consensus() -> None:
     ended = run(*example("unresolved"))
     no_refusals(ended)
-    assert ended.result.stop.reason in ("stuck", "cap") and not ended.result.stop.converged
+    assert ended.result.stop.reason in ("stuck", "round_limit") and not ended.result.stop.converged
     assert ended.result.outcome["minority"]
     assert {p.change for p in ended.positions(len(ended.scores)).values()} == {"kept"}
 

@@ -74,7 +74,7 @@ def test_up_to_5_rounds() -> None:
     play = Play()
     for score in (10, 20, 30, 40, 50):
         play.round(score, "Vilnius", "Kaunas", "Riga")
-    assert play.stop["reason"] == "cap"
+    assert play.stop["reason"] == "round_limit"
     assert play.stop["certificate"]["round"] == 5
 
 
@@ -98,7 +98,7 @@ def test_the_evolution_of_consensus_is_monitored() -> None:
 
 def test_synthesis_comes_last() -> None:
     """Final synthesis only after consensus or max iterations."""
-    play = Play({"max_rounds": 2})
+    play = Play({"round_limit": 2})
     play.round(45, "Vilnius", "Kaunas", "Riga")
     assert "synthesize" not in {t.kind for t in play.turns().values()}
     play.round(50, "Vilnius", "Kaunas", "Riga")
@@ -111,11 +111,11 @@ def test_synthesis_comes_last() -> None:
 
 def test_default_max_iterations() -> None:
     """Configurable max iterations (default: 5)."""
-    assert Settings().max_rounds == 5
-    play = Play({"max_rounds": 1})
+    assert Settings().round_limit == 5
+    play = Play({"round_limit": 1})
     play.round(50, "Vilnius", "Kaunas", "Riga")
-    assert play.stop["reason"] == "cap"
-    assert play.stop["certificate"]["max_rounds"] == 1
+    assert play.stop["reason"] == "round_limit"
+    assert play.stop["certificate"]["round_limit"] == 1
 
 
 def test_default_threshold() -> None:
@@ -270,10 +270,10 @@ def test_disagreements_are_kept() -> None:
 
 def test_force_synthesis() -> None:
     """5 iterations reached: Force Synthesis."""
-    play = Play({"max_rounds": 1})
+    play = Play({"round_limit": 1})
     play.round(10, "Vilnius", "Kaunas", "Riga")
     told = decode(play.turn("analyst").ask.brief, SynthesisBrief)
-    assert (told.reason, told.converged) == ("cap", False)
+    assert (told.reason, told.converged) == ("round_limit", False)
     assert len(told.positions) == 3
 
 
@@ -346,7 +346,7 @@ def test_philosophical_question() -> None:
     play = Play(question="Is AGI consciousness possible?")
     for score in (35, 42, 48, 51, 53):
         play.round(score, "yes", "no", "unknowable")
-    assert play.stop["reason"] == "cap"
+    assert play.stop["reason"] == "round_limit"
     assert not play.stop["converged"]
     play.synthesize("yes, with reservations")
     assert play.result.outcome["source"] == "synthesis"
@@ -424,9 +424,9 @@ def test_the_analyst_is_told_the_disagreements_of_the_round_before() -> None:
     [
         ({"threshold": 101}, "consensus.threshold: got 101"),
         ({"threshold": 0}, "allowed is above 0 to 100"),
-        ({"max_rounds": 0}, "consensus.max_rounds: got 0, allowed is 1 to 50"),
-        ({"max_round": 3}, "consensus.max_round: no such setting; did you mean consensus.max_rounds?"),
-        ({"max_rounds": "many"}, "consensus.max_rounds"),
+        ({"round_limit": 0}, "consensus.round_limit: got 0, allowed is 1 to 50"),
+        ({"max_round": 3}, "consensus.max_round: no such setting; did you mean consensus.round_limit?"),
+        ({"round_limit": "many"}, "consensus.round_limit"),
         ({"facts": 1.0}, "they must add up to 1"),
     ],
 )

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agents.context import Shown, show
+from agents.context import Shown
 from agents.models import Model, make_model
+from agents.show_turn import show
 from client.evidence import read
 from coordinator.admission import admit
 from coordinator.briefing import build

@@ -67,7 +67,15 @@ def test_both_protocols_share_a_state_folder_one_after_the_other(front: Front, a
 @pytest.mark.slow
 def test_at_its_cap_it_exits_with_three(front: Front) -> None:
     code, out, err = front.run(
-        "ask", QUESTION, "--protocol", "critic", "--evidence", str(ARCHIVE / "evidence"), "--plain", "--max-rounds", "1"
+        "ask",
+        QUESTION,
+        "--protocol",
+        "critic",
+        "--evidence",
+        str(ARCHIVE / "evidence"),
+        "--plain",
+        "--round-limit",
+        "1",
     )
     assert code == 3, err
     assert "round_limit" in out and "consensus" not in out
@@ -118,7 +126,7 @@ def test_that_the_critic_is_asked_again_is_shown() -> None:
 
 
 def test_the_result_has_its_label_and_what_is_open() -> None:
-    result = run(*example("critic-archive"), max_rounds=2).result
+    result = run(*example("critic-archive"), round_limit=2).result
     lines = [text for _, text in transcript.result_lines(result)]
     assert "Label: low (informational: a judge's confidence is no guarantee that the answer is right)" in lines
     assert "Objections: 2, open: 1, 2" in lines

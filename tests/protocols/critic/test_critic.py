@@ -61,7 +61,7 @@ def test_the_threshold_is_a_setting(similar: float, threshold: float, new: bool)
 
 
 def test_the_certificate_names_duplicates_alone() -> None:
-    play = Play({**QUICK, "max_rounds": 2})
+    play = Play({**QUICK, "round_limit": 2})
     play.round("it burns")
     play.round("it is slow")
     assert play.stop["reason"] == "round_limit" and len(play.posts("comparison")) == 1
@@ -171,7 +171,7 @@ def test_from_the_minimum_on_it_is_believed() -> None:
 
 
 def test_bias_is_measured_on_request_by_the_opposite_order() -> None:
-    play = Play({"measure_bias": True, "max_rounds": 1})
+    play = Play({"measure_bias": True, "round_limit": 1})
     play.answers()
     play.objects("it burns")
     once = play.ask("judge")
@@ -191,7 +191,7 @@ def test_bias_is_measured_on_request_by_the_opposite_order() -> None:
 
 
 def test_without_a_request_the_judge_is_asked_once() -> None:
-    play = Play({"max_rounds": 1})
+    play = Play({"round_limit": 1})
     play.answers()
     play.objects("it burns")
     play.judges(70)
@@ -210,7 +210,7 @@ def test_the_order_is_drawn_by_seed_and_round() -> None:
 
 
 def test_a_second_judgement_that_fails_costs_the_measure_alone() -> None:
-    play = Play({"measure_bias": True, "max_rounds": 1, "lower_by": 10})
+    play = Play({"measure_bias": True, "round_limit": 1, "lower_by": 10})
     play.answers()
     play.objects("it burns")
     play.judges(0)
@@ -335,7 +335,7 @@ def test_a_missing_judge_leaves_confidence_and_the_objection_is_kept() -> None:
 
 
 def test_without_a_verdict_the_answer_stands() -> None:
-    play = Play({"max_rounds": 1})
+    play = Play({"round_limit": 1})
     play.round("it burns")
     play.fail("judge")
     assert (play.result.outcome["answer"], play.result.outcome["source"]) == ("Tape", "answer")
@@ -469,7 +469,7 @@ def test_seats_that_do_not_fit_are_refused() -> None:
     [
         ({"threshold": 0}, "critic.threshold: got 0"),
         ({"threshold": 101}, "critic.threshold"),
-        ({"max_rounds": 0}, "critic.max_rounds"),
+        ({"round_limit": 0}, "critic.round_limit"),
         ({"min_rounds": 0}, "critic.min_rounds"),
         ({"duplicate_at": 1.2}, "critic.duplicate_at"),
         ({"duplicate_at_encoder": 0}, "critic.duplicate_at_encoder"),
@@ -477,7 +477,7 @@ def test_seats_that_do_not_fit_are_refused() -> None:
         ({"raise_by": -1}, "critic.raise_by"),
         ({"quorum": 3}, "critic.quorum"),
         ({"atempts": 1}, "did you mean critic.attempts"),
-        ({"min_rounds": 4, "max_rounds": 3}, "critic.min_rounds: got 4, and critic.max_rounds 3 ends"),
+        ({"min_rounds": 4, "round_limit": 3}, "critic.min_rounds: got 4, and critic.round_limit 3 ends"),
     ],
 )
 def test_settings_are_checked(settings: dict[str, Any], said: str) -> None:
@@ -487,8 +487,8 @@ def test_settings_are_checked(settings: dict[str, Any], said: str) -> None:
 
 
 def test_a_cap_below_the_default_of_min_rounds_contradicts_nothing() -> None:
-    assert Play({"max_rounds": 1}).phase == "answering"
-    assert Play({"max_rounds": 3, "min_rounds": 3}).phase == "answering"
+    assert Play({"round_limit": 1}).phase == "answering"
+    assert Play({"round_limit": 3, "min_rounds": 3}).phase == "answering"
 
 
 def test_a_threshold_up_to_one_is_a_share() -> None:
@@ -499,7 +499,7 @@ def test_a_threshold_up_to_one_is_a_share() -> None:
 
 
 def test_a_session_replays_and_other_settings_part_where_they_must() -> None:
-    play = Play({"max_rounds": 3})
+    play = Play({"round_limit": 3})
     play.round("it burns")
     play.round("it is slow", 50, 1)
     play.answers()
@@ -517,3 +517,19 @@ def test_a_cancel_ends_it_in_any_phase() -> None:
     play.answers()
     play.event(log.Cancelled(author="client", reason="enough"), "in:10")
     assert play.result.status == "cancelled" and play.result.outcome["answer"] == "Tape"
+
+
+def test_a_path_through_every_phase_replays() -> None:
+    """One path through every phase, its log recomputed."""
+    play = Play({"round_limit": 2, "measure_bias": True})
+    play.answers()
+    play.objects("it burns")
+    play.judges(50)
+    play.judges(40)
+    play.answers("Tape", 1)
+    play.objects("it is inflammable")
+    play.compares(0.9)
+    play.objects()
+    play.judges(50, 1)
+    play.verdict()
+    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)

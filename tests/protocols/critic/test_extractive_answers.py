@@ -8,7 +8,7 @@ import pytest
 from agents.context import Other, Shown
 from agents.models import make_model
 from agents.models.prompting import build as prompt
-from agents.protocols import KINDS
+from agents.protocols import KITS
 from agents.protocols.critic import kinds as critic
 from agents.protocols.critic.extractive_answers import NEUTRAL, NOTHING
 from agents.protocols.critic.extractive_judge import alike
@@ -91,7 +91,7 @@ def test_fleet_by_confidence() -> None:
 
 
 def test_archive_at_the_round_limit() -> None:
-    ended = run(*example("critic-archive"), max_rounds=2)
+    ended = run(*example("critic-archive"), round_limit=2)
     assert ended.result.stop.reason == "round_limit" and not ended.result.stop.converged
     assert ended.result.outcome["open_objections"] == [1, 2]
 
@@ -252,7 +252,7 @@ def test_instructions_in_what_is_read_are_flagged_and_no_evidence() -> None:
 
 
 def test_every_kind_that_the_machine_asks_is_known_with_its_reply() -> None:
-    known = {kind: row.reply for (protocol, kind), row in KINDS.items() if protocol == "critic"}
+    known = {kind: row.reply for kind, row in KITS["critic"].kinds.items()}
     assert known == dict(PROTOCOLS["critic"].replies)
 
 

@@ -121,7 +121,7 @@ def test_the_answerer_starts_fresh_each_round() -> None:
 
 def test_the_critic_keeps_its_profile_and_not_its_critiques() -> None:
     """Critic: Within-Round State: Current critique; Cross-Round State: Profile of past objections."""
-    play = Play({**QUICK, "max_rounds": 4})
+    play = Play({**QUICK, "round_limit": 4})
     play.round("it burns")
     entry = play.answers("Disk")
     assert play.ask("critic").sees == (play.posts("answer")[-1].n,) and play.ask("critic").own is None
@@ -225,11 +225,11 @@ def test_objection_exhaustion_by_a_duplicate() -> None:
 
 def test_round_limit() -> None:
     """Round limit: Hard cap on debate rounds (prevents infinite loops)."""
-    play = Play({"max_rounds": 2})
+    play = Play({"round_limit": 2})
     play.round("it burns")
     play.round("it is slow")
     assert play.stop["reason"] == "round_limit" and not play.stop["converged"]
-    assert (play.certificate["round"], play.certificate["max_rounds"]) == (2, 2)
+    assert (play.certificate["round"], play.certificate["round_limit"]) == (2, 2)
     play.verdict()
     assert play.result.outcome["open_objections"] == [1, 2]
 
@@ -237,7 +237,7 @@ def test_round_limit() -> None:
 def test_the_label_says_that_it_is_informational() -> None:
     """The confidence label in the final output is informational, not a hard guarantee."""
     for start, label in ((80, "high"), (60, "medium"), (20, "low")):
-        play = Play({"start": start, "lower_by": 0, "max_rounds": 1})
+        play = Play({"start": start, "lower_by": 0, "round_limit": 1})
         play.round("it burns")
         play.verdict()
         outcome = play.result.outcome
@@ -304,4 +304,4 @@ def test_defaults_carry_what_the_seed_says() -> None:
     """In practice, objection exhaustion is the most common termination path."""
     s = Settings()
     assert s.min_rounds > 2, "premature: the debate ends after one or two rounds"
-    assert s.max_rounds > s.min_rounds
+    assert s.round_limit > s.min_rounds

@@ -7,11 +7,9 @@ from typing import Any
 import msgspec
 
 from coordinator.admission import admit
-from coordinator.machine import OpenTurn, Session, record, record_opening
 from coordinator.protocols import PROTOCOLS
 from schemas import log
 from schemas.belief import Belief, Share
-from schemas.post import Post
 from schemas.presence import Announcement
 from schemas.protocols.maci.messages import (
     Argument,
@@ -28,16 +26,11 @@ from schemas.protocols.maci.messages import (
     Test,
     Tests,
 )
-from schemas.result import Result
 from schemas.session import Budget, Document, OpenSession, Seat
 from schemas.similarity import Similar
-from schemas.turn import Usage
-from schemas.wire import decode, encode, raw
+from tests.support.play import BasePlay
 
 MACI = PROTOCOLS["maci"]
-START_NS = 1_700_000_000_000_000_000
-SECOND = 1_000_000_000
-ONE_CALL = Usage(calls=1)
 TEXTS = ("Platelets fall in dengue.", "Joint pain is severe in chikungunya.", "Mosquitoes bite by day.")
 OUTCOMES = ("dengue", "chikungunya")
 
@@ -90,7 +83,7 @@ def check_up(what: str = "a PCR", *positive: float, names: Sequence[str] = OUTCO
     return Test(what=what, kind="test", query=query, positive=belief(*(positive or (0.9, 0.1)), names=names))
 
 
-class Play:
+class Play(BasePlay):
     """Plays events one after another and keeps every log entry."""
 
     def __init__(
@@ -114,34 +107,11 @@ class Play:
             seats=tuple(seats),
         )  # fmt: skip
         opened = admit(MACI, request, tuple(workers(debaters, **more) if there is None else there), seed, "client")
-        self.now_ns = START_NS
-        self.session: Session
-        self.session, entry = record_opening(MACI, "s1", opened, self.now_ns, "in:1")
-        self.entries: list[log.Entry] = [entry]
+        super().__init__(MACI, opened)
         if q0 is not None:
             self.reply("helper", retrieved(q0))
 
     # -- events
-    def event(self, event: log.Event, cause: str = "x", after_s: float = 0.1) -> log.Entry:
-        self.now_ns += int(after_s * SECOND)
-        self.session, entry = record(MACI, self.session, self.entries[-1].digest, event, self.now_ns, cause)
-        self.entries.append(entry)
-        return entry
-
-    def reply(self, seat: str, body: object, usage: Usage = ONE_CALL, error: str = "") -> log.Entry:
-        turn = self.turn(seat)
-        return self.event(log.Replied(turn=turn.id, body=raw(body), usage=usage, error=error), turn.id)
-
-    def fail(self, seat: str) -> None:
-        """Every attempt of the seat's turn fails."""
-        for _ in range(self.session.settings.attempts):
-            self.reply(seat, None, error="model unreachable")
-
-    def expire(self) -> log.Entry:
-        """Lets the timer fire when the open turns' deadline, or the budget's, has come."""
-        due = max(t.ask.deadline_ns for t in self.session.turns.values())
-        return self.event(log.TimerFired(), "in:9", max(0.0, (due - self.now_ns) / SECOND))
-
     def blind(self, *beliefs: Belief | None, passages: Sequence[int] = (1,)) -> None:
         """Each debater's blind belief, in the order of seats; None: it fails."""
         spans = tuple(Span(passage=f"p{n}", quote=TEXTS[n - 1]) for n in passages)
@@ -202,48 +172,13 @@ class Play:
     def debaters(self) -> list[str]:
         return [s.seat for s in self.session.opened.seats if s.role == "debater"]
 
-    @property
-    def phase(self) -> str:
-        return str(self.session.inner.phase)
-
-    def turn(self, seat: str) -> OpenTurn:
-        return next(t for t in self.session.turns.values() if t.ask.seat == seat)
-
-    def ask(self, seat: str) -> log.Ask:
-        return self.turn(seat).ask
-
-    def brief(self, seat: str) -> Any:
-        return msgspec.json.decode(self.ask(seat).brief)
-
     def asks(self, kind: str) -> list[log.Ask]:
         """Everything of a kind that was ever asked."""
         return [c for e in self.entries for c in e.commands if isinstance(c, log.Ask) and c.kind == kind]
 
-    def posts(self, kind: str) -> list[Post]:
-        return [p for p in self.session.posts if p.kind == kind]
-
-    def last(self, kind: str) -> Any:
-        return msgspec.json.decode(self.posts(kind)[-1].body)
-
     @property
     def signals(self) -> Any:
         return self.last("signals")["signals"]
-
-    @property
-    def stop(self) -> Any:
-        return self.last("stop")
-
-    @property
-    def certificate(self) -> Any:
-        return self.stop["certificate"]
-
-    @property
-    def result(self) -> Result:
-        return decode(self.posts("closed")[-1].body, Result)
-
-    @property
-    def log(self) -> list[bytes]:
-        return [encode(e) for e in self.entries]
 
 
 def case(given: Belief, *arguments: Argument, changed: str = "") -> Case:

@@ -107,7 +107,7 @@ def stopped(words: Words, rounds: int, **more: Any) -> Stop:
         outcomes=words.outcomes, rounds=history, beliefs=beliefs, reliability=history[-1].reliability, cl=0.5,
         tau_q=0.5, tau_crit=0.3,
     )  # fmt: skip
-    found = controller.verdict(Control(max_rounds=max(1, rounds)), state)
+    found = controller.verdict(Control(round_limit=max(1, rounds)), state)
     assert found is not None
     return Stop(reason=found.reason, converged=found.converged, certificate=found.certificate)
 

@@ -18,7 +18,7 @@ from tests.protocols.maci.simulate import example, run
 
 pytestmark = [pytest.mark.slow]
 EXAMPLES = ROOT / "examples"
-STOPS = ["budget", "max_rounds", "plateau", "stalemate"]
+STOPS = ["budget", "plateau", "round_limit", "stalemate"]
 README = [
     tuple(shlex.split(re.sub(r"\$\(cat (.*?)\)", lambda file: (ROOT / file[1]).read_text().strip(), command)))[1:]
     for command in re.findall(r"^    (parley ask .*--protocol maci.*)$", (EXAMPLES / "README.md").read_text(), re.M)
@@ -112,7 +112,7 @@ def test_a_plateau_that_is_convergence(bench: Bench) -> None:
     assert asked.result["outcome"]["answer"] == "Fusarium wilt" and asked.result["outcome"]["plan"]["tests"]
     assert sorted(asked.certificate["stops"]) == STOPS, "all four stops are laid open"
     assert [name for name, stop in sorted(asked.certificate["stops"].items()) if stop["holds"]] == [
-        "max_rounds",
+        "round_limit",
         "plateau",
     ]
     assert asked.certificate["cross_family"] is asked.result["outcome"]["cross_family"] is False
@@ -156,8 +156,8 @@ def test_the_budget(bench: Bench) -> None:
 
 
 def test_the_last_round_allowed(bench: Bench) -> None:
-    asked = bench.ask("diagnosis", "--max-rounds", "1")
-    assert asked.end == (3, "max_rounds", False) and [s["round"] for s in asked.signals] == [0, 1]
+    asked = bench.ask("diagnosis", "--round-limit", "1")
+    assert asked.end == (3, "round_limit", False) and [s["round"] for s in asked.signals] == [0, 1]
 
 
 def test_without_the_q_gate_evidence_off_the_matter_wins(bench: Bench) -> None:
@@ -175,8 +175,8 @@ def test_without_the_q_gate_evidence_off_the_matter_wins(bench: Bench) -> None:
 
 def test_what_the_plans_queries_find_enters_the_next_round(bench: Bench) -> None:
     """Three passages to begin with, so that there is more to be found."""
-    asked = bench.ask("diagnosis", "--close-the-loop", "--set", "maci.k_ret=3", "--max-rounds", "3")
-    assert asked.end == (3, "max_rounds", False)
+    asked = bench.ask("diagnosis", "--close-the-loop", "--set", "maci.k_ret=3", "--round-limit", "3")
+    assert asked.end == (3, "round_limit", False)
     posts = shown(bench, asked.sid)
     first, *later = [p["body"] for p in posts if p["kind"] == "passages"]
     assert [p["id"] for p in first["passages"]] == ["p1", "p2", "p3"] and not first["queries"]
@@ -197,7 +197,7 @@ def shown(bench: Bench, sid: str) -> list[dict[str, Any]]:
 
 
 def test_open_outcomes_are_proposed_and_merged(bench: Bench) -> None:
-    asked = bench.ask("diagnosis", "--max-rounds", "1", given=False)
+    asked = bench.ask("diagnosis", "--round-limit", "1", given=False)
     assert asked.certificate["merged_by"] == "analyst"
     merged = next(p["body"]["groups"] for p in shown(bench, asked.sid) if p["kind"] == "outcomes")
     assert len(merged) >= 2 and set(asked.result["outcome"]["mixture"]) == {group["name"] for group in merged}
@@ -206,7 +206,7 @@ def test_open_outcomes_are_proposed_and_merged(bench: Bench) -> None:
 
 def test_ordered_outcomes_are_measured_by_wasserstein(bench: Bench) -> None:
     scale = "Drought stress, Root rot, Verticillium wilt, Fusarium wilt"
-    asked = bench.ask("diagnosis", "--outcomes", scale, "--ordered", "--max-rounds", "1", given=False)
+    asked = bench.ask("diagnosis", "--outcomes", scale, "--ordered", "--round-limit", "1", given=False)
     assert asked.certificate["disagreement"] == "wasserstein"
     held = [{s["outcome"]: s["p"] for s in b} for b in asked.result["rounds"][0]["beliefs"].values()]
     places = [o.strip() for o in scale.split(",")]
@@ -216,7 +216,7 @@ def test_ordered_outcomes_are_measured_by_wasserstein(bench: Bench) -> None:
 
 
 def test_three_debaters(bench: Bench) -> None:
-    asked = bench.ask("diagnosis", "--debaters", "3", "--max-rounds", "2")
+    asked = bench.ask("diagnosis", "--debaters", "3", "--round-limit", "2")
     assert set(asked.signals[0]["weights"]) == {"debater_1", "debater_2", "debater_3"}
     assert sum(asked.signals[-1]["weights"].values()) == pytest.approx(1)
     assert len({json.dumps(b) for b in asked.result["rounds"][0]["beliefs"].values()}) == 3
@@ -224,7 +224,7 @@ def test_three_debaters(bench: Bench) -> None:
 
 
 def test_a_dry_run_says_what_it_may_come_to_and_asks_nothing(bench: Bench) -> None:
-    asked = bench.ask("diagnosis", "--max-rounds", "2", "--close-the-loop", "--dry-run")
+    asked = bench.ask("diagnosis", "--round-limit", "2", "--close-the-loop", "--dry-run")
     assert asked.code == 0 and asked.result["rounds"] == 2 and asked.result["least"]["turns"] == 10
     seats = {s["seat"]: s["most"]["turns"] for s in asked.result["seats"]}
     assert seats == {

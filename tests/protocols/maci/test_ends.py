@@ -67,10 +67,10 @@ def test_mean_crit_below_its_gate_for_three_rounds_is_a_stalemate() -> None:
 
 
 def test_the_last_round_allowed() -> None:
-    play = begun({"max_rounds": 2})
+    play = begun({"round_limit": 2})
     play.same(belief(0.8, 0.2), AGAINST)
     play.same(belief(0.6, 0.4), AGAINST)
-    assert (play.stop["reason"], play.certificate["round"]) == ("max_rounds", 2)
+    assert (play.stop["reason"], play.certificate["round"]) == ("round_limit", 2)
 
 
 CAPS = {"max_input_tokens": 100, "max_output_tokens": 20}
@@ -178,7 +178,7 @@ def test_evaluator_stability_holds_the_plateau_back() -> None:
 
 
 def test_rounds_that_the_monotone_gate_held_are_named() -> None:
-    play = begun({"max_rounds": 1}, AGREED, AGREED)
+    play = begun({"round_limit": 1}, AGREED, AGREED)
     play.same(AGREED, AGAINST)
     assert play.signals["held"] is True and play.certificate["held"] == [1]
     beliefs = play.last("signals")["beliefs"]
@@ -186,7 +186,7 @@ def test_rounds_that_the_monotone_gate_held_are_named() -> None:
 
 
 def test_the_certificate_says_who_judged_whom() -> None:
-    play = begun({"max_rounds": 1, "judges": 2})
+    play = begun({"round_limit": 1, "judges": 2})
     play.same(FOR, AGAINST)
     assert play.certificate["judge_families"] == {"judge_1": "two", "judge_2": "two"}
     assert play.certificate["debater_families"] == {"debater_1": "one", "debater_2": "one"}
@@ -196,7 +196,7 @@ def test_the_certificate_says_who_judged_whom() -> None:
 
 def test_what_was_spent_is_in_rounds_and_result() -> None:
     used = Usage(input_tokens=50, output_tokens=10, calls=1)
-    play = Play({"max_rounds": 1}, q0=None, metered=True)
+    play = Play({"round_limit": 1}, q0=None, metered=True)
     play.reply("helper", retrieved(), used)
     for seat, given in zip(NAMES, (FOR, AGAINST), strict=True):
         play.reply(seat, Blind(belief=given), used)
@@ -213,7 +213,7 @@ def test_what_was_spent_is_in_rounds_and_result() -> None:
 
 
 def test_the_plan_is_ranked_by_expected_information_gain() -> None:
-    play = begun({"max_rounds": 1})
+    play = begun({"round_limit": 1})
     play.same(FOR, AGAINST)
     ask = play.ask("analyst")
     assert (play.phase, ask.kind, ask.final) == ("concluding", "plan", True)
@@ -242,14 +242,14 @@ def test_gain_by_hand() -> None:
     ],
 )
 def test_a_test_says_something_of_every_outcome_in_contention(test: Any, fault: str) -> None:
-    play = begun({"max_rounds": 1})
+    play = begun({"round_limit": 1})
     play.same(FOR, AGAINST)
     play.plan(test)
     assert fault in play.ask("analyst").error
 
 
 def test_a_plan_has_no_more_tests_than_allowed() -> None:
-    play = begun({"max_rounds": 1, "plan_size": 1})
+    play = begun({"round_limit": 1, "plan_size": 1})
     play.same(FOR, AGAINST)
     play.plan(check_up("x"), check_up("y"))
     assert play.ask("analyst").error == "tests: got 2, allowed are at most 1"
@@ -258,11 +258,11 @@ def test_a_plan_has_no_more_tests_than_allowed() -> None:
 def test_outcomes_out_of_contention_are_not_asked_about() -> None:
     names = ("a", "b", "c", "d")
     held = belief(0.69, 0.29, 0.02, 0.0, names=names)
-    play = Play({"outcomes": names, "max_rounds": 1, "top_k": 5})
+    play = Play({"outcomes": names, "round_limit": 1, "top_k": 5})
     play.blind(held, held)
     play.round(case(held, argument("x")), case(held))
     assert [s["outcome"] for s in play.brief("analyst")["mixture"]] == ["a", "b"], "0.02 is below 0.1 / 4"
-    sure = Play({"outcomes": names, "max_rounds": 1})
+    sure = Play({"outcomes": names, "round_limit": 1})
     only = belief(1, names=names)
     sure.blind(only, only)
     sure.round(case(only, argument("x")), case(only))
@@ -270,15 +270,15 @@ def test_outcomes_out_of_contention_are_not_asked_about() -> None:
 
 
 def test_without_a_plan_the_result_has_none() -> None:
-    play = begun({"max_rounds": 1})
+    play = begun({"round_limit": 1})
     play.same(FOR, AGAINST)
     play.fail("analyst")
-    assert play.result.outcome["plan"] is None and play.result.stop.reason == "max_rounds"
+    assert play.result.outcome["plan"] is None and play.result.stop.reason == "round_limit"
 
 
 def looped() -> Play:
     play = begun(
-        {"close_the_loop": True, "max_rounds": 3}, documents=[document(), document("more.md", "NS1 was found.")]
+        {"close_the_loop": True, "round_limit": 3}, documents=[document(), document("more.md", "NS1 was found.")]
     )
     play.same(belief(0.8, 0.2), AGAINST)
     return play
@@ -327,7 +327,7 @@ def test_what_is_found_again_is_nothing_new() -> None:
 def test_what_a_run_returns() -> None:
     """The mixture, the top-k outcomes, the curated record, the certificate, the signal history, tokens by seat, the
     majority vote of round 0, and the retrieval plan."""
-    play = begun({"max_rounds": 2, "top_k": 1})
+    play = begun({"round_limit": 2, "top_k": 1})
     play.round(case(belief(0.8, 0.2), argument("good")), case(AGAINST, argument("bad", q=0.1)))
     play.round(case(belief(0.7, 0.3), argument("better", q=0.7)), case(belief(0.4, 0.6)))
     play.plan(check_up())
@@ -342,7 +342,7 @@ def test_what_a_run_returns() -> None:
     (refused,) = result.rounds[1]["refused"]
     assert refused.keys() == {"id", "q", "crit", "tau_q", "tau_crit", "post"}  # debaters read the result: no words
     assert decode(play.session.posts[refused["post"]].body, Ruled).scores[0].item == 2
-    assert [r["signals"]["stop"] for r in result.rounds] == [None, None, "max_rounds"]
+    assert [r["signals"]["stop"] for r in result.rounds] == [None, None, "round_limit"]
     assert set(result.usage.by_seat) == {"debater_1", "debater_2", "judge_1", "analyst", "helper"}
     assert result.stop.certificate["history"][-1]["round"] == 2
 
@@ -350,7 +350,7 @@ def test_what_a_run_returns() -> None:
 def test_a_result_that_is_too_long_is_cut() -> None:
     long = "x" * 4_000
     said = [argument(f"{i} " + "y" * 1_900, reasons=(long,) * 10) for i in range(10)]
-    play = begun({"max_rounds": 3, "tau_stop": 3, "max_arguments": 10, "monotone_gate": False, "gamma": 0.0})
+    play = begun({"round_limit": 3, "tau_stop": 3, "max_arguments": 10, "monotone_gate": False, "gamma": 0.0})
     for _ in range(3):
         play.round(case(FOR, *said), case(AGAINST, *said))
         if play.phase != "arguing":
@@ -366,7 +366,7 @@ def test_a_result_that_is_too_long_is_cut() -> None:
 
 def recorded() -> Play:
     """Three rounds with a retry, a missing seat, something refused; plateau."""
-    play = begun({"tau_stop": 1, "judges": 2, "max_rounds": 4})
+    play = begun({"tau_stop": 1, "judges": 2, "round_limit": 4})
     play.round(case(belief(0.6, 0.4), argument("x")), case(belief(0.3, 0.7), argument("y", q=0.2)))
     play.reply("debater_1", None, error="down")
     play.same(belief(0.6, 0.4), belief(0.3, 0.7))
@@ -425,7 +425,7 @@ def planned_of(play: Play) -> Plan:
 
 
 def test_the_least_is_one_round_with_every_turn_asked_once() -> None:
-    play = Play({"max_rounds": 1, "outcomes": (), "judges": 2})
+    play = Play({"round_limit": 1, "outcomes": (), "judges": 2})
     play.blind(FOR, AGAINST)
     play.merge(("dengue", ("dengue",)), ("chikungunya", ("chikungunya",)))
     play.same(FOR, AGAINST)
@@ -435,7 +435,7 @@ def test_the_least_is_one_round_with_every_turn_asked_once() -> None:
 
 def test_the_most_is_every_round_with_every_turn_asked_as_often_as_may_be() -> None:
     endless = {"tau_stop": 9, "stalemate_rounds": 9}
-    play = Play({"max_rounds": 3, "close_the_loop": True, "outcomes": (), **endless}, q0=None)
+    play = Play({"round_limit": 3, "close_the_loop": True, "outcomes": (), **endless}, q0=None)
     turns = {"retrieve": retrieved(), "blind": Blind(belief=FOR), "argue": case(FOR, argument("x"))}
     while play.phase != "done":
         ask = next(iter(play.session.turns.values())).ask

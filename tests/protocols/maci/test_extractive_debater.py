@@ -99,7 +99,7 @@ def test_who_never_moves_never_converges() -> None:
 
 
 def test_open_outcomes_are_proposed_merged_and_argued_about() -> None:
-    ended = run(QUESTION, DOCUMENTS, max_rounds=2)
+    ended = run(QUESTION, DOCUMENTS, round_limit=2)
     assert "merge" in {s.kind for s in ended.shown} and all(s.attempt == 1 for s in ended.shown)
     assert ended.result.outcome["answer"] == "Fusarium wilt"
 
@@ -120,7 +120,7 @@ def test_what_the_debaters_say_is_in_order(diagnosis: Ended) -> None:
 
 
 def test_three_debaters_read_three_halves() -> None:
-    ended = run(QUESTION, DOCUMENTS, OUTCOMES, debaters=3, max_rounds=1)
+    ended = run(QUESTION, DOCUMENTS, OUTCOMES, debaters=3, round_limit=1)
     beliefs = list(ended.rounds[0].beliefs.values())
     assert len(beliefs) == 3 and len(set(beliefs)) == 3
 

@@ -11,11 +11,11 @@ from agents.encoders.embedded import Embedded
 from agents.extractive.model import Extractive
 from agents.models import Completion, make_model
 from agents.models.computed import with_computed
-from agents.models.recorded import Recorded
-from agents.models.tokens import estimate
+from agents.models.recorded import RecordedModel
 from agents.retrieval.corpus import collapse
 from agents.retrieval.dense import counted, rerank
 from agents.retrieval.prototype import prototype, similar
+from agents.tokens import estimate
 from schemas.protocols.maci.messages import MeasureBrief, Passages, RetrieveBrief, Span
 from schemas.similarity import BY_ENCODER, BY_WORDS, Similar
 from schemas.text import stands_in
@@ -193,7 +193,7 @@ def test_rows_in_any_number_of_dimensions() -> None:
 
 
 def test_no_language_model_is_asked_for_what_is_computed() -> None:
-    seat = with_computed(Recorded({}))  # it raises whenever it is asked
+    seat = with_computed(RecordedModel({}))  # it raises whenever it is asked
     turn = shown("retrieve", ALL, seat="helper", documents=DOCUMENTS)
     assert ask(turn, seat).body == found().body and seat.name == "recorded"
     own = Extractive()

@@ -114,7 +114,7 @@ def test_round_0_gives_the_start(q: float, beliefs: Any, cl: float) -> None:
 
 
 def test_round_0_gives_the_majority_vote_at_no_extra_cost() -> None:
-    play = begun({"max_rounds": 1, "debaters": 3}, AGREED, AGREED, belief(0, 1), debaters=3)
+    play = begun({"round_limit": 1, "debaters": 3}, AGREED, AGREED, belief(0, 1), debaters=3)
     play.same(AGAINST, AGAINST, AGAINST)
     play.fail("analyst")
     assert play.result.outcome["vote"] == "dengue" and play.result.outcome["answer"] == "chikungunya"
@@ -164,7 +164,7 @@ def test_within_002_a_belief_is_renormalised() -> None:
 
 
 def test_a_debater_without_a_blind_belief_is_left_out_for_good() -> None:
-    play = begun({"debaters": 3, "max_rounds": 1}, FOR, None, AGAINST, debaters=3)
+    play = begun({"debaters": 3, "round_limit": 1}, FOR, None, AGAINST, debaters=3)
     assert {t.ask.seat for t in play.session.turns.values()} == {"debater_1", "debater_3"}
     assert play.last("signals")["missing"] == ["debater_2"] and set(play.last("signals")["beliefs"]) == {
         "debater_1", "debater_3",
@@ -184,7 +184,7 @@ def test_with_fewer_than_two_there_is_no_debate() -> None:
 
 
 def opened(*beliefs: Any, **settings: Any) -> Play:
-    play = Play({"outcomes": (), "max_rounds": 1, **settings})
+    play = Play({"outcomes": (), "round_limit": 1, **settings})
     play.blind(*beliefs)
     return play
 
@@ -264,7 +264,7 @@ def test_the_anchor_goes_out() -> None:
 
 def test_opponents_stand_in_an_order_that_changes_with_the_round() -> None:
     names = [belief(0.1 * i, 1 - 0.1 * i) for i in range(1, 9)]
-    play = begun({"debaters": 8, "max_rounds": 6, "monotone_gate": False}, *names, debaters=8)
+    play = begun({"debaters": 8, "round_limit": 6, "monotone_gate": False}, *names, debaters=8)
     orders = []
     for _ in range(4):
         orders.append([b[0]["p"] for b in play.brief("debater_1")["opponents"]])
@@ -291,7 +291,7 @@ def test_both_gates_must_be_passed() -> None:
 
 
 def test_refused_arguments_and_scores_are_never_shown_to_a_debater() -> None:
-    play = begun({"max_rounds": 4, "tau_stop": 4})
+    play = begun({"round_limit": 4, "tau_stop": 4})
     for _ in range(3):
         play.round(case(FOR, argument("good")), case(AGAINST, argument("bad", q=0.2)))
     assert play.posts("refused") and play.posts("crit") and play.posts("case")
@@ -315,7 +315,7 @@ def test_q_gate_off_changes_the_answer() -> None:
     """With the gate, what rests on little evidence moves nobody; without it, it is shown, and the debater follows."""
 
     def run(q_gate: bool) -> Play:
-        play = begun({"max_rounds": 2, "q_gate": q_gate}, AGREED, AGAINST)
+        play = begun({"round_limit": 2, "q_gate": q_gate}, AGREED, AGAINST)
         play.round(case(AGREED, argument("tourniquet test")), case(AGAINST, argument("rumour", q=0.1)))
         shown = {msgspec.json.decode(play.session.posts[n].body).get("claim") for n in play.ask("debater_1").sees}
         moved = belief(0.05, 0.95) if "rumour" in shown else AGREED
@@ -480,7 +480,7 @@ def ruled(play: Play) -> list[Any]:
 
 @pytest.mark.parametrize(("crit_gate", "admitted"), [(True, 0), (False, 2)])
 def test_unjudged_nothing_is_admitted_and_the_certificate_says_so(crit_gate: bool, admitted: int) -> None:
-    play = begun({"max_rounds": 1, "crit_gate": crit_gate})
+    play = begun({"round_limit": 1, "crit_gate": crit_gate})
     play.argue(case(FOR, argument("x")), case(AGAINST, argument("y")))
     play.measure()
     play.fail("judge_1")
@@ -491,7 +491,7 @@ def test_unjudged_nothing_is_admitted_and_the_certificate_says_so(crit_gate: boo
 
 @pytest.mark.parametrize(("q_gate", "admitted"), [(True, 0), (False, 2)])
 def test_unmeasured_nothing_is_admitted_and_the_certificate_says_so(q_gate: bool, admitted: int) -> None:
-    play = begun({"max_rounds": 1, "q_gate": q_gate, "tau_q": 0.0})
+    play = begun({"round_limit": 1, "q_gate": q_gate, "tau_q": 0.0})
     play.argue(case(FOR, argument("x")), case(AGAINST, argument("y")))
     play.fail("helper")
     play.judge("judge_1")

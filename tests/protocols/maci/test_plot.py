@@ -15,8 +15,8 @@ from client.protocols.maci.plot import draw
 from client.records import Record
 from client.show import explain, plotting
 from schemas.wire import encode
+from tests.client.test_page import HOSTILE, LONG
 from tests.parley.support import Front
-from tests.parley.test_page import HOSTILE, LONG
 from tests.protocols.consensus.play import Play
 from tests.protocols.maci import record as maci_record
 from tests.protocols.maci.record import Words

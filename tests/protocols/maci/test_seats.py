@@ -30,7 +30,7 @@ def test_seats_for_the_queues_alive() -> None:
     ],
 )
 def test_judges_of_another_family(wish: str, judges: Any, queues: list[str], cross: bool) -> None:
-    play = begun({"judges": 2, "cross_family": wish, "max_rounds": 1}, FOR, AGAINST, judges=judges)
+    play = begun({"judges": 2, "cross_family": wish, "round_limit": 1}, FOR, AGAINST, judges=judges)
     assert [s.queue for s in play.session.opened.seats if s.role == "judge"] == queues
     play.round(case(FOR), case(AGAINST))
     assert play.certificate["cross_family"] is cross
@@ -124,7 +124,7 @@ def test_judges_that_are_named_are_queues_to_choose_from(
 ) -> None:
     there = (*workers(judges=()), *(worker(q, "judge", family) for q, family in families.items()))
     named = [Seat(seat=q, role="judge", queue=q, weight=2.0) for q in families]
-    play = Play({"judges": k, "cross_family": wish, "max_rounds": 1}, there=there, seats=named)
+    play = Play({"judges": k, "cross_family": wish, "round_limit": 1}, there=there, seats=named)
     judges = [s for s in play.session.opened.seats if s.role == "judge"]
     assert {s.seat: s.queue for s in judges} == seated and {s.weight for s in judges} == {2.0}
     play.blind(FOR, FOR)

@@ -34,7 +34,7 @@ HALF = belief(0.5, 0.5)
 
 def on(settings: dict[str, Any], rounds: int, *beliefs: Any, **more: Any) -> Play:
     """So many rounds in which nobody moves, and both cite one passage."""
-    play = begun({"max_rounds": 50, "tau_stop": 50, "stalemate_rounds": 50, **settings}, *(beliefs or (FOR, AGAINST)))
+    play = begun({"round_limit": 50, "tau_stop": 50, "stalemate_rounds": 50, **settings}, *(beliefs or (FOR, AGAINST)))
     for _ in range(rounds):
         play.same(*(beliefs or (FOR, AGAINST)), **more)
     return play
@@ -159,7 +159,7 @@ def test_schedules(settings: dict[str, Any], levels: list[float]) -> None:
 @pytest.mark.parametrize("policy", ["ucb", "linucb"])
 def test_the_learned_schedule_says_what_it_chose_in_a_whole_session(policy: str) -> None:
     """Which replays byte for byte, every state written and read on the way."""
-    play = begun({"schedule": "learned", "policy": policy, "max_rounds": 5, "tau_stop": 9})
+    play = begun({"schedule": "learned", "policy": policy, "round_limit": 5, "tau_stop": 9})
     shares = iter((0.85, 0.8, 0.7, 0.6, 0.55))
     while play.phase == "arguing":
         p = next(shares)
@@ -167,7 +167,7 @@ def test_the_learned_schedule_says_what_it_chose_in_a_whole_session(policy: str)
         assert play.signals["alpha"] is not None and play.signals["gamma"] is not None
         assert decode(encode(play.session.inner), State) == play.session.inner
     play.plan(check_up())
-    assert play.result.stop.reason == "max_rounds" and len(play.result.rounds) == 6
+    assert play.result.stop.reason == "round_limit" and len(play.result.rounds) == 6
     known = play.session.inner.control.learned.policy
     tried = known.counts if policy == "ucb" else known.inverse
     assert sum(map(bool, tried)) >= 2, "more than one action was rewarded"
@@ -208,13 +208,13 @@ def test_the_monotone_gate_is_configurable() -> None:
 
 
 def test_the_first_that_holds_is_the_reason() -> None:
-    """plateau, stalemate, budget, max_rounds: in this order."""
-    low = {"tau_crit": 0.9, "crit_gate": True, "stalemate_rounds": 2, "max_rounds": 2, "q_gate": False}
+    """plateau, stalemate, budget, round_limit: in this order."""
+    low = {"tau_crit": 0.9, "crit_gate": True, "stalemate_rounds": 2, "round_limit": 2, "q_gate": False}
     play = begun(low, AGREED, AGREED)
     play.same(AGREED, AGREED)
     play.same(AGREED, AGREED)
     assert {name: s["holds"] for name, s in play.certificate["stops"].items()} == {
-        "plateau": True, "stalemate": True, "budget": False, "max_rounds": True,
+        "plateau": True, "stalemate": True, "budget": False, "round_limit": True,
     }  # fmt: skip
     assert play.stop["reason"] == "plateau"
     play = begun({**low, "tau_o": 1.0}, AGREED, AGREED)
@@ -253,7 +253,7 @@ def test_converged_is_a_plateau_near_consensus(agreed: Any, converged: bool) -> 
 
 
 def test_held_rounds_do_not_count_towards_the_plateau_and_are_named() -> None:
-    play = begun({"max_rounds": 4}, AGREED, AGREED)
+    play = begun({"round_limit": 4}, AGREED, AGREED)
     play.same(AGREED, AGAINST)
     play.same(AGREED, AGAINST)
     assert play.signals["pi_d"] and play.phase == "arguing", "its flags are up, and it was held"
@@ -265,11 +265,11 @@ def test_held_rounds_do_not_count_towards_the_plateau_and_are_named() -> None:
 def test_a_certificate_carries_reason_predicates_history_and_what_was_spent() -> None:
     """Every stop carries a certificate: the reason, the values and thresholds of every predicate, the history they were
     computed from, and what was spent."""
-    play = begun({"max_rounds": 2})
+    play = begun({"round_limit": 2})
     play.same(FOR, HALF)
     play.same(FOR, AGREED)
     told = play.certificate
-    assert told["reason"] == "max_rounds" == play.stop["reason"] and told["round"] == 2
+    assert told["reason"] == "round_limit" == play.stop["reason"] and told["round"] == 2
     tests = [t for stop in told["stops"].values() for t in stop["tests"]]
     assert all({"test", "value", "limit", "holds"} <= set(t) for t in tests) and len(tests) >= 7
     assert [r["round"] for r in told["history"]] == [0, 1, 2] and told["spent"]["calls"] == 11
@@ -290,7 +290,7 @@ def test_flags_exist_from_round_1_on() -> None:
 
 
 def ended() -> Play:
-    play = begun({"max_rounds": 1, "top_k": 3, "outcomes": ("dengue", "chikungunya", "zika")}, FOR, HALF)
+    play = begun({"round_limit": 1, "top_k": 3, "outcomes": ("dengue", "chikungunya", "zika")}, FOR, HALF)
     play.round(
         case(FOR, argument("x"), argument("weak", q=0.1)), case(HALF, Argument(claim="bare"), argument("y"))
     )  # fmt: skip
@@ -325,7 +325,7 @@ def test_overlap_is_asked_whether_a_vote_would_have_done_only_where_two_cite(
     cited: tuple[int, int], overlap: float | None
 ) -> None:
     """Passages of two documents: 0 of what nobody cites is no reason for a debate."""
-    play = Play({"max_rounds": 1}, documents=[document(text=TEXTS[0]), document("b.md", TEXTS[1])], q0=None)
+    play = Play({"round_limit": 1}, documents=[document(text=TEXTS[0]), document("b.md", TEXTS[1])], q0=None)
     found = tuple(Found(document=name, text=text) for name, text in zip(("notes.md", "b.md"), TEXTS, strict=False))
     play.reply("helper", Retrieved(passages=found, similar=similar([0.8, 0.8])))
     for seat, n in zip(NAMES, cited, strict=True):

@@ -175,7 +175,7 @@ def test_the_order_of_agents_in_a_round_changes_nothing(tmp_path: Path) -> None:
 def test_every_key_of_the_configuration_is_taken(tmp_path: Path) -> None:
     import msgspec
 
-    from schemas.protocols.maci.messages import Control
+    from schemas.control import Control
 
     settings = msgspec.to_builtins(Control(cl=0.4, c_max=100.0, ece=0.2))
     assert "lambda" in settings

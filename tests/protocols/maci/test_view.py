@@ -20,7 +20,7 @@ from schemas.post import Post
 from schemas.protocols.maci.messages import Ruled
 from schemas.result import Stop
 from schemas.wire import encode, raw
-from tests.parley.test_page import hostile
+from tests.client.test_page import hostile
 from tests.protocols.maci import record as maci_record
 from tests.protocols.maci.play import Play, argument, belief, case
 from tests.protocols.maci.record import Words
@@ -122,7 +122,7 @@ def test_what_nobody_found_out_is_no_figure_and_behind_a_gate_that_is_off_no_rea
 
 
 def test_an_unjudged_round_is_told_as_unjudged() -> None:
-    play = Play({"max_rounds": 1})
+    play = Play({"round_limit": 1})
     play.blind(belief(0.6, 0.4), belief(0.4, 0.6))
     play.argue(*(case(belief(0.6, 0.4), argument(claim)) for claim in ("x", "y")))
     play.measure()
@@ -218,7 +218,7 @@ def test_a_stop_shows_the_tests_that_decided() -> None:
 
 def test_explain_goes_through_every_predicate_in_the_order_in_which_they_are_asked() -> None:
     text = explained(of(deadlock()))
-    places = [text.index(f"  {name}: ") for name in ("plateau", "stalemate", "budget", "max_rounds")]
+    places = [text.index(f"  {name}: ") for name in ("plateau", "stalemate", "budget", "round_limit")]
     assert places == sorted(places)
     assert "  plateau: holds\n    yes rounds with a plateau of information: 2, wanted at least 2" in text
     assert "  stalemate: does not hold\n    no  rounds with mean CRIT below its gate, without a break: 0" in text
@@ -246,7 +246,7 @@ def test_explain_names_the_fate_of_each_argument() -> None:
 
 def test_the_cap_is_told_as_the_cap() -> None:
     text = explained(maci_record.record(stop=maci_record.stopped(SAID, 3, pi_i=False)))
-    assert "(max_rounds)" in text and "  max_rounds: holds\n    yes rounds played: 3, wanted at least 3" in text
+    assert "(round_limit)" in text and "  round_limit: holds\n    yes rounds played: 3, wanted at least 3" in text
     assert "they agree" not in text and "deadlock" not in text
 
 

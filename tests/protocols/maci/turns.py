@@ -8,7 +8,7 @@ import msgspec
 
 from agents.context import Other, Shown
 from agents.models import Completion, Model, make_model
-from agents.protocols import KINDS
+from agents.protocols import kind_of
 from coordinator.schedulers.tone import tone
 from schemas.belief import Belief, Share
 from schemas.protocols.maci.messages import ArgueBrief, Passage, Passages, Ruled, Span
@@ -37,7 +37,7 @@ def shown(
     )
     return Shown(
         session="s", protocol="maci", question=question, seat=seat, role=seat.rstrip("_0123456789"), kind=kind,
-        round=round_, brief=brief, reply=KINDS["maci", kind].reply, others=posts, documents=tuple(documents), **more,
+        round=round_, brief=brief, reply=kind_of("maci", kind).reply, others=posts, documents=tuple(documents), **more,
     )  # fmt: skip
 
 

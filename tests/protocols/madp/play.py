@@ -7,24 +7,20 @@ from typing import Any
 import msgspec
 
 from coordinator.admission import admit
-from coordinator.machine import OpenTurn, Session, record, record_opening
 from coordinator.protocols import PROTOCOLS
 from schemas import log
+from schemas.artifact import Artifact
 from schemas.expert import Deliberation, Domain, ExpertSpec, Known, Relevance, Triggers, pin, queue_of
-from schemas.post import Post
 from schemas.presence import Announcement
 from schemas.protocols.madp.messages import Challenge, Challenges, Claim, Pass, Resolution
-from schemas.protocols.madp.work import Artifact, Finding, HandoffRequest, Review, Support, SupportRequest, Work
+from schemas.protocols.madp.work import Finding, HandoffRequest, Review, Support, SupportRequest, Work
 from schemas.result import Result
 from schemas.routing import Candidate, Factors, Matched, Profile
 from schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
-from schemas.turn import Usage
 from schemas.wire import decode, encode, raw
+from tests.support.play import BasePlay
 
 MADP = PROTOCOLS["madp"]
-START_NS = 1_700_000_000_000_000_000
-SECOND = 1_000_000_000
-ONE_CALL = Usage(calls=1)
 ARCH, IMPL, SRE, SEC = "systems-architect", "implementation-engineer", "sre", "security-architect"
 AUDITOR, QA, GENERAL = "implementation-auditor", "qa-engineer", "generalist"
 PRIORITIES = {ARCH: 1, IMPL: 2, SRE: 3, SEC: 4, AUDITOR: 5, QA: 6, GENERAL: 99}
@@ -117,8 +113,10 @@ RESULT: dict[str, Any] = {
 """Of a session beneath a task."""
 
 
-class Play:
+class Play(BasePlay):
     """Plays events one after another and keeps every log entry."""
+
+    STEP_S = 0.01
 
     def __init__(
         self,
@@ -154,32 +152,13 @@ class Play:
             MADP, request, tuple(there), 7, "client", experts=tuple(known(x, metered, tools) for x in sorted(experts)),
             known={"degraded": degraded},
         )  # fmt: skip
-        self.now_ns = START_NS
-        self.session: Session
-        self.session, entry = record_opening(MADP, "s1", opened, self.now_ns, "in:1")
-        self.entries: list[log.Entry] = [entry]
+        super().__init__(MADP, opened)
 
     # -- events
-    def event(self, event: log.Event, cause: str = "x", after_s: float = 0.01) -> log.Entry:
-        self.now_ns += int(after_s * SECOND)
-        self.session, entry = record(MADP, self.session, self.entries[-1].digest, event, self.now_ns, cause)
-        self.entries.append(entry)
-        return entry
-
-    def reply(self, seat: str, body: object, usage: Usage = ONE_CALL, error: str = "", **more: Any) -> log.Entry:
-        turn = self.turn(seat)
-        return self.event(log.Replied(turn=turn.id, body=raw(body), usage=usage, error=error, **more), turn.id)
-
-    def fail(self, seat: str) -> log.Entry:
-        """Every attempt of the seat's turn fails."""
-        for _ in range(self.session.settings.attempts):
-            self.reply(seat, None, error="model unreachable")
-        return self.entries[-1]
-
     def expire(self) -> log.Entry:
         """What is due next, is."""
         ends = [*(t.ask.deadline_ns for t in self.session.turns.values()), *self.session.windows.values()]
-        return self.event(log.TimerFired(), "in:9", max(0.0, (min(ends) - self.now_ns) / SECOND))
+        return self.at(min(ends))
 
     def vanish(self, *seats: str) -> log.Entry:
         """Nobody serves the queues of these seats any more."""
@@ -228,29 +207,6 @@ class Play:
         return self
 
     # -- looking
-    @property
-    def phase(self) -> str:
-        return str(self.session.inner.phase)
-
-    def turn(self, seat: str) -> OpenTurn:
-        return next(t for t in self.session.turns.values() if t.ask.seat == seat)
-
-    def asked(self) -> list[tuple[str, str]]:
-        """(seat, kind) of the open turns."""
-        return [(t.ask.seat, t.ask.kind) for t in self.session.turns.values()]
-
-    def brief(self, seat: str) -> Any:
-        return msgspec.json.decode(self.turn(seat).ask.brief)
-
-    def posts(self, kind: str, channel: str = "") -> list[Post]:
-        return [p for p in self.session.posts if p.kind == kind and channel in ("", p.channel)]
-
-    def bodies(self, kind: str) -> list[Any]:
-        return [msgspec.json.decode(p.body) for p in self.posts(kind)]
-
-    def last(self, kind: str) -> Any:
-        return self.bodies(kind)[-1]
-
     def commands(self, kind: type) -> list[Any]:
         return [c for e in self.entries for c in e.commands if isinstance(c, kind)]
 
@@ -275,19 +231,3 @@ class Play:
 
     def excluded(self) -> dict[str, str]:
         return {x["agent_id"]: x["reason"] for x in self.consensus["outcome"]["excluded"]}
-
-    @property
-    def stop(self) -> Any:
-        return self.last("stop")
-
-    @property
-    def result(self) -> Result:
-        return decode(self.posts("closed")[-1].body, Result)
-
-    @property
-    def outcome(self) -> Any:
-        return self.result.outcome
-
-    @property
-    def log(self) -> list[bytes]:
-        return [encode(e) for e in self.entries]

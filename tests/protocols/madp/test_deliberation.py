@@ -83,7 +83,7 @@ def test_what_deliberates_can_do_so_with_no_further_settings() -> None:
         ("maci", {"outcome": ["a"]}, ("x",), "madp.deliberation_settings", "did you mean maci.outcomes"),
         (
             "critic",
-            {"min_rounds": 4, "max_rounds": 2},
+            {"min_rounds": 4, "round_limit": 2},
             (),
             "madp.deliberation_settings",
             "got 4, and critic",

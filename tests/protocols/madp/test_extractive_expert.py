@@ -8,7 +8,7 @@ import pytest
 from agents.context import Shown
 from agents.models import make_model
 from agents.models.base import Completion, ModelRefused
-from agents.protocols.madp.expert_worker import Expert
+from agents.worker_model import WorkerModel
 from schemas.protocols.madp.messages import ChallengeBrief, Challenges, Claim, ClaimBrief
 from schemas.protocols.madp.work import Finding, ReviewBrief, Supported
 from schemas.routing import Task
@@ -25,7 +25,7 @@ SLOW = Task(prompt="Why does the latency of login grow?")
 
 def said(shown: Shown) -> Completion:
     """Its reply."""
-    return asyncio.run(Expert(make_model("extractive"), SPEC, files_list()).reply(shown, silent))
+    return asyncio.run(WorkerModel(make_model("extractive"), SPEC, files_list()).reply(shown, silent))
 
 
 def test_work_quotes_the_documents_that_bear_on_the_task() -> None:

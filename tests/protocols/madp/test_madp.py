@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.machine import Illegal, Inadmissible
+from coordinator.machine import Illegal, Inadmissible, step
 from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.madp.outcome import routed
 from coordinator.replay import replay
@@ -14,10 +14,10 @@ from schemas import log
 from schemas.expert import pin
 from schemas.protocols.madp.messages import Claim
 from schemas.protocols.madp.work import Support, Supported
-from schemas.session import Budget, Document, Seat
+from schemas.session import Budget, Document, Seat, SessionEnded
 from schemas.tools import CUT, ToolCall
 from schemas.turn import Usage
-from schemas.wire import decode, encode
+from schemas.wire import decode, encode, raw
 from tests.protocols.madp.play import (
     APPROVED,
     ARCH,
@@ -26,6 +26,7 @@ from tests.protocols.madp.play import (
     EXPERTS,
     GENERAL,
     IMPL,
+    MADP,
     QA,
     REVISE,
     SEC,
@@ -901,3 +902,17 @@ def test_a_blocked_review_is_put_to_a_human() -> None:
     brief = p.brief(SRE)
     assert "law of" not in brief["advice"] and "The one of the land" in brief["advice"]
     assert brief["findings"][0]["severity"] == "critical"
+
+
+def test_what_has_no_place_is_refused_and_changes_nothing() -> None:
+    play = Play().working()
+    before = encode(play.session.inner)
+    for event in (
+        log.Spoke(author="expert_sre", channel="public", window="claims", kind="claim", body=raw(claim(SRE))),
+        log.Decided(item="1", choice="x", author="client"),
+        log.ChildEnded(session="s1-c9", ended=SessionEnded(protocol="maci", status="failed")),
+        log.Told(sender="s2", kind="hello", body=raw(None)),
+    ):
+        with pytest.raises(Illegal):
+            step(MADP, play.session, event, play.now_ns)
+    assert encode(play.session.inner) == before

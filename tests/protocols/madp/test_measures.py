@@ -1,6 +1,6 @@
 """7.1's indicators are counted where a transition is, once a task."""
 
-from coordinator import measures, measures_madp
+from coordinator import measures
 from coordinator.machine import Session, record, record_opening
 from observability.metrics import Metrics
 from schemas import log
@@ -17,11 +17,11 @@ def counted(*plays: Play) -> Metrics:
         first = play.entries[0]
         assert isinstance(first.event, log.Opened)
         session, entry = record_opening(MADP, "s1", first.event, first.at_ns, first.cause)
-        measures.note(metrics, None, session, entry)
+        measures.note(metrics, MADP, None, session, entry)
         for one in play.entries[1:]:
             before: Session = session
             session, again = record(MADP, before, entry.digest, one.event, one.at_ns, one.cause)
-            measures.note(metrics, before, session, again)
+            measures.note(metrics, MADP, before, session, again)
             entry = again
     return metrics
 
@@ -86,9 +86,10 @@ def test_a_degraded_task_is_counted_as_such() -> None:
 
 
 def test_what_is_no_task_is_not_counted() -> None:
+    from tests.protocols.consensus.play import CONSENSUS
     from tests.protocols.consensus.play import Play as Consensus
 
     play = Consensus()
     metrics = Metrics()
-    measures_madp.note(metrics, None, play.session, play.entries[0])
+    measures.note(metrics, CONSENSUS, None, play.session, play.entries[0])
     assert not [s for f in metrics.tasks.collect() for s in f.samples if s.value]

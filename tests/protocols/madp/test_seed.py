@@ -295,11 +295,11 @@ def test_revision_needed_goes_back_with_feedback() -> None:
 
 def test_blocked_requires_deliberation() -> None:
     """BLOCKED: Critical issue, requires deliberation"""
-    p = Play({"deliberation": "maci", "deliberation_settings": {"max_rounds": 2}}).match(INSTANT)
+    p = Play({"deliberation": "maci", "deliberation_settings": {"round_limit": 2}}).match(INSTANT)
     p.reply(IMPL, done())
     p.reply(AUDITOR, BLOCKED)
     (child,) = p.commands(log.StartChild)
-    assert child.opening.protocol == "maci" and child.opening.settings == {"max_rounds": 2} and child.opening.inherits
+    assert child.opening.protocol == "maci" and child.opening.settings == {"round_limit": 2} and child.opening.inherits
     assert "Which law holds?" in child.opening.question and TASK in child.opening.question
     p.child_ends(outcome={"answer": "The old one."})
     assert p.asked() == [(IMPL, "work")] and "The old one." in p.brief(IMPL)["advice"]

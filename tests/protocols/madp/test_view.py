@@ -22,7 +22,7 @@ from schemas.protocols.madp.work import Finding, Review, Supported, Work
 from schemas.tools import ToolCall
 from schemas.turn import Usage
 from schemas.wire import encode, raw
-from tests.parley.test_page import ALL, Reader
+from tests.client.test_page import ALL, Reader
 from tests.protocols.madp.play import (
     APPROVED,
     ARCH,

@@ -1,0 +1,36 @@
+"""The sentences that may count for a seat: those of its documents, and what others quote."""
+
+from collections.abc import Container, Mapping
+
+from agents.context import Shown
+from agents.extractive.evidence import Evidence
+from agents.models.injection import is_instruction, suspicious
+from agents.retrieval.corpus import Corpus, sentence
+
+
+def gather(
+    shown: Shown, corpus: Corpus, quotes: Mapping[str, str], remembered: Container[str] = ()
+) -> tuple[list[Evidence], bool]:
+    """(sentences of the own documents, then what others quote and this seat does not hold, in an order that does not
+    rest on theirs; whether something that was read talks to the reader as to a machine).
+
+    Parameters
+    ----------
+    quotes
+        Quotation, white space collapsed -> its document.
+    remembered
+        Those that the seat has quoted before: they are not new to it.
+    """
+    texts = [(d.name, corpus.text(d)) for d in shown.documents]
+    injected = suspicious(d.text for d in shown.documents)
+    evidence = []
+    for name, text in texts:
+        evidence += [Evidence(s, name, own=True) for s in text.sentences if not is_instruction(s.text)]
+    for quote, document in sorted(quotes.items()):
+        if any(quote in text.plain for _, text in texts):
+            continue
+        if is_instruction(quote):
+            injected = True
+        else:
+            evidence.append(Evidence(sentence(quote), document, own=False, new=quote not in remembered))
+    return evidence, injected

@@ -1,0 +1,92 @@
+"""How the extractive model answers one kind of turn: what a protocol brings (agents.protocols.kit.Kit.extractive)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from agents.context import Shown
+from agents.extractive.encoding import Encoding
+from agents.matching.match_turn import Matching
+from agents.models.base import Completion, Emit, Model
+from agents.retrieval.corpus import Corpus
+from schemas.turn import Usage
+
+LARGE = 200_000
+"""Characters of documents from which reading leaves the event loop, so that heartbeats go on."""
+Live = Callable[[Any], str]
+
+
+class Workbench:
+    """What one extractive model keeps between turns.
+
+    Parameters
+    ----------
+    encoding
+        The helper's encoder.
+    asks
+        A language model beside it, for what is computed and unsure (agents/matching/ask_model.py).
+    """
+
+    def __init__(self, encoding: Encoding, asks: Model | None) -> None:
+        self.corpus = Corpus()
+        """Documents, cut once and kept by content hash."""
+        self.encoding = encoding
+        self._asks = asks
+
+    @cached_property
+    def matching(self) -> Matching:
+        """The matcher of experts."""
+        return Matching(self._asks)
+
+
+def answer_and_reasoning(body: Any) -> str:
+    """Live text of a reply that has these two fields."""
+    answer, reasoning = str(body.answer), str(body.reasoning)
+    return f"{answer}\n{reasoning}" if answer else reasoning
+
+
+@dataclass(frozen=True)
+class TurnMethod:
+    """Of one kind of turn."""
+
+    answer: Callable[[Shown, Workbench, Emit], Awaitable[Completion]]
+    """The reply. Raises ModelRefused."""
+    live: Live = answer_and_reasoning
+    """The reply's body as live text."""
+
+
+def reads(
+    read: Callable[[Shown, Corpus], tuple[Any, bool]],
+    live: Live = answer_and_reasoning,
+    *,
+    in_thread: bool = False,
+) -> TurnMethod:
+    """A turn answered by reading.
+
+    Parameters
+    ----------
+    read
+        (the body, whether something that was read talks to its reader as to a machine).
+    in_thread
+        What is read beside documents may be long: always leave the event loop, not from LARGE on alone.
+    """
+
+    async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
+        if in_thread or sum(len(d.text) for d in shown.documents) > LARGE:
+            body, injected = await asyncio.to_thread(read, shown, bench.corpus)
+        else:
+            body, injected = read(shown, bench.corpus)
+        return Completion(body=body, usage=Usage(calls=1), flags=("injection",) if injected else ())
+
+    return TurnMethod(answer, live)
+
+
+def compares(compare: Callable[[Shown, Encoding], Awaitable[Completion]], live: Live) -> TurnMethod:
+    """A turn answered by comparing texts, with the encoder or by words."""
+
+    async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
+        return await compare(shown, bench.encoding)
+
+    return TurnMethod(answer, live)

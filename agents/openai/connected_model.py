@@ -1,0 +1,69 @@
+"""One model at one endpoint: what every call of it shares."""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from agents.models import prompting
+from agents.openai.endpoint import Endpoint
+from agents.openai.limits import Gate, gate
+from agents.openai.options import Options
+from agents.openai.probe import Memory
+from agents.openai.providers import Rung, family_of
+
+
+class ConnectedModel:
+    """Its options, its connections, and what is learned of it. Safe for several turns at once on one event loop.
+
+    Parameters
+    ----------
+    seed
+        Makes boundaries and pauses repeatable, for tests; None: fresh ones.
+    """
+
+    def __init__(self, options: Options, seed: int | None = None) -> None:
+        self._options = options
+        self.name = options.model
+        self.family = options.family or family_of(options.model, options.provider)
+        self.price_known = options.price is not None
+        price = options.effective_price
+        self.usd_per_million_input = price.input
+        self.usd_per_million_output = price.output
+        self.memory = Memory(options.base_url, options.model, options.state)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._endpoint: Endpoint | None = None
+        self._gate: Gate | None = None
+        dice = random.Random(seed)
+        self.dice: Callable[[], float] = dice.random
+        self.boundary: Callable[[], str] = (
+            prompting.fresh_boundary if seed is None else lambda: f"{dice.getrandbits(64):016x}"
+        )
+        self._told = self.price_known or options.preset.local
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._options.provider}, {self.name})"
+
+    @property
+    def options(self) -> Options:
+        """What it was made with; the key in it shows itself to nobody."""
+        return self._options
+
+    def open(self) -> tuple[Endpoint, Gate]:
+        """Connections and gate, made on first use on the event loop that uses them."""
+        loop = asyncio.get_running_loop()
+        if self._endpoint is None or self._gate is None or self._loop is not loop:
+            o = self._options
+            self._loop, self._gate = loop, gate(o.base_url, o.concurrency)
+            self._endpoint = Endpoint(o.base_url, o.api_key, connections=o.concurrency, silence_s=o.silence_s)
+        return self._endpoint, self._gate
+
+    async def aclose(self) -> None:
+        """Close the connections. The model can be used again."""
+        endpoint, self._endpoint = self._endpoint, None
+        if endpoint is not None:
+            await endpoint.close()
+
+    def rung(self) -> Rung:
+        """Where the next turn begins: the preset's or configured rung, or the lower one that was learned."""
+        known, highest = self.memory.get().rung, self._options.highest_rung
+        return highest if known is None else min(known, highest)

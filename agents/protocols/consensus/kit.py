@@ -1,0 +1,20 @@
+"""What agents do in the consensus protocol, as one object."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agents.protocols.consensus.kinds import KINDS
+from agents.protocols.kit import Kit
+
+if TYPE_CHECKING:
+    from agents.extractive.turn_method import TurnMethod
+
+
+def _extractive() -> "Mapping[str, TurnMethod]":
+    from agents.protocols.consensus.extractive import METHODS  # numpy: for the extractive model alone
+
+    return METHODS
+
+
+KIT = Kit(kinds=KINDS, prompts=Path(__file__).parent / "prompts", extractive=_extractive)

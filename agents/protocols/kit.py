@@ -1,0 +1,70 @@
+"""What agents do in one protocol, as one object: KIT in each package here, and in those of installed packages."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agents.artifacts import ArtifactAccess
+from agents.context import Shown
+from agents.equipment import Equipment
+from agents.hearing import Hear
+from agents.models.base import Completion, Emit
+from schemas.expert import ExpertSpec
+
+if TYPE_CHECKING:  # numpy: for the extractive model alone
+    from agents.extractive.turn_method import TurnMethod
+
+
+def _none(brief: Any) -> dict[str, str]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Types of a turn's brief, of its reply, and of the posts that it may show, by the posts' kind."""
+
+    brief: Any
+    reply: Any
+    posts: Mapping[str, Any] = field(default_factory=dict)
+    """A post whose kind is absent is shown as plain JSON values."""
+    temperature: float | None = None
+    """What a language model is asked with where its options name none; None: the server's own."""
+    computed: bool = False
+    """Whatever model the seat has, it is computed beside it (agents/models/computed.py). Where that may ask the model,
+    it says what it is asked."""
+    prompt_brief: Callable[[Any], dict[str, Any]] | None = None
+    """The brief as a prompt shows it, a line for each of these names; None: all of it, indented."""
+    prompt_spec: Callable[[Any], Any] | None = None
+    """Of an expert's specification, what a prompt shows; None: all of it."""
+    prompt_slots: Callable[[Any], dict[str, str]] = _none
+    """What the moderator asks for in the brief, as further slots of the prompt: it stands outside the fences."""
+    aside: bool = False
+    """What was said on a channel of the seat's own stands in the slot `aside`, apart from what everybody heard."""
+
+
+class MakeHear(Protocol):
+    """Makes what an expert's process does about posts."""
+
+    def __call__(self, spec: ExpertSpec, *, metered: bool) -> Hear:
+        """Of one expert; `metered`: its model counts tokens, so it is a language model."""
+
+
+Serve = Callable[[Equipment, Shown, Emit, ArtifactAccess], Awaitable[Completion]]
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What agents do in one protocol. General code looks it up by the session's protocol (agents.protocols.KITS)."""
+
+    kinds: Mapping[str, Kind]
+    """Kinds of turns."""
+    prompts: Path | None = None
+    """Folder of `<kind>.md` (agents/models/prompting.py); None: no language model can be asked."""
+    extractive: Callable[[], Mapping[str, "TurnMethod"]] | None = None
+    """How the extractive model answers each kind, which imports what that takes (numpy and the reading of documents,
+    0.2 s); None: it refuses."""
+    serve: Serve | None = None
+    """Answers a turn with what a worker has, where there is more to it than asking the model. Raises ModelError."""
+    hear: MakeHear | None = None
+    """What an expert's process does about posts of such sessions; None: nothing."""

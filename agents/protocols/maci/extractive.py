@@ -1,0 +1,28 @@
+"""How the extractive model answers each kind of turn of the MACI protocol."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agents.context import Shown
+from agents.extractive.turn_method import Live, TurnMethod, compares, reads
+from agents.protocols.maci.extractive_debater import argue, blind
+from agents.protocols.maci.extractive_helper import measure, retrieve
+from agents.protocols.maci.extractive_judge import crit, merge, plan
+
+
+def _reads(read: Callable[[Shown], tuple[Any, bool]], live: Live) -> TurnMethod:
+    """Passages and the record come as posts."""
+    return reads(lambda shown, _: read(shown), live, in_thread=True)
+
+
+METHODS: Mapping[str, TurnMethod] = {
+    "retrieve": compares(retrieve, lambda body: f"{len(body.passages)} passages"),
+    "measure": compares(measure, lambda body: f"{len(body.similar.dots)} quotations measured"),
+    "blind": _reads(blind, lambda body: str(body.reasoning)),
+    "argue": _reads(argue, lambda body: "\n".join([*(a.claim for a in body.arguments), body.changed])),
+    "crit": _reads(
+        crit, lambda body: "\n".join(f"{s.item}: {s.composite:.2f}, {s.justification}" for s in body.scores)
+    ),
+    "plan": _reads(plan, lambda body: "\n".join(t.what for t in body.tests)),
+    "merge": _reads(lambda shown: (merge(shown), False), lambda body: ", ".join(g.name for g in body.groups)),
+}

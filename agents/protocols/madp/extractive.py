@@ -1,0 +1,33 @@
+"""How the extractive model answers each kind of turn of MADP."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.context import Shown
+from agents.extractive.turn_method import TurnMethod, Workbench, reads
+from agents.models.base import Completion, Emit, ModelRefused
+from agents.protocols.madp.extractive_expert import challenge, claim, review, support, work
+
+
+async def match(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
+    """Which experts the task calls for, of those that the helper's worker has heard of."""
+    if shown.experts is None:
+        raise ModelRefused("this worker hears no experts, and so cannot match a task")
+    await shown.experts.settled(shown.brief.experts)
+    return await bench.matching.matched(shown, shown.experts, emit)
+
+
+def _work(body: Any) -> str:
+    return f"{body.summary}\n{body.output}"
+
+
+METHODS: Mapping[str, TurnMethod] = {
+    "match": TurnMethod(match, lambda body: ", ".join(c.expert for c in body.candidates) or "nobody"),
+    "claim": reads(claim, lambda body: str(body.claim), in_thread=True),
+    "challenge": reads(challenge, lambda body: "\n".join(c.reason for c in body.challenges), in_thread=True),
+    "work": reads(work, _work, in_thread=True),
+    "support": reads(support, _work, in_thread=True),
+    "review": reads(
+        review, lambda body: "\n".join([body.verdict, *(f.description for f in body.findings)]), in_thread=True
+    ),
+}

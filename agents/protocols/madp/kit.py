@@ -1,0 +1,22 @@
+"""What agents do in the madp protocol, as one object."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agents.protocols.kit import Kit
+from agents.protocols.madp.expert_worker import serve
+from agents.protocols.madp.kinds import KINDS
+from agents.protocols.madp.reactions import hear
+
+if TYPE_CHECKING:
+    from agents.extractive.turn_method import TurnMethod
+
+
+def _extractive() -> "Mapping[str, TurnMethod]":
+    from agents.protocols.madp.extractive import METHODS  # numpy: for the extractive model alone
+
+    return METHODS
+
+
+KIT = Kit(kinds=KINDS, prompts=Path(__file__).parent / "prompts", extractive=_extractive, serve=serve, hear=hear)

@@ -1,0 +1,106 @@
+"""What a model is shown: built here and nowhere else, from the turn alone.
+
+`show` is a pure function of the WORK message, the turn and the documents it names, so two copies of a worker show their
+models the same. Peers come without names, labelled by the order in which this seat is shown them.
+"""
+
+from collections.abc import Iterable
+from string import ascii_uppercase
+from typing import Any
+
+import msgspec
+
+from agents.context import Other, Shown
+from agents.protocols import kind_of
+from schemas.session import Document
+from schemas.turn import Turn, Work
+from schemas.wire import decode
+
+
+class ContextError(Exception):
+    """Base: the turn cannot be shown. Ours or the moderator's fault, never the model's."""
+
+
+class MissingPost(ContextError):
+    """The turn shows a post that the message does not carry."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        super().__init__(f"the turn shows post {n}, which its message does not carry")
+
+
+class MissingDocument(ContextError):
+    """The turn names a document that was not fetched."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"document {name} of the turn was not fetched")
+
+
+def show(work: Work, turn: Turn, documents: Iterable[Document] = ()) -> Shown:
+    """What the model is shown of `turn`, one of `work.turns`.
+
+    Parameters
+    ----------
+    documents
+        At least those that the turn names, in any order.
+
+    Raises
+    ------
+    UnknownKind
+        The protocol has no such kind of turn here.
+    MissingPost, MissingDocument
+        What the turn refers to is not there.
+    Undecodable
+        The brief or a post is not what its kind says.
+    """
+    kind = kind_of(work.protocol, turn.kind)
+    posts = {p.n: p for p in work.posts}
+    texts = {d.id: d for d in documents}
+
+    def body(n: int) -> Any:
+        if n not in posts:
+            raise MissingPost(n)
+        post = posts[n]
+        as_type = kind.posts.get(post.kind)
+        return decode(post.body, as_type) if as_type is not None else msgspec.json.decode(post.body)
+
+    held = []
+    for ref in turn.documents:
+        if ref.id not in texts:
+            raise MissingDocument(ref.name)
+        held.append(Document(id=ref.id, name=ref.name, text=texts[ref.id].text))
+    return Shown(
+        session=work.session,
+        protocol=work.protocol,
+        question=work.question,
+        seat=turn.seat,
+        role=turn.role,
+        kind=turn.kind,
+        round=work.round,
+        brief=decode(turn.brief, kind.brief),
+        reply=kind.reply,
+        others=tuple(
+            Other(
+                label=label(i), post=n, body=body(n), kind=posts[n].kind, round=posts[n].round, channel=posts[n].channel
+            )
+            for i, n in enumerate(turn.sees)
+        ),
+        own=None if turn.own is None else body(turn.own),
+        documents=tuple(held),
+        caps=turn.caps,
+        stream=turn.stream,
+        deadline_ns=turn.deadline_ns,
+        attempt=turn.attempt,
+        error=turn.error,
+    )
+
+
+def label(i: int) -> str:
+    """`Model A` for 0, `Model Z` for 25, `Model AA` for 26."""
+    letters = ""
+    i += 1
+    while i:
+        i, rest = divmod(i - 1, 26)
+        letters = ascii_uppercase[rest] + letters
+    return f"Model {letters}"

@@ -1,0 +1,51 @@
+"""What a language model is asked for in a step with tools: calls, or the end of the turn."""
+
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from schemas.wire import InvalidValue, few
+
+MOST_CALLS = 16
+"""Calls of tools in one step."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a tool, as a model asks for it."""
+
+    server: str
+    tool: str
+    arguments: str = "{}"
+    """A JSON object as text: tools' arguments have no schema that a strict one could hold."""
+
+
+class Step(Protocol):
+    """A reply in a step with tools: a protocol's own message, with these fields."""
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls that it asks for."""
+
+    @property
+    def summary(self) -> str:
+        """Of the end; of any other step, a note to itself."""
+
+    def end(self) -> Any:
+        """The reply that ends the turn; None: it asks for calls."""
+
+
+class Steps(NamedTuple):
+    """Types of what a kind of turn is answered with, step by step."""
+
+    step: Any
+    """With tools: a Step."""
+    reply: Any
+    """Without: what `Step.end` gives."""
+
+
+def check_calls(calls: tuple[Call, ...], wanted: bool) -> None:
+    """Refuse a step with too many calls, with calls where none are wanted, and the other way round."""
+    few("calls", calls, MOST_CALLS)
+    if bool(calls) != wanted:
+        why = "with the outcome use_tools, and with no other, calls are given"
+        raise InvalidValue("calls", f"{len(calls)} of them", why)

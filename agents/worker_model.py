@@ -1,0 +1,52 @@
+"""A worker's model, with what the protocols of its turns lay around it (agents.protocols.kit.Kit.serve)."""
+
+from agents.artifacts import ArtifactAccess, NoArtifacts
+from agents.context import Shown
+from agents.equipment import Equipment
+from agents.models.base import Completion, Emit, Model
+from agents.protocols import KITS
+from agents.tools.allow import AllowList
+from schemas.expert import ExpertSpec
+
+_NO_ARTIFACTS = NoArtifacts()
+
+
+class WorkerModel:
+    """A model and what its worker has beside it.
+
+    Parameters
+    ----------
+    spec
+        None: the worker is no expert.
+    tools
+        The operator's allow list; None: no tools.
+    """
+
+    def __init__(self, model: Model, spec: ExpertSpec | None = None, tools: AllowList | None = None) -> None:
+        self._equipment = Equipment(model, spec, tools)
+        self.tools = self._equipment.uses_tools
+        """Whether its turns may use tools."""
+        self.name = model.name
+        self.family = model.family
+        self.metered = model.metered
+        self.usd_per_million_input = model.usd_per_million_input
+        self.usd_per_million_output = model.usd_per_million_output
+
+    async def reply(self, shown: Shown, emit: Emit, artifacts: ArtifactAccess = _NO_ARTIFACTS) -> Completion:
+        """Answer one turn.
+
+        Raises
+        ------
+        ModelError
+            As the model's, or what the protocol's `serve` raises.
+        """
+        kit = KITS.get(shown.protocol)
+        if kit is None or kit.serve is None:
+            return await self._equipment.model.reply(shown, emit)
+        return await kit.serve(self._equipment, shown, emit, artifacts)
+
+    async def aclose(self) -> None:
+        """Close the model."""
+        close = getattr(self._equipment.model, "aclose", None)
+        if close is not None:
+            await close()

@@ -1,0 +1,81 @@
+"""consensus: agreement without a model, which is what the moderator falls back on when the analyst fails.
+
+Three dimensions (seed, "Future Enhancements", 4), each the weighted mean over all pairs of positions of a similarity in
+[0, 1], shown as 0 to 100. The pair (i, j) weighs w_i * w_j. Pure functions of texts; nothing here understands anything.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import TypeVar
+
+from schemas.protocols.consensus import Position
+from schemas.text import normalise, same, squeeze, tokens
+
+T = TypeVar("T")
+
+
+def pairwise(items: Sequence[T], weights: Sequence[float], similarity: Callable[[T, T], float]) -> float:
+    """Weighted mean similarity over all pairs.
+
+    Parameters
+    ----------
+    items, weights
+        Of the same length; weights above 0.
+    similarity
+        Symmetric, in [0, 1].
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1.0 for fewer than two items, which cannot disagree.
+    """
+    if len(items) != len(weights):
+        raise ValueError(f"{len(items)} items, {len(weights)} weights")
+    if any(not w > 0 for w in weights):
+        raise ValueError(f"weights must be above 0, got {list(weights)}")
+    total = shared = 0.0
+    for i, j in combinations(range(len(items)), 2):
+        w = weights[i] * weights[j]
+        total += w
+        shared += w * similarity(items[i], items[j])
+    return shared / total if total else 1.0
+
+
+def jaccard(one: frozenset[T], other: frozenset[T]) -> float:
+    """Shared over all members; 1.0 for two empty sets."""
+    union = len(one | other)
+    return len(one & other) / union if union else 1.0
+
+
+def cosine(one: Mapping[str, int], other: Mapping[str, int]) -> float:
+    """Cosine of two word counts, in [0, 1]; 1.0 for two empty ones, 0.0 where one is empty."""
+    if not one or not other:
+        return 1.0 if not one and not other else 0.0
+    dot = sum(n * other.get(word, 0) for word, n in one.items())
+    norms = sum(n * n for n in one.values()) * sum(n * n for n in other.values())
+    return min(1.0, dot / math.sqrt(norms))
+
+
+def answers_alike(one: str, other: str) -> float:
+    """1.0 for the same answer (schemas.text.normalise), else the share of words that both have."""
+    if same(one, other):
+        return 1.0
+    return jaccard(frozenset(normalise(one).split()), frozenset(normalise(other).split()))
+
+
+def dimensions(positions: Sequence[Position], weights: Sequence[float]) -> dict[str, float]:
+    """facts (agreement of answers), approach (similarity of reasoning), priority (overlap of cited evidence): 0 to
+    100."""
+    evidence = [frozenset((c.document, squeeze(c.quote)) for c in p.citations) for p in positions]
+    return {
+        "facts": 100 * pairwise([p.answer for p in positions], weights, answers_alike),
+        "approach": 100 * pairwise([Counter(tokens(p.reasoning)) for p in positions], weights, cosine),
+        "priority": 100 * pairwise(evidence, weights, jaccard),
+    }
+
+
+def score(parts: Mapping[str, float], shares: Mapping[str, float]) -> float:
+    """The dimensions' weighted sum, 0 to 100, to two decimals; `shares` add up to 1."""
+    return round(sum(share * parts[name] for name, share in shares.items()), 2)

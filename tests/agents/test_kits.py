@@ -1,0 +1,52 @@
+"""What agents do in each protocol: one object each, looked up by the protocol's name, from any package."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agents.models.base import ModelRefused
+from agents.models.prompting import build
+from agents.protocols import KITS, Kind, Kit
+from schemas.protocols.consensus import Position
+from tests.protocols.consensus.simulate import turn_shown
+
+ROOT = Path(__file__).parents[2]
+ROOMS = sorted(p.parent.name for p in (ROOT / "agents" / "protocols").glob("*/kit.py"))
+
+
+def test_the_contract_names_every_general_module_and_every_room() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    kits, agents = (next(c for c in contracts if c["id"] == id) for id in ("kits", "agents"))
+    rooms = [f"agents.protocols.{name}" for name in ROOMS]
+    assert kits["modules"] == agents["forbidden_modules"] == rooms
+    own = {p.stem if p.suffix == ".py" else p.name for p in (ROOT / "agents").iterdir()} - {"__init__", "__pycache__"}
+    wanted = {f"agents.{name}" for name in own - {"protocols"}} | {"agents.protocols.kit"}
+    assert set(agents["source_modules"]) == wanted
+
+
+def test_the_registry_imports_no_room() -> None:
+    tree = ast.parse((ROOT / "agents" / "protocols" / "__init__.py").read_text())
+    imported = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert imported == ["typing", "agents.protocols.kit", "schemas.rooms"]
+
+
+@pytest.mark.parametrize("protocol", ROOMS)
+def test_every_kind_of_turn_has_a_method_and_a_prompt_unless_it_is_computed(protocol: str) -> None:
+    kit = KITS[protocol]
+    assert kit.extractive is not None and kit.prompts is not None
+    assert set(kit.extractive()) == set(kit.kinds)
+    written = {p.stem for p in kit.prompts.glob("*.md")}
+    assert {name for name, kind in kit.kinds.items() if not kind.computed} <= written <= set(kit.kinds)
+
+
+def test_prompts_of_another_package_stand_beside_its_own_kit(tmp_path: Path) -> None:
+    (tmp_path / "sing.md").write_text("{{rules}}\n---\nSing of this: {{question}}\n")
+    kinds = {name: Kind(brief=Position, reply=Position) for name in ("sing", "hum")}
+    KITS.add("choir", Kit(kinds, prompts=tmp_path))
+    shown = msgspec.structs.replace(turn_shown("Which song?"), protocol="choir", kind="sing")
+    assert "Which song?" in build(shown).messages[1]["content"]
+    with pytest.raises(ModelRefused, match="no prompt is written for 'hum' turns of protocol 'choir'"):
+        build(msgspec.structs.replace(shown, kind="hum"))

@@ -1,0 +1,114 @@
+"""On the real bus: an expert's model edits the task's folder through the tool server that ships, and what comes of it
+is an artifact of the session. A worker that goes in the middle leaves one result."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.context import Shown
+from agents.models.base import Completion, Emit
+from agents.specs import AgentSpec
+from agents.tools.folder import archive, unpacked
+from bus import artifacts
+from schemas.artifact import Artifact
+from schemas.expert import ROLE, pin, queue_of
+from schemas.post import Post
+from schemas.protocols.madp.work import Work
+from schemas.routing import Candidate, Factors, Matched, Profile
+from schemas.turn import Usage
+from schemas.wire import decode
+from tests.support.engine import Engine, engine
+from tests.tools.support import DONE, SPEC, Scripted, files_list, use
+
+pytestmark = [pytest.mark.slow]
+QUEUE = queue_of(SPEC.id)
+START = archive({"app.py": (b"print('hi')\n", False)})
+EDIT = use(("replace_in_file", {"path": "app.py", "old": "hi", "new": "hello"}))
+
+
+class Matcher:
+    """A helper that names the one expert that there is."""
+
+    name = family = "matcher"
+    metered = False
+    computes = True
+    usd_per_million_input = usd_per_million_output = 0.0
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """Sure of it: no claims are heard."""
+        factors = Factors(
+            candidate_count=1, confidence_variance=0.0, domain_overlap=False, action_clarity=True, scope_definition=True
+        )
+        named = (Candidate(expert=SPEC.id, relevance=0.95, confidence=0.95),)
+        return Completion(
+            body=Matched(candidates=named, factors=factors, profiles=(Profile.of(SPEC),)), usage=Usage(calls=1)
+        )
+
+
+@pytest.fixture
+async def bus(tmp_path: Path) -> AsyncIterator[Engine]:
+    """A server that knows a helper and one expert; a moderator and the helper."""
+    async with engine(tmp_path, queues={"helper": "helper", QUEUE: ROLE}, pins={QUEUE: pin(SPEC)}) as started:
+        await started.moderator()
+        await started.worker("helper", model=Matcher())
+        yield started
+
+
+async def expert(bus: Engine, model: Any, **more: Any) -> Any:
+    """A worker of the expert, with the tools that ship."""
+    spec = AgentSpec(queue=QUEUE, roles=(ROLE,), expert=SPEC)
+    return await bus.worker(QUEUE, model=model, spec=spec, tools=files_list(), **more)
+
+
+async def opened(bus: Engine) -> Artifact:
+    """A task over a folder that its opener stored."""
+    id = await artifacts.put(bus.owner, "s1", START)
+    fate = await bus.open("s1", question="Fix the greeting in app.py", protocol="madp", settings={"folder": id})
+    assert fate.fate == "taken", fate.why
+    return Artifact(id=id)
+
+
+async def worked(bus: Engine) -> list[Work]:
+    """The work that was accepted."""
+    posts: tuple[Post, ...] = await bus.posts("s1", "public")
+    return [decode(p.body, Work) for p in posts if p.kind == "work"]
+
+
+async def test_the_reply_holds_diff_and_calls_and_the_folder_is_an_artifact(bus: Engine) -> None:
+    model = Scripted(use(("read_file", {"path": "app.py"})), EDIT, DONE)
+    await expert(bus, model)
+    start = await opened(bus)
+    await bus.closed("s1", 40)
+    (found,) = await worked(bus)
+    assert (found.outcome, found.output) == ("done", DONE["output"])
+    assert [(c.tool, c.ok) for c in found.calls] == [("read_file", True), ("replace_in_file", True)]
+    assert "+print('hello')" in found.diff and found.folder is not None
+    data = await artifacts.get(bus.owner, "s1", found.folder.id)
+    assert unpacked(data) == {"app.py": (b"print('hello')\n", False)}
+    assert await artifacts.get(bus.owner, "s1", start.id) == START
+    assert all(s.expert == SPEC for s in model.shown)
+
+
+async def test_a_turn_whose_worker_died_is_done_again_on_a_fresh_copy(bus: Engine) -> None:
+    stuck = asyncio.Event()
+
+    class Dying(Scripted):
+        async def reply(self, shown: Shown, emit: Emit) -> Completion:
+            if len(self.shown) == 1:
+                stuck.set()
+                await asyncio.Event().wait()  # its file is changed, its reply never comes
+            return await super().reply(shown, emit)
+
+    first = await expert(bus, Dying(EDIT), drain_s=0.1)
+    await opened(bus)
+    await asyncio.wait_for(stuck.wait(), 30)
+    await first.__aexit__(None, None, None)  # hands the turn back, as the server does for one that is killed
+    model = Scripted(EDIT, DONE)
+    await expert(bus, model)
+    await bus.closed("s1", 40)
+    (found,) = await worked(bus)
+    assert [(c.tool, c.ok) for c in found.calls] == [("replace_in_file", True)], "the copy was fresh: hi stood in it"
+    assert found.folder is not None and found.diff.count("+print('hello')") == 1

@@ -1,0 +1,23 @@
+"""Every reason to stop is reached: by some walk through a protocol's state graph."""
+
+import pytest
+
+from schemas.stops import STOPS
+from tests.support.walk import Expected, Walks, walks
+
+NOTHING = Expected(frozenset())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_every_stop_reason_is_reached_by_some_walk(walked: Walks) -> None:
+    """Worlds that are known to come to a reason are walked first, the others only for what is still missing."""
+    worlds = [(name, world, walk) for name, walk in walks().items() for world in walk.worlds]
+    missing = set(STOPS)
+    for name, world, walk in worlds:
+        if walk.expected.get(world, NOTHING).reasons & missing:
+            missing -= walked(name, world).reasons
+    for name, world, _ in worlds:
+        if missing:
+            missing -= walked(name, world).reasons
+    assert missing == set(), f"no walk reaches {', '.join(sorted(missing))}"

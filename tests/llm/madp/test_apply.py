@@ -1,0 +1,81 @@
+"""`ask --folder DIR --apply`: an expert's model edits a copy through the tool server, and the result is written back
+where the folder still is what was sent."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.llm.aimock import aimock
+from tests.llm.madp.test_aimock import ENDED, step, use
+from tests.parley.support import Front
+from tests.tools.support import EXAMPLE
+
+pytestmark = [pytest.mark.slow]
+DONE = {"outcome": "done", "summary": "It greets with hello.", "output": "greet() says hello.", **ENDED}
+ASK = ("ask", "The greeting should be hello", "--protocol", "madp", "--expert", "implementation-engineer")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "app.py").write_text("def greet():\n    return 'hi'\n")
+    (folder / "old.txt").write_text("old\n")
+    (folder / "link").symlink_to("/etc/passwd")
+    return folder
+
+
+def test_the_result_is_written_back_and_the_diff_is_shown(tmp_path: Path, project: Path) -> None:
+    with aimock(tmp_path, [
+        step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),
+        step("Step 2, call 1", DONE),
+        step("Step 1, call 1", use("delete_file", path="old.txt")),
+        step("", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
+    ]) as server:  # fmt: skip
+        front = Front(tmp_path)
+        env = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
+               "LLM_API_KEY": "sk-secret", "PARLEY_TOOLS": str(EXAMPLE)}  # fmt: skip
+        code, out, err = front.run(*ASK, "--folder", str(project), "--apply", "--plain", env=env)
+    assert code == 0, err or out
+    assert "2 calls of tools: 1 replace_in_file, 1 delete_file" in out and "diff of 2 files, +1 −2 lines" in out
+    assert "  -    return 'hi'" in out and "  +    return 'hello'" in out and "--- a/old.txt" in out
+    assert "'link': it is a symbolic link" in out + err and f"2 changed in {project}: app.py, old.txt" in out + err
+    assert (project / "app.py").read_text() == "def greet():\n    return 'hello'\n"
+    assert sorted(p.name for p in project.iterdir()) == ["app.py", "link"]
+    assert "sk-secret" not in out + err
+
+
+def test_without_apply_the_folder_stays_and_the_result_has_the_diff(tmp_path: Path, project: Path) -> None:
+    with aimock(tmp_path, [
+        step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),
+        step("Step 1, call 1", DONE),
+        step("", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
+    ]) as server:  # fmt: skip
+        front = Front(tmp_path)
+        env = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
+               "LLM_API_KEY": "sk-secret", "PARLEY_TOOLS": str(EXAMPLE)}  # fmt: skip
+        code, out, err = front.run(*ASK, "--folder", str(project), "--json", env=env)
+    assert code == 0, err or out
+    assert "+    return 'hello'" in json.loads(out)["outcome"]["work"]["diff"]
+    assert (project / "app.py").read_text() == "def greet():\n    return 'hi'\n"
+
+
+def test_a_folder_that_was_changed_meanwhile_is_left_and_the_result_is_printed(tmp_path: Path, project: Path) -> None:
+    with aimock(tmp_path, [
+        step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),
+        step("Step 1, call 1", DONE),
+        step("", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
+    ]) as server:  # fmt: skip
+        front = Front(tmp_path)
+        env = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
+               "LLM_API_KEY": "sk-secret", "PARLEY_TOOLS": str(EXAMPLE)}  # fmt: skip
+        child = front.start(*ASK, "--folder", str(project), "--apply", "--plain", env=env)
+        assert child.stdout is not None
+        said = next(line for line in child.stdout if line.startswith("session "))
+        (project / "app.py").write_text("def greet():\n    return 'mine'\n")
+        out, err = child.communicate(timeout=60)
+    assert said and child.returncode == 1, err
+    assert f"the result is not applied: {project} is not what was sent any more (app.py)" in out + err
+    assert "approved" in out and "+    return 'hello'" in out
+    assert (project / "app.py").read_text() == "def greet():\n    return 'mine'\n"

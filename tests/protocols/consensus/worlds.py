@@ -1,0 +1,111 @@
+"""The whole reachable state graph of consensus with small example events: every edge is taken.
+
+Shown on the way: every edge makes progress (so there is no cycle), an open session always waits for somebody by an
+armed timer, `done` is the only sink, and every cell of the table leads to each of the phases that it names.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from coordinator.machine import Session
+from schemas import log
+from schemas.protocols.consensus import Analysis, Synthesis
+from schemas.session import Budget
+from schemas.text import same
+from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
+from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks
+
+UNLIMITED = Budget()
+
+
+@dataclasses.dataclass(frozen=True)
+class Small:
+    """One small world: its settings, and what may be said in it."""
+
+    settings: dict[str, Any]
+    answers: tuple[str, ...] = ("a", "b", "")
+    """The empty one abstains."""
+    scores: tuple[float, ...] = (10, 50, 95)
+    panel: int = 2
+    budget: Budget = UNLIMITED
+    usages: tuple[int, ...] = (0,)
+    late: bool = False
+    """Whether replies may also come at the very end of their deadline."""
+
+    def opening(self) -> log.Opened:
+        caps = {"max_input_tokens": 100, "max_output_tokens": 20, **self.settings}
+        there = workers(self.panel, metered=bool(self.budget.tokens))
+        return Play(caps, panel=self.panel, there=there, budget=self.budget).session.opened
+
+
+WORLDS = {
+    "round_limit": Small({"round_limit": 2, "attempts": 1}),
+    "stuck": Small({"round_limit": 4, "attempts": 1, "stuck_rounds": 2}, answers=("a",), scores=(10, 50)),
+    "retries": Small({"round_limit": 2, "attempts": 3}, answers=("a",), scores=(10, 95)),
+    "three": Small({"round_limit": 1, "attempts": 2}, panel=3),
+    "seconds": Small(
+        {"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(10, 95), budget=Budget(seconds=5), late=True
+    ),
+    "tokens": Small(
+        {"round_limit": 3, "attempts": 1}, answers=("a",), scores=(10,), budget=Budget(tokens=900), usages=(0, 240)
+    ),
+}
+
+
+def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
+    if ask.kind == "score":
+        yield from (Analysis(score=s) for s in world.scores)
+    elif ask.kind == "synthesize":
+        yield Synthesis(answer="in other words", reasoning="r", confidence=0.5)
+    else:
+        own = None if ask.own is None else _answer(session, ask.own)
+        for answer in world.answers:
+            if not answer:
+                yield says("", abstains=True)
+            elif not own or same(own, answer):
+                yield says(answer)
+            else:
+                yield says(answer, change="partly", change_reason="moved")
+
+
+def _answer(session: Session, n: int) -> str:
+    return str(msgspec.json.decode(session.posts[n].body)["answer"])
+
+
+def moves(world: Small, session: Session) -> Iterator[Move]:
+    """Everything that may happen next, and when."""
+    now = session.at_ns
+    for turn in session.turns.values():
+        for tokens in world.usages:
+            yield from replies(turn, bodies(world, session, turn.ask), now, tokens=tokens, late=world.late)
+    yield from ticks(session)
+
+
+ORDER = {"answering": 0, "revising": 0, "scoring": 1, "synthesizing": 2, "done": 3}
+
+
+def rank(session: Session) -> tuple[int, ...]:
+    """Grows with every event that is not an idle tick, and is bounded."""
+    s = session.inner
+    return (
+        session.closed,
+        session.stopped is not None,
+        s.round,
+        ORDER[s.phase],
+        -len(session.turns),
+        attempts(session),
+    )
+
+
+EXPECTED = {
+    "round_limit": expect("round_limit", "quorum", "threshold", states=30),
+    "stuck": expect("quorum", "stuck", "threshold", states=30),  # threshold: by the fallback's score
+    "retries": expect("round_limit", "quorum", "threshold", states=30),
+    "three": expect("round_limit", "quorum", "threshold", states=30),
+    "seconds": expect("budget", "round_limit", "quorum", "threshold", states=30),
+    "tokens": expect("budget", "quorum", "stuck", "threshold", states=30),
+}
+WALK = Walk(CONSENSUS, WORLDS, EXPECTED, moves, rank, key_with_posts)

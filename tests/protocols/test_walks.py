@@ -1,0 +1,44 @@
+"""Every protocol's whole state graph in small worlds, every edge taken (tests/support/walk.py)."""
+
+import pytest
+
+from schemas.stops import STOPS
+from tests.support.walk import Expected, Walks, acyclic, unwalked, walks
+
+WALKS = walks()
+WORLDS = [pytest.param(p, w, id=f"{p}: {w}") for p, walk in WALKS.items() for w in walk.worlds]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("protocol", "world"), WORLDS)
+def test_every_edge_makes_progress_and_ends_with_a_stop(protocol: str, world: str, walked: Walks) -> None:
+    found, walk = walked(protocol, world), WALKS[protocol]
+    expected = walk.expected.get(world, Expected(found.reasons))
+    cancelled = {"cancelled"} if walk.cancels(walk.worlds[world]) else set()
+    assert found.reasons == expected.reasons | cancelled
+    assert found.states >= expected.states
+    assert found.reasons <= set(STOPS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("protocol", WALKS)
+def test_every_cell_leads_to_every_phase_that_it_names(protocol: str, walked: Walks) -> None:
+    reached = {triple for found in walked.all(protocol) for triple in found.triples}
+    named = WALKS[protocol].named
+    assert reached == named, (named - reached, reached - named)
+
+
+@pytest.mark.parametrize("protocol", WALKS)
+def test_what_is_expected_is_of_worlds_that_are_walked(protocol: str) -> None:
+    assert set(WALKS[protocol].expected) <= set(WALKS[protocol].worlds)
+
+
+def test_every_protocol_whose_sessions_end_is_walked() -> None:
+    assert unwalked() == set()
+
+
+def test_a_cycle_is_seen() -> None:
+    acyclic({b"a": {b"b", b"c"}, b"b": {b"c"}, b"c": set()})
+    with pytest.raises(AssertionError, match="cycle"):
+        acyclic({b"a": {b"b"}, b"b": {b"c"}, b"c": {b"b"}})
