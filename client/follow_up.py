@@ -1,13 +1,15 @@
 """Follow-up questions: what a finished session came to, as a document that everybody in the next one holds."""
 
 import hashlib
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from client import records
 from client.errors import BadInput
-from client.records import Record
-from client.show import transcript
+from client.protocols import face_of
+from client.records import Record, opening, result_of
+from client.seen import seen
+from client.show.presenter import Presenter
+from client.show.shapes import object_of, shaped
+from client.show.transcript import answer_of
 from client.text import clean, line
 from schemas.result import Result
 from schemas.session import EVERYBODY, Document
@@ -26,7 +28,7 @@ def document(record: Record) -> Document:
     BadInput
         The session is still open.
     """
-    result = records.result_of(record)
+    result = result_of(record)
     if result is None:
         raise BadInput("continue", f"session {record.sid} is not finished; watch it, or cancel it first")
     text = "\n".join(_page(record, result)) + "\n"
@@ -37,42 +39,28 @@ def document(record: Record) -> Document:
 
 
 def _page(record: Record, result: Result) -> Iterator[str]:
-    outcome = result.outcome
+    presenter = face_of(result.protocol).present()
     yield f"# What an earlier session found ({record.sid})"
     yield ""
-    yield f"Question: {clean(records.opening(record).question)}"
-    answer = transcript.answer_of(result)
+    yield f"Question: {clean(opening(record).question)}"
+    answer = answer_of(result)
     yield f"Answer: {clean(answer)}" if answer else "There was no answer."
-    yield f"It ended: {transcript.stop_words(result)}. Converged: {'yes' if result.stop.converged else 'no'}."
-    if outcome.get("reasoning"):
-        yield f"Reasoning: {clean(str(outcome['reasoning']))}"
-    for other in outcome.get("minority") or ():
-        why = f" Its reasoning: {line(str(other['reasoning']))}" if other.get("reasoning") else ""
-        yield f"A minority held: {line(str(other['answer']))}.{why}"
-    for o in outcome.get("objections") or ():
-        state = "met" if o.get("answered") else "open"
-        yield f"Objection {o.get('number')} ({state}): {line(str(o.get('text', '')))}"
-    for disagreement in _disagreements(result):
-        yield f"Disputed to the end: {line(disagreement)}"
-    quotes = list(_quotes(record, result))
+    yield f"It ended: {presenter.stop_words(result)}. Converged: {'yes' if result.stop.converged else 'no'}."
+    yield from shaped(lambda: presenter.findings(result), lambda: Presenter().findings(result))
+    quotes = list(_quotes(record, result, presenter))
     if quotes:
         yield ""
         yield "Quotations that it rested on:"
         yield from (f"- {name}: “{quote}”" for name, quote in quotes)
 
 
-def _disagreements(result: Result) -> Sequence[str]:
-    found = (result.rounds[-1].get("key_disagreements") or ()) if result.rounds else ()
-    return [str(d) for d in found]
-
-
-def _quotes(record: Record, result: Result) -> Iterator[tuple[str, str]]:
+def _quotes(record: Record, result: Result, presenter: Presenter) -> Iterator[tuple[str, str]]:
     """(document, span): those of the result first, then those of everything that was said, each once."""
-    seen: set[tuple[str, str]] = set()
-    bodies = [result.outcome, *(json.loads(bytes(p.body)) for p in reversed(records.seen(record).posts))]
+    told: set[tuple[str, str]] = set()
+    bodies = [result.outcome, *(object_of(p.body) for p in reversed(seen(record).posts))]
     for body in bodies:
-        for citation in (body.get("citations") if isinstance(body, dict) else None) or ():
-            found = (line(str(citation.get("document"))), line(str(citation.get("quote"))))
-            if found not in seen and len(seen) < _QUOTES:
-                seen.add(found)
+        for document, quote in presenter.quotes(body):
+            found = (line(document), line(quote))
+            if found not in told and len(told) < _QUOTES:
+                told.add(found)
                 yield found

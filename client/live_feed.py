@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -11,7 +12,6 @@ from bus.errors import BusError
 from client.api import Parley, Session
 from client.errors import ParleyError
 from client.post_order import in_order
-from client.protocols.competition.story import Story
 from client.turns import Turns
 from schemas import log
 from schemas.post import CLOSED, Live, Post
@@ -31,7 +31,7 @@ class View(Protocol):
     tells: bool
 
     def knows(self, turns: Turns) -> None: ...
-    def rules(self, story: Story) -> None: ...
+    def runs(self, protocol: str, settings: Mapping[str, Any]) -> None: ...
     def located(self, where: str) -> None: ...
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None: ...
     def post(self, post: Post) -> None: ...

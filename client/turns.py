@@ -12,12 +12,13 @@ from typing import Any
 import msgspec
 
 from bus.channels import CONTROL
+from client.protocols import Face, face_of
+from client.show.shapes import items, object_of
 from coordinator.budget import OVERSTATED, booked
 from coordinator.machine import Session, begin, step
 from coordinator.protocols import PROTOCOLS
 from coordinator.table import Cell, Missed, Protocol
 from schemas import log
-from schemas.post import WITHHELD
 from schemas.session import Seat
 from schemas.similarity import BY_ENCODER
 
@@ -101,6 +102,7 @@ class Turns:
         self._may_see = may_see
         self._hidden: set[str] = set()
         self._seats: dict[str, Seat] = {}
+        self._face: Face | None = None
         self._again = _Again(sid)
         for entry in entries:
             self.take(entry)
@@ -115,6 +117,7 @@ class Turns:
         event, missed = entry.event, self._again.missed(entry)
         if isinstance(event, log.Opened):
             self._seats = {s.seat: s for s in event.seats}
+            self._face = face_of(event.protocol)
         self._given_back(entry)
         if isinstance(event, log.Replied | log.Redelivered) and event.turn in self._hidden:
             pass
@@ -134,16 +137,16 @@ class Turns:
 
     def _given_back(self, entry: log.Entry) -> None:
         """Turns of people who sit nowhere any more are the agents' now, and did not come to nothing."""
-        told = (msgspec.json.decode(c.body) for c in entry.commands if isinstance(c, log.Say) and c.kind == SEAT)
-        gone = {body["seat"] for body in told if not body["human"]}
+        says = (c for c in entry.commands if isinstance(c, log.Say) and (c.channel, c.kind) == (CONTROL, SEAT))
+        gone = {str(body.get("seat")) for say in says if not (body := object_of(say.body)).get("human")}
         self._open = {n: t for n, t in self._open.items() if not (t.ask.queue and t.ask.seat in gone)}
 
     def _commands(self, entry: log.Entry) -> None:
         says = [c for c in entry.commands if isinstance(c, log.Say)]
         for say in says:
             if say.channel == CONTROL and say.kind == WITHDRAWN:
-                for name in msgspec.json.decode(say.body)["turns"]:
-                    self._open.pop(name, None)
+                for name in items(object_of(say.body).get("turns")):
+                    self._open.pop(str(name), None)
         if any(c.kind == "stop" for c in says):
             self._open.clear()  # withdrawn
         if says:
@@ -184,10 +187,15 @@ class Turns:
                 self.nothing.append(
                     Nothing(
                         transition=entry.n, seat=a.seat, kind=a.kind, round=a.round, why=why,
-                        posted=_silent(entry).get(a.seat, WITHHELD) != WITHHELD,
+                        posted=a.seat in self._told(entry),
                     )
                 )  # fmt: skip
         self.failures.append(found)
+
+    def _told(self, entry: log.Entry) -> set[str]:
+        """Seats of whose turn a post of this transition says that it came to nothing, and why."""
+        says = (c for c in entry.commands if isinstance(c, log.Say))
+        return {seat for say in says if (seat := self._face.tells_why(say))} if self._face is not None else set()
 
 
 def _asked_again(a: log.Ask, entry: log.Entry) -> log.Ask | None:
@@ -198,12 +206,6 @@ def _asked_again(a: log.Ask, entry: log.Entry) -> log.Ask | None:
 
 def _same(a: log.Ask, b: log.Ask) -> bool:
     return (a.seat, a.kind, a.round) == (b.seat, b.kind, b.round)
-
-
-def _silent(entry: log.Entry) -> dict[str, str]:
-    """Seats of whose silence a post of this transition tells (a competition's), and the reason that it gives."""
-    bodies = (msgspec.json.decode(c.body) for c in entry.commands if isinstance(c, log.Say) and c.kind == "silent")
-    return {str(body.get("seat")): str(body.get("why")) for body in bodies}
 
 
 class _Again:

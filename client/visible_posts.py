@@ -10,10 +10,10 @@ from bus.accounts import OWNER as OWNER_KIND
 from bus.accounts import Credentials, load_credentials
 from bus.channels import readable_by
 from bus.errors import BadKeyFile, BusError, UnknownSession
-from client import records
 from client.api import CONNECT_S
 from client.errors import BadInput, Refusal, Unreachable
-from client.records import Record, Seen
+from client.records import Record, posts_of
+from client.seen import Seen
 from client.turns import Turns
 from schemas.post import CLOSED, Post
 
@@ -95,7 +95,7 @@ async def every_post(client: "Client", sid: str, heard: AsyncIterator[Post]) -> 
     try:
         while True:
             entries += await client.log(sid, len(entries))
-            found = records.posts_of(Record(sid=sid, entries=tuple(entries)))
+            found = posts_of(Record(sid=sid, entries=tuple(entries)))
             for post in found[said:]:
                 yield post
                 if post.kind == CLOSED:

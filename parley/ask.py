@@ -13,7 +13,6 @@ from client.api import Parley
 from client.client import new_sid
 from client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from client.live_feed import View
-from client.protocols.competition import story as competition_story
 from client.task_folder import Change, NotApplied, Sent
 from client.text import line
 from coordinator.estimate import Estimate
@@ -148,7 +147,7 @@ async def _run(
     try:
         if lease is not None and lease.began:
             await _tell_earlier(parley, sid, view, options)
-        view.rules(competition_story.rules(opening.protocol, opening.settings))
+        view.runs(opening.protocol, opening.settings)
         view.located(options)
         view.opened(sid, opening.protocol, opening.question, opening.continues)
         _tell_seats(parley, sid, view, request)

@@ -7,7 +7,6 @@ from bus.errors import BusError
 from client.api import Parley, Session
 from client.errors import BadInput, ParleyError
 from client.live_feed import View, show, watch_log
-from client.protocols.competition import story as competition_story
 from parley.show.interrupts import Interrupts
 from schemas import log
 from schemas.result import Result
@@ -51,7 +50,7 @@ async def follow(
         entries = await parley.client.log(sid)
         opened = decode(entries[0].encode(), log.Entry).event if entries else None
         if isinstance(opened, log.Opened):
-            view.rules(competition_story.rules(opened.protocol, opened.settings))
+            view.runs(opened.protocol, opened.settings)
     choice = Interrupts(view)
     choice.follows(can_leave=can_leave, owns=owns)
     return await follow_opened(parley, sid, view, choice, everything=everything)

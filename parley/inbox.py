@@ -1,4 +1,4 @@
-"""Questions of tasks to a human (seeds/madp.md 9.3): which are open, and answering them."""
+"""Questions of sessions to a human: which are open, and answering them."""
 
 import asyncio
 import time
@@ -10,13 +10,15 @@ import msgspec
 
 from bus.errors import UnknownSession
 from client.errors import BadInput, Refusal
-from client.protocols.madp import transcript as transcript_madp
-from client.protocols.madp.story import Story
+from client.protocols import FACES, face_of, face_of_posts
+from client.show.open_items import OpenItem, item_lines
+from client.show.presenter import Presenter
+from client.show.words import bare
 from client.text import line
 from coordinator.protocols import STANDING
 from parley.sessions import NoSession
 from parley.stack.access import last_stack, place, run
-from schemas.protocols.madp.messages import Item
+from schemas.post import Post
 from schemas.session import DecideItem
 from schemas.wire import InvalidValue
 
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from client.client import Client
     from parley.settings import Settings
 
-OVERRIDE = "expert"
-"""In place of an item: who is to lead from now on."""
 _AT_ONCE = 16
 _NO_ITEMS = tuple(protocol.name for protocol in STANDING.values())
 """Protocols whose sessions ask nobody."""
@@ -59,41 +59,52 @@ async def waiting(client: "Client", session: str = "") -> list[Waiting]:
         There is no such session.
     """
     if session:
-        tasks = {session: ""}
+        tasks = {session: ("", "")}
     else:
         rows = await client.sessions()
-        tasks = {r.session: r.question for r in rows if r.status == "open" and r.protocol not in _NO_ITEMS}
+        tasks = {
+            r.session: (r.question, r.protocol) for r in rows if r.status == "open" and r.protocol not in _NO_ITEMS
+        }
     gate = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(sid: str) -> Story:
+    async def one(sid: str, protocol: str) -> tuple[OpenItem, ...]:
         async with gate:
-            return await _story(client, sid, must=bool(session))
+            return await _open_items(client, sid, protocol, must=bool(session))
 
-    stories = await asyncio.gather(*(one(sid) for sid in tasks))
+    found_there = await asyncio.gather(*(one(sid, protocol) for sid, (_, protocol) in tasks.items()))
     now_ns = time.time_ns()
     found = [
         Waiting(
             session=sid, task=task, item=i.id, kind=i.kind, question=i.question, choices=i.choices, default=i.default,
             deadline_ns=i.deadline_ns, seconds_left=round(max(0.0, (i.deadline_ns - now_ns) / 1e9), 1),
         )
-        for (sid, task), story in zip(tasks.items(), stories, strict=True)
-        for i in story.open.values()
+        for (sid, (task, _)), items in zip(tasks.items(), found_there, strict=True)
+        for i in items
     ]  # fmt: skip
     return sorted(found, key=lambda w: w.deadline_ns)
 
 
-async def _story(client: "Client", sid: str, *, must: bool) -> Story:
-    """The items of a session; one that went meanwhile has none."""
+async def _open_items(client: "Client", sid: str, protocol: str, *, must: bool) -> tuple[OpenItem, ...]:
+    """The open items of a session; one that went meanwhile has none."""
     try:
-        return Story(await client.inbox(sid))
+        return presenter_of(protocol, await client.inbox(sid)).open_items()
     except UnknownSession:
         if must:
             raise
-        return Story()
+        return ()
+
+
+def presenter_of(protocol: str, posts: Sequence[Post]) -> Presenter:
+    """What shows a session, after what it asked. `protocol`: empty where nobody has said it."""
+    face = face_of(protocol) if protocol else face_of_posts(posts) or face_of("")
+    presenter = face.present()
+    for post in posts:
+        presenter.take(post)
+    return presenter
 
 
 async def answer(client: "Client", sid: str, item: str, choice: str, note: str = "") -> None:
-    """Answer an item, or say who is to lead (`expert`).
+    """Answer an item, or decide what may be decided unasked (Presenter.decisions).
 
     Raises
     ------
@@ -104,9 +115,7 @@ async def answer(client: "Client", sid: str, item: str, choice: str, note: str =
     UnknownSession
         There is no such session.
     """
-    story = Story(await client.inbox(sid))
-    if item != OVERRIDE:
-        check(story, item, choice)
+    check(presenter_of("", await client.inbox(sid)), item, choice)
     try:
         decision = DecideItem(item=item, choice=choice, note=note)
     except InvalidValue as error:
@@ -114,15 +123,18 @@ async def answer(client: "Client", sid: str, item: str, choice: str, note: str =
     await client.decide(sid, decision)
 
 
-def check(story: Story, item: str, choice: str) -> None:
+def check(presenter: Presenter, item: str, choice: str) -> None:
     """Raise BadInput where an answer cannot be right: before anybody is asked."""
-    asked = story.open.get(item)
+    unasked = presenter.decisions or {k: v for face in FACES.values() for k, v in face.presenter.decisions.items()}
+    if item in unasked:
+        return
+    open_items = presenter.open_items()
+    asked = next((i for i in open_items if i.id == item), None)
     if asked is None:
-        there = ", ".join(f"{i.id} ({i.kind})" for i in story.open.values()) or "none"
-        why = "is closed" if item in story.items else "does not exist"
-        raise BadInput(
-            "item", f"item {item!r} {why}; open are: {there}; `{OVERRIDE}` with an expert's id changes who leads"
-        )
+        there = ", ".join(f"{i.id} ({i.kind})" for i in open_items) or "none"
+        why = "is closed" if presenter.was_asked(item) else "does not exist"
+        more = "".join(f"; `{name}` with {what}" for name, what in unasked.items())
+        raise BadInput("item", f"item {item!r} {why}; open are: {there}{more}")
     if asked.choices and choice not in asked.choices:
         raise BadInput("choice", f"got {choice!r}; item {item} ({asked.kind}) takes {', '.join(asked.choices)}")
 
@@ -173,9 +185,8 @@ def words(found: Sequence[Waiting], where: str = "") -> Iterator[str]:
     for w in found:
         if w.task:
             yield f"{line(w.session)}: {line(w.task, 160)}"
-        item = Item(
-            id=w.item, kind=w.kind, question=w.question, choices=w.choices, default=w.default,  # type: ignore[arg-type]
-            deadline_ns=w.deadline_ns,
-        )  # fmt: skip
+        item = OpenItem(
+            id=w.item, kind=w.kind, question=w.question, choices=w.choices, default=w.default, deadline_ns=w.deadline_ns
+        )
         at_ns = w.deadline_ns - int(w.seconds_left * 1e9)
-        yield from (text for _, text in transcript_madp.item_lines(w.session, item, at_ns, where))
+        yield from bare(item_lines(w.session, item, at_ns, where))

@@ -1,17 +1,21 @@
 """Sessions of a bus, of a state directory or of an exported file: listed, read, exported, followed, ended."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from bus.errors import UnknownSession
-from client import records, visible_posts
+from client import visible_posts
 from client.api import Parley
 from client.errors import BadInput, Interrupted, Refusal
-from client.records import Record, Seen
+from client.records import Record, read_record
+from client.seen import Seen
+from client.seen import seen as as_seen
+from client.show import documents, explain, transcript
+from client.show.plotting import form_of
 from coordinator.protocols import STANDING
 from parley.follow import Ended, follow
 from parley.settings import Settings
@@ -53,7 +57,7 @@ def record(settings: Settings, name: str) -> Record:
     """A session's record, from a file or by its id. Raises BadInput if there is neither."""
     path = Path(name)
     if path.is_file():
-        return records.read(path)
+        return read_record(path)
     if path.suffix or "/" in name:
         raise BadInput("file", f"{name} does not exist")
 
@@ -88,7 +92,7 @@ def seen(settings: Settings, name: str, *, everything: bool) -> Seen:
         There is no such session; `everything` with credentials that are no owner's.
     """
     if Path(name).is_file() or not settings.nats.url or visible_posts.owns(settings.nats.creds):
-        return records.seen(record(settings, name), everything=everything)
+        return as_seen(record(settings, name), everything=everything)
     if everything:
         raise BadInput("all", "only an owner's credentials see every channel of a session")
     return run(visible_posts.posts(settings.nats.url, settings.nats.creds, name))
@@ -172,11 +176,14 @@ REMAINS = (
 """What erasing does not reach (docs/retention.md)."""
 
 
-def explained(settings: Settings, name: str, pictures: Sequence[Callable[[Record], None]] = ()) -> Record:
-    """The record that is explained; pictures of it are drawn. Raises BadInput."""
+def explained(settings: Settings, name: str, plot: Path | None = None) -> Record:
+    """The record that is explained; its picture is drawn into `plot`. Raises BadInput, before it looks for the record
+    where the file's name asks for a format that there is not."""
+    if plot is not None:
+        form_of(plot)
     found = record(settings, name)
-    for draw in pictures:
-        draw(found)
+    if plot is not None:
+        explain.draw(found, plot)
     return found
 
 
@@ -184,11 +191,11 @@ def export(found: Record | Seen, form: str) -> Iterator[str]:
     """A session as lines, as far as it may be seen: `jsonl` (entries verbatim where all of it may be, else posts),
     `json`, `markdown` or `html`; of a task its coordination `trace` as JSON, where all of it may be seen."""
     if form == "jsonl":
-        return records.lines(found)
+        return documents.jsonl(found)
     if form == "json":
-        return iter([msgspec.json.format(msgspec.json.encode(records.document(found)), indent=2).decode()])
+        return iter([msgspec.json.format(msgspec.json.encode(documents.document(found)), indent=2).decode()])
     if form == "markdown":
-        return records.markdown(found)
+        return transcript.markdown(found)
     if form == "html":
         from client.show import page
 
@@ -197,5 +204,5 @@ def export(found: Record | Seen, form: str) -> Iterator[str]:
         whole = found if isinstance(found, Record) else found.record
         if whole is None:
             raise BadInput("trace", "a coordination trace is made from the log, which an owner's credentials read")
-        return iter([msgspec.json.format(msgspec.json.encode(records.trace(whole)), indent=2).decode()])
+        return iter([msgspec.json.format(msgspec.json.encode(documents.trace(whole)), indent=2).decode()])
     raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown, html, trace")

@@ -1,12 +1,15 @@
 """How each protocol is set up and shown, a package each: SETUPS and FACES by the protocol's name."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from client.protocols.face import Face
 from client.protocols.setup import Setup, in_order
+from schemas.post import Post
 from schemas.rooms import Rooms
 
-__all__ = ["FACES", "SETUPS", "Face", "Setup", "all_setups", "face_of", "panel_setup", "setup_of"]
+__all__ = [
+    "FACES", "SETUPS", "Face", "Setup", "all_setups", "face_of", "face_of_posts", "panel_setup", "setup_of",
+]  # fmt: skip
 
 FACES: Rooms[Face] = Rooms("client.protocols", "face:FACE", "parley.faces")
 
@@ -49,3 +52,9 @@ def all_setups() -> tuple[Setup, ...]:
 def panel_setup() -> Setup:
     """The protocol that is taken where any panel will do: the first that seats as many as one likes."""
     return next(setup for setup in all_setups() if setup.several)
+
+
+def face_of_posts(posts: Iterable[Post]) -> Face | None:
+    """The face that knows the first of these posts that any knows; None: none does. For sessions whose protocol nobody
+    has said."""
+    return next((face for post in posts for face in FACES.values() if face.knows(post)), None)

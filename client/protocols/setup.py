@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from client.protocols.routing import Routing
-    from client.records import Record
 
 UNRANKED = 100
 
@@ -41,9 +40,8 @@ class Option(NamedTuple):
     hidden: bool = False
     read: Callable[[Any], Any] | None = None
     """From the value as it was typed to the setting's. Raises BadInput."""
-    gives: Literal["setting", "question", "folder", "picture"] = "setting"
-    """A setting; the question (Setup.motion reads it); the folder that a session begins with; or the file of a picture
-    (Setup.picture draws it)."""
+    gives: Literal["setting", "question", "folder"] = "setting"
+    """A setting; the question (Setup.motion reads it); or the folder that a session begins with."""
 
     @property
     def name(self) -> str:
@@ -117,11 +115,11 @@ class Setup:
     """Of `parley up`."""
     key_options: tuple[Option, ...] = ()
     """Of `parley bus config`: for how many seats keys are made."""
-    explain_options: tuple[Option, ...] = ()
-    """Of `parley explain`: each names the file of a picture (Setup.picture)."""
     examples: tuple[str, ...] = ()
     """Of `parley ask`, a line each."""
     commands: tuple[Command, ...] = ()
+    opening_only: tuple[str, ...] = ()
+    """Settings that act before the first recorded event, or on what is shown alone: no replay can tell."""
     applied: frozenset[str] = frozenset()
     """Stop reasons after which the folder of a result may be written back."""
 
@@ -189,11 +187,6 @@ class Setup:
     def result_folder(self, outcome: Mapping[str, Any]) -> str:
         """The artifact of the folder that a result has accepted; empty: none."""
         return ""
-
-    def picture(self, path: Path) -> "Callable[[Record], None]":
-        """What draws a session into the file of an option that gives a picture. Raises BadInput where the file's name
-        asks for a format that there is not."""
-        raise NotImplementedError(f"{self.name} has an option that gives a picture, and draws none")
 
     def routing(self) -> "Routing | None":
         """How it chooses who takes a task, without a bus; None: it does not."""

@@ -1,12 +1,6 @@
 """The seats and figures of a running session as they are now, whoever shows them."""
 
-from typing import Any
-
-import msgspec
-
-from client.protocols.competition.story import Due, due
-from client.protocols.maci import transcript as transcript_maci
-from client.text import line
+from client.show.presenter import Presenter
 from coordinator.budget import booked
 from schemas import log
 from schemas.post import Live, Post
@@ -43,13 +37,6 @@ class Scene:
     def __init__(self) -> None:
         self.seats: dict[str, SeatState] = {}
         self.round = 0
-        self.trend: tuple[float, ...] = ()
-        self.band = ""
-        self.direction = ""
-        self.signals = ""
-        """Of MACI: the last round's signals, and the dials of the next."""
-        self.scored = True
-        """Whether rounds have a score; a task's have none."""
         self.tokens = 0
         self.calls = 0
         self._turns: dict[str, log.Ask] = {}
@@ -73,15 +60,9 @@ class Scene:
     def post(self, post: Post) -> None:
         """Fold one post. A seat that was asked anew in the meantime, or with the post itself, is at its new turn."""
         self.round = max(self.round, post.round)
-        self.scored = self.scored and post.kind != "task"
         seat = self.seat(post.seat) if post.seat else None
         if seat is not None and seat.asked < post.transition:
             seat.text, seat.state = "", "answered"
-        if post.kind in ("assessment", "tally"):
-            body: dict[str, Any] = msgspec.json.decode(post.body)
-            self.trend = tuple(body.get("trend") or ())
-            self.band, self.direction = str(body.get("band") or body.get("label", "")), str(body.get("direction", ""))
-        self.signals = transcript_maci.foot(post) or self.signals
 
     def busy(self) -> dict[str, tuple[str, str]]:
         """Seats that are at something: state, and text so far."""
@@ -90,21 +71,18 @@ class Scene:
         )
         return {name: (self.shown(name), self.seats[name].text) for name in names}
 
-    def dues(self) -> dict[str, Due]:
-        """What the turns are for that seats are at, as far as the log has been read: of another turn it says nothing,
-        since each has a limit of its own."""
-        return {name: due(self._turns[seat.turn]) for name, seat in self.seats.items() if seat.turn in self._turns}
+    def asks(self) -> dict[str, log.Ask]:
+        """The turns that the seats are at, as far as the log has been read: of another turn it says nothing, since each
+        has a limit of its own."""
+        return {name: self._turns[seat.turn] for name, seat in self.seats.items() if seat.turn in self._turns}
 
     def used(self) -> str:
         """What was used so far."""
         return f"{self.tokens:,} tokens, {self.calls} calls"
 
-    def foot(self) -> str:
+    def foot(self, presenter: Presenter) -> str:
         """The session's figures on one line."""
-        trend = " → ".join(f"{s:.0f}" for s in self.trend) or "–"
-        score = f"score {trend} {line(self.band)} {line(self.direction)}" if self.scored else ""
-        moves = self.signals or score
-        return " · ".join(part for part in (f"round {self.round or 1}", moves, self.used()) if part)
+        return " · ".join(part for part in (presenter.foot(self.round), self.used()) if part)
 
     def live(self, live: Live) -> None:
         """Fold one sign of life."""
@@ -127,7 +105,6 @@ class Scene:
         except SchemaError:
             return  # written by another version; the posts go on
         if isinstance(entry.event, log.Opened):
-            self.scored = entry.event.protocol != "madp"
             self._seats = {s.seat: s for s in entry.event.seats}
             self._queues = {s.seat: s.queue for s in entry.event.seats}
         if isinstance(entry.event, log.Replied):

@@ -1,62 +1,48 @@
-"""A session in words: each post as lines, the stop and the result as lines. Everything from outside is cleaned here."""
+"""A session in words: each post as lines, the stop and the result as lines, the whole as text and as Markdown.
+Everything from outside is cleaned before it is shown."""
 
 import re
-from collections.abc import Container, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
-import msgspec
-
-from client.protocols.competition import story as competition_story
-from client.protocols.competition import transcript as transcript_competition
-from client.protocols.competition.story import Story
-from client.protocols.competition.transcript import Piece
-from client.protocols.critic import transcript as transcript_critic
-from client.protocols.maci import transcript as transcript_maci
-from client.protocols.madp import story as madp_story
-from client.protocols.madp import transcript as transcript_madp
+from client.protocols import face_of, face_of_posts
+from client.records import Record
+from client.seen import Seen, seen
+from client.show.lines import Block, Piece, StyledLine
+from client.show.open_items import OpenItem
+from client.show.presenter import Presenter, stop_post
+from client.show.shapes import items, number, object_of, shaped
+from client.show.words import REASON, WIDE, bare, nothing_came, opening_lines
 from client.text import clean, count, line
-from client.turns import WITHDRAWN, Flagged, Turns
-from schemas.post import Post
+from client.turns import SEAT, WITHDRAWN, Flagged, Turns
+from schemas.post import CLOSED, Post
 from schemas.result import Result
-from schemas.stops import STOPS
 from schemas.wire import figure
 
-Line = tuple[str, str]
-"""(style, text): heading, seat, score, quiet, stop, answer, warning, pro, con, judge, or empty for plain."""
-
-_WIDE = 160
-_REASON = 300
-_REASONS = 12
-"""Reasons told at the end, and turns of each."""
-_QUOTES = 5
-
-
-def opening(sid: str, protocol: str, question: str, continues: str = "") -> Iterator[Line]:
-    """What stands above a session."""
-    yield "heading", f"{line(protocol)}: {line(question, _WIDE)}"
-    yield "quiet", f"session {line(sid)}" + (f", which follows up {line(continues)}" if continues else "")
+_CONTROL = "control"
+T = TypeVar("T")
 
 
 class Teller:
     """Tells posts one after another, with what the log knows and they do not say: turns that came to nothing, and flags
-    of replies. A competition's posts are told by what was said before them: its stages, and its scoreboard.
+    of replies.
 
     Parameters
     ----------
+    presenter
+        What shows the session; None: that of the first post that a protocol knows as its own.
     turns
         What became of the turns; it may grow while posts are told.
     brief
-        Leave out how a task's coordination went (madp): who leads is told.
+        Leave out what a person who waits for the result need not see (how a task is coordinated).
     """
 
-    def __init__(self, story: Story | None = None, turns: Turns | None = None, *, brief: bool = False) -> None:
-        self.story = story or Story()
-        self.task = madp_story.Story()
-        self.where = ""
-        """Options that name the bus, for commands that are shown."""
-        self._brief = brief
+    def __init__(self, presenter: Presenter | None = None, turns: Turns | None = None, *, brief: bool = False) -> None:
+        self._known = presenter is not None
+        self._presenter = presenter or face_of("").present()
+        self._brief = self._presenter.brief = brief
+        self._where = ""
         self.turns = turns or Turns()
-        self._stage = 0
         self._nothing = 0
         self._flagged = 0
         self._waiting: list[Flagged] = []
@@ -65,8 +51,33 @@ class Teller:
         """Seats that were told to be missing since a post last counted them."""
         self._transition = -1
 
-    def pieces(self, post: Post, width: int = _WIDE) -> Iterator[Piece]:
-        """The next post: lines, and blocks of what a competition's seats say at length."""
+    @property
+    def presenter(self) -> Presenter:
+        """What shows the session."""
+        return self._presenter
+
+    @presenter.setter
+    def presenter(self, presenter: Presenter) -> None:
+        presenter.brief, presenter.where = self._brief, self._where
+        self._presenter, self._known = presenter, True
+
+    @property
+    def where(self) -> str:
+        """Options that name the bus, for commands that are shown."""
+        return self._where
+
+    @where.setter
+    def where(self, where: str) -> None:
+        self._where = self._presenter.where = where
+
+    def asked(self, post: Post) -> OpenItem | None:
+        """What a post asks a human."""
+        self._look_at(post)
+        return self._presenter.asked(post)
+
+    def pieces(self, post: Post, width: int = WIDE) -> Iterator[Piece]:
+        """The next post: lines, and blocks of what is said at length."""
+        self._look_at(post)
         if post.transition != self._transition:
             yield from self._flags_up_to(self._transition)
             self._transition = post.transition
@@ -76,43 +87,47 @@ class Teller:
         if post.n in self.turns.ends:
             yield from self._flags_up_to(post.transition)
 
-    def lines(self, post: Post, width: int = _WIDE) -> Iterator[Line]:
+    def lines(self, post: Post, width: int = WIDE) -> Iterator[StyledLine]:
         """The same, blocks in lines."""
         for piece in self.pieces(post, width):
-            if isinstance(piece, transcript_competition.Block):
+            if isinstance(piece, Block):
                 yield from piece.lines()
             else:
                 yield piece
 
-    def end(self, result: Result | None) -> Iterator[Line]:
+    def end(self, result: Result | None) -> Iterator[StyledLine]:
         """What the session came to; None: it is still open."""
         if result is not None:
-            yield from result_lines(result, self.turns, self.story, self.task)
+            if not self._known:
+                self.presenter = face_of(result.protocol).present()
+            yield from result_lines(result, self._presenter, self.turns)
             return
         yield from self._nothing_up_to(self.turns.read)
         read = self.turns.read
         yield "", "still open" + (f" after {read} transitions" if read else "")
 
-    def _told(self, post: Post, width: int) -> Iterator[Piece]:
-        asked = self.task.take(post)
-        if asked is not None:
-            yield from transcript_madp.lines(post, asked, self.task, width, brief=self._brief, where=self.where)
-            return
-        body = self.story.take(post)
-        if body is None:
-            yield from post_lines(post, width, told=self._missing)
-            if post.kind in _COUNTS_MISSING:
-                self._missing.clear()
-            return
-        if self._stage != self.story.round:
-            self._stage = self.story.round
-            yield "", ""
-            yield "heading", self.story.stage_words(self._stage)
-        yield from transcript_competition.pieces(post, body, self.story)
-        if post.kind == "summary" and not self.story.last:
-            yield from transcript_competition.scoreboard(self.story)
+    def _look_at(self, post: Post) -> None:
+        """Find the protocol by its posts, where nobody has said it."""
+        face = None if self._known else face_of_posts([post])
+        if face is not None:
+            self.presenter = face.present()
 
-    def _nothing_up_to(self, transition: int) -> Iterator[Line]:
+    def _told(self, post: Post, width: int) -> Iterator[Piece]:
+        presenter = self._presenter
+        presenter.take(post)
+        gone = presenter.missing(post)
+        for seat in gone or ():
+            if seat not in self._missing:
+                yield "score", f"  {line(seat)} is missing"
+        control = _control_lines(post, presenter)
+        if control is not None:
+            yield from control
+        else:
+            yield from shaped(lambda: presenter.lines(post, width), lambda: Presenter.lines(presenter, post, width))
+        if gone is not None:
+            self._missing.clear()
+
+    def _nothing_up_to(self, transition: int) -> Iterator[StyledLine]:
         """Turns that came to nothing, those aside of which a post tells."""
         found = self.turns.nothing
         while self._nothing < len(found) and found[self._nothing].transition <= transition:
@@ -120,185 +135,100 @@ class Teller:
             self._nothing += 1
             self._missing.add(one.seat)
             if not one.posted:
-                yield "score", f"  {line(one.seat)} is missing ({line(one.kind)}): {line(one.why, _REASON)}"
+                yield "score", f"  {line(one.seat)} is missing ({line(one.kind)}): {line(one.why, REASON)}"
 
-    def _flags_of(self, post: Post) -> Iterator[Line]:
+    def _flags_of(self, post: Post) -> Iterator[StyledLine]:
         """Those that the reply behind this post came with."""
         replies = self.turns.flagged
         while self._flagged < len(replies) and replies[self._flagged].transition <= post.transition:
             self._waiting.append(replies[self._flagged])
             self._flagged += 1
-        if not post.seat or not competition_story.is_reply(post):
+        if not post.seat or not self._presenter.is_reply(post):
             return
         mine = next((f for f in self._waiting if (f.seat, f.round) == (post.seat, post.round)), None)
         if mine is not None:
             self._waiting.remove(mine)
-            if mine.flags and not (self._brief and mine.kind in _COORDINATION):
+            if mine.flags and self._tells(mine):
                 yield "score", f"      flags of this reply: {_names(mine.flags)}"
 
-    def _flags_up_to(self, transition: int) -> Iterator[Line]:
+    def _flags_up_to(self, transition: int) -> Iterator[StyledLine]:
         """Those of replies that no post shows under their seat's name."""
         due = [f for f in self._waiting if f.transition <= transition]
         self._waiting = [f for f in self._waiting if f.transition > transition]
         for f in due:
-            if f.flags and not (self._brief and f.kind in _COORDINATION):
+            if f.flags and self._tells(f):
                 yield "score", f"  {line(f.seat)} ({line(f.kind)}): flags of this reply: {_names(f.flags)}"
+
+    def _tells(self, flagged: Flagged) -> bool:
+        return not (self._brief and flagged.kind in self._presenter.quiet_turns)
 
 
 def _names(flags: tuple[str, ...]) -> str:
-    return ", ".join(line(flag, _REASON) for flag in flags)
+    return ", ".join(line(flag, REASON) for flag in flags)
 
 
-_COORDINATION = ("claim", "challenge")
-"""Kinds of a task's turns that a brief view does not show, nor their flags."""
-_COUNTS_MISSING = ("assessment", "tally", "signals")
-
-
-def missing(post: Post) -> tuple[str, ...]:
-    """Seats that a post says were missing in its round."""
-    if post.kind == "assessment":
-        return tuple(s for s, change in (_decoded(post.body).get("changes") or {}).items() if change == "missing")
-    return tuple(_decoded(post.body).get("missing") or ()) if post.kind in _COUNTS_MISSING else ()
-
-
-def post_lines(post: Post, width: int = _WIDE, told: Container[str] = ()) -> Iterator[Line]:
-    """One post by itself. `told`: seats of which it was said already that they are missing, and why."""
-    for seat in missing(post):
-        if seat not in told:
-            yield "score", f"  {line(seat)} is missing"
-    yield from _said(post, width)
-
-
-def _said(post: Post, width: int) -> Iterator[Line]:
-    asked = madp_story.body_of(post)
-    if asked is not None:
-        yield from transcript_madp.lines(post, asked, madp_story.Story([post]), width)
-        return
-    body = _decoded(post.body)
-    if post.kind == "closed":
-        return
+def _control_lines(post: Post, presenter: Presenter) -> Iterable[StyledLine] | None:
+    """What a moderator says in every protocol; None for any other post."""
+    if post.kind == CLOSED:
+        return ()
     if post.kind == "stop":
-        yield from _stop(body)
-    elif post.kind == "seat" and post.channel == "control":
-        waits = f"its turns wait for a person, {figure(body.get('waits') or 0)} s each, and then its agent has them"
-        sits = waits if body.get("waits") else "a person sits down"
-        who = sits if body.get("human") else "its agent goes on"
-        yield "score", f"  {line(str(body.get('seat')))}: {who}"
-    elif post.kind == WITHDRAWN and post.channel == "control":
-        yield "quiet", f"  {line(str(body.get('seat')))}: {count(len(body.get('turns') or ()), 'turn')} withdrawn"
-    elif post.kind == "position":
-        yield from _position(post.seat, body, width)
-    elif post.kind == "assessment":
-        yield from _assessment(post.round, body)
-    elif post.kind == "analysis":
-        if body.get("comment"):
-            yield "quiet", f"  {line(post.seat)}: {line(str(body['comment']), width)}"
-    elif post.kind == "synthesis":
-        yield "quiet", f"  {line(post.seat)} words the result: {line(str(body.get('answer', '')), width)}"
-    elif post.kind in transcript_critic.POSTS:
-        yield from transcript_critic.POSTS[post.kind](post.seat, post.round, body, width)
-    else:
-        yield from transcript_maci.post_lines(post, width) or _unknown(post, width)
+        return shaped(lambda: stop_post(presenter, post), lambda: stop_post(Presenter(), post))
+    if post.kind == SEAT and post.channel == _CONTROL:
+        return [_seat_taken(post)]
+    if post.kind == WITHDRAWN and post.channel == _CONTROL:
+        body = object_of(post.body)
+        return [("quiet", f"  {line(str(body.get('seat')))}: {count(len(items(body.get('turns'))), 'turn')} withdrawn")]
+    return None
 
 
-def _unknown(post: Post, width: int) -> Iterator[Line]:
-    who = f"{line(post.seat)}: " if post.seat else ""
-    said = line(bytes(post.body).decode(errors="replace"), width)
-    yield "", f"  [{line(post.channel)}] {who}{line(post.kind)} {said}"
+def _seat_taken(post: Post) -> StyledLine:
+    body = object_of(post.body)
+    waits = number(body.get("waits"))
+    sits = "a person sits down"
+    if waits:
+        sits = f"its turns wait for a person, {figure(waits)} s each, and then its agent has them"
+    return "score", f"  {line(str(body.get('seat')))}: {sits if body.get('human') else 'its agent goes on'}"
 
 
-def answer_of(result: Result, story: Story | None = None) -> str:
-    """What a session came to in one sentence: its answer, or a competition's verdict; empty if there is none."""
-    if transcript_competition.is_outcome(result.outcome):
-        return transcript_competition.verdict(result.outcome, story)
-    return str(result.outcome.get("answer") or "")
+# ---------------------------------------------------------------- the end
 
 
 def result_lines(
-    result: Result, turns: Turns | None = None, story: Story | None = None, task: madp_story.Story | None = None
-) -> Iterator[Line]:
-    """What a session came to. `turns`: what is known about them. `story`: of a competition. `task`: of one."""
-    outcome, turns = result.outcome, turns or Turns()
-    if madp_story.is_outcome(outcome):
-        yield from _task_lines(result, turns, task)
-        return
-    if transcript_competition.is_outcome(outcome):
-        yield "answer", f"Verdict: {answer_of(result, story)}"
-        yield "stop" if outcome.get("complete") else "score", stop_words(result)
-        yield from transcript_competition.outcome_lines(outcome, story)
-        yield from (("score", text) for text in came_to_nothing(turns))
-        yield "quiet", usage_words(result)
-        return
-    answer = answer_of(result)
-    yield "answer", f"Answer: {clean(answer)}" if answer else "No answer."
-    reasoning = str(outcome.get("reasoning") or "")
-    if reasoning:
-        yield "", f"  {clean(reasoning)}"
-    citations = outcome.get("citations") or ()
-    for citation in citations[:_QUOTES]:
-        yield "quiet", f"  {line(str(citation['document']))}: “{line(str(citation['quote']), 300)}”"
-    if len(citations) > _QUOTES:
-        yield "quiet", f"  and {len(citations) - _QUOTES} more quotations"
-    facts = [f"confidence {float(outcome.get('confidence') or 0):.2f}", stop_words(result)]
-    yield "stop" if result.stop.converged else "score", "; ".join(facts)
-    yield from _absent(result, turns.why)
-    if failed(result):
-        yield from (("score", text) for text in came_to_nothing(turns))
-    yield from beside(outcome)
-    if "objections" in outcome:
-        yield from transcript_critic.by_words(result.rounds)
-    for other in outcome.get("minority") or ():
-        yield (
-            "",
-            f"Minority: {line(str(other['seat']))} holds {line(str(other['answer']), 300)} ({other['confidence']:.2f})",
-        )
-    first = outcome.get("first_round_majority")
-    if first and first != answer:
-        yield "quiet", f"First round's majority: {line(str(first), 300)}"
-    yield "quiet", usage_words(result)
+    result: Result, presenter: Presenter | None = None, turns: Turns | None = None
+) -> Iterator[StyledLine]:
+    """What a session came to. `presenter`: what took its posts. `turns`: what is known about them."""
+    shows, known = presenter or face_of(result.protocol).present(), turns or Turns()
+    nothing = list(came_to_nothing(known))
+    yield from shaped(
+        lambda: shows.result_lines(result, known.why, nothing),
+        lambda: Presenter().result_lines(result, known.why, nothing),
+    )
 
 
-def _task_lines(result: Result, turns: Turns, task: madp_story.Story | None) -> Iterator[Line]:
-    answer = answer_of(result)
-    yield "answer", f"Result: {clean(answer)}" if answer else "No result."
-    yield "stop" if result.stop.converged else "score", stop_words(result)
-    if failed(result):
-        yield from (("score", text) for text in came_to_nothing(turns))
-    yield from transcript_madp.outcome_lines(result.outcome, task)
-    yield "quiet", usage_words(result)
-
-
-def beside(outcome: Mapping[str, Any], story: Story | None = None) -> Iterator[Line]:
-    """What a protocol has beside its answer. `story`: of a competition."""
-    if "objections" in outcome:
-        yield from transcript_critic.outcome_lines(outcome)
-    if "mixture" in outcome:
-        yield from transcript_maci.outcome_lines(outcome)
-    if transcript_competition.is_outcome(outcome):
-        yield from transcript_competition.outcome_lines(outcome, story)
-    if madp_story.is_outcome(outcome):
-        yield from transcript_madp.outcome_lines(outcome)
-
-
-def _absent(result: Result, why: Mapping[tuple[int, str], str]) -> Iterator[Line]:
-    """How many seats took part in the last round, where not all did."""
-    last = result.rounds[-1] if result.rounds else {}
-    gone = [str(seat) for seat in last.get("missing") or ()]
-    if gone:
-        seats = len(result.stop.certificate.get("weights") or result.usage.by_seat)
-        told = ", ".join(f"{line(s)} missing{_because(why.get((int(last.get('round') or 0), s)))}" for s in gone)
-        yield "score", f"{seats - len(gone)} of {seats} seats; {told}"
-
-
-def _because(reason: str | None) -> str:
-    return f": {line(reason, _REASON)}" if reason else ""
+def answer_of(result: Result) -> str:
+    """What a session came to in one sentence; empty: nothing."""
+    return _told_by(result, lambda shows: shows.answer(result))
 
 
 def failed(result: Result) -> bool:
-    """Whether a session failed, or ended without an answer (a competition: without a winner or a draw)."""
-    outcome = result.outcome
-    answered = outcome.get("winner") if transcript_competition.is_outcome(outcome) else outcome.get("answer")
-    return result.status == "failed" or not answered
+    """Whether a session failed, or ended without an answer."""
+    return _told_by(result, lambda shows: shows.failed(result))
+
+
+def stop_words(result: Result) -> str:
+    """Why it ended, on one line."""
+    return _told_by(result, lambda shows: shows.stop_words(result))
+
+
+def usage_words(result: Result) -> str:
+    """What was used, on one line."""
+    return _told_by(result, lambda shows: shows.usage_words(result))
+
+
+def _told_by(result: Result, ask: Callable[[Presenter], T]) -> T:
+    """What the protocol's presenter says of a result, without the posts before it."""
+    (found,) = shaped(lambda: [ask(face_of(result.protocol).present())], lambda: [ask(Presenter())])
+    return found
 
 
 def came_to_nothing(turns: Turns) -> Iterator[str]:
@@ -306,103 +236,62 @@ def came_to_nothing(turns: Turns) -> Iterator[str]:
     by_why: dict[str, list[str]] = {}
     for one in turns.nothing:
         by_why.setdefault(one.why, []).append(one.asked)
-    for why, asked in list(by_why.items())[-_REASONS:]:
-        more = f" and {len(asked) - _REASONS} more" if len(asked) > _REASONS else ""
-        yield f"Nothing came of {', '.join(line(a) for a in asked[:_REASONS])}{more}: {line(why, _REASON)}"
+    return nothing_came(by_why)
 
 
-def stop_words(result: Result) -> str:
-    """Why it ended, on one line."""
-    row = STOPS.get(result.stop.reason)
-    words = row.words if row else result.stop.reason
-    agreed = result.stop.converged and result.protocol == "consensus"
-    note = transcript_maci.stop_note(result.stop.reason, result.stop.converged)
-    return f"{'consensus: ' if agreed else ''}{line(words)}{note} ({line(result.stop.reason)})"
+# ---------------------------------------------------------------- the whole
 
 
-def _played(result: Result) -> str:
-    played = len(result.rounds)
-    match result.protocol:
-        case "competition":
-            return count(played, "stage")
-        case "maci" if played:
-            return f"a blind round and {count(played - 1, 'round')}"
-        case "madp":
-            return f"{count(played, 'round')} of work"
-    return count(played, "round")
+def show(found: Record | Seen) -> Iterator[str]:
+    """The whole session in lines, as far as it may be seen."""
+    found = seen(found)
+    first, teller = found.opened, Teller(found.presenter(), found.turns)
+    yield from bare(opening_lines(found.sid, found.protocol, found.question, first.continues if first else ""))
+    for post in found.posts:
+        yield from bare(teller.lines(post, 2_000))
+    if found.result is not None:
+        yield ""
+    yield from bare(teller.end(found.result))
+    if found.left_out:
+        yield found.left_out_words()
 
 
-def usage_words(result: Result) -> str:
-    """What was used, on one line."""
-    u = result.usage
-    about = "about " if u.estimated else ""
-    parts = [
-        _played(result),
-        count(u.turns, "turn"), count(u.calls, "call"),
-        f"{about}{u.input_tokens + u.output_tokens:,} tokens", f"{u.cost_usd:.4f} USD", f"{result.duration_s:.1f} s",
-    ]  # fmt: skip
-    if u.unaccounted_turns:
-        parts.append(f"{count(u.unaccounted_turns, 'turn')} unaccounted (at most {u.unaccounted_tokens:,} tokens)")
-    return " · ".join(parts)
+def markdown(found: Record | Seen) -> Iterator[str]:
+    """The whole session as a Markdown page, as far as it may be seen; texts stand in code blocks, so that nothing in
+    them is markup."""
+    found = seen(found)
+    first, teller = found.opened, Teller(found.presenter(), found.turns)
+    yield f"# Session {found.sid}"
+    yield ""
+    if first is not None:
+        if first.continues:
+            yield f"Follows up session {first.continues}."
+        yield f"Protocol {first.protocol}, seed {first.seed}. Question:"
+        yield ""
+        yield from _block([clean(first.question)])
+    round_ = 0
+    for post in found.posts:
+        said = [text for _, text in teller.lines(post, 20_000) if text]
+        if post.round > round_:
+            round_ = post.round
+            yield ""
+            yield f"## {teller.presenter.round_name} {round_}"
+            yield ""
+        if said:
+            yield from _block(said)
+    yield ""
+    yield "## Result"
+    yield ""
+    yield from _block(bare(teller.end(found.result)))
+    if found.left_out:
+        yield ""
+        yield f"{found.left_out_words()}."
 
 
-def _stop(body: Mapping[str, Any]) -> Iterator[Line]:
-    reason, converged = str(body.get("reason")), bool(body.get("converged"))
-    words = STOPS[reason].words if reason in STOPS else ""
-    note = transcript_maci.stop_note(reason, converged)
-    yield "stop" if converged else "score", f"stop: {line(reason)}: {line(words)}{note}"
-    certificate = body.get("certificate") or {}
-    yield from transcript_maci.stop_lines(reason, certificate)
-    what = certificate.get("what")
-    if what:
-        yield "quiet", f"      {limit_words(line(str(what)))}"
-    if reason == "cancelled" and certificate.get("why"):
-        yield "quiet", f"      {line(str(certificate.get('by')))}: {line(str(certificate['why']), _REASON)}"
-
-
-def limit_words(what: str) -> str:
-    """Which limit would have been passed, as a certificate says it, in words."""
-    seconds = re.fullmatch(r"budget\.seconds: limit (\S+) s", what)
-    if seconds:
-        return f"budget.seconds: the {seconds[1]} s of the session were over"
-    figures = re.fullmatch(r"(\S+): limit (\S+), used or reserved (\S+), the next turns may take (\S+)", what)
-    if not figures:
-        return what
-    name, limit, has, wants = figures.groups()
-    return f"{name}: limit {limit}; {has} are used or reserved, {wants} is the most that the next turns may take"
-
-
-def _position(seat: str, body: Mapping[str, Any], width: int) -> Iterator[Line]:
-    if body.get("abstains"):
-        yield "seat", f"  {line(seat)} abstains: {line(str(body.get('reasoning', '')), width)}"
-        return
-    change = body.get("change", "kept")
-    moved = "" if change == "kept" else f" [{line(str(change))}: {line(str(body.get('change_reason', '')), width)}]"
-    yield (
-        "seat",
-        f"  {line(seat)} ({float(body.get('confidence', 0)):.2f}): {line(str(body.get('answer', '')), width)}{moved}",
-    )
-    if body.get("reasoning"):
-        yield "quiet", f"      {line(str(body['reasoning']), width)}"
-
-
-def _assessment(round_: int, body: Mapping[str, Any]) -> Iterator[Line]:
-    trend = " → ".join(f"{score:.0f}" for score in body.get("trend") or ())
-    source = "" if body.get("source") == "analyst" else f" ({line(str(body.get('source')))})"
-    yield (
-        "score",
-        f"  round {round_}: score {float(body.get('score', 0)):.0f}{source}, {line(str(body.get('band')))}, "
-        f"trend {trend}, {line(str(body.get('direction')))}",
-    )
-    for disagreement in body.get("key_disagreements") or ():
-        yield "quiet", f"      they disagree: {line(str(disagreement), _WIDE)}"
-    for seat in body.get("flips_without_evidence") or ():
-        yield "quiet", f"      {line(str(seat))} changed its answer without new evidence"
-
-
-def _decoded(body: msgspec.Raw) -> dict[str, Any]:
-    try:
-        found = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def _block(lines: Iterable[str]) -> Iterator[str]:
+    shown = "\n".join(lines)
+    longest = max(map(len, re.findall("`+", shown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}text"
+    yield shown
+    yield fence

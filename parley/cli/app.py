@@ -35,7 +35,6 @@ from parley.cli.protocol_options import (
     ProtocolCommand,
     ProtocolGroup,
     by_protocol,
-    pictures_of,
     refuse_foreign,
     settings_of,
     takes,
@@ -229,27 +228,29 @@ def replay(
       parley replay 1f2e3d4c5b6a79880716 --set consensus.threshold=0.7
     """
     with options.errors(json):
-        from client import records
+        from client import what_if
         from parley import sessions
         from parley.settings import parse_sets
 
         overrides = parse_sets(sets or [])
         settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds)
         found = sessions.record(settings, session)
-        outcome = records.compare(found, overrides) if overrides else records.verify(found)
+        outcome = what_if.compare(found, overrides) if overrides else what_if.verify(found)
         if json:
             options.print_json(outcome)
         elif overrides:
-            write_lines(records.comparison_words(outcome), None)
+            write_lines(what_if.comparison_words(outcome), None)
         else:
-            print(records.replayed_words(outcome))
+            print(what_if.replayed_words(outcome))
 
 
-@app.command(cls=ProtocolCommand)
-@takes("explain_options")
+@app.command()
 def explain(
     session: Subject,
-    own: Given = NOTHING,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", help="Also draw the session's signals or scores into this file (.png or .svg)."),
+    ] = None,
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -268,7 +269,7 @@ def explain(
         from client.show.explain import figures, words
         from parley import sessions
 
-        found = sessions.explained(settings, session, pictures_of(own))
+        found = sessions.explained(settings, session, plot)
         if json:
             options.print_json(figures(found))
         else:

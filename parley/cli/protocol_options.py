@@ -17,9 +17,8 @@ from parley.cli.options import Json, errors, print_json, read_question
 
 if TYPE_CHECKING:
     from client.protocols.setup import Command, Motion, Option
-    from client.records import Record
 
-Of = Literal["options", "stack_options", "key_options", "explain_options"]
+Of = Literal["options", "stack_options", "key_options"]
 """Those of `ask`, of `up`, of `bus config`, or of `explain`: a field of Setup."""
 
 
@@ -226,14 +225,6 @@ def folder_of(given: Given) -> Path | None:
     """The folder that a session begins with; None: none was given."""
     named = [given.values[o.name] for o in declared(given.of) if o.gives == "folder" and given.has(o.name)]
     return named[0] if named else None
-
-
-def pictures_of(given: Given) -> "list[Callable[[Record], None]]":
-    """What draws the pictures that are wanted. Raises BadInput, before there is anything to draw."""
-    from client.protocols import all_setups
-
-    wanted = [(setup, o) for setup in all_setups() for o in getattr(setup, given.of) if o.gives == "picture"]
-    return [setup.picture(given.values[o.name]) for setup, o in wanted if given.has(o.name)]
 
 
 def by_protocol(given: Given) -> dict[str, dict[str, Any]]:

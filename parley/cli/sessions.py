@@ -32,14 +32,14 @@ def sessions_list(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client import records
+        from client.show.session_list import sessions_table
         from parley import sessions
 
         rows = sessions.list_sessions(settings, limit, standing=standing)
         if json:
             options.print_json({"sessions": rows})
         else:
-            write_lines(records.sessions_table(rows), None)
+            write_lines(sessions_table(rows), None)
 
 
 @app.command("show")
@@ -60,14 +60,14 @@ def sessions_show(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client import records
+        from client.show import documents, transcript
         from parley import sessions
 
         found = sessions.seen(settings, session, everything=everything)
         if json:
-            options.print_json(records.document(found))
+            options.print_json(documents.document(found))
         else:
-            write_lines(records.show(found), None)
+            write_lines(transcript.show(found), None)
 
 
 @app.command("watch")

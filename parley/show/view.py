@@ -1,27 +1,23 @@
 """What a person sees of a running session: lines as they come, and on a terminal the seats' states below them."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from client.live_feed import View
-from client.protocols.competition import live as view_competition
-from client.protocols.competition.story import Story
-from client.protocols.competition.transcript import Block, Piece
-from client.protocols.madp import story as madp_story
-from client.protocols.madp import transcript as transcript_madp
+from client.protocols import face_of
 from client.show import transcript
+from client.show.frames import framed, shown_line
+from client.show.lines import Block, Piece, StyledLine
+from client.show.open_items import item_lines
 from client.show.scene import Scene
 from client.show.transcript import Teller
+from client.show.words import bare, opening_lines
 from client.text import clean, line, line_end
 from client.turns import Turns
 from schemas.post import Live, Post
 from schemas.result import Result
 
-_STYLES = {
-    "heading": "bold", "seat": "cyan", "score": "yellow", "quiet": "dim", "stop": "bold green", "answer": "bold",
-    **view_competition.STYLES,
-}  # fmt: skip
 _TEXT = 400
 
 
@@ -31,28 +27,30 @@ class QuietView:
     wants_log = False
     tells = False
     """Whether it tells posts as they come."""
-    _turns: Turns | None = None
-    _where = ""
+
+    def __init__(self) -> None:
+        self._teller = Teller(brief=True)
 
     def knows(self, turns: Turns) -> None:
         """What becomes of the turns, as far as it is known; it grows."""
-        self._turns = turns
+        self._teller.turns = turns
 
-    def rules(self, story: Story) -> None:
-        """What a competition is played by."""
+    def runs(self, protocol: str, settings: Mapping[str, Any]) -> None:
+        """What the session runs, and by which settings; untold where whoever watches may not read them."""
+        self._teller.presenter = face_of(protocol).present(settings)
 
     def located(self, where: str) -> None:
         """The options that name the bus, for commands that are shown."""
-        self._where = where
+        self._teller.where = where
 
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
 
     def post(self, post: Post) -> None:
         """Something was said. A question to a human is told: somebody has to answer it."""
-        item = madp_story.body_of(post) if post.kind == "item" else None
+        item = self._teller.asked(post)
         if item is not None:
-            for _, text in transcript_madp.item_lines(post.session, item, post.at_ns, self._where):
+            for text in bare(item_lines(post.session, item, post.at_ns, self._teller.where)):
                 self.note(f"parley: {text.strip()}")
 
     def live(self, live: Live) -> None:
@@ -70,8 +68,8 @@ class QuietView:
 
     def result(self, result: Result) -> None:
         """It is over; where it failed, why turns came to nothing."""
-        if transcript.failed(result) and self._turns is not None:
-            for text in transcript.came_to_nothing(self._turns):
+        if transcript.failed(result):
+            for text in transcript.came_to_nothing(self._teller.turns):
                 self.note(f"parley: {text}")
 
     def pause(self) -> None:
@@ -101,24 +99,9 @@ class PlainView(QuietView):
 
     tells = True
 
-    def __init__(self) -> None:
-        self._teller = Teller(brief=True)
-
-    def rules(self, story: Story) -> None:
-        """What a competition is played by."""
-        self._teller.story = story
-
-    def located(self, where: str) -> None:
-        """The options that name the bus, for commands that are shown."""
-        self._teller.where = where
-
-    def knows(self, turns: Turns) -> None:
-        """What becomes of the turns."""
-        self._teller.turns = turns
-
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
-        self._print(transcript.opening(sid, protocol, question, continues))
+        self._print(opening_lines(sid, protocol, question, continues))
 
     def post(self, post: Post) -> None:
         """Something was said."""
@@ -128,7 +111,7 @@ class PlainView(QuietView):
         """It is over."""
         self._print([("", ""), *self._teller.end(result)])
 
-    def _print(self, lines: Iterable[transcript.Line]) -> None:
+    def _print(self, lines: Iterable[StyledLine]) -> None:
         for _, text in lines:
             print(text, flush=True)
 
@@ -190,35 +173,31 @@ class LiveView(PlainView):
         self._live.stop()
 
     def _print(self, lines: Iterable[Piece]) -> None:
-        from rich.text import Text
-
+        width = self._console.width
         for piece in lines:
+            presenter = self._teller.presenter  # a first post may say which protocol it is
             if isinstance(piece, Block):
-                self._console.print(view_competition.framed(piece, self._console.width))
+                self._console.print(framed(piece, presenter.colours, width))
             else:
-                style, text = piece
-                told = Text(text, style=_STYLES.get(style, ""))  # wrapped at words
-                hangs = self._teller.story.began and text.startswith(" ")
-                self._console.print(view_competition.hanging(text, told.style) if hangs else told)
+                self._console.print(shown_line(piece, presenter.colours, hanging=presenter.hanging))
 
     def _render(self) -> Any:
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
 
-        scene, story = self._scene, self._teller.story
-        if story.began:
-            size = self._console.size
-            rows = view_competition.under_way(story, scene.busy(), scene.dues(), size.width, size.height)
-            stage = f"{line(story.stage_words(story.round))} · " if story.round else ""
-            return Group(*rows, Text(f"{stage}{scene.used()}", style="yellow"))
+        scene, presenter, size = self._scene, self._teller.presenter, self._console.size
+        foot = Text(scene.foot(presenter), style="yellow")
+        rows = presenter.rows(scene.busy(), scene.asks(), size.width, size.height)
+        if rows is not None:
+            return Group(*rows, foot)
         table = Table.grid(padding=(0, 2))
         for name, seat in sorted(scene.seats.items()):
             tail = line_end(seat.text[-4 * _TEXT :], max(20, self._console.width - 40))
             table.add_row(
                 Text(line(name), style="cyan"), Text(scene.shown(name), style="bold"), Text(tail, style="dim")
             )
-        table.add_row(Text(""), Text(""), Text(scene.foot(), style="yellow"))
+        table.add_row(Text(""), Text(""), foot)
         return table
 
 

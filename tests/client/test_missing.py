@@ -8,6 +8,7 @@ import pytest
 
 from client import records
 from client.records import Record
+from client.show import transcript
 from client.turns import Turns
 from tests.parley.support import QUESTION, Front
 from tests.protocols.consensus.play import Play, says
@@ -90,7 +91,7 @@ def test_flags_of_a_reply_stand_beside_it_and_a_failed_seat_says_why() -> None:
     play.score(95.0)
     play.synthesize("A")
     record = Record(sid=play.result.session, entries=tuple(bytes(e).decode() for e in play.log))
-    lines = list(records.show(record))
+    lines = list(transcript.show(record))
     said = next(i for i, text in enumerate(lines) if text.startswith("  panelist_1 ("))
     after = lines[said + 1 : next(i for i, text in enumerate(lines) if text.startswith("  panelist_2 ("))]
     assert "      flags of this reply: repaired, cut" in after

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from client.show.transcript import limit_words
+from client.show.words import limit_words
 from client.text import clean, line, line_end
 
 HOSTILE = [

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,6 +88,22 @@ def test_no_protocol_imports_another(package: str, id: str) -> None:
         assert others <= {room}, path
     (contract,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == id]
     assert {f"{package}.{room}" for room in seen} == set(contract["modules"])
+
+
+def test_every_general_module_of_the_client_is_held_to_import_no_protocols_room() -> None:
+    held, rooms = (contract(id)[key] for id, key in (("client", "source_modules"), ("faces", "modules")))
+    protocols = ROOT / "client" / "protocols"
+    general = {p for folder in (ROOT / "client", protocols) for p in folder.iterdir() if p.name[0] not in "._"}
+    named = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p in general}
+    named -= {"client.__init__", "client.__pycache__", "client.protocols", "client.protocols.__init__"}
+    assert {n for n in named if "__pycache__" not in n} == {*held, *rooms}
+    assert contract("client")["forbidden_modules"] == rooms
+
+
+def contract(id: str) -> dict[str, Any]:
+    """An import contract, by its id."""
+    (found,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == id]
+    return dict(found)
 
 
 @cache

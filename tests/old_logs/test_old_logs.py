@@ -11,6 +11,7 @@ from bus.log import Log
 from bus.streams import ensure_streams
 from client import records
 from client.client import Client
+from client.records import read_record
 from coordinator.protocols import PROTOCOLS, STANDING
 from schemas import log
 from schemas.post import SessionRow
@@ -43,7 +44,7 @@ def run(front: Front, *arguments: str) -> str:
 
 
 def result_of(path: Path) -> Result:
-    found = records.result_of(records.read(path))
+    found = records.result_of(read_record(path))
     assert found is not None
     return found
 
@@ -51,7 +52,7 @@ def result_of(path: Path) -> Result:
 def test_every_commit_has_every_protocol_of_its_time() -> None:
     for folder in {path.parent for path in LOGS.values()}:
         assert {path.stem for path in folder.glob("*.jsonl")} >= set(PROTOCOLS) - set(STANDING), folder.name
-    assert {path.stem for path in LOGS.values()} == {records.opening(records.read(p)).protocol for p in LOGS.values()}
+    assert {path.stem for path in LOGS.values()} == {records.opening(read_record(p)).protocol for p in LOGS.values()}
 
 
 @each
@@ -77,12 +78,12 @@ def test_it_is_shown_with_its_answer(front: Front, name: str) -> None:
 @each
 def test_it_is_explained(front: Front, path: Path) -> None:
     out = run(front, "explain", str(path))
-    assert records.read(path).sid in out
+    assert read_record(path).sid in out
 
 
 @each
 def test_it_is_exported_as_markdown_as_html_and_as_json(front: Front, path: Path) -> None:
-    sid = records.read(path).sid
+    sid = read_record(path).sid
     assert sid in run(front, "sessions", "export", str(path), "--format", "markdown")
     page = run(front, "sessions", "export", str(path), "--html")
     assert page.startswith("<!DOCTYPE html>") and sid in page
@@ -99,7 +100,7 @@ def test_it_is_exported_as_it_was_stored(front: Front, path: Path) -> None:
 @pytest.mark.parametrize("name", ["092e006-consensus", "092e006-maci"])
 def test_what_if_takes_the_round_limit_by_both_its_names(front: Front, name: str, setting: str) -> None:
     path = LOGS[name]
-    protocol = records.opening(records.read(path)).protocol
+    protocol = records.opening(read_record(path)).protocol
     out = run(front, "replay", str(path), "--set", f"{protocol}.{setting}=9")
     assert f"recorded: stops: {BEFORE[name]}" in out and "this run: asks round" in out
 
@@ -114,7 +115,7 @@ async def test_a_moderator_lists_them_and_gives_them_out(tmp_path: Path) -> None
     async with Engine(tmp_path) as engine:
         connection = await engine.connect("moderator")
         await ensure_streams(connection, ack_wait_s=engine.ack_wait_s)
-        stored = {name: records.read(path) for name, path in LOGS.items()}
+        stored = {name: read_record(path) for name, path in LOGS.items()}
         for record in stored.values():
             await _store(Log(connection), record)
         moderator = await engine.moderator()

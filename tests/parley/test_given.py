@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from client import records
+from client import what_if
 from client.errors import BadInput
 from client.protocols.maci import outcomes_file as outcomes
 from client.records import Record
@@ -123,7 +123,7 @@ def test_where_two_runs_do_the_same_and_say_another_thing_it_is_told_once_and_in
     play = maci_play.Play()
     play.blind(belief(0.9, 0.1), belief(0.2, 0.8))
     record = Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries))
-    first, *others, last = records.comparison_words(records.compare(record, {"maci": {"cl": 0.3}}))
+    first, *others, last = what_if.comparison_words(what_if.compare(record, {"maci": {"cl": 0.3}}))
     assert "both runs take the same steps, but do not show or say the same: " in first
     assert "posts signals on public" in first and "both runs posts" not in first
     told = [text for text in others if text.startswith("  ")]

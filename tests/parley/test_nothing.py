@@ -13,6 +13,7 @@ import pytest
 
 from client import records
 from client.records import Record
+from client.seen import seen
 from client.show import explain, transcript
 from client.turns import Turns
 from parley.show.view import AnswerView, PlainView, QuietView
@@ -38,12 +39,12 @@ def record_of(entries: Sequence[log.Entry]) -> Record:
 
 def accounts(record: Record, *, everything: bool = False) -> list[str]:
     """What is shown live, what is read later, as a page, and as an explanation."""
-    seen = records.seen(record, everything=everything)
-    teller = transcript.Teller(seen.story(), seen.turns)
-    live = [text for post in seen.posts for _, text in teller.lines(post)]
-    result = seen.result
+    found = seen(record, everything=everything)
+    teller = transcript.Teller(found.presenter(), found.turns)
+    live = [text for post in found.posts for _, text in teller.lines(post)]
+    result = found.result
     live += [text for _, text in teller.end(result)]
-    texts = ["\n".join(found) for found in (live, records.show(seen), records.markdown(seen))]
+    texts = ["\n".join(lines) for lines in (live, transcript.show(found), transcript.markdown(found))]
     return [*texts, "\n".join(explain.words(record))]
 
 
@@ -214,7 +215,7 @@ def test_flags_are_shown_whoever_replied() -> None:
     record = record_of(play.entries)
     told(record, r"^  helper \(retrieve\): flags of this reply: injection$")
     told(record, r"flags of this reply: cut$")
-    shown = list(records.show(record))
+    shown = list(transcript.show(record))
     at = next(i for i, text in enumerate(shown) if "flags of this reply: cut" in text)
     assert any(text.startswith("  debater_2, alone") for text in shown[at - 2 : at])
     assert not any("repaired" in text for text in shown)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from bus.accounts import load_credentials
-from client.show.transcript import post_lines
+from client.show.transcript import Teller
 from client.text import clean
 from client.turns import Turns
 from parley.stack.lease import read_running
@@ -188,5 +188,5 @@ def test_a_turn_that_went_back_to_the_agent_did_not_come_to_nothing() -> None:
     play.reply("panelist_1", says("Vilnius"))
     found = Turns(play.entries)
     assert found.nothing == [] and found.failures == []
-    told = [text for p in play.session.posts if p.kind == "seat" for _, text in post_lines(p)]
+    told = [text for p in play.session.posts if p.kind == "seat" for _, text in Teller().lines(p)]
     assert told == ["  panelist_1: a person sits down", "  panelist_1: its agent goes on"]

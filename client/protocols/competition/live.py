@@ -5,16 +5,17 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from client.protocols.competition.story import Due, Story, team_of
-from client.protocols.competition.transcript import WARNING, Block, clock, points, speaker, words_told
+from client.protocols.competition.transcript import WARNING, clock, points, speaker, words_told
+from client.show.frames import framed, styles_of
+from client.show.lines import Block
 from client.text import clean, line, wrapped
 from schemas.protocols.competition.format import TEAMS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.style import Style
 
 COLOURS = {"pro": "bright_blue", "con": "bright_red", "judge": "yellow"}
-STYLES = {"warning": "bold magenta", **{style: f"bold {colour}" for style, colour in COLOURS.items()}}
+_STYLES = styles_of(COLOURS)
 _DOES = {
     "confer": "confers", "speak": "speaks", "question": "asks", "answer": "answers", "captain": "decides who speaks",
     "bid": "bids", "score": "scores", "summarize": "sums up", "review": "reviews", "vote": "votes",
@@ -24,30 +25,6 @@ _ROWS = 6
 """Of a speech that is under way."""
 _LOW = 24
 """A terminal with fewer lines gets fewer of them."""
-
-
-def framed(block: Block, width: int) -> "RenderableType":
-    """A block in its frame; a title that does not fit stands inside."""
-    from rich.console import Group
-    from rich.panel import Panel
-    from rich.text import Text
-
-    colour = COLOURS.get(block.style, "white")
-    fits = len(block.title) + 6 <= width
-    parts = [] if fits else [Text(block.title, style=f"bold {colour}")]
-    parts.append(Text(block.text))
-    parts += [Text(text, style=STYLES.get(style, "dim")) for style, text in block.foot]
-    title = Text(block.title, style=f"bold {colour}") if fits else None
-    return Panel(Group(*parts), title=title, title_align="left", border_style=colour, width=width)
-
-
-def hanging(text: str, style: "str | Style") -> "RenderableType":
-    """A line whose further rows stand below its first word."""
-    from rich.padding import Padding
-    from rich.text import Text
-
-    bare = text.lstrip()
-    return Padding(Text(bare, style=style), (0, 0, 0, len(text) - len(bare)))
 
 
 def under_way(
@@ -97,7 +74,7 @@ def _speaking(story: Story, seat: str, text: str, due: Due | None, width: int, r
     title, over = progress(story, seat, text, due)
     tail = [row for part in clean(text).split("\n") for row in wrapped(part, width - 4)][-rows:]
     foot = (("warning", "beyond the limit"),) if over else ()
-    return framed(Block(style=team_of(seat), title=title, text="\n".join(tail), foot=foot), width)
+    return framed(Block(style=team_of(seat), title=title, text="\n".join(tail), foot=foot), COLOURS, width)
 
 
 def _board(story: Story, width: int) -> "RenderableType":
@@ -113,8 +90,8 @@ def _board(story: Story, width: int) -> "RenderableType":
         fined = f"{WARNING} {points(taken)}" if taken else ""
         seats = "  ".join(f"{line(s)} {points(story.total(s))}" for s in story.seats(team))
         cells: list[Any] = [
-            Text(line(story.team_name(team), 24), style=STYLES[team]), Text(points(story.total(team)), style="bold"),
-            Text(clocks), Text(fined, style=STYLES["warning"]),
+            Text(line(story.team_name(team), 24), style=_STYLES[team]), Text(points(story.total(team)), style="bold"),
+            Text(clocks), Text(fined, style=_STYLES["warning"]),
         ]  # fmt: skip
         if width >= 60:
             cells.append(Text(seats, style="dim"))

@@ -6,11 +6,10 @@ from typing import Any
 
 import msgspec
 
-from client.protocols.competition import plot as scores_plot
+from client.protocols.competition.plot import draw
 from client.protocols.competition.story import Story
 from client.protocols.competition.transcript import (
     SHORT,
-    Block,
     Standing,
     best_words,
     facts,
@@ -23,6 +22,7 @@ from client.protocols.competition.transcript import (
     verdict,
     violations,
 )
+from client.show.lines import Block
 from schemas.post import Post
 from schemas.protocols.competition.format import DIMENSIONS
 from schemas.protocols.competition.messages import Said, Scored
@@ -57,7 +57,7 @@ def facts_of(posts: Iterable[Post], result: Result | None, story: Story) -> dict
         "notes": list(facts(outcome)) if outcome is not None else [],
         "votes": [f"Audience {t.name} the debate: {tally_words(t, story)}" for t in story.tallies],
         "standings": [_row(s) for s in standings(story)] if story.totals else [],
-        "chart": base64.b64encode(scores_plot.draw(story, "svg")).decode() if story.cumulative() else "",
+        "chart": base64.b64encode(draw(story, "svg")).decode() if story.cumulative() else "",
         "dimensions": [SHORT.get(name, name) for name in DIMENSIONS],
         "scores": [_score(i, s.scored, story) for i, s in enumerate(story.speeches, 1) if s.scored is not None],
         "chapters": chapters,

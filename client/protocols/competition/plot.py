@@ -1,21 +1,17 @@
-"""The picture of a competition: each speech's score, and the teams' totals after it.
+"""The picture of a competition: each speech's score, and the teams' totals after it."""
 
-Matplotlib is imported where it draws: it takes longer than most commands. No text is read as mathematics or by TeX.
-"""
-
-import io
 import itertools
-import warnings
 from typing import TYPE_CHECKING
 
 from client.protocols.competition.story import Story, team_of
 from client.protocols.competition.transcript import words_of
-from client.protocols.maci.plot import COMMENT, DPI, LOOK
+from client.show.plotting import drawn
 from client.text import line
 from schemas.protocols.competition.format import TEAMS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLOURS = {"pro": "#1f5fa8", "con": "#c1272d"}
 _MARKERS = {"pro": "o", "con": "s"}
@@ -27,21 +23,14 @@ _WIDEST = 60
 def draw(found: Story, form: str) -> bytes:
     """The picture as a file of this format, `png` or `svg`; the same story gives the same bytes. `found` has at least
     one speech with marks, or that was to have them."""
-    import matplotlib
-    from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # names in scripts that the font has not: shown as boxes
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(LOOK)
-        figure = Figure(figsize=(8.6, 6.4), layout="constrained")
+    def paint(figure: "Figure") -> None:
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         _totals(above, found)
         _scores(below, found)
         _stages(above, below, found)
-        held = io.BytesIO()
-        figure.savefig(held, format=form, dpi=DPI, metadata={"Date": None} if form == "svg" else {"Software": None})
-    return COMMENT.sub(b"", held.getvalue()) if form == "svg" else held.getvalue()
+
+    return drawn((8.6, 6.4), paint, form)
 
 
 def _totals(part: "Axes", found: Story) -> None:

@@ -62,6 +62,7 @@ _FORMAT = Option(
 
 SETUP = CompetitionSetup(
     name="competition",
+    opening_only=("stances", "personalities", "styles", "context_posts", "stream"),
     rank=4,
     options=(
         _FORMAT,

@@ -211,12 +211,10 @@ def fold(found: Story, posts: Iterable[Post]) -> Story:
     return found
 
 
-def rules(protocol: str, settings: Mapping[str, Any]) -> Story:
-    """A session before its first post, knowing its format: where it is a competition, and this version wrote it."""
-    if protocol != "competition":
-        return Story()
+def of_settings(settings: Mapping[str, Any]) -> Story:
+    """A session before its first post, knowing its format where this version can read it."""
     try:
-        return Story(decode(encode(settings), Settings).format)
+        return Story(decode(encode(settings), Settings).format) if settings else Story()
     except SchemaError:
         return Story()
 

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from client.protocols.competition.story import Story, team_of
-from client.text import clean, line, wrapped
+from client.show.lines import Block, Piece, StyledLine
+from client.text import clean, line
 from schemas.post import Post
 from schemas.protocols.competition.format import DIMENSIONS, TEAMS, other
 from schemas.protocols.competition.messages import (
@@ -26,10 +27,7 @@ from schemas.protocols.competition.messages import (
 )
 from schemas.wire import figure
 
-Line = tuple[str, str]
 _WIDE = 300
-_COLUMNS = 100
-"""Speeches are wrapped at so many, where a line may be longer."""
 _ACTS = {
     "speech": "speech", "summary": "summary", "question": "questions", "answer": "answer", "free": "free debate",
     "closing": "closing speech",
@@ -37,26 +35,6 @@ _ACTS = {
 SHORT = {"rule_compliance": "rules"}
 WARNING = "!"
 """Stands before what went against the rules, so that it is seen without colour."""
-
-
-class Block(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that is said at length: who and what above it, what is to be said of it below."""
-
-    style: str
-    """pro | con | judge"""
-    title: str
-    text: str
-    foot: tuple[Line, ...] = ()
-
-    def lines(self, width: int = _COLUMNS) -> Iterator[Line]:
-        """It without a frame."""
-        yield self.style, f"  {self.title}"
-        for paragraph in self.text.split("\n"):
-            yield from (("", f"      {part}") for part in wrapped(paragraph, min(width, _COLUMNS) - 6))
-        yield from ((style, f"      {text}") for style, text in self.foot)
-
-
-Piece = Line | Block
 
 
 def clock(seconds: float) -> str:
@@ -113,7 +91,7 @@ def _private(post: Post, body: Note | Bid | Decision) -> Iterator[Piece]:
 
 
 def _speech(post: Post, body: Said, story: Story) -> Block:
-    foot: list[Line] = []
+    foot: list[StyledLine] = []
     if body.overtime:
         over = body.words - body.limit
         foot.append(("warning", f"{WARNING} overtime: {points(over)} words beyond the limit of {body.limit:,}"))
@@ -163,7 +141,7 @@ def measured(body: Said) -> str:
     return f"{words_told(body.words)} of {body.limit:,} words{time}"
 
 
-def _scored(body: Scored, story: Story) -> Iterator[Line]:
+def _scored(body: Scored, story: Story) -> Iterator[StyledLine]:
     who = line(body.seat)
     if body.marks is None:
         yield "warning", f"  {WARNING} the judge gave no marks: the speech of {who} counts {points(body.score)}"
@@ -256,7 +234,7 @@ def _row(name: str, shown: str, speeches: int | None, story: Story) -> Standing:
     return Standing(name=name, shown=shown, speeches=speeches, taken=story.taken(name), total=story.total(name))
 
 
-def scoreboard(story: Story) -> Iterator[Line]:
+def scoreboard(story: Story) -> Iterator[StyledLine]:
     """It in lines of at most 60 columns."""
     if not story.totals:
         return
@@ -271,11 +249,6 @@ def scoreboard(story: Story) -> Iterator[Line]:
 
 
 # ---------------------------------------------------------------- the end
-
-
-def is_outcome(outcome: Mapping[str, Any]) -> bool:
-    """Whether a result's outcome is a competition's."""
-    return "team_totals" in outcome
 
 
 def outcome_of(body: Mapping[str, Any]) -> Outcome:
@@ -309,7 +282,7 @@ def best_words(outcome: Outcome) -> str:
     return f"best debater{'s' if len(outcome.best) > 1 else ''} {ties}"
 
 
-def outcome_lines(body: Mapping[str, Any], story: Story | None = None) -> Iterator[Line]:
+def outcome_lines(body: Mapping[str, Any], story: Story | None = None) -> Iterator[StyledLine]:
     """What stands below the verdict: scoreboard, violations, votes, silences."""
     outcome, known = outcome_of(body), story or Story()
     if known.totals != {**outcome.individual_totals, **outcome.team_totals}:

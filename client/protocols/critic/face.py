@@ -1,6 +1,18 @@
 """How a session of the critic protocol is shown."""
 
+from client.protocols.critic.presenter import CriticPresenter
 from client.protocols.critic.setup import SETUP
+from client.protocols.critic.transcript import POSTS
 from client.protocols.face import Face
+from schemas.post import Post
 
-FACE = Face(setup=SETUP)
+
+class CriticFace(Face):
+    """The face of an answer and its critic."""
+
+    def knows(self, post: Post) -> bool:
+        """Whether its kind is one of this protocol's."""
+        return post.kind in POSTS
+
+
+FACE = CriticFace(setup=SETUP, presenter=CriticPresenter)

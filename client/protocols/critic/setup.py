@@ -23,6 +23,7 @@ class CriticSetup(Setup):
 
 SETUP = CriticSetup(
     name="critic",
+    opening_only=("stream",),
     rank=2,
     others=("answerer", "critic", "judge", "helper"),
     options=ROUND_LIMIT,

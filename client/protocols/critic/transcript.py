@@ -3,21 +3,21 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from client.show.lines import StyledLine
 from client.text import line
 
-Line = tuple[str, str]
 Body = Mapping[str, Any]
 
 _WIDE = 300
 
 
-def _question(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+def _question(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     yield "seat", f"  {line(seat)} rewrites the question: {line(str(body.get('question', '')), _WIDE)}"
     if body.get("note"):
         yield "quiet", f"      {line(str(body['note']), width)}"
 
 
-def _answer(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+def _answer(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     yield "seat", f"  {line(seat)} ({float(body.get('confidence', 0)):.2f}): {line(str(body.get('answer', '')), width)}"
     if body.get("reasoning"):
         yield "quiet", f"      {line(str(body['reasoning']), width)}"
@@ -25,7 +25,7 @@ def _answer(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
         yield "quiet", f"      answers objection {one.get('objection')}: {line(str(one.get('how', '')), width)}"
 
 
-def _objection(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+def _objection(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     pressed = ", asked again," if body.get("pressed") else ""
     if not body.get("number"):
         yield "seat", f"  {line(seat)}{pressed} has no new objection"
@@ -34,7 +34,7 @@ def _objection(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]
         yield "seat", f"  {line(seat)}{pressed} objects ({body['number']}): {said}"
 
 
-def _comparison(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+def _comparison(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     source = "" if body.get("source") == "helper" else f", {line(str(body.get('source')))}"
     told = f"{float(body.get('similarity', 0)):.2f} like objection {body.get('nearest')}"
     limit = f"duplicate from {float(body.get('threshold', 0)):.2f}{source}"
@@ -46,7 +46,7 @@ def _comparison(seat: str, round_: int, body: Body, width: int) -> Iterator[Line
     yield "quiet", f"        before: {line(str(body.get('nearest_text', '')), _WIDE)}"
 
 
-def by_words(rounds: Sequence[Body]) -> Iterator[Line]:
+def by_words(rounds: Sequence[Body]) -> Iterator[StyledLine]:
     """One warning where objections were compared by words because what was to do it failed."""
     found = [c for r in rounds for c in r.get("comparisons") or ()]
     failed = [str(c["why"]) for c in found if c.get("why")]
@@ -55,22 +55,22 @@ def by_words(rounds: Sequence[Body]) -> Iterator[Line]:
         yield "score", f"Warning: {len(failed)} of {len(found)} objections were compared by words alone: {told}"
 
 
-def _pressed(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+def _pressed(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     yield "score", f"  the critic is asked again, in a sharper tone: {line(str(body.get('why', '')), width)}"
 
 
-def _judgement(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+def _judgement(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     yield (
         "quiet",
         f"  {line(seat)}: {float(body.get('score', 0)):.0f} of 100; {line(str(body.get('comment', '')), width)}",
     )
 
 
-def _swapped(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+def _swapped(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     yield "quiet", f"  {line(seat)}, the opposite order: {float(body.get('score', 0)):.0f} of 100"
 
 
-def _tally(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+def _tally(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     trend = " → ".join(f"{c:.0f}" for c in body.get("trend") or ())
     parts = [f"confidence {float(body.get('confidence', 0)):.0f} ({line(str(body.get('label')))})", f"trend {trend}"]
     if body.get("source") != "judge":
@@ -89,11 +89,11 @@ def _tally(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
     yield "score", f"  round {round_}: " + ", ".join(parts)
 
 
-def _verdict(seat: str, round_: int, body: Body, width: int) -> Iterator[Line]:
+def _verdict(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     yield "quiet", f"  {line(seat)} writes the verdict: {line(str(body.get('answer', '')), width)}"
 
 
-POSTS: dict[str, Callable[[str, int, Body, int], Iterator[Line]]] = {
+POSTS: dict[str, Callable[[str, int, Body, int], Iterator[StyledLine]]] = {
     "question": _question,
     "answer": _answer,
     "objection": _objection,
@@ -107,7 +107,7 @@ POSTS: dict[str, Callable[[str, int, Body, int], Iterator[Line]]] = {
 """Kind of post -> its lines: (seat, round, body, width)."""
 
 
-def outcome_lines(outcome: Body) -> Iterator[Line]:
+def outcome_lines(outcome: Body) -> Iterator[StyledLine]:
     """What stands beside a verdict: the label and what it is worth, and the objections that are left."""
     yield "quiet", f"Label: {line(str(outcome.get('label')))} ({line(str(outcome.get('label_note')))})"
     objections = outcome.get("objections") or ()

@@ -1,34 +1,22 @@
-"""The picture of a MACI session: signals, dials, gates and mixture by round, and where it stopped.
+"""The picture of a MACI session: signals, dials, gates and mixture by round, and where it stopped."""
 
-Matplotlib is imported where it draws: it takes longer than most commands. No text is read as mathematics or by TeX.
-"""
-
-import io
-import re
-import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from client import records
-from client.errors import BadInput
 from client.protocols.maci import story as maci_story
-from client.protocols.maci.story import Heard, Story
+from client.protocols.maci.story import GatedArgument, Story
 from client.protocols.maci.transcript import stop_note
-from client.records import Record
+from client.show.plotting import drawn
 from client.text import line
 from schemas.protocols.maci.messages import Round
 from schemas.result import Stop
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-FORMATS = ("png", "svg")
-COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
-"""Matplotlib repeats each text in one, where no reader sees it; it lets no text end it."""
 _TOP = 5
 _NAME = 38
-DPI = 150
 _SIGNALS = (
     ("jsd", "D, disagreement", "#c1272d", "o"),
     ("overlap", "O, overlap", "#0f7173", "s"),
@@ -42,58 +30,12 @@ _DIALS = (
     ("tau_crit", "τ_CRIT, argument gate", "#8a5a00", "D"),
 )
 _COLOURS = ("#1f5fa8", "#c1272d", "#0f7173", "#8a5a00", "#6b3fa0")
-LOOK: dict[Any, Any] = {
-    "text.parse_math": False, "text.usetex": False, "font.size": 9.0, "font.family": ["DejaVu Sans"],
-    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25, "axes.titlesize": 10.0,
-    "axes.titlelocation": "left", "axes.titleweight": "bold", "legend.frameon": False, "legend.fontsize": 8.0,
-    "lines.linewidth": 1.8, "lines.markersize": 5.0, "svg.fonttype": "path", "svg.hashsalt": "parley",
-}  # fmt: skip
-
-
-def form_of(path: Path) -> str:
-    """The format that a file's name asks for. Raises BadInput for any other than FORMATS."""
-    found = path.suffix.lower().removeprefix(".")
-    if found not in FORMATS:
-        allowed = " and ".join(f".{f}" for f in FORMATS)
-        raise BadInput("--plot", f"{path} ends in {path.suffix or 'nothing'!r}, allowed are {allowed}")
-    return found
-
-
-def write(record: Record, path: Path) -> None:
-    """Draw a record's signals into a file.
-
-    Raises
-    ------
-    BadInput
-        An unknown format, a session without signals, a file that cannot be written.
-    """
-    form = form_of(path)
-    protocol = records.opening(record).protocol
-    if protocol != "maci":
-        raise BadInput("--plot", f"session {line(record.sid)} ran {line(protocol)}, which has no signals; maci has")
-    found = maci_story.story(records.posts_of(record))
-    if not found.rounds:
-        raise BadInput(
-            "--plot", f"session {line(record.sid)} ended before its first round: there are no signals to draw"
-        )
-    result = records.result_of(record)
-    drawn = draw(found, result.stop if result else None, form)
-    try:
-        path.write_bytes(drawn)
-    except OSError as error:
-        raise BadInput("--plot", f"cannot write {path}: {error.strerror}") from error
 
 
 def draw(found: Story, stop: Stop | None, form: str) -> bytes:
     """The picture as a file of this format; the same story gives the same bytes. `found` has at least one round."""
-    import matplotlib
-    from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # names in scripts that the font has not: shown as boxes
-        matplotlib.rcdefaults()  # whatever a matplotlibrc of the user's says
-        matplotlib.rcParams.update(LOOK)
-        figure = Figure(figsize=(7.6, 10.4), layout="constrained")
+    def paint(figure: "Figure") -> None:
         axes: Sequence[Axes] = figure.subplots(4, 1, sharex=True, height_ratios=(3, 2.2, 2.4, 2.4))
         last = found.rounds[-1].signals.round
         _signals(axes[0], found.rounds)
@@ -106,9 +48,8 @@ def draw(found: Story, stop: Stop | None, form: str) -> bytes:
             told = f"Stopped after round {last}: {line(stop.reason)}{stop_note(stop.reason, stop.converged)}"
             figure.suptitle(told, x=0.02, ha="left", fontsize=10.0)
         axes[-1].set_xlabel("round (0 is blind)")
-        held = io.BytesIO()
-        figure.savefig(held, format=form, dpi=DPI, metadata={"Date": None} if form == "svg" else {"Software": None})
-    return COMMENT.sub(b"", held.getvalue()) if form == "svg" else held.getvalue()
+
+    return drawn((7.6, 10.4), paint, form)
 
 
 def _frame(part: "Axes", last: int, stop: Stop | None) -> None:
@@ -153,7 +94,7 @@ def _dials(part: "Axes", rounds: Sequence[Round]) -> None:
     _legend(part)
 
 
-def _gates(part: "Axes", rounds: Sequence[Round], arguments: Sequence[Heard]) -> None:
+def _gates(part: "Axes", rounds: Sequence[Round], arguments: Sequence[GatedArgument]) -> None:
     """Each argument's two values, side by side at its round, filled where it was admitted."""
     part.set_title("Arguments at the gates")
     for name, gate, colour, marker, side in (
@@ -178,9 +119,9 @@ def _gates(part: "Axes", rounds: Sequence[Round], arguments: Sequence[Heard]) ->
     _legend(part) if part.lines else part.text(0.5, 0.5, "no argument was made", transform=part.transAxes, ha="center")
 
 
-def _spread(arguments: Sequence[Heard]) -> Iterator[tuple[int, float, Heard]]:
+def _spread(arguments: Sequence[GatedArgument]) -> Iterator[tuple[int, float, GatedArgument]]:
     """Arguments with their round and how far from its middle they are drawn, so that none hides another."""
-    by_round: dict[int, list[Heard]] = {}
+    by_round: dict[int, list[GatedArgument]] = {}
     for heard in arguments:
         by_round.setdefault(heard.round, []).append(heard)
     for t, those in by_round.items():

@@ -1,13 +1,11 @@
 """How a session of the maci protocol is set up."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from client.protocols.setup import ROUND_LIMIT, Command, Option, Setup, Several
 
 if TYPE_CHECKING:
-    from client.records import Record
+    pass
 
 
 def _outcomes(given: str) -> list[str]:
@@ -19,7 +17,7 @@ def _outcomes(given: str) -> list[str]:
 def _signals(path: str) -> Any:
     from client.protocols.maci import signals_file
 
-    return signals_file.read(path)
+    return signals_file.read_debate(path)
 
 
 _SIGNALS_HELP = """MACI's signals, dials and stop over a recorded debate, as one JSON document; no model is asked.
@@ -38,19 +36,9 @@ where debate.json is
 """
 
 
-class MaciSetup(Setup):
-    """Several debaters, judges of their arguments, and the trusted helper."""
-
-    def picture(self, path: Path) -> "Callable[[Record], None]":
-        """Signals, dials and gates by round. Raises BadInput."""
-        from client.protocols.maci import plot
-
-        plot.form_of(path)
-        return lambda record: plot.write(record, path)
-
-
-SETUP = MaciSetup(
+SETUP = Setup(
     name="maci",
+    opening_only=("debaters", "judges", "cross_family"),
     rank=3,
     several=Several(role="debater", setting="debaters", size=2),
     others=("judge", "analyst", "helper"),
@@ -73,14 +61,6 @@ SETUP = MaciSetup(
     ),
     stack_options=(Option("--debaters", int | None, "Debaters of maci (default: 2).", least=2, most=8),),
     key_options=(Option("--debaters", int, "Debaters of maci.", least=2, most=8, default=2),),
-    explain_options=(
-        Option(
-            "--plot",
-            Path | None,
-            "Also draw a MACI session's signals into this file (.png or .svg).",
-            gives="picture",
-        ),
-    ),
     examples=('parley ask "..." --protocol maci --evidence docs/ --outcomes "yes, no, not yet"',),
     commands=(
         Command("signals", _SIGNALS_HELP, "FILE", "JSON of outcomes and rounds; - reads standard input.", _signals),

@@ -65,7 +65,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """None: it stopped."""
 
 
-def read(path: str) -> Report:
+def read_debate(path: str) -> Report:
     """Signals, dials and the stop of a recorded debate.
 
     Parameters

@@ -26,7 +26,7 @@ KINDS: dict[str, type] = {
 """Kind of post -> what its body is."""
 
 
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
+class GatedArgument(msgspec.Struct, frozen=True, kw_only=True):
     """An argument after the gates, whose it was, and what each judge made of it."""
 
     round: int
@@ -47,7 +47,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     """One session."""
 
     rounds: tuple[Round, ...] = ()
-    arguments: tuple[Heard, ...] = ()
+    arguments: tuple[GatedArgument, ...] = ()
     cases: tuple[Told, ...] = ()
     passages: tuple[Passage, ...] = ()
     found_by: dict[str, tuple[str, ...]] = {}
@@ -78,7 +78,8 @@ def story(posts: Iterable[Post]) -> Story:
     return Story(
         rounds=tuple(r for _, r in held[Round]),
         arguments=tuple(
-            Heard(round=p.round, seat=p.seat, ruled=r, scores=tuple(scores.get(r.id, ()))) for p, r in held[Ruled]
+            GatedArgument(round=p.round, seat=p.seat, ruled=r, scores=tuple(scores.get(r.id, ())))
+            for p, r in held[Ruled]
         ),
         cases=tuple(Told(round=p.round, seat=p.seat, case=c) for p, c in held[Case]),
         passages=tuple(found for _, body in held[Passages] for found in body.passages),

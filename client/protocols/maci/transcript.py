@@ -7,13 +7,13 @@ import msgspec
 
 from client.protocols.maci import story as maci_story
 from client.protocols.maci.story import KINDS, Story, top, why_refused
+from client.show.lines import StyledLine
 from client.text import count, line, plain
 from schemas.belief import Belief
 from schemas.control import Signals
 from schemas.post import Post
 from schemas.protocols.maci.messages import Blind, Case, Crit, Merged, Outcome, Passages, Plan, Round, Ruled, Score
 
-Line = tuple[str, str]
 Dials = tuple[float | None, float | None, float | None]
 """Contentiousness and the two gates."""
 
@@ -76,16 +76,16 @@ def dial_words(dials: Dials) -> str:
     return ", ".join(f"{sign} {figure(v)}" for sign, v in zip(("CL", "τ_Q", "τ_CRIT"), dials, strict=True))
 
 
-def post_lines(post: Post, width: int) -> Iterator[Line] | None:
+def post_lines(post: Post, width: int) -> Iterator[StyledLine] | None:
     """One post in lines; None where it is none that this version can read."""
     body = maci_story.body_of(post)
     if body is None:
         return None
-    say: Callable[[Post, Any, int], Iterator[Line]] = _SAY[type(body)]
+    say: Callable[[Post, Any, int], Iterator[StyledLine]] = _SAY[type(body)]
     return say(post, body, width)
 
 
-def _passages(post: Post, body: Passages, width: int) -> Iterator[Line]:
+def _passages(post: Post, body: Passages, width: int) -> Iterator[StyledLine]:
     documents = ", ".join(line(d, _NAME) for d in dict.fromkeys(p.document for p in body.passages))
     ends = list(dict.fromkeys(line(p.id) for p in (*body.passages[:1], *body.passages[-1:])))
     ids = f"{' to '.join(ends)}, " if ends else ""
@@ -99,13 +99,13 @@ def _passages(post: Post, body: Passages, width: int) -> Iterator[Line]:
         yield "quiet", f"  {many} for the question ({ids}{documents or 'no document'}){quality}"
 
 
-def _blind(post: Post, body: Blind, width: int) -> Iterator[Line]:
+def _blind(post: Post, body: Blind, width: int) -> Iterator[StyledLine]:
     yield "seat", f"  {line(post.seat)}, alone: {shares(body.belief)}"
     if body.reasoning:
         yield "quiet", f"      {line(body.reasoning, width)}"
 
 
-def _merged(post: Post, body: Merged, width: int) -> Iterator[Line]:
+def _merged(post: Post, body: Merged, width: int) -> Iterator[StyledLine]:
     yield "score", f"  {count(len(body.groups), 'outcome')}: {', '.join(line(g.name, _NAME) for g in body.groups)}"
     for group in body.groups:
         others = [m for m in group.members if m != group.name]
@@ -113,7 +113,7 @@ def _merged(post: Post, body: Merged, width: int) -> Iterator[Line]:
             yield "quiet", f"      {line(group.name, _NAME)} is also {', '.join(line(m, _NAME) for m in others)}"
 
 
-def _ruled(post: Post, body: Ruled, width: int) -> Iterator[Line]:
+def _ruled(post: Post, body: Ruled, width: int) -> Iterator[StyledLine]:
     who = f"{line(post.seat)}, " if post.seat else ""
     if body.admitted:
         yield "seat", f"  {who}{line(body.id)}, admitted ({maci_story.passed(body)}): {line(body.claim, width)}"
@@ -135,18 +135,18 @@ def score_words(score: Score) -> str:
     return f"{score.composite:.2f} ({parts}{links})"
 
 
-def _case(post: Post, body: Case, width: int) -> Iterator[Line]:
+def _case(post: Post, body: Case, width: int) -> Iterator[StyledLine]:
     told = f": {line(body.changed, width)}" if body.changed else ""
     argued = count(len(body.arguments), "argument")
     yield "seat", f"  {line(post.seat)}, {argued}, would hold {shares(body.belief)}{told}"
 
 
-def _crit(post: Post, body: Crit, width: int) -> Iterator[Line]:
+def _crit(post: Post, body: Crit, width: int) -> Iterator[StyledLine]:
     told = ", ".join(f"a{score.item} {score.composite:.2f}" for score in body.scores)
     yield "quiet", f"  {line(post.seat)} scores {told or 'nothing'}"
 
 
-def _signals(post: Post, body: Round, width: int) -> Iterator[Line]:
+def _signals(post: Post, body: Round, width: int) -> Iterator[StyledLine]:
     s = body.signals
     yield "score", f"  round {s.round}: {signal_words(s)}"
     dials, following = (s.cl, s.tau_q, s.tau_crit), coming(body)
@@ -172,11 +172,11 @@ def signal_words(s: Signals) -> str:
     return ", ".join(parts) + (f"; {' and '.join(up)} up" if up else "")
 
 
-def _plan(post: Post, body: Plan, width: int) -> Iterator[Line]:
+def _plan(post: Post, body: Plan, width: int) -> Iterator[StyledLine]:
     yield from plan_lines(body, width)
 
 
-def plan_lines(plan: Plan, width: int = _WIDE) -> Iterator[Line]:
+def plan_lines(plan: Plan, width: int = _WIDE) -> Iterator[StyledLine]:
     """The plan, ranked, each with its query."""
     if not plan.tests:
         yield "quiet", "  plan: nothing to find out was named"
@@ -187,7 +187,7 @@ def plan_lines(plan: Plan, width: int = _WIDE) -> Iterator[Line]:
         yield "quiet", f"       query: {line(test.query, width)}"
 
 
-_SAY: dict[type, Callable[[Post, Any, int], Iterator[Line]]] = {
+_SAY: dict[type, Callable[[Post, Any, int], Iterator[StyledLine]]] = {
     Passages: _passages, Blind: _blind, Merged: _merged, Case: _case, Crit: _crit, Ruled: _ruled, Round: _signals,
     Plan: _plan,
 }  # fmt: skip
@@ -249,7 +249,7 @@ def _number(value: Any) -> str:
     return "not known" if value is None else f"{value:.4g}" if isinstance(value, int | float) else line(str(value))
 
 
-def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[Line]:
+def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
     """Below a stop: the tests that decided."""
     for found in stops_of(certificate):
         if found.name == reason:
@@ -300,7 +300,7 @@ def outcome_of(body: Mapping[str, Any]) -> Outcome:
     return msgspec.convert(body, Outcome)
 
 
-def outcome_lines(body: Mapping[str, Any]) -> Iterator[Line]:
+def outcome_lines(body: Mapping[str, Any]) -> Iterator[StyledLine]:
     """What stands beside the answer: the mixture, the blind vote, the record. The plan was posted just before."""
     outcome = outcome_of(body)
     yield "", f"Mixture: {shares(outcome.top) or 'none'}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from client.protocols.madp import transcript as transcript_madp
+from client.protocols.madp import transcript
 from client.protocols.madp.story import Story, body_of
 from schemas.post import Post
 from schemas.protocols.madp.messages import HandedOver, Reviewed
@@ -19,11 +19,11 @@ def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
     work = [b for _, b in bodies if isinstance(b, Work)]
     outcome = result.outcome if result is not None else {}
     return {
-        "who": transcript_madp.who_words(story.consensus, story) if story.consensus is not None else "",
+        "who": transcript.who_words(story.consensus, story) if story.consensus is not None else "",
         "task": story.task,
-        "factors": transcript_madp.factor_words(story.task.factors) if story.task is not None else "",
+        "factors": transcript.factor_words(story.task.factors) if story.task is not None else "",
         "claims": story.claims.claims if story.claims is not None else (),
-        "claim_words": transcript_madp.claim_words,
+        "claim_words": transcript.claim_words,
         "passed": story.claims.passed if story.claims is not None else (),
         "silent": story.claims.silent if story.claims is not None else (),
         "challenges": [c for by in story.challenges for c in by.challenges],
@@ -32,5 +32,5 @@ def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
         "reviews": [b for _, b in bodies if isinstance(b, Reviewed)],
         "calls": [c for _, b in bodies if isinstance(b, Work | Supported) for c in b.calls],
         "diff": str((outcome.get("work") or {}).get("diff") or (work[-1].diff if work else "")),
-        "notes": [text for _, text in transcript_madp.outcome_lines(outcome, story, diff=False)] if outcome else [],
+        "notes": [text for _, text in transcript.outcome_lines(outcome, story, diff=False)] if outcome else [],
     }

@@ -1,7 +1,7 @@
 """What the posts of a MADP task add up to: candidates, claims, who leads and why, work, reviews, questions to a human.
 The terminal view, the page and explanations are made from it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from schemas.post import Post, read
@@ -100,8 +100,3 @@ def body_of(post: Post) -> Any:
     """The post's body as its type; None for a kind that MADP has not, or a body that another protocol or version
     wrote."""
     return read(post, KINDS)
-
-
-def is_outcome(outcome: Mapping[str, Any]) -> bool:
-    """Whether a result's outcome is a task's."""
-    return "depth" in outcome and "consensus" in outcome

@@ -1,6 +1,5 @@
 """A MADP task's posts and outcome in words. What its experts say is shown as text, whatever it is."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
@@ -8,6 +7,8 @@ from typing import Any
 import msgspec
 
 from client.protocols.madp.story import Story
+from client.show.lines import StyledLine
+from client.show.open_items import OpenItem, item_lines
 from client.text import clean, count, line
 from schemas.post import Post
 from schemas.protocols.madp.messages import (
@@ -29,7 +30,6 @@ from schemas.routing import ASKED, Factors
 from schemas.tools import ToolCall
 from schemas.wire import SchemaError
 
-Line = tuple[str, str]
 _WIDE = 300
 _CLAIM = 110
 _DIFF_LINES = 200
@@ -43,7 +43,9 @@ HOW = {
 _DOES = {"request_support": "asks for support", "handoff": "hands over", "blocked": "is blocked", "done": "is done"}
 
 
-def lines(post: Post, body: Any, story: Story, width: int, *, brief: bool = False, where: str = "") -> Iterator[Line]:
+def lines(
+    post: Post, body: Any, story: Story, width: int, *, brief: bool = False, where: str = ""
+) -> Iterator[StyledLine]:
     """One post of a task.
 
     Parameters
@@ -80,7 +82,7 @@ def lines(post: Post, body: Any, story: Story, width: int, *, brief: bool = Fals
         case Reviewed():
             yield from _review(body, story)
         case Item():
-            yield from item_lines(post.session, body, post.at_ns, where)
+            yield from item_lines(post.session, open_item(body), post.at_ns, where)
         case Answered():
             yield "score", f"  {answered_words(msgspec.to_builtins(body))}"
         case Warned():
@@ -92,7 +94,7 @@ def lines(post: Post, body: Any, story: Story, width: int, *, brief: bool = Fals
 # ---------------------------------------------------------------- coordination
 
 
-def _task(body: TaskPosted, brief: bool) -> Iterator[Line]:
+def _task(body: TaskPosted, brief: bool) -> Iterator[StyledLine]:
     if body.degraded:
         yield "score", "  coordination is degraded: experts are chosen by keywords"
     if body.override:
@@ -118,7 +120,7 @@ def factor_words(f: Factors) -> str:
     ))  # fmt: skip
 
 
-def _claims(body: ClaimsPosted) -> Iterator[Line]:
+def _claims(body: ClaimsPosted) -> Iterator[StyledLine]:
     for c in body.claims:
         yield "seat", f"  {line(c.agent_id)} claims it ({claim_words(c)}): {line(c.claim, _WIDE)}"
         for names, what in ((c.defers_to, "defers to"), (c.requires, "requires")):
@@ -139,7 +141,7 @@ def _topic(expert: str, topics: Mapping[str, str]) -> str:
     return f"{line(expert)} ({line(topics[expert], _WIDE)})" if topics.get(expert) else line(expert)
 
 
-def _challenges(body: Challenges) -> Iterator[Line]:
+def _challenges(body: Challenges) -> Iterator[StyledLine]:
     for c in body.challenges:
         who = f"{line(c.challenger_id)} challenges {line(c.challenged_id)}"
         yield "seat", f"  {who} ({c.proposed_resolution}): {line(c.reason, _WIDE)}"
@@ -168,7 +170,7 @@ def _who_was_asked(story: Story) -> str:
     return f"{line(model)} was asked" if model else ""
 
 
-def _consensus(body: Consensus, story: Story, brief: bool) -> Iterator[Line]:
+def _consensus(body: Consensus, story: Story, brief: bool) -> Iterator[StyledLine]:
     yield "stop" if body.outcome.lead else "score", f"  {who_words(body, story)}"
     if body.conflict:
         yield "score", f"      in doubt: {line(body.conflict, _WIDE)}"
@@ -188,7 +190,7 @@ def _consensus(body: Consensus, story: Story, brief: bool) -> Iterator[Line]:
 # ---------------------------------------------------------------- work
 
 
-def _work(seat: str, body: Work, width: int, brief: bool) -> Iterator[Line]:
+def _work(seat: str, body: Work, width: int, brief: bool) -> Iterator[StyledLine]:
     yield "seat", f"  {line(seat)} {_DOES[body.outcome]}: {line(body.summary, max(width, _WIDE))}"
     if body.support is not None:
         yield "quiet", f"      of {line(body.support.agent_id)}: {line(body.support.sub_task, _WIDE)}"
@@ -197,7 +199,7 @@ def _work(seat: str, body: Work, width: int, brief: bool) -> Iterator[Line]:
     yield from _done(body, brief, 0 if brief else _OUTPUT_LINES)
 
 
-def _done(body: Work | Supported, brief: bool, most: int) -> Iterator[Line]:
+def _done(body: Work | Supported, brief: bool, most: int) -> Iterator[StyledLine]:
     """Calls of tools, the diff and so many lines of the text, of a lead or of support."""
     if body.calls:
         yield "quiet", f"      {calls_words(body.calls)}"
@@ -211,7 +213,7 @@ def _done(body: Work | Supported, brief: bool, most: int) -> Iterator[Line]:
         yield from diff_lines(body.diff, "      ")
 
 
-def _calls(calls: Sequence[ToolCall]) -> Iterator[Line]:
+def _calls(calls: Sequence[ToolCall]) -> Iterator[StyledLine]:
     for call in calls:
         told = "" if call.ok else ", failed"
         yield "quiet", f"        {line(call.server)}.{line(call.tool)} {line(call.arguments, _WIDE)}{told}"
@@ -237,7 +239,7 @@ def diff_words(diff: str) -> str:
     return f"diff of {count(files, 'file')}, +{more} −{less} lines"
 
 
-def diff_lines(diff: str, indent: str = "  ", most: int = _DIFF_LINES) -> Iterator[Line]:
+def diff_lines(diff: str, indent: str = "  ", most: int = _DIFF_LINES) -> Iterator[StyledLine]:
     """A unified diff, cut to so many lines."""
     rows = clean(diff).rstrip("\n").split("\n") if diff else []
     for row in rows[:most]:
@@ -247,21 +249,21 @@ def diff_lines(diff: str, indent: str = "  ", most: int = _DIFF_LINES) -> Iterat
         yield "quiet", f"{indent}and {len(rows) - most:,} more lines (parley sessions export --format json has them)"
 
 
-def _text(text: str, most: int, indent: str = "      ") -> Iterator[Line]:
+def _text(text: str, most: int, indent: str = "      ") -> Iterator[StyledLine]:
     rows = clean(text).rstrip("\n").split("\n") if text else []
     yield from (("", f"{indent}{row}") for row in rows[:most])
     if len(rows) > most:
         yield "quiet", f"{indent}and {len(rows) - most:,} more lines"
 
 
-def _handed(body: HandedOver) -> Iterator[Line]:
+def _handed(body: HandedOver) -> Iterator[StyledLine]:
     yield "stop", f"  {line(body.from_agent)} hands over to {line(body.to_agent)}: {line(body.reason, _WIDE)}"
     for what, parts in (("completed", body.task_state.completed), ("remaining", body.task_state.remaining)):
         if parts:
             yield "quiet", f"      {what}: {'; '.join(line(p, _WIDE) for p in parts)}"
 
 
-def _review(body: Reviewed, story: Story) -> Iterator[Line]:
+def _review(body: Reviewed, story: Story) -> Iterator[StyledLine]:
     verdict = body.verdict.replace("_", " ")
     style = "stop" if body.verdict == "approved" else "score"
     yield style, f"  {line(body.reviewer_id)} reviews (iteration {body.iteration}): {line(verdict)}"
@@ -278,7 +280,7 @@ def _review(body: Reviewed, story: Story) -> Iterator[Line]:
         yield "quiet", f"      says the same as {line(reviewer)}: {', '.join(severities)}"
 
 
-def finding_lines(findings: Sequence[Finding], indent: str = "  ") -> Iterator[Line]:
+def finding_lines(findings: Sequence[Finding], indent: str = "  ") -> Iterator[StyledLine]:
     """What reviews found."""
     for f in findings:
         at = f" ({line(f.location)})" if f.location else ""
@@ -286,7 +288,7 @@ def finding_lines(findings: Sequence[Finding], indent: str = "  ") -> Iterator[L
         yield "quiet", f"{indent}{f.severity}{at}: {line(f.description, _WIDE)}{fix}"
 
 
-def _deliberation(body: Deliberated) -> Iterator[Line]:
+def _deliberation(body: Deliberated) -> Iterator[StyledLine]:
     if not body.status:
         told = f"a {line(body.protocol)} session decides: {line(body.question, _WIDE)}"
         yield "seat", f"  {told}"
@@ -300,28 +302,12 @@ def _deliberation(body: Deliberated) -> Iterator[Line]:
 # ---------------------------------------------------------------- questions to a human
 
 
-def item_lines(sid: str, item: Item, at_ns: int, where: str = "") -> Iterator[Line]:
-    """An open item: the question, what may be answered, by when, and how."""
-    seconds = max(0.0, (item.deadline_ns - at_ns) / 1e9)
-    kind = item.kind.replace("_", " ")
-    yield "warning", f"  item {line(item.id)} ({kind}) waits for a human: {line(item.question, 4_000)}"
-    choices = ", ".join(line(c, _WIDE) for c in item.choices) or "free text"
-    yield "score", f"      answer: {choices}; without one in {span(seconds)}: {line(item.default, _WIDE)}"
-    yield "score", f"      {answer_command(sid, item, where)}"
-
-
-def answer_command(sid: str, item: Item, where: str = "") -> str:
-    """The command that answers it."""
-    choice = shlex.quote(line(item.choices[0])) if item.choices else '"..."'
-    return f"parley inbox answer {line(sid)} {shlex.quote(line(item.id))} {choice}{where}"
-
-
-def span(seconds: float) -> str:
-    """`45 s`, `5 min`, `2.5 h`, `3 d`."""
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
+def open_item(item: Item) -> OpenItem:
+    """A question to a human, as the inbox shows it."""
+    return OpenItem(
+        id=item.id, kind=item.kind, question=item.question, choices=item.choices, default=item.default,
+        deadline_ns=item.deadline_ns,
+    )  # fmt: skip
 
 
 def answered_words(found: Mapping[str, Any]) -> str:
@@ -358,7 +344,7 @@ def of_outcome(outcome: Mapping[str, Any]) -> Story:
     return story
 
 
-def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, diff: bool = True) -> Iterator[Line]:
+def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, diff: bool = True) -> Iterator[StyledLine]:
     """What a task's result has beside its answer."""
     told = lead_words(outcome, story)
     if told:

@@ -11,12 +11,14 @@ from rich.console import Console
 
 from client import records
 from client.protocols.competition import files as formats
-from client.protocols.competition import live as view_competition
-from client.protocols.competition import plot as scores_plot
-from client.protocols.competition import story as competition_story
-from client.protocols.competition.story import Due, Story
+from client.protocols.competition import live
+from client.protocols.competition.plot import draw
+from client.protocols.competition.presenter import CompetitionPresenter
+from client.protocols.competition.story import Due, Story, due, fold
 from client.records import Record
+from client.seen import seen
 from client.show import explain, page, transcript
+from client.show.frames import framed
 from client.show.scene import Scene
 from parley.show.view import PlainView
 from schemas import log
@@ -36,7 +38,7 @@ def of(play: Play) -> Record:
 
 
 def shown(record: Record, *, everything: bool = False) -> str:
-    return "\n".join(records.show(records.seen(record, everything=everything)))
+    return "\n".join(transcript.show(seen(record, everything=everything)))
 
 
 def posted(kind: str, body: object, channel: str = "public", seat: str = "pro_1", n: int = 0, round_: int = 1) -> Post:
@@ -63,8 +65,17 @@ def said(text: str = LONG, n: float = 60, limit: int = 100, **more: Any) -> Said
 
 
 def told(*posts: Post, story: Story | None = None) -> list[str]:
-    teller = transcript.Teller(story)
+    presenter = CompetitionPresenter()
+    presenter.story = story or Story()
+    teller = transcript.Teller(presenter)
     return [text for post in posts for _, text in teller.lines(post)]
+
+
+def begun(play: Play) -> Story:
+    """Before its first post, knowing its format."""
+    presenter = seen(of(play)).presenter()
+    assert isinstance(presenter, CompetitionPresenter)
+    return presenter.story
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +151,7 @@ def test_a_whole_debate_has_stages_warnings_scoreboard_and_verdict(debate: Play)
 
 
 def test_what_was_taken_and_the_totals_are_those_of_the_outcome(debate: Play) -> None:
-    story = competition_story.fold(records.seen(of(debate)).story(), records.posts_of(of(debate)))
+    story = fold(begun(debate), records.posts_of(of(debate)))
     outcome = debate.outcome
     assert story.totals == {**outcome["individual_totals"], **outcome["team_totals"]}
     assert len(story.fines) == len(outcome["fines"]) == 3
@@ -189,8 +200,9 @@ def test_explain_goes_through_the_stages(debate: Play) -> None:
 
 def test_the_plain_view_prints_the_same_without_an_escape(debate: Play, capsys: pytest.CaptureFixture[str]) -> None:
     view = PlainView()
-    view.rules(records.seen(of(debate)).story())
-    for post in records.seen(of(debate)).posts:
+    opened = records.opening(of(debate))
+    view.runs(opened.protocol, opened.settings)
+    for post in seen(of(debate)).posts:
         view.post(post)
     view.result(debate.result)
     out = capsys.readouterr().out
@@ -212,7 +224,7 @@ def drawn(pieces: Any, width: int = 80) -> list[str]:
 def under_way(text: str, due: Due | None, width: int = 80, story: Story | None = None) -> str:
     found = story or Story(formats.read("four_stage"))
     dues = {} if due is None else {"pro_1": due}
-    return "\n".join(drawn(view_competition.under_way(found, {"pro_1": ("thinking", text)}, dues, width, 40), width))
+    return "\n".join(drawn(live.under_way(found, {"pro_1": ("thinking", text)}, dues, width, 40), width))
 
 
 def test_words_and_clock_run_while_a_seat_speaks() -> None:
@@ -242,16 +254,17 @@ def test_a_script_without_spaces_is_counted_by_its_letters() -> None:
 
 @pytest.mark.parametrize("width", [30, 50, 80, 200])
 def test_nothing_is_wider_than_the_terminal(debate: Play, width: int) -> None:
-    story = records.seen(of(debate)).story()
-    teller = transcript.Teller(story)
+    presenter = seen(of(debate)).presenter()
+    assert isinstance(presenter, CompetitionPresenter)
+    story, teller = presenter.story, transcript.Teller(presenter)
     blocks = [
-        view_competition.framed(piece, width)
+        framed(piece, presenter.colours, width)
         for post in records.posts_of(of(debate))
         for piece in teller.pieces(post)
         if not isinstance(piece, tuple)
     ]
     story.left = {"pro": 61.0, "con": 5.0}
-    below = view_competition.under_way(
+    below = live.under_way(
         story, {"con_2": ("thinking", LONG * 3)}, {"con_2": Due("con_2", "speak", 1, "free", 20, 60)}, width, 40
     )
     lines = drawn([*blocks, *below], width)
@@ -260,9 +273,9 @@ def test_nothing_is_wider_than_the_terminal(debate: Play, width: int) -> None:
 
 
 def test_the_scoreboard_has_totals_clocks_and_what_was_taken(debate: Play) -> None:
-    story = competition_story.fold(records.seen(of(debate)).story(), records.posts_of(of(debate)))
+    story = fold(begun(debate), records.posts_of(of(debate)))
     story.left = {"pro": 61.0, "con": 5.0}
-    text = "\n".join(drawn(view_competition.under_way(story, {}, {}, 100, 40), 100))
+    text = "\n".join(drawn(live.under_way(story, {}, {}, 100, 40), 100))
     assert re.search(r"Pro +\S+ +1:01 left +! -8 +pro_1 \S+  pro_2 ", text)
     assert re.search(r"Con +\S+ +0:05 left +! -2 ", text)
 
@@ -270,7 +283,7 @@ def test_the_scoreboard_has_totals_clocks_and_what_was_taken(debate: Play) -> No
 def test_the_scene_knows_what_each_seat_was_asked_for_and_keeps_a_whole_speech() -> None:
     scene, p = Scene(), Play(small(speech("pro_1", words=300)))
     scene.entry(encode(p.entries[0]).decode())
-    assert scene.dues()["pro_1"] == Due("pro_1", "speak", 1, "speech", 300)
+    assert due(scene.asks()["pro_1"]) == Due("pro_1", "speak", 1, "speech", 300)
     for i in range(300):
         scene.live(Live(session="s1", seat="pro_1", turn="0-0", state="text", text=f"word{i} "))
     assert scene.busy()["pro_1"][1].split()[0] == "word0"
@@ -285,11 +298,12 @@ def test_a_speech_has_the_limit_of_its_own_turn() -> None:
     p.scores()
     turn = p.turn("pro_1").id
     scene.live(Live(session="s1", seat="pro_1", turn=turn, state="text", text=words(40)))
-    title, over = view_competition.progress(Story(), "pro_1", words(40), scene.dues().get("pro_1"))
+    assert "pro_1" not in scene.asks()
+    title, over = live.progress(Story(), "pro_1", words(40), None)
     assert not over and "of 10" not in title
     for entry in p.entries[1:]:
         scene.entry(encode(entry).decode())
-    assert scene.dues()["pro_1"].words == 300 and scene.busy()["pro_1"][1] == words(40)
+    assert due(scene.asks()["pro_1"]).words == 300 and scene.busy()["pro_1"][1] == words(40)
 
 
 # ---------------------------------------------------------------- hostile texts
@@ -307,7 +321,7 @@ def hostile() -> Record:
 
 @pytest.mark.parametrize(
     "form",
-    [lambda r: shown(r, everything=True), lambda r: "\n".join(records.markdown(records.seen(r, everything=True)))],
+    [lambda r: shown(r, everything=True), lambda r: "\n".join(transcript.markdown(seen(r, everything=True)))],
 )
 def test_nothing_that_agents_say_reaches_the_terminal_as_control(form: Callable[[Record], str]) -> None:
     text = form(hostile())
@@ -321,7 +335,7 @@ def test_nothing_that_agents_say_reaches_a_live_terminal_as_control() -> None:
 
 
 def test_nothing_that_agents_say_is_markup_on_the_page() -> None:
-    reader = Reader("\n".join(page.html(records.seen(hostile(), everything=True))))
+    reader = Reader("\n".join(page.html(seen(hostile(), everything=True))))
     assert "script" not in reader.tags and "iframe" not in reader.tags and "svg" not in reader.tags
     assert "<script>" in reader.words
 
@@ -352,11 +366,11 @@ def test_the_same_debate_gives_the_same_picture_and_another_score_another_one(de
     posts = records.posts_of(of(debate))
 
     def picture(story: Story) -> bytes:
-        return scores_plot.draw(story, "svg")
+        return draw(story, "svg")
 
-    first = picture(competition_story.fold(Story(), posts))
-    assert picture(competition_story.fold(Story(), posts)) == first and b"<svg" in first
-    changed = competition_story.fold(Story(), posts)
+    first = picture(fold(Story(), posts))
+    assert picture(fold(Story(), posts)) == first and b"<svg" in first
+    changed = fold(Story(), posts)
     speaking = changed.speeches[0]
     assert speaking.scored is not None
     speaking.scored = msgspec.structs.replace(speaking.scored, score=1.0)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from client.protocols.critic import transcript as transcript_critic
+from client.protocols.critic.transcript import POSTS, round_words
 from client.show import transcript
 from parley.stack.rows import rows_of
 from schemas.post import Post
@@ -97,13 +97,13 @@ def archive() -> Ended:
 
 
 def shown(ended: Ended) -> list[str]:
-    return [text for p in ended.posts for _, text in transcript.post_lines(p)]
+    return [text for p in ended.posts for _, text in transcript.Teller().lines(p)]
 
 
 def test_every_post_is_shown_in_words(archive: Ended) -> None:
     lines = shown(archive)
     kinds = {p.kind for p in archive.posts if p.channel == "public"}
-    assert kinds - {"pressed"} == set(transcript_critic.POSTS) - {"pressed"}
+    assert kinds - {"pressed"} == set(POSTS) - {"pressed"}
     assert not any(re.search(r"\[public\]|\{\"", text) for text in lines)
     assert any("judge rewrites the question: By the evidence alone" in text for text in lines)
     assert any("answers objection 2: " in text for text in lines)
@@ -143,16 +143,16 @@ def posted(kind: str, body: Any) -> Post:
 def test_hostile_text_stays_text() -> None:
     body = {"number": 1, "objection": "\x1b[2J gone", "citations": []}
     post = posted("objection", body)
-    assert [text for _, text in transcript.post_lines(post)] == ["  critic objects (1): \\x1b[2J gone"]
+    assert [text for _, text in transcript.Teller().lines(post)] == ["  critic objects (1): \\x1b[2J gone"]
 
 
-@pytest.mark.parametrize("kind", sorted(transcript_critic.POSTS))
+@pytest.mark.parametrize("kind", sorted(POSTS))
 def test_a_post_of_another_version_is_shown_all_the_same(kind: str) -> None:
     post = posted(kind, {})
-    assert list(transcript.post_lines(decode(encode(post), Post)))
+    assert list(transcript.Teller().lines(decode(encode(post), Post)))
 
 
 def test_rounds_in_words(archive: Ended, tmp_path: Path) -> None:
     result = decode(msgspec.Raw(encode(archive.result)), Result)
-    words = "\n".join(line for r in result.rounds for line in transcript_critic.round_words(r))
+    words = "\n".join(line for r in result.rounds for line in round_words(r))
     assert "objection 3: " in words and "newly met: 1, 2, 3" in words

@@ -10,9 +10,10 @@ import pytest
 
 from client import records
 from client.errors import BadInput
-from client.protocols.maci import plot as signals_plot
 from client.protocols.maci import story as maci_story
+from client.protocols.maci.plot import draw
 from client.records import Record
+from client.show import explain, plotting
 from schemas.wire import encode
 from tests.client.test_page import HOSTILE, LONG
 from tests.parley.support import Front
@@ -22,7 +23,7 @@ from tests.protocols.maci.record import Words
 
 
 def drawn(record: Record, folder: Path, name: str = "signals.svg") -> bytes:
-    signals_plot.write(record, folder / name)
+    explain.draw(record, folder / name)
     return (folder / name).read_bytes()
 
 
@@ -50,10 +51,10 @@ def test_the_stop_is_drawn(tmp_path: Path) -> None:
 def test_what_was_not_scored_is_not_drawn() -> None:
     """No judge replied, or nothing was measured: such a value has neither a mark nor a place in the legend."""
     found = maci_story.story(records.posts_of(maci_record.record()))
-    plain = signals_plot.draw(found, None, "svg")
+    plain = draw(found, None, "svg")
     for unknown in ({"crit": None}, {"q": None}, {"q": None, "crit": None}):
         bare = [maci_story.replace(h, ruled=maci_story.replace(h.ruled, **unknown)) for h in found.arguments]
-        drawing = signals_plot.draw(maci_story.replace(found, arguments=tuple(bare)), None, "svg")
+        drawing = draw(maci_story.replace(found, arguments=tuple(bare)), None, "svg")
         assert texts(drawing) == texts(plain) - 2 * len(unknown), "admitted and refused"
 
 
@@ -61,14 +62,14 @@ def test_each_figure_moves_the_picture(tmp_path: Path) -> None:
     """A change of any signal, dial, flag or argument is seen."""
     posts = records.posts_of(maci_record.record())
     found = maci_story.story(posts)
-    first = signals_plot.draw(found, None, "svg")
+    first = draw(found, None, "svg")
     for name, value in {
         "jsd": 0.9, "overlap": 0.9, "q": 0.9, "crit": 0.1, "entropy": 0.05, "cl": 0.01, "tau_q": 0.9, "tau_crit": 0.9,
         "pi_i": True, "held": True, "mixture": {"dengue": 1.0},
     }.items():  # fmt: skip
         rounds = (*found.rounds[:-1], maci_record.round_(Words(), 3, **{name: value}))
-        assert signals_plot.draw(maci_story.replace(found, rounds=rounds), None, "svg") != first, name
-    assert signals_plot.draw(maci_story.replace(found, arguments=()), None, "svg") != first
+        assert draw(maci_story.replace(found, rounds=rounds), None, "svg") != first, name
+    assert draw(maci_story.replace(found, arguments=()), None, "svg") != first
 
 
 @pytest.mark.parametrize("name", ["signals.png", "signals.svg"])
@@ -87,19 +88,19 @@ def test_one_round_is_enough_and_none_is_not(tmp_path: Path) -> None:
 
 def test_a_protocol_without_signals_is_refused(tmp_path: Path) -> None:
     record = Record(sid="s1", entries=tuple(encode(e).decode() for e in Play().entries))
-    with pytest.raises(BadInput, match="--plot: session s1 ran consensus, which has no signals"):
+    with pytest.raises(BadInput, match="s1 ran consensus, which has no picture; competition and maci have one"):
         drawn(record, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["signals.pdf", "signals", "png"])
 def test_any_other_format_is_refused_with_those_that_are_allowed(name: str) -> None:
     with pytest.raises(BadInput, match=r"allowed are \.png and \.svg"):
-        signals_plot.form_of(Path(name))
+        plotting.form_of(Path(name))
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"cannot write .*nowhere"):
-        signals_plot.write(maci_record.record(), tmp_path / "nowhere" / "signals.svg")
+        explain.draw(maci_record.record(), tmp_path / "nowhere" / "signals.svg")
 
 
 def test_the_command_explains_and_draws_or_says_why_not(tmp_path: Path) -> None:

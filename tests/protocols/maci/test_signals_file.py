@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from client.errors import BadInput
-from client.protocols.maci.signals_file import read
+from client.protocols.maci.signals_file import read_debate
 from tests.protocols.maci import naive
 from tests.support.forks import run
 
@@ -66,7 +66,7 @@ def computed(debate: dict[str, Any], folder: Path) -> Any:
 
     file = folder / "debate.json"
     file.write_text(json.dumps(debate))
-    return json.loads(msgspec.json.encode(read(str(file))))
+    return json.loads(msgspec.json.encode(read_debate(str(file))))
 
 
 def refusal(debate: Any, folder: Path) -> str:
@@ -74,7 +74,7 @@ def refusal(debate: Any, folder: Path) -> str:
     file = folder / "debate.json"
     file.write_text(debate if isinstance(debate, str) else json.dumps(debate))
     with pytest.raises(BadInput) as refused:
-        read(str(file))
+        read_debate(str(file))
     assert str(refused.value).startswith(f"{file}: ")
     assert refused.value.exit_code == 2
     return str(refused.value).removeprefix(f"{file}: ")

@@ -6,12 +6,15 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from client import records
+from client import records, what_if
 from client.errors import BadInput
 from client.protocols.maci import story as maci_story
+from client.protocols.maci.presenter import MaciPresenter
 from client.records import Record
 from client.show import explain, transcript
 from client.show.scene import Scene
+from client.show.transcript import Teller
+from client.turns import Nothing, Turns
 from parley.show.view import PlainView
 from schemas.post import Post
 from schemas.protocols.maci.messages import Ruled
@@ -26,7 +29,7 @@ SAID = Words()
 
 
 def shown(record: Record) -> str:
-    return "\n".join(records.show(record))
+    return "\n".join(transcript.show(record))
 
 
 def explained(record: Record) -> str:
@@ -44,7 +47,7 @@ def posted(kind: str, body: object, channel: str = "public", seat: str = "") -> 
 
 
 def lines(kind: str, body: object, **more: str) -> list[str]:
-    return [text for _, text in transcript.post_lines(posted(kind, body, **more))]
+    return [text for _, text in Teller(MaciPresenter()).lines(posted(kind, body, **more))]
 
 
 # ---------------------------------------------------------------- round by round
@@ -69,9 +72,12 @@ def test_dials_that_do_not_move_are_shown_once_and_the_blind_round_says_how_they
 def test_a_round_that_the_monotone_gate_held_says_so_and_who_was_missing() -> None:
     held = msgspec.structs.replace(maci_record.round_(SAID, 1, held=True), missing=("debater_2",))
     post = posted("signals", held)
-    told = [text for _, text in transcript.post_lines(post)]
+    told = [text for _, text in Teller(MaciPresenter()).lines(post)]
     assert told[0] == "  debater_2 is missing"
-    assert [text for _, text in transcript.post_lines(post, told={"debater_2"})] == told[1:], "said, with the reason"
+    turns = Turns()
+    turns.nothing.append(Nothing(transition=1, seat="debater_2", kind="argue", round=1, why="its model is down"))
+    again = [text for _, text in Teller(MaciPresenter(), turns).lines(post)]
+    assert again == ["  debater_2 is missing (argue): its model is down", *told[1:]], "said, with the reason"
     assert any("the monotone gate kept the beliefs of the round before" in text for text in told)
 
 
@@ -139,12 +145,12 @@ def test_what_this_version_cannot_read_is_shown_as_it_came() -> None:
 
 
 def test_the_line_below_a_live_session_has_the_signals_and_the_coming_dials() -> None:
-    scene = Scene()
-    assert "score" in scene.foot()
-    scene.post(posted("signals", maci_record.round_(SAID, 2)))
-    scene.post(posted("plan", maci_record.plan(SAID)))
-    assert "D 0.20, O 0.40, Q 0.62" in scene.foot() and "CL 0.50 τ_Q 0.50 τ_CRIT 0.30" in scene.foot()
-    assert "score" not in scene.foot()
+    scene, presenter = Scene(), MaciPresenter()
+    assert "score" in scene.foot(presenter)
+    presenter.take(posted("signals", maci_record.round_(SAID, 2)))
+    presenter.take(posted("plan", maci_record.plan(SAID)))
+    foot = scene.foot(presenter)
+    assert "D 0.20, O 0.40, Q 0.62" in foot and "CL 0.50 τ_Q 0.50 τ_CRIT 0.30" in foot and "score" not in foot
 
 
 def test_the_plain_view_prints_a_whole_session(capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,7 +283,7 @@ def test_one_that_is_open_or_was_cancelled_is_explained_too() -> None:
 # ---------------------------------------------------------------- hostile texts
 
 
-@pytest.mark.parametrize("told", [shown, explained, lambda r: "\n".join(records.markdown(r))])
+@pytest.mark.parametrize("told", [shown, explained, lambda r: "\n".join(transcript.markdown(r))])
 def test_nothing_that_agents_say_reaches_the_terminal_as_control(told: Callable[[Record], str]) -> None:
     text = told(maci_record.record(hostile()))
     assert "\\x1b[31mred" in text and "<script>" in text, "it is there, written out"
@@ -289,11 +295,11 @@ def test_nothing_that_agents_say_reaches_the_terminal_as_control(told: Callable[
 
 def test_a_finished_session_is_replayed_with_another_stop_rule_until_its_record_ends() -> None:
     record = of(deadlock())
-    assert records.verify(record)["recomputed"]
-    text = "\n".join(records.comparison_words(records.compare(record, {"maci": {"tau_stop": 3}})))
+    assert what_if.verify(record)["recomputed"]
+    text = "\n".join(what_if.comparison_words(what_if.compare(record, {"maci": {"tau_stop": 3}})))
     assert "the runs part at transition" in text and "stop: plateau" not in text
     with pytest.raises(BadInput, match=r"maci\.judges: it acts before the first event"):
-        records.compare(record, {"maci": {"judges": 5}})
+        what_if.compare(record, {"maci": {"judges": 5}})
 
 
 def test_of_equally_probable_outcomes_the_answer_stands_first() -> None:

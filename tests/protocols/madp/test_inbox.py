@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from client.errors import BadInput
-from client.protocols.madp.story import Story
+from client.show.presenter import Presenter
 from parley import inbox, settings
 from parley.inbox import Waiting
 from parley.sessions import NoSession
@@ -19,22 +19,22 @@ NOW_NS = 1_700_000_000_000_000_000
 
 
 @pytest.fixture
-def asked() -> Story:
+def asked() -> Presenter:
     play = Play({"max_reviews": 0}).working()
     play.reply(SRE, done())
     for seat in [s for s, _ in play.asked()]:
         play.reply(seat, REVISE)
-    return Story(play.session.posts)
+    return inbox.presenter_of("madp", play.session.posts)
 
 
-def test_a_choice_that_it_does_not_have_is_named_with_those_it_has(asked: Story) -> None:
+def test_a_choice_that_it_does_not_have_is_named_with_those_it_has(asked: Presenter) -> None:
     inbox.check(asked, "1", "emit")
     with pytest.raises(BadInput, match=r"got 'ship'; item 1 \(review_limit\) takes emit, revise, reject") as found:
         inbox.check(asked, "1", "ship")
     assert found.value.field == "choice"
 
 
-def test_an_item_that_is_not_there_is_named_with_those_that_are(asked: Story) -> None:
+def test_an_item_that_is_not_there_is_named_with_those_that_are(asked: Presenter) -> None:
     with pytest.raises(BadInput, match=r"item '7' does not exist; open are: 1 \(review_limit\); `expert`") as found:
         inbox.check(asked, "7", "emit")
     assert found.value.field == "item"
@@ -43,10 +43,10 @@ def test_an_item_that_is_not_there_is_named_with_those_that_are(asked: Story) ->
 def test_one_that_is_answered_is_closed() -> None:
     play = Play().working()
     play.reply(SRE, blocked())
-    inbox.check(Story(play.session.posts), "1", "anything at all")
+    inbox.check(inbox.presenter_of("", play.session.posts), "1", "anything at all")
     play.decide("1", "Postgres")
     with pytest.raises(BadInput, match="item '1' is closed; open are: none"):
-        inbox.check(Story(play.session.posts), "1", "SQLite")
+        inbox.check(inbox.presenter_of("", play.session.posts), "1", "SQLite")
 
 
 def test_each_is_told_with_the_command_that_answers_it() -> None:

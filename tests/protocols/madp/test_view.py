@@ -8,8 +8,9 @@ import pytest
 
 from client import records
 from client.errors import BadInput
+from client.protocols import face_of
 from client.records import Record
-from client.show import explain, page, transcript
+from client.show import documents, explain, page, transcript
 from client.show.scene import Scene
 from client.show.transcript import Teller
 from client.turns import Flagged, Turns
@@ -58,7 +59,7 @@ def of(play: Play) -> Record:
 
 
 def whole(record: Record) -> str:
-    return "\n".join(records.show(record))
+    return "\n".join(transcript.show(record))
 
 
 def brief(record: Record) -> str:
@@ -196,14 +197,17 @@ def test_a_cancelled_session_says_why_as_text() -> None:
 
 
 def test_a_task_has_no_score_below_it() -> None:
-    scene = Scene()
+    scene, teller = Scene(), Teller()
     for entry in of(Play().working()).entries:
         scene.entry(entry)
-    assert "score" not in scene.foot() and scene.foot().endswith(" calls")
+    for post in records.posts_of(of(Play().working())):
+        list(teller.lines(post))
+    foot = scene.foot(teller.presenter)
+    assert "score" not in foot and foot.endswith(" calls")
     scene = Scene()
     for post in records.posts_of(of(Play().working())):
         scene.post(post)
-    assert "score" not in scene.foot(), "whoever may not read the log sees the same"
+    assert "score" not in scene.foot(teller.presenter), "whoever may not read the log sees the same"
 
 
 def test_silent_candidates_are_named() -> None:
@@ -331,7 +335,7 @@ def test_the_trace_has_every_field_of_the_specification(session: Play) -> None:
 
 
 def test_the_trace_of_a_task_that_is_under_way_says_what_there_is() -> None:
-    found = records.trace(of(Play()))
+    found = documents.trace(of(Play()))
     assert found.duration_ms is None and found.phases.consensus is None and found.phases.intake.candidates == ()
 
 
@@ -360,7 +364,12 @@ def test_whatever_experts_say_stays_text() -> None:
         play.reply(seat, msgspec.convert({"verdict": "blocked", "findings": [finding]}, Review))
     play.decide("expert", IMPL, evil[:300])
     record = of(play)
-    for text in (whole(record), brief(record), "\n".join(explain.words(record)), "\n".join(records.markdown(record))):
+    for text in (
+        whole(record),
+        brief(record),
+        "\n".join(explain.words(record)),
+        "\n".join(transcript.markdown(record)),
+    ):
         assert "\x1b" not in text and "\u202e" not in text and "\\x1b" in text
     html = "".join(page.html(record))
     assert {"script", "img", "iframe", "object", "svg"} & set(Reader(html).tags) == set()
@@ -370,7 +379,7 @@ def test_a_post_by_itself_is_told_too() -> None:
     body = Supported(agent_id=IMPL, sub_task="look", output="Seen.")
     from tests.protocols.maci.test_view import posted
 
-    assert [t for _, t in transcript.post_lines(posted("support", body))] == [
+    assert [t for _, t in Teller().lines(posted("support", body))] == [
         f"  {IMPL} gives support: look", "      Seen.",
     ]  # fmt: skip
 
@@ -381,7 +390,7 @@ def test_flags_of_replies_that_are_hidden_are_hidden_with_them() -> None:
         turns.flagged += [
             Flagged(transition=1, seat="sre", kind=kind, round=0, flags=("unpriced",)) for kind in ("claim", "work")
         ]
-        teller = Teller(turns=turns, brief=brief)
+        teller = Teller(face_of("madp").present(), turns, brief=brief)
         posts = [
             Post(
                 session="s", channel="public", k=n, n=n, transition=n, at_ns=0, kind="closed", round=0,

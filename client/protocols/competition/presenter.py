@@ -1,0 +1,126 @@
+"""How one competition is shown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from client.protocols.competition import live, page, transcript
+from client.protocols.competition.plot import draw
+from client.protocols.competition.story import body_of, due, is_reply, of_settings
+from client.show.lines import Piece, StyledLine
+from client.show.presenter import NoPicture, PagePart, Presenter
+from client.show.words import raw_post
+from schemas import log
+from schemas.post import Post
+from schemas.result import Result, Stop
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class CompetitionPresenter(Presenter):
+    """Shows stages, speeches with their marks, clocks and the scoreboard."""
+
+    answer_word = "Verdict"
+    round_name = "Stage"
+    left_out = "on the teams' own channels and in the judge's notes"
+    picture = "scores"
+    colours: ClassVar[Mapping[str, str]] = live.COLOURS
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(settings)
+        self.story = of_settings(self.settings)
+        self._stage = 0
+        """The last one whose heading was told."""
+
+    # -- posts
+
+    def take(self, post: Post) -> None:
+        """Fold one post."""
+        self.story.take(post)
+
+    def lines(self, post: Post, width: int) -> Iterator[Piece]:
+        """A post in lines and blocks; the first of a stage below its heading."""
+        body = body_of(post)
+        if body is None:
+            yield from raw_post(post, width)
+            return
+        if self._stage != self.story.round:
+            self._stage = self.story.round
+            yield "", ""
+            yield "heading", self.story.stage_words(self._stage)
+        yield from transcript.pieces(post, body, self.story)
+        if post.kind == "summary" and not self.story.last:
+            yield from transcript.scoreboard(self.story)
+
+    def is_reply(self, post: Post) -> bool:
+        """Of a competition's posts some name a seat and are not its words."""
+        return is_reply(post)
+
+    @property
+    def hanging(self) -> bool:
+        """Once it is known to be one."""
+        return self.story.began
+
+    # -- the result
+
+    def answer(self, result: Result) -> str:
+        """Who won, by what, and the best debater."""
+        return transcript.verdict(result.outcome, self.story)
+
+    def failed(self, result: Result) -> bool:
+        """Whether it failed, or ended without a winner or a draw."""
+        return result.status == "failed" or not result.outcome.get("winner")
+
+    def result_lines(
+        self, result: Result, why: Mapping[tuple[int, str], str], nothing: Sequence[str]
+    ) -> Iterator[StyledLine]:
+        """The verdict, the scoreboard, what went against the rules."""
+        yield "answer", f"Verdict: {self.answer(result)}"
+        yield "stop" if result.outcome.get("complete") else "score", self.stop_words(result)
+        yield from self.beside(result)
+        yield from (("score", text) for text in nothing)
+        yield "quiet", self.usage_words(result)
+
+    def beside(self, result: Result) -> Iterator[StyledLine]:
+        """The scoreboard, what went against the rules, the audience's votes."""
+        return transcript.outcome_lines(result.outcome, self.story)
+
+    # -- the explanation
+
+    def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
+        """A stage, with the judge's summary: the result, which debaters read, has its number alone."""
+        if found.get("summary_post") is None:
+            return transcript.stage_words({**found, "summary": ""})
+        return transcript.stage_words({**found, "summary": self.story.summaries.get(found.get("round", 0), "")})
+
+    # -- the page and the picture
+
+    def page(self, posts: Sequence[Post], result: Result | None) -> PagePart:
+        """Verdict, scoreboard, chart, speeches by stages in place of the transcript by rounds."""
+        template = Path(__file__).with_name("templates") / "competition.html"
+        facts = page.facts_of(posts, result, self.story)
+        return PagePart(template=template, facts=facts, transcript=False)
+
+    def draw(self, stop: Stop | None, form: str) -> bytes:
+        """Each speech's score, and the totals after it."""
+        if not self.story.cumulative():
+            raise NoPicture("has no speech that was scored: there are no scores to draw")
+        return draw(self.story, form)
+
+    # -- the live view
+
+    def foot(self, round_: int) -> str:
+        """The stage that is played."""
+        if not self.story.began:
+            return super().foot(round_)
+        return self.story.stage_words(self.story.round) if self.story.round else ""
+
+    def rows(
+        self, seats: Mapping[str, tuple[str, str]], asks: Mapping[str, log.Ask], width: int, height: int
+    ) -> "Sequence[RenderableType] | None":
+        """Who speaks, with words and clock running, and the scoreboard."""
+        if not self.story.began:
+            return None
+        dues = {seat: due(ask) for seat, ask in asks.items()}
+        return list(live.under_way(self.story, seats, dues, width, height))

@@ -1,0 +1,189 @@
+"""The consensus protocol's posts, rounds and result in words."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from client.show.lines import Piece, StyledLine
+from client.show.presenter import PagePart, Presenter
+from client.show.shapes import items, mapping, object_of, words
+from client.show.words import WIDE, raw_post
+from client.text import line
+from schemas.post import Post
+from schemas.result import Result
+
+POSTS = ("position", "assessment", "analysis", "synthesis")
+"""Kinds of posts."""
+Body = Mapping[str, Any]
+
+
+class ConsensusPresenter(Presenter):
+    """Shows a panel: positions, the score of each round, who held out."""
+
+    agreement = "consensus"
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(settings)
+        self._trend: tuple[float, ...] = ()
+        self._band = ""
+        self._direction = ""
+
+    # -- posts
+
+    def take(self, post: Post) -> None:
+        """Fold one post."""
+        if post.kind == "assessment":
+            body = object_of(post.body)
+            self._trend = tuple(items(body.get("trend")))
+            self._band, self._direction = words(body.get("band", "")), words(body.get("direction", ""))
+
+    def lines(self, post: Post, width: int) -> Iterator[Piece]:
+        """A post in lines."""
+        body = object_of(post.body)
+        match post.kind:
+            case "position":
+                yield from _position(post.seat, body, width)
+            case "assessment":
+                yield from _assessment(post.round, body)
+            case "analysis":
+                if body.get("comment"):
+                    yield "quiet", f"  {line(post.seat)}: {line(str(body['comment']), width)}"
+            case "synthesis":
+                yield "quiet", f"  {line(post.seat)} words the result: {line(str(body.get('answer', '')), width)}"
+            case _:
+                yield from raw_post(post, width)
+
+    def missing(self, post: Post) -> tuple[str, ...] | None:
+        """Seats without a position in the round that is scored."""
+        if post.kind != "assessment":
+            return None
+        changes = mapping(object_of(post.body).get("changes"))
+        return tuple(seat for seat, change in changes.items() if change == "missing")
+
+    # -- the result
+
+    def seats(self, result: Result) -> int:
+        """The panel's."""
+        return len(mapping(result.stop.certificate.get("weights"))) or super().seats(result)
+
+    def beside(self, result: Result) -> Iterator[StyledLine]:
+        """Nothing: a minority is told in other words here and there."""
+        return iter(())
+
+    def closing_lines(self, result: Result) -> Iterator[StyledLine]:
+        """Who held out, and what the first round's majority was, where it was another."""
+        outcome = result.outcome
+        for other in outcome.get("minority") or ():
+            held = f"{line(str(other['seat']))} holds {line(str(other['answer']), 300)}"
+            yield "", f"Minority: {held} ({other['confidence']:.2f})"
+        first = outcome.get("first_round_majority")
+        if first and first != self.answer(result):
+            yield "quiet", f"First round's majority: {line(str(first), 300)}"
+
+    def findings(self, result: Result) -> Iterator[str]:
+        """The reasoning, the minority's, and what was disputed to the end."""
+        yield from super().findings(result)
+        for other in result.outcome.get("minority") or ():
+            why = f" Its reasoning: {line(str(other['reasoning']))}" if other.get("reasoning") else ""
+            yield f"A minority held: {line(str(other['answer']))}.{why}"
+        for disagreement in (result.rounds[-1].get("key_disagreements") or ()) if result.rounds else ():
+            yield f"Disputed to the end: {line(str(disagreement))}"
+
+    # -- the explanation
+
+    def certificate_words(self, certificate: Mapping[str, Any]) -> Iterator[str]:
+        """The last score against its threshold, the scores by round, and what else there is."""
+        score, threshold = certificate.get("score"), certificate.get("threshold")
+        if score is not None and threshold is not None:
+            relation = "reached" if score >= threshold else "is below"
+            band = line(str(certificate.get("band")))
+            yield f"The last score, {score:g} ({band}), {relation} the threshold of {threshold:g}."
+        trend = certificate.get("trend") or []
+        if trend:
+            yield "Scores by round: " + " → ".join(f"{s:g}" for s in trend) + "."
+        told = ("trend", "score", "band", *(("threshold",) if score is not None else ()))
+        yield from self.certificate_figures(certificate, told)
+
+    def round_figures(self, found: dict[str, Any]) -> dict[str, Any]:
+        """A round without the texts of its positions: its score, and who moved."""
+        positions = found.get("positions") or {}
+        return {
+            "round": found.get("round"),
+            "score": found.get("score"),
+            "band": found.get("band"),
+            "direction": found.get("direction"),
+            "source": found.get("source"),
+            "key_disagreements": found.get("key_disagreements") or [],
+            "changes": {
+                seat: p.get("change") for seat, p in positions.items() if p.get("change") not in (None, "kept")
+            },
+            "flips_without_evidence": [seat for seat, p in positions.items() if p.get("flip_without_evidence")],
+            "missing": found.get("missing") or [],
+        }
+
+    def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
+        """Its score, who moved and how, who was missing, what was in dispute."""
+        if found["score"] is None:
+            yield f"Round {found['round']}: not scored."
+        else:
+            source = "" if found["source"] == "analyst" else f", {line(str(found['source']))}"
+            band, direction = line(str(found["band"])), line(str(found["direction"]))
+            yield f"Round {found['round']}: {found['score']:g} ({band}{source}), {direction}."
+        for seat, change in found["changes"].items():
+            bare = " without new evidence" if seat in found["flips_without_evidence"] else ""
+            yield f"  {line(seat)}: {line(str(change))}{bare}"
+        for seat in found["missing"]:
+            yield f"  {line(str(seat))} gave no position"
+        for disagreement in found["key_disagreements"]:
+            yield f"  disagreement: {line(str(disagreement), 300)}"
+
+    def concluded(self, result: Result) -> Iterator[str]:
+        """Who held out, and the first round's plain majority."""
+        for other in result.outcome.get("minority") or ():
+            yield f"Minority: {line(other['seat'])} held {line(other['answer'], 300)}."
+        if "first_round_majority" in result.outcome:
+            first = result.outcome["first_round_majority"]
+            yield f"First round's plain majority: {line(first, 300)}." if first else "The first round had no majority."
+
+    # -- the page and the live view
+
+    def page(self, posts: Any, result: Result | None) -> PagePart:
+        """The minority below the answer."""
+        minority = result.outcome.get("minority") if result is not None else None
+        return PagePart(
+            template=Path(__file__).with_name("templates") / "consensus.html",
+            facts={"minority": [{"seat": m["seat"], "answer": m["answer"]} for m in minority or ()]},
+        )
+
+    def foot(self, round_: int) -> str:
+        """The scores so far."""
+        trend = " → ".join(f"{s:.0f}" for s in self._trend) or "–"
+        return f"{super().foot(round_)} · score {trend} {line(self._band)} {line(self._direction)}"
+
+
+def _position(seat: str, body: Body, width: int) -> Iterator[StyledLine]:
+    if body.get("abstains"):
+        yield "seat", f"  {line(seat)} abstains: {line(str(body.get('reasoning', '')), width)}"
+        return
+    change = body.get("change", "kept")
+    moved = "" if change == "kept" else f" [{line(str(change))}: {line(str(body.get('change_reason', '')), width)}]"
+    yield (
+        "seat",
+        f"  {line(seat)} ({float(body.get('confidence', 0)):.2f}): {line(str(body.get('answer', '')), width)}{moved}",
+    )
+    if body.get("reasoning"):
+        yield "quiet", f"      {line(str(body['reasoning']), width)}"
+
+
+def _assessment(round_: int, body: Body) -> Iterator[StyledLine]:
+    trend = " → ".join(f"{score:.0f}" for score in body.get("trend") or ())
+    source = "" if body.get("source") == "analyst" else f" ({line(str(body.get('source')))})"
+    yield (
+        "score",
+        f"  round {round_}: score {float(body.get('score', 0)):.0f}{source}, {line(str(body.get('band')))}, "
+        f"trend {trend}, {line(str(body.get('direction')))}",
+    )
+    for disagreement in body.get("key_disagreements") or ():
+        yield "quiet", f"      they disagree: {line(str(disagreement), WIDE)}"
+    for seat in body.get("flips_without_evidence") or ():
+        yield "quiet", f"      {line(str(seat))} changed its answer without new evidence"

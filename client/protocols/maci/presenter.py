@@ -1,0 +1,93 @@
+"""How one MACI session is shown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from client.protocols.maci import page, transcript
+from client.protocols.maci.plot import draw
+from client.protocols.maci.story import story
+from client.show.lines import Piece, StyledLine
+from client.show.presenter import NoPicture, PagePart, Presenter
+from client.show.shapes import items, object_of
+from client.show.words import raw_post
+from client.text import count
+from schemas import log
+from schemas.post import Post
+from schemas.result import Result, Stop
+
+
+class MaciPresenter(Presenter):
+    """Shows a debate that is measured: beliefs, arguments at the gates, signals and dials."""
+
+    picture = "signals"
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(settings)
+        self._posts: list[Post] = []
+        self._signals = ""
+
+    def take(self, post: Post) -> None:
+        """Fold one post."""
+        self._posts.append(post)
+        self._signals = transcript.foot(post) or self._signals
+
+    def lines(self, post: Post, width: int) -> Iterator[Piece]:
+        """A post in lines."""
+        return transcript.post_lines(post, width) or raw_post(post, width)
+
+    def missing(self, post: Post) -> tuple[str, ...] | None:
+        """Seats that a round counts as missing."""
+        return tuple(items(object_of(post.body).get("missing"))) if post.kind == "signals" else None
+
+    def stop_note(self, reason: str, converged: bool) -> str:
+        """Whether a plateau is agreement."""
+        return transcript.stop_note(reason, converged)
+
+    def stop_lines(self, reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
+        """The tests that decided."""
+        return transcript.stop_lines(reason, certificate)
+
+    def beside(self, result: Result) -> Iterator[StyledLine]:
+        """The mixture, the blind vote, the arguments."""
+        return transcript.outcome_lines(result.outcome)
+
+    def played(self, result: Result) -> str:
+        """How many rounds, the blind one by itself."""
+        played = len(result.rounds)
+        return f"a blind round and {count(played - 1, 'round')}" if played else count(played, "round")
+
+    def certificate_words(self, certificate: Mapping[str, Any]) -> Iterator[str]:
+        """Every test of every reason to stop, where it was asked."""
+        if "stops" in certificate:
+            return transcript.certificate_words(certificate)
+        return self.certificate_figures(certificate)
+
+    def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """What the tests do not tell."""
+        return [row for row in super().certificate_rows(certificate) if row[0] not in transcript.TOLD]
+
+    def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
+        """Nothing: the posts tell more of it (`explained`)."""
+        return iter(())
+
+    def explained(self, session: str, entries: Sequence[log.Entry]) -> Iterator[str]:
+        """Signals and dials by round, arguments, beliefs."""
+        found = story(self._posts)
+        return transcript.explained(found) if found.rounds else iter(())
+
+    def page(self, posts: Sequence[Post], result: Result | None) -> PagePart:
+        """Mixture, tests, signals, arguments, plan."""
+        template = Path(__file__).with_name("templates") / "maci.html"
+        return PagePart(template=template, facts=page.facts_of(story(posts), result))
+
+    def draw(self, stop: Stop | None, form: str) -> bytes:
+        """Signals, dials, gates and mixture by round."""
+        found = story(self._posts)
+        if not found.rounds:
+            raise NoPicture("ended before its first round: there are no signals to draw")
+        return draw(found, stop, form)
+
+    def foot(self, round_: int) -> str:
+        """The last round's signals, and the dials of the next."""
+        return f"{super().foot(round_)} · {self._signals or 'score –  '}"

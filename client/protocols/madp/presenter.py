@@ -1,0 +1,104 @@
+"""How one MADP task is shown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from client.protocols.madp import page, trace, transcript
+from client.protocols.madp.story import Story, body_of
+from client.show.lines import Piece, StyledLine
+from client.show.open_items import OpenItem
+from client.show.presenter import PagePart, Presenter
+from client.show.words import raw_post
+from client.text import clean, count
+from schemas import log
+from schemas.post import Post
+from schemas.protocols.madp.messages import Item
+from schemas.result import Result
+
+
+class MadpPresenter(Presenter):
+    """Shows a task: who claims it, who leads, the work, the reviews. Brief: without the coordination."""
+
+    quiet_turns = frozenset({"claim", "challenge"})
+    decisions: ClassVar[Mapping[str, str]] = {"expert": "an expert's id changes who leads"}
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(settings)
+        self.story = Story()
+
+    def take(self, post: Post) -> None:
+        """Fold one post."""
+        self.story.take(post)
+
+    def lines(self, post: Post, width: int) -> Iterator[Piece]:
+        """A post in lines."""
+        body = body_of(post)
+        if body is None:
+            return raw_post(post, width)
+        return transcript.lines(post, body, self.story, width, brief=self.brief, where=self.where)
+
+    # -- questions to a human
+
+    def asked(self, post: Post) -> OpenItem | None:
+        """The question of an item."""
+        body = body_of(post)
+        return transcript.open_item(body) if isinstance(body, Item) else None
+
+    def open_items(self) -> tuple[OpenItem, ...]:
+        """Items that nobody has answered."""
+        return tuple(map(transcript.open_item, self.story.open.values()))
+
+    def was_asked(self, item: str) -> bool:
+        """Whether the task has, or had, this item."""
+        return item in self.story.items
+
+    # -- the result
+
+    def result_lines(
+        self, result: Result, why: Mapping[tuple[int, str], str], nothing: Sequence[str]
+    ) -> Iterator[StyledLine]:
+        """The result, who made it, what reviews found, the diff."""
+        answer = self.answer(result)
+        yield "answer", f"Result: {clean(answer)}" if answer else "No result."
+        yield "stop" if result.stop.converged else "score", self.stop_words(result)
+        if self.failed(result):
+            yield from (("score", text) for text in nothing)
+        yield from transcript.outcome_lines(result.outcome, self.story)
+        yield "quiet", self.usage_words(result)
+
+    def beside(self, result: Result) -> Iterator[StyledLine]:
+        """Who made it, what reviews found, the diff."""
+        return transcript.outcome_lines(result.outcome)
+
+    def played(self, result: Result) -> str:
+        """How many rounds of work."""
+        return f"{count(len(result.rounds), 'round')} of work"
+
+    # -- the explanation
+
+    def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
+        """One turn of work."""
+        return transcript.round_words(found)
+
+    def explained(self, session: str, entries: Sequence[log.Entry]) -> Iterator[str]:
+        """The coordination with its cost, then tools, support and reviews."""
+        if self.story.task is None:
+            return
+        yield "Coordination:"
+        yield from transcript.explained(self.story)
+        yield from transcript.trace_words(trace.trace(session, entries))
+        if self.story.steps:
+            yield "Tools, support and reviews:"
+            yield from transcript.steps_words(self.story)
+
+    def explained_figures(self, session: str, entries: Sequence[log.Entry]) -> dict[str, Any]:
+        """The coordination trace."""
+        return {"trace": trace.trace(session, entries)}
+
+    # -- the page and the live view
+
+    def page(self, posts: Sequence[Post], result: Result | None) -> PagePart:
+        """Who took it, claims and challenges, reviews, the diff."""
+        template = Path(__file__).with_name("templates") / "madp.html"
+        return PagePart(template=template, facts=page.facts_of(posts, result))

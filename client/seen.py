@@ -1,0 +1,90 @@
+"""As much of a session as somebody may see: all of its record, what clients read, or the posts that a seat reads."""
+
+import msgspec
+
+from bus.channels import CLIENTS, may_read
+from client.protocols import Face, face_of, face_of_posts
+from client.records import Record, entries_of, opening, posts_of
+from client.show.presenter import Presenter
+from client.turns import Turns
+from schemas import log
+from schemas.post import Post
+from schemas.result import Result
+from schemas.wire import decode
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """As much of a session as somebody may see: everything, what a client reads, or what a seat reads."""
+
+    sid: str
+    opened: log.Opened | None
+    """None: only the posts are known."""
+    posts: tuple[Post, ...]
+    turns: Turns
+    record: Record | None
+    """The whole record, where nothing in it is closed to whoever asks."""
+    left_out: int = 0
+    """Posts on channels that are not shown; 0 also where nobody knows."""
+
+    @property
+    def protocol(self) -> str:
+        """Its protocol; empty: not known."""
+        result = self.result
+        return self.opened.protocol if self.opened else result.protocol if result else ""
+
+    @property
+    def question(self) -> str:
+        """Its question; empty: not known."""
+        return self.opened.question if self.opened else ""
+
+    @property
+    def result(self) -> Result | None:
+        """Its result; None while it is open."""
+        for post in reversed(self.posts):
+            if post.kind == "closed" and post.channel == "control":
+                return decode(post.body, Result)
+        return None
+
+    @property
+    def face(self) -> Face:
+        """Its protocol's; where nobody has said that, of the protocol whose posts these are."""
+        return face_of(self.protocol) if self.protocol else face_of_posts(self.posts) or face_of("")
+
+    def presenter(self) -> Presenter:
+        """What shows it, before its first post."""
+        return self.face.present(self.opened.settings if self.opened else None)
+
+    def left_out_words(self) -> str:
+        """That something is missing; empty where nothing is known to be."""
+        if not self.left_out:
+            return ""
+        return f"{self.left_out:,} posts {self.face.presenter.left_out} are left out (--all shows them)"
+
+
+def seen(found: Record | Seen, *, everything: bool = False) -> Seen:
+    """A record as a client may see it, or all of it. What is seen already stays as it is.
+
+    Raises
+    ------
+    Altered
+        It has no opening entry, or an entry that is none.
+    """
+    if isinstance(found, Seen):
+        return found
+    entries, posts, opened = entries_of(found), posts_of(found), opening(found)
+    asked = {c.channel for e in entries for c in e.commands if isinstance(c, log.Ask) and c.channel}
+    if everything or all(map(_open, {*asked, *(p.channel for p in posts)})):
+        return Seen(sid=found.sid, opened=opened, posts=tuple(posts), turns=Turns(entries, sid=found.sid), record=found)
+    shown = tuple(p for p in posts if _open(p.channel))
+    return Seen(
+        sid=found.sid,
+        opened=face_of(opened.protocol).seen_by_clients(opened),
+        posts=shown,
+        turns=Turns(entries, _open, sid=found.sid),
+        record=None,
+        left_out=len(posts) - len(shown),
+    )
+
+
+def _open(channel: str) -> bool:
+    return may_read(CLIENTS, channel)

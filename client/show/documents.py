@@ -1,0 +1,47 @@
+"""A session as JSON: the whole of it as one value, line by line, or its trace."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from client.errors import BadInput
+from client.protocols import FACES, face_of
+from client.records import VERSION, Record, entries_of, opening, write
+from client.seen import Seen, seen
+
+
+def document(found: Record | Seen) -> dict[str, Any]:
+    """The whole session as one JSON value, as far as it may be seen; `entries` where all of it may."""
+    found = seen(found)
+    result = found.result
+    whole = {"entries": [json.loads(text) for text in found.record.entries]} if found.record else {}
+    return {
+        "session": found.sid,
+        "opened": None if found.opened is None else msgspec.to_builtins(found.opened),
+        "posts": [json.loads(msgspec.json.encode(p)) for p in found.posts],
+        "result": None if result is None else msgspec.to_builtins(result),
+        "left_out": found.left_out,
+        **whole,
+    }
+
+
+def jsonl(found: Record | Seen) -> Iterator[str]:
+    """A session as JSON lines: its record where all of it may be seen, else its posts, under a head that says so."""
+    found = seen(found)
+    if found.record is not None:
+        yield from write(found.record)
+        return
+    yield json.dumps({"parley": "posts", "session": found.sid, "version": VERSION, "left_out": found.left_out})
+    yield from (msgspec.json.encode(post).decode() for post in found.posts)
+
+
+def trace(record: Record) -> Any:
+    """The trace of how a session was coordinated (Face.trace). Raises BadInput where its protocol has none; Altered."""
+    protocol = opening(record).protocol
+    face = face_of(protocol)
+    if not face.traces:
+        those = " and ".join(name for name in FACES if FACES[name].traces)
+        raise BadInput("trace", f"session {record.sid} ran {protocol}; a coordination trace is {those}'s")
+    return face.trace(record.sid, entries_of(record))

@@ -1,0 +1,317 @@
+"""How one session is shown. The base shows any protocol's; each protocol's room overrides what it says otherwise.
+
+A presenter is made when a session is opened or read, takes its posts in their order, and knows then what lines, the
+result, an explanation, the page and the live view are made of. The base reads nothing but the frame that all protocols
+share (schemas.post, schemas.result) and an `answer` with its reasons, and shows the rest as `name: value`. It never
+raises, whatever a post, a round, a certificate or an outcome is shaped like.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from client.show.lines import Piece, StyledLine
+from client.show.open_items import OpenItem
+from client.show.shapes import body_of, figures, items, mapping, number, object_of, words
+from client.show.words import REASON, because, limit_words, reason_words, usage_words
+from client.text import clean, count, line
+from schemas import log
+from schemas.post import Post
+from schemas.result import Result, Stop
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_QUOTES = 5
+_ANSWER = ("answer", "reasoning", "citations", "confidence")
+"""Of an outcome: told in words of their own."""
+
+
+class NoPicture(ValueError):
+    """A session of which no picture can be drawn: why, as it follows its name."""
+
+
+class PagePart(msgspec.Struct, frozen=True, kw_only=True):
+    """What a protocol adds to a session's page."""
+
+    template: Path | None = None
+    """Extends `page.html` (client/show/templates) by its blocks; None: the page as it is."""
+    facts: dict[str, Any] = {}
+    """What the template shows."""
+    transcript: bool = True
+    """Whether the posts are told by rounds, as for any protocol."""
+
+
+class Presenter:
+    """Shows one session.
+
+    Parameters
+    ----------
+    settings
+        Those with which it was opened; empty where nobody knows them.
+    """
+
+    answer_word: ClassVar[str] = "Answer"
+    """Stands before the answer in an explanation."""
+    round_name: ClassVar[str] = "Round"
+    agreement: ClassVar[str] = ""
+    """Stands before the reason of a stop that is convergence."""
+    left_out: ClassVar[str] = "on channels that not everybody reads"
+    """Where posts were said that are not shown."""
+    picture: ClassVar[str] = ""
+    """What `draw` draws; empty: nothing."""
+    colours: ClassVar[Mapping[str, str]] = {}
+    """Styles of its own -> colours of a terminal."""
+    quiet_turns: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of turns of which a brief view does not tell."""
+    decisions: ClassVar[Mapping[str, str]] = {}
+    """What a human may decide unasked, beside open items: what stands for the item, and what a choice of it does."""
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        self.settings = settings or {}
+        self.brief = False
+        """Leave out what a person who waits for the result need not see."""
+        self.where = ""
+        """Options that name the bus, for commands that are shown."""
+
+    # -- posts
+
+    def take(self, post: Post) -> None:
+        """Fold one post. Those of one session, in their order."""
+
+    def lines(self, post: Post, width: int) -> Iterator[Piece]:
+        """A post that was just taken. `width`: characters of what is said in passing."""
+        who = line(post.seat) or f"[{line(post.channel)}]"
+        body = body_of(post.body)
+        yield (
+            "seat",
+            f"  {who}, {line(post.kind)}" + ("" if isinstance(body, dict) else f": {line(words(body), width)}"),
+        )
+        for text in figures(mapping(body), width=width):
+            yield "quiet", f"      {text}"
+
+    def missing(self, post: Post) -> tuple[str, ...] | None:
+        """Seats that a post says were missing in its round; None: it does not count them."""
+        return None
+
+    def is_reply(self, post: Post) -> bool:
+        """Whether a post that names a seat is what this seat replied."""
+        return True
+
+    @property
+    def hanging(self) -> bool:
+        """Whether a line's further rows stand below its first word on a terminal."""
+        return False
+
+    # -- questions to a human
+
+    def asked(self, post: Post) -> OpenItem | None:
+        """What a post asks a human."""
+        return None
+
+    def open_items(self) -> tuple[OpenItem, ...]:
+        """Questions that nobody has answered."""
+        return ()
+
+    def was_asked(self, item: str) -> bool:
+        """Whether there is, or was, a question of this id."""
+        return False
+
+    # -- the stop and the result
+
+    def stop_note(self, reason: str, converged: bool) -> str:
+        """What the reason's own words cannot say; empty: nothing."""
+        return ""
+
+    def stop_lines(self, reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
+        """Below a stop: what decided."""
+        return iter(())
+
+    def stop_words(self, result: Result) -> str:
+        """Why it ended, on one line."""
+        stop = result.stop
+        told = reason_words(stop.reason) or stop.reason
+        agreed = f"{self.agreement}: " if stop.converged and self.agreement else ""
+        return f"{agreed}{line(told)}{self.stop_note(stop.reason, stop.converged)} ({line(stop.reason)})"
+
+    def answer(self, result: Result) -> str:
+        """What a session came to in one sentence; empty: nothing."""
+        found = result.outcome.get("answer")
+        return words(found) if found else ""
+
+    def failed(self, result: Result) -> bool:
+        """Whether it failed, or ended without an answer."""
+        return result.status == "failed" or not self.answer(result)
+
+    def result_lines(
+        self, result: Result, why: Mapping[tuple[int, str], str], nothing: Sequence[str]
+    ) -> Iterator[StyledLine]:
+        """What it came to.
+
+        Parameters
+        ----------
+        why
+            (round, seat) -> why its turn came to nothing.
+        nothing
+            Turns that came to nothing, a line for each reason.
+        """
+        answer = self.answer(result)
+        yield "answer", f"Answer: {clean(answer)}" if answer else "No answer."
+        reasoning = self.reasoning(result)
+        if reasoning:
+            yield "", f"  {clean(reasoning)}"
+        quotes = self.quotes(result.outcome)
+        for document, quote in quotes[:_QUOTES]:
+            yield "quiet", f"  {line(document)}: “{line(quote, 300)}”"
+        if len(quotes) > _QUOTES:
+            yield "quiet", f"  and {len(quotes) - _QUOTES} more quotations"
+        confidence = self.confidence(result)
+        facts = [*([f"confidence {confidence}"] if confidence else []), self.stop_words(result)]
+        yield "stop" if result.stop.converged else "score", "; ".join(facts)
+        yield from self._absent(result, why)
+        if self.failed(result):
+            yield from (("score", text) for text in nothing)
+        yield from self.beside(result)
+        yield from self.closing_lines(result)
+        yield "quiet", self.usage_words(result)
+
+    def reasoning(self, result: Result) -> str:
+        """What the answer rests on, in the session's own words."""
+        found = result.outcome.get("reasoning")
+        return words(found) if found else ""
+
+    def quotes(self, body: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """(document, span) of what an outcome, or a post's body, cites."""
+        cited = (mapping(c) for c in items(body.get("citations")))
+        return [(words(c["document"]), words(c["quote"])) for c in cited if "document" in c and "quote" in c]
+
+    def confidence(self, result: Result) -> str:
+        """`0.62`; empty where the outcome has none."""
+        found = number(result.outcome.get("confidence"))
+        return "" if found is None else f"{found:.2f}"
+
+    def _absent(self, result: Result, why: Mapping[tuple[int, str], str]) -> Iterator[StyledLine]:
+        """How many seats took part in the last round, where not all did."""
+        last = result.rounds[-1] if result.rounds else {}
+        gone = [words(seat) for seat in items(last.get("missing"))]
+        if gone:
+            seats, round_ = self.seats(result), int(number(last.get("round")) or 0)
+            told = ", ".join(f"{line(s)} missing{because(why.get((round_, s)))}" for s in gone)
+            yield "score", f"{max(0, seats - len(gone))} of {seats} seats; {told}"
+
+    def seats(self, result: Result) -> int:
+        """How many took part."""
+        return len(result.usage.by_seat)
+
+    def beside(self, result: Result) -> Iterator[StyledLine]:
+        """What stands beside the answer wherever a result is shown."""
+        for text in figures(result.outcome, _ANSWER):
+            yield "quiet", text
+
+    def closing_lines(self, result: Result) -> Iterator[StyledLine]:
+        """What a transcript ends with, beside that."""
+        return iter(())
+
+    def findings(self, result: Result) -> Iterator[str]:
+        """What a session that follows up this one is told, beside question, answer and quotations."""
+        reasoning = self.reasoning(result)
+        if reasoning:
+            yield f"Reasoning: {clean(reasoning)}"
+
+    def played(self, result: Result) -> str:
+        """How many rounds."""
+        return count(len(result.rounds), self.round_name.lower())
+
+    def usage_words(self, result: Result) -> str:
+        """What was used, on one line."""
+        return usage_words(self.played(result), result.usage, result.duration_s)
+
+    # -- the explanation
+
+    def certificate_words(self, certificate: Mapping[str, Any]) -> Iterator[str]:
+        """The figures that the stop rests on."""
+        yield from self.certificate_figures(certificate)
+
+    def certificate_figures(self, certificate: Mapping[str, Any], told: Sequence[str] = ()) -> Iterator[str]:
+        """`name: value` of those that are not `told` otherwise."""
+        yield from (f"  {text}" for text in figures(_with_limit(certificate), told))
+
+    def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """(name, value) for the page, of those that it does not show elsewhere."""
+        shown = {k: v for k, v in _with_limit(certificate).items() if k not in ("reason", "round", "converged")}
+        return [(str(k), words(v)) for k, v in shown.items() if v not in (None, "", [], {}, ())]
+
+    def round_figures(self, found: dict[str, Any]) -> dict[str, Any]:
+        """As much of a round of a result as an explanation gives as JSON."""
+        return found
+
+    def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
+        """A round, as `round_figures` gives it."""
+        yield f"{self.round_name} {line(words(found.get('round')))}:"
+        yield from (f"  {text}" for text in figures(found, ("round",)))
+
+    def explained(self, session: str, entries: Sequence[log.Entry]) -> Iterator[str]:
+        """What the posts that were taken add up to, before the rounds. `entries`: the whole log."""
+        return iter(())
+
+    def explained_figures(self, session: str, entries: Sequence[log.Entry]) -> dict[str, Any]:
+        """The same as JSON values, by name."""
+        return {}
+
+    def concluded(self, result: Result) -> Iterator[str]:
+        """What an explanation says below the answer."""
+        return (text for _, text in self.beside(result))
+
+    # -- the page and the picture
+
+    def page(self, posts: Sequence[Post], result: Result | None) -> PagePart:
+        """What its page has beside what every session's has. Before its first post was taken: the posts are given."""
+        return PagePart()
+
+    def draw(self, stop: Stop | None, form: str) -> bytes:
+        """The picture of the posts that were taken, as a file of this format. Raises NoPicture."""
+        raise NoPicture("has nothing that can be drawn")
+
+    # -- the live view
+
+    def foot(self, round_: int) -> str:
+        """The figures so far on one line. `round_`: the latest that anything is known of."""
+        return f"round {round_ or 1}"
+
+    def rows(
+        self, seats: Mapping[str, tuple[str, str]], asks: Mapping[str, log.Ask], width: int, height: int
+    ) -> "Sequence[RenderableType] | None":
+        """What stands below the transcript of a running session; None: a table of the seats.
+
+        Parameters
+        ----------
+        seats
+            Seat -> (state, text so far), of those that are at something.
+        asks
+            What they were asked for, as far as the log may be read.
+        """
+        return None
+
+
+def stop_post(presenter: Presenter, post: Post) -> Iterator[StyledLine]:
+    """The post that says why a session stops."""
+    body = object_of(post.body)
+    reason, converged = words(body.get("reason")), bool(body.get("converged"))
+    certificate = mapping(body.get("certificate"))
+    note = presenter.stop_note(reason, converged)
+    yield "stop" if converged else "score", f"stop: {line(reason)}: {line(reason_words(reason))}{note}"
+    yield from presenter.stop_lines(reason, certificate)
+    what = certificate.get("what")
+    if what:
+        yield "quiet", f"      {limit_words(line(words(what)))}"
+    if reason == "cancelled" and certificate.get("why"):
+        yield "quiet", f"      {line(words(certificate.get('by')))}: {line(words(certificate['why']), REASON)}"
+
+
+def _with_limit(certificate: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The limit that would have been passed (coordinator.budget), in words."""
+    if not certificate.get("what"):
+        return certificate
+    return {**certificate, "what": limit_words(words(certificate["what"]))}

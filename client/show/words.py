@@ -1,0 +1,76 @@
+"""Words that sessions of every protocol are told in: limits, stops, turns that came to nothing."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from client.show.lines import StyledLine
+from client.text import count, line
+from schemas.post import Post
+from schemas.result import ResultUsage
+from schemas.stops import STOPS
+
+WIDE = 160
+"""Characters of a question, and of what is said in passing."""
+REASON = 300
+_REASONS = 12
+"""Reasons told at the end, and turns of each."""
+
+
+def opening_lines(sid: str, protocol: str, question: str, continues: str = "") -> Iterator[StyledLine]:
+    """What stands above a session."""
+    yield "heading", f"{line(protocol)}: {line(question, WIDE)}"
+    yield "quiet", f"session {line(sid)}" + (f", which follows up {line(continues)}" if continues else "")
+
+
+def reason_words(reason: str) -> str:
+    """A stop reason as the table says it."""
+    return STOPS[reason].words if reason in STOPS else ""
+
+
+def limit_words(what: str) -> str:
+    """Which limit would have been passed, as a certificate says it, in words."""
+    seconds = re.fullmatch(r"budget\.seconds: limit (\S+) s", what)
+    if seconds:
+        return f"budget.seconds: the {seconds[1]} s of the session were over"
+    figures = re.fullmatch(r"(\S+): limit (\S+), used or reserved (\S+), the next turns may take (\S+)", what)
+    if not figures:
+        return what
+    name, limit, has, wants = figures.groups()
+    return f"{name}: limit {limit}; {has} are used or reserved, {wants} is the most that the next turns may take"
+
+
+def because(reason: str | None) -> str:
+    """`: the reason`; empty where there is none."""
+    return f": {line(reason, REASON)}" if reason else ""
+
+
+def nothing_came(asked_by_reason: Mapping[str, list[str]]) -> Iterator[str]:
+    """Turns that came to nothing, by their reason: a line each, the last ones."""
+    for why, asked in list(asked_by_reason.items())[-_REASONS:]:
+        more = f" and {len(asked) - _REASONS} more" if len(asked) > _REASONS else ""
+        yield f"Nothing came of {', '.join(line(a) for a in asked[:_REASONS])}{more}: {line(why, REASON)}"
+
+
+def usage_words(played: str, u: ResultUsage, duration_s: float) -> str:
+    """What was used, on one line. `played`: the rounds, in words."""
+    about = "about " if u.estimated else ""
+    parts = [
+        played,
+        count(u.turns, "turn"), count(u.calls, "call"),
+        f"{about}{u.input_tokens + u.output_tokens:,} tokens", f"{u.cost_usd:.4f} USD", f"{duration_s:.1f} s",
+    ]  # fmt: skip
+    if u.unaccounted_turns:
+        parts.append(f"{count(u.unaccounted_turns, 'turn')} unaccounted (at most {u.unaccounted_tokens:,} tokens)")
+    return " · ".join(parts)
+
+
+def raw_post(post: Post, width: int) -> Iterator[StyledLine]:
+    """A post as it is stored: of a kind that its protocol has not, or by another version."""
+    who = f"{line(post.seat)}: " if post.seat else ""
+    said = line(bytes(post.body).decode(errors="replace"), width)
+    yield "", f"  [{line(post.channel)}] {who}{line(post.kind)} {said}"
+
+
+def bare(lines: Iterable[StyledLine]) -> Iterator[str]:
+    """The texts alone."""
+    return (text for _, text in lines)

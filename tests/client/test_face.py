@@ -1,0 +1,159 @@
+"""Sessions of protocols that nobody has heard of, and of those that are known but wrote otherwise, are shown."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from client import follow_up
+from client.protocols import FACES, face_of, face_of_posts
+from client.records import Record
+from client.seen import seen
+from client.show import explain, page
+from client.show.presenter import NoPicture, Presenter
+from client.show.transcript import Teller, answer_of, failed, markdown, result_lines, show
+from schemas import log
+from schemas.post import Post
+from schemas.result import Result, ResultUsage, SeatUsage, Stop
+from schemas.session import EVERYBODY, Document
+from schemas.wire import raw
+
+KEYS = st.sampled_from(
+    [
+        "answer", "reasoning", "citations", "confidence", "minority", "objections", "mixture", "team_totals", "depth",
+        "consensus", "winner", "score", "threshold", "trend", "band", "what", "stops", "held", "near_consensus",
+        "round", "positions", "missing", "verdicts", "speeches", "raised", "changes", "summary_post", "weights",
+        "key_disagreements", "why", "by", "reason", "converged", "certificate", "turns", "seat", "human", "waits",
+    ]
+) | st.text(max_size=6)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(KEYS, VALUES, max_size=8)
+KINDS = ["stop", "closed", "seat", "withdrawn", "position", "assessment", "tally", "signals", "silent", "work", "song"]
+PROTOCOLS = ["sixth", *FACES]
+
+
+def result_of(protocol: str, outcome: Any = None, rounds: Any = (), certificate: Any = None, **more: Any) -> Result:
+    return Result(
+        session="s1", protocol=protocol, status=more.get("status", "finished"), outcome=outcome or {},
+        stop=Stop(reason=more.get("reason", "enough"), converged=True, certificate=certificate or {}),
+        rounds=tuple(rounds), duration_s=1.0,
+        usage=ResultUsage(
+            turns=1, calls=1, input_tokens=1, output_tokens=1, estimated=False, cost_usd=0.0, unaccounted_turns=0,
+            unaccounted_tokens=0, by_seat={"voice": SeatUsage()},
+        ),
+    )  # fmt: skip
+
+
+def say(kind: str, body: Any, seat: str = "voice", channel: str = "public") -> log.Say:
+    return log.Say(channel=channel, kind=kind, round=1, body=raw(body), seat=seat)
+
+
+def record_of(protocol: str, *says: log.Say) -> Record:
+    opened = log.Opened(
+        protocol=protocol, version=1, question="Who sings?", settings={"verses": 3}, seats=(), seed=1,
+        turn_timeout_s=60.0,
+    )  # fmt: skip
+    events: list[log.Event] = [opened, log.TimerFired()]
+    entries = [
+        log.Entry(n=n, at_ns=n, cause=f"in:{n}", event=event, commands=says if n else (), digest="")
+        for n, event in enumerate(events)
+    ]
+    return Record(sid="s1", entries=tuple(msgspec.json.encode(e).decode() for e in entries))
+
+
+def post(kind: str, body: msgspec.Raw, channel: str = "public") -> Post:
+    return Post(
+        session="s1", channel=channel, k=0, n=0, transition=1, at_ns=0, seat="voice", kind=kind, round=1, body=body
+    )
+
+
+def everywhere(record: Record) -> Iterator[str]:
+    """All that is shown of it."""
+    yield "\n".join(show(record))
+    yield "\n".join(markdown(seen(record, everything=True)))
+    yield "\n".join(explain.words(record))
+    yield "\n".join(page.html(record))
+
+
+def test_a_protocol_that_nobody_knows_is_shown_with_its_answer_and_its_figures() -> None:
+    rounds = ({"round": 1, "tune": "slow", "voices": {"a": 2}},)
+    result = result_of("sixth", {"answer": "A lark", "key": "D minor"}, rounds, {"bars": 12})
+    record = record_of("sixth", say("song", {"text": "la la", "verse": 2}), say("closed", result, "", "control"))
+    shown, _, explained, _ = everywhere(record)
+    assert "  voice, song\n      text: la la\n      verse: 2\n" in shown
+    assert "Answer: A lark\nenough (enough)" in shown and "key: D minor" in shown and shown.endswith("1.0 s")
+    assert "Round 1:\n  tune: slow\n  voices: a 2\n" in explained and "  bars: 12\n" in explained
+    for text in everywhere(record):
+        assert "A lark" in text and "D minor" in text
+
+
+@pytest.mark.parametrize("body", [b"7", b"null", b'"la"', b"[1,[2]]", b'{"a":{"b":[null]}}', b"not json", b""])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_post_that_is_no_object_or_no_json_is_told(kind: str, body: bytes) -> None:
+    for protocol in PROTOCOLS:
+        for channel in ("public", "control"):
+            teller = Teller(face_of(protocol).present())
+            told = list(teller.lines(post(kind, msgspec.Raw(body), channel)))
+            assert told or kind in ("closed", "analysis"), protocol
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(PROTOCOLS), OBJECTS, st.lists(OBJECTS, max_size=3), OBJECTS)
+def test_no_result_is_too_odd_to_be_shown_and_explained(
+    protocol: str, outcome: dict[str, Any], rounds: list[dict[str, Any]], certificate: dict[str, Any]
+) -> None:
+    result = result_of(protocol, outcome, rounds, certificate)
+    record = record_of(protocol, say("closed", result, "", "control"))
+    for text in everywhere(record):
+        assert "enough" in text
+    assert explain.figures(record)["rounds"] is not None
+    assert follow_up.document(record).text
+    assert list(result_lines(result)) and answer_of(result) is not None and failed(result) in (True, False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(PROTOCOLS), st.sampled_from(KINDS), VALUES)
+def test_no_post_is_too_odd_to_be_shown(protocol: str, kind: str, body: Any) -> None:
+    if kind == "closed":
+        return
+    for text in everywhere(record_of(protocol, say(kind, body), say("stop", body, "", "control"))):
+        assert text
+
+
+def test_a_protocol_without_a_picture_says_so() -> None:
+    with pytest.raises(NoPicture):
+        Presenter().draw(None, "svg")
+
+
+def test_a_session_whose_protocol_nobody_said_is_known_by_its_posts() -> None:
+    assert face_of_posts([post("song", raw({}))]) is None
+    found = face_of_posts([post("song", raw({})), post("position", raw({}))])
+    assert found is FACES["consensus"]
+    silence = raw({"seat": "pro_1", "asked": "speak", "stage": "One", "why": "late"})
+    assert face_of_posts([post("silent", silence)]) is FACES["competition"]
+
+
+def test_texts_that_some_seats_alone_hold_are_not_shown_to_clients() -> None:
+    documents = tuple(
+        Document(id=name, name=name, text="known", holders=holders)
+        for name, holders in (("all", ()), ("dealt", (EVERYBODY,)), ("own", ("a",)))
+    )
+    opened = log.Opened(
+        protocol="sixth",
+        version=1,
+        question="q",
+        settings={},
+        seats=(),
+        seed=1,
+        turn_timeout_s=60.0,
+        documents=documents,
+    )
+    kept = [d.text for d in face_of("sixth").seen_by_clients(opened).documents]
+    assert kept == ["known", "known", ""]
