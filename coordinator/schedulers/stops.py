@@ -49,15 +49,15 @@ def verdict(
     if reason is None:
         return None
     first = rounds[min(1, len(rounds) - 1)]  # no gate is in force in the blind round
-    consensus = _test("disagreement", last.jsd, "<=", config.near_consensus)
-    converged = reason == "plateau" and consensus["holds"]
+    agreement = _test("disagreement", last.jsd, "<=", config.near_consensus)
+    converged = reason == "plateau" and agreement["holds"]
     tokens = sum(r.tokens for r in rounds)
     certificate = {
         "reason": reason,
         "round": last.round,
         "converged": converged,
         "stops": {name: {"holds": holds[name], "tests": tests} for name, tests in predicates.items()},
-        "near_consensus": consensus,
+        "near_consensus": agreement,
         "disagreement": "wasserstein" if ordered else "jsd",
         "plateau": config.plateau,
         "window": {"w": config.w, "eta": config.eta, "eps_i": config.eps_i, "eps_d": config.eps_d},

@@ -9,7 +9,7 @@ from parley.cli import options
 from parley.cli.options import Config, Creds, Json, Nats, State
 from parley.cli.output import write_lines
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="MADP's experts: checked, enrolled, listed.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Experts of tasks: checked, enrolled, listed.")
 
 Keys = Annotated[
     Path | None, typer.Option("--dir", help="Folder of parley bus config (default: the embedded stack's own keys).")

@@ -8,9 +8,7 @@ from parley.cli import options
 from parley.cli.options import Config, Creds, Json, Nats, Sid, State
 from parley.cli.output import write_lines
 
-app = typer.Typer(
-    invoke_without_command=True, rich_markup_mode=None, help="Questions of tasks that wait for a human (madp)."
-)
+app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, help="Questions of tasks that wait for a human.")
 
 
 @app.callback()

@@ -31,7 +31,7 @@ Everything = Annotated[
 Humans = Annotated[
     list[str] | None, typer.Option("--human", metavar="SEAT", help="A seat that a person may take; repeatable.")
 ]
-Protocol = Annotated[str | None, typer.Option(help="How they argue (default: madp, whom a task calls for).")]
+Protocol = Annotated[str | None, typer.Option(help="How they argue (default: the experts that a task calls for).")]
 WaitForHuman = Annotated[
     float | None,
     typer.Option(

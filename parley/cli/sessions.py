@@ -134,7 +134,7 @@ def sessions_export(
     ] = None,
     html: Annotated[bool, typer.Option("--html", help="One page for a browser; the same as --format html.")] = False,
     trace: Annotated[
-        bool, typer.Option("--trace", help="A madp task's coordination trace as JSON; the same as --format trace.")
+        bool, typer.Option("--trace", help="A task's coordination trace as JSON; the same as --format trace.")
     ] = False,
     everything: Everything = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File (default: standard output).")] = None,

@@ -1,0 +1,173 @@
+"""A room a protocol: general code names no protocol, no folder is crowded, and nothing imports in a circle."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from coordinator.protocols import PROTOCOLS
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client", "evaluation", "parley")
+NAMES = tuple(PROTOCOLS)
+REGISTRIES = {
+    "coordinator/protocols/__init__.py",  # the default protocol, and the standing sessions
+    "bus/channels.py",  # `critic` is a role there
+    "observability/metrics.py",  # every series is declared there, the circuit breaker's too
+}
+"""General modules that may name a protocol."""
+MOST_FILES = 20
+WORDS_OF_ENGLISH = ("breaker", "competition", "consensus", "critic")
+"""Names that prose may hold: of a text only the name itself counts, and a setting of it (`consensus.threshold`)."""
+
+
+def room(path: str) -> str:
+    """The protocol whose room a module stands in; empty: it is a general module."""
+    match = re.match(r"\w+/protocols/(\w+?)(?:/|\.py$)", path)
+    return match[1] if match and match[1] in NAMES else ""
+
+
+def named(source: str) -> set[str]:
+    """Protocols that a module's code names: in an import, an identifier, or a text that is no docstring."""
+    tree = ast.parse(source)
+    prose = {id(text) for text in _bare_texts(tree)}
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            found |= {name for name in NAMES if _text_names(node.value, name)}
+        for identifier in _identifiers(node):
+            found |= {name for name in NAMES if _identifier_names(identifier.lower(), name)}
+            found |= {name for name in NAMES if re.search(rf"{name.capitalize()}(?![a-z])", identifier)}
+    return found
+
+
+def _bare_texts(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Docstrings, of attributes too: texts that stand by themselves."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.value
+
+
+def _text_names(text: str, name: str) -> bool:
+    if name in WORDS_OF_ENGLISH:
+        return text == name or bool(re.match(rf"{name}[.:]\w", text))
+    return bool(re.search(rf"(?<![a-z]){name}(?![a-z]|\.md)", text, re.I))  # `docs/maci.md` is a page
+
+
+def _identifier_names(identifier: str, name: str) -> bool:
+    parts = re.split(r"[._]", identifier)
+    return name == parts[0] if name in WORDS_OF_ENGLISH and "." not in identifier else name in parts
+
+
+def _identifiers(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.keyword(arg=str(name)):
+            yield name
+        case ast.Import(names=names):
+            yield from (alias.name for alias in names)
+        case ast.ImportFrom(module=module, names=names):
+            yield module or ""
+            yield from (alias.name for alias in names)
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    """(path from the root, text) of every module of the packages."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+
+
+def test_general_modules_name_no_protocol() -> None:
+    found = {path: named(text) for path, text in modules() if not room(path)}
+    assert {path: names for path, names in found.items() if names and path not in REGISTRIES} == {}
+    assert {path for path, names in found.items() if names} == REGISTRIES, "a registry that names none is none"
+    assert len(REGISTRIES) <= 8
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        'if opened.protocol == "maci": pass',
+        "from client.protocols.madp import story",
+        "from client.protocols.madp.story import Story",
+        "import schemas.protocols.critic",
+        "match protocol:\n    case 'consensus':\n        pass",
+        'ROWS = {"competition": 1}',
+        "critic_lines = []",
+        "class MaciView: pass",
+        "def _madp(record): return record",
+        'show(settings.consensus["threshold"])',
+        'raise BadInput("critic.min_rounds", "")',
+        "PARSERS = dict(competition=1)",
+    ],
+)
+def test_a_planted_name_is_found(planted: str) -> None:
+    assert named(planted)
+
+
+def test_prose_is_no_name() -> None:
+    assert not named('"""Of madp alone."""\nX = 1\n"""As maci has it."""\n')
+    assert not named('raise ValueError("the round ended without consensus")')
+    assert not named("criticism = macintosh = near_consensus = 1")
+    assert not named('"see docs/maci.md"')
+
+
+def test_folders_are_not_crowded() -> None:
+    folders: dict[str, int] = {}
+    for path in ROOT.rglob("*.py"):
+        parts = path.relative_to(ROOT).parts
+        if not parts[0].startswith(".") and "__pycache__" not in parts:
+            folders["/".join(parts[:-1])] = folders.get("/".join(parts[:-1]), 0) + 1
+    assert {folder: n for folder, n in folders.items() if n > MOST_FILES} == {}
+
+
+def imports(path: str, text: str, known: dict[str, str]) -> set[str]:
+    """Paths of the modules that a module imports, in functions too; `known`: dotted name -> path."""
+    found = set()
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = []  # never imported
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {known[alias.name] for alias in node.names if alias.name in known}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                target = known.get(f"{node.module}.{alias.name}", known.get(node.module, ""))
+                found |= {target} - {"", path}
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules that import each other, however far round."""
+    reach: dict[str, set[str]] = {}
+    for start in graph:
+        seen, stack = set(), [start]
+        while stack:
+            for after in graph.get(stack.pop(), ()):
+                if after not in seen:
+                    seen.add(after)
+                    stack.append(after)
+        reach[start] = seen
+    groups = {tuple(sorted(m for m in reach[n] if n in reach.get(m, ()))) for n in graph if n in reach[n]}
+    return [list(group) for group in sorted(groups)]
+
+
+def test_nothing_imports_in_a_circle() -> None:
+    """Imports within functions counted."""
+    texts = dict(modules())
+    known = {p.removesuffix(".py").removesuffix("/__init__").replace("/", "."): p for p in texts}
+    assert circles({path: imports(path, text, known) for path, text in texts.items()}) == []
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+    known = {"x.a": "x/a.py", "x.b": "x/b.py"}
+    assert imports("x/a.py", "def f():\n    from x import b\n", known) == {"x/b.py"}
+    assert imports("x/a.py", "if TYPE_CHECKING:\n    from x import b\n", known) == set()

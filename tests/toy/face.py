@@ -1,0 +1,12 @@
+"""How a poll is set up and shown: a setting of its own on the command line, and for the rest the defaults."""
+
+from client.protocols import Face, Setup
+from client.protocols.setup import Option, Several
+
+FACE = Face(
+    setup=Setup(
+        name="poll",
+        several=Several(role="panelist", setting="voters", size=3),
+        options=(Option("--voters", int | None, "Voters of a poll."),),
+    )
+)
