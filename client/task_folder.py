@@ -21,8 +21,8 @@ from bus.errors import BusError
 from client.errors import BadInput, ParleyError, Refusal, Unreachable
 from client.protocols import setup_of
 from client.text import line
-from schemas.archive import Files
-from schemas.folder_paths import REPOSITORY, is_bare, is_repository, runs_by_itself
+from schemas.folders.archive import Files
+from schemas.folders.paths import REPOSITORY, is_bare, is_repository, runs_by_itself
 from schemas.result import Result
 from schemas.tools import CUT
 from schemas.wire import InvalidValue

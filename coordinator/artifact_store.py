@@ -7,9 +7,9 @@ from bus.channels import CLIENT, PUBLIC
 from bus.library import Msg
 from coordinator import briefing
 from coordinator.sessions import Sessions
-from schemas import archive
-from schemas.archive import FolderError
 from schemas.artifact import GetArtifact, GotArtifact, PutArtifact
+from schemas.folders import archive
+from schemas.folders.archive import FolderError
 from schemas.turn import Answer
 from schemas.wire import InvalidValue, decode
 

@@ -1,8 +1,7 @@
 """The task's folder: a fresh copy of an archive, held while tools work in it, then compared and packed again.
 
-What an archive may hold is decided by schemas.archive, and nothing else is read from a folder. Packed again, the same
-files give the same bytes. Empty folders are not kept.
-"""
+What an archive may hold is decided by schemas.folders.archive, and nothing else is read from a folder. Packed again,
+the same files give the same bytes. Empty folders are not kept."""
 
 import contextlib
 import fcntl
@@ -18,8 +17,17 @@ from pathlib import Path, PurePosixPath
 
 from agents.tools.folder_diff import diff, text_of
 from agents.tools.paths import Outside, bad_name, inside, is_repository
-from schemas.archive import MOST_BYTES, MOST_FILES, MOST_FOLDERS, BadArchive, Files, FolderError, TooLarge, unpacked
-from schemas.folder_paths import HEAD, REPOSITORY, Tree, beside_head, folded, is_bare
+from schemas.folders.archive import (
+    MOST_BYTES,
+    MOST_FILES,
+    MOST_FOLDERS,
+    BadArchive,
+    Files,
+    FolderError,
+    TooLarge,
+    unpacked,
+)
+from schemas.folders.paths import HEAD, REPOSITORY, Tree, beside_head, folded, is_bare
 from schemas.session import Document
 
 _PREFIX = "parley-task-"

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator
 
-from schemas.archive import Files
+from schemas.folders.archive import Files
 from schemas.tools import CUT
 
 MOST_DIFF = 60_000

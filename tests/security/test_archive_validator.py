@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from agents.tools.folder import TaskFolder, archive
-from schemas.archive import BadArchive, Files, FolderError, TooLarge, unpacked
+from schemas.folders.archive import BadArchive, Files, FolderError, TooLarge, unpacked
 
 PARTS = (
     "a", "b", "HEAD", "head", "Head ", "HEAD.", "objects", "Objects", "refs", "REFS.", "config", "commondir", "gitdir",

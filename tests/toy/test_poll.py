@@ -67,7 +67,7 @@ def test_it_is_shown_and_explained(session: tuple[dict[str, object], Path]) -> N
 def test_it_is_exported_in_every_form(session: tuple[dict[str, object], Path]) -> None:
     _, record = session
     page = parley("sessions", "export", str(record), "--html")
-    assert page.startswith("<!doctype html>") and QUESTION in page and "It stands first in what I hold." in page
+    assert page.startswith("<!DOCTYPE html>") and QUESTION in page and "It stands first in what I hold." in page
     assert f"# Session {session[0]['session']}" in parley("sessions", "export", str(record), "--format", "markdown")
     assert json.loads(parley("sessions", "export", str(record), "--format", "json"))["protocol"] == "poll"
 
@@ -83,7 +83,8 @@ def test_without_it_its_record_is_still_shown(session: tuple[dict[str, object], 
     bare = {**os.environ, "PYTHONPATH": str(ROOT)}
     for code, *command in ((0, "explain"), (0, "sessions", "show"), (1, "replay")):
         done = subprocess.run(
-            [sys.executable, "-m", "parley", *command, str(record)], env=bare, text=True, capture_output=True, timeout=50,
+            [sys.executable, "-m", "parley", *command, str(record)], env=bare, text=True, capture_output=True,
+            timeout=50,
         )  # fmt: skip
         assert done.returncode == code and "Traceback" not in done.stderr, (command, done.stderr)
         assert "poll" in done.stdout + done.stderr

@@ -6,7 +6,7 @@ import msgspec
 
 from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, read, task_of, verdicts
 from coordinator.table import Session, View
-from schemas.folder_paths import runs_by_itself
+from schemas.folders.paths import runs_by_itself
 from schemas.protocols.madp.messages import Answered, Consensus, HandedOver
 from schemas.protocols.madp.work import Assignment, Supported, Work
 from schemas.tools import CUT

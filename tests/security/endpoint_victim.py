@@ -1,4 +1,4 @@
-"""A process that calls endpoints and tells what that did to it: `python -m tests.llm.victim TIMES`.
+"""A process that calls endpoints and tells what that did to it: `python -m tests.security.endpoint_victim TIMES`.
 
 It holds what a worker of a stack holds. Standard input is JSON, a list of [name, URL, call, seconds]; of each, a first
 call is no part of what is told, which is JSON too: the errors, the most memory so far, the longest that the event loop

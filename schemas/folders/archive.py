@@ -8,7 +8,7 @@ the archive's own bytes, at most MAX_ARTIFACT of them, so nothing grows while it
 from collections.abc import Iterator
 
 from schemas.artifact import MAX_ARTIFACT
-from schemas.folder_paths import MOST_PATH_BYTES, Tree
+from schemas.folders.paths import MOST_PATH_BYTES, Tree
 
 Files = dict[str, tuple[bytes, bool]]
 """Path -> bytes, and whether it may be run."""

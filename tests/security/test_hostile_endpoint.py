@@ -19,9 +19,9 @@ from agents.openai.bounds import BadBody, Limits
 from agents.openai.events import events
 from agents.openai.transport import PIECE, _Unpack
 from schemas.turn import Caps
-from tests.llm.hostile import MODES, bomb, trickles
 from tests.llm.server import ModelServer, Request, _head, model_server, raw, says
 from tests.llm.support import FULL, asked, model, silent
+from tests.security.hostile_endpoint import MODES, bomb, trickles
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_MB = 150
@@ -39,7 +39,7 @@ async def suffered(names: list[str], times: int) -> list[dict[str, Any]]:
             server = await stack.enter_async_context(model_server(says(FULL), mode.step))
             given.append((name, server.url, mode.call, mode.seconds))
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.llm.victim", str(times), cwd=ROOT,
+            sys.executable, "-m", "tests.security.endpoint_victim", str(times), cwd=ROOT,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         try:

@@ -18,7 +18,7 @@ class Mode(NamedTuple):
     """One way to harm who calls."""
 
     call: str
-    """`stream`, `whole`, `models` or `embeddings` (tests.llm.victim)."""
+    """`stream`, `whole`, `models` or `embeddings` (tests.security.endpoint_victim)."""
     step: Step
     why: str
     """What the error says."""
