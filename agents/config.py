@@ -37,6 +37,8 @@ _NUMBERS = {
     "LLM_TEMPERATURE": "temperature",
     "LLM_CONCURRENCY": "concurrency",
     "LLM_SILENCE_S": "silence_s",
+    "LLM_REPLY_S": "reply_s",
+    "LLM_REPLY_BYTES": "reply_bytes",
     "LLM_USD_PER_MILLION_INPUT": "usd_per_million_input",
     "LLM_USD_PER_MILLION_OUTPUT": "usd_per_million_output",
 }

@@ -16,7 +16,7 @@ from bus.connection import Connection
 from bus.errors import BusError
 from bus.library import Msg, Subscription
 from schemas.expert import ROLE, ExpertSpec
-from schemas.presence import ALIVE_S, Said, read
+from schemas.presence import ALIVE_S, PinnedAnnouncement, read
 from schemas.wire import SchemaError
 
 _LOGGER = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class ExpertRegistry:
         except (SchemaError, subjects.BadSubject) as error:
             _LOGGER.info("an announcement that cannot be read: %s", error)
 
-    def hear(self, role: str, queue: str, pinned: str, said: Said) -> bool:
+    def hear(self, role: str, queue: str, pinned: str, said: PinnedAnnouncement) -> bool:
         """Note one announcement from the subject of this role, queue and pin; whether it is worth anything."""
         announcement = said.announcement
         spec = announcement.expert

@@ -17,7 +17,7 @@ from bus.accounts import load_credentials
 from bus.connection import connect
 from client.client import Client
 from parley.stack.lease import OWNER, Lease, Stack
-from parley.stack.rows import panel
+from parley.stack.rows import rows_of
 from schemas.log import Entry, Replied
 from schemas.wire import decode
 
@@ -100,7 +100,7 @@ def _ask_once() -> FirstTurn:
 
 async def _log(state: Path, sid: str) -> list[Entry]:
     """The session's entries, from a stack started once more on its state directory."""
-    async with Lease(Stack(agents=panel()), state) as lease:
+    async with Lease(Stack(agents=rows_of("consensus")), state) as lease:
         async with await connect(lease.url, load_credentials(lease.credentials(OWNER)), name="bench") as connection:
             return [decode(text.encode(), Entry) for text in await Client(connection, OWNER).log(sid)]
 

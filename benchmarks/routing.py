@@ -6,8 +6,8 @@ A whole stack, accounts on, each expert its own process and credential; claims a
 every step is appended before the next. Measured is what the client sees, from sending its opening until it hears the
 post `consensus`, which comes with the lead's turn; the session is cancelled then. Prompts are of the golden set, each
 asked once, so that nothing of it is remembered, and are taken by what they come to in one process
-(parley.routing.route): those of a depth all of whose candidates run. The floors are a bare core request and a bare
-publish to the log, each acknowledged, in the same run.
+(client.protocols.madp.routing): those of a depth all of whose candidates run. The floors are a bare core request and a
+bare publish to the log, each acknowledged, in the same run.
 
 The other 488 are enrolled and announced, with credentials of their own, by one process (benchmarks.crowd), and own what
 no prompt is about. What a candidate costs that is announced and says nothing is measured with one that is stopped.
@@ -51,7 +51,7 @@ from evaluation.routing import Case
 from evaluation.routing_data import golden
 from parley.bus import enrol as enrolment
 from parley.routing.many import cores
-from parley.routing.route import Router
+from parley.routing.route import router
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, queue_of
@@ -168,7 +168,7 @@ async def prompts(specs: Sequence[ExpertSpec]) -> dict[str, list[Task]]:
     here = {s.id for s in running()}
     tasks = [Task(prompt=c.prompt, files_mentioned=c.files) for c in _cases()]
     found: dict[str, list[Task]] = {depth: [] for depth in DEPTHS}
-    for task, route in zip(tasks, await Router(specs).route_all(tasks), strict=True):
+    for task, route in zip(tasks, await router(specs).route_all(tasks), strict=True):
         named = {c.expert for c in route.candidates} | {x.expert for x in route.excluded}
         if route.lead and named <= here:
             found[route.depth].append(task)
@@ -336,7 +336,7 @@ async def measure(quick: bool = False) -> Measured:
 
 async def _dead(there: Bench, task: Task, count: int) -> Figure:
     """A task whose most confident candidate is stopped in its tracks: announced, and silent."""
-    route = (await Router(running()).route_all((task,)))[0]
+    route = (await router(running()).route_all((task,)))[0]
     pid = there.lease.pids()[f"{queue_of(route.candidates[0].expert)}-1"]
     os.kill(pid, signal.SIGSTOP)
     try:

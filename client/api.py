@@ -11,7 +11,8 @@ from bus.errors import BadKeyFile, BusError
 from client import evidence as evidence_folder
 from client import task_folder
 from client.errors import BadInput, Unreachable
-from coordinator.admission import build_settings, refuse_controls
+from client.protocols import setup_of
+from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import DEFAULT, PROTOCOLS
 from schemas.post import Live, Post
@@ -81,13 +82,13 @@ class Parley:
         Parameters
         ----------
         protocol
-            How they argue: `madp`, `consensus`, `critic`, `maci` or `competition`. None: what `local` or `connect` was
-            told, else `madp`, the experts that a task calls for.
+            How they argue, by its name (coordinator.protocols.PROTOCOLS). None: what `local` or `connect` was told,
+            else the default, the experts that a task calls for.
         evidence
             Folder of documents (client.evidence).
         settings
-            The protocol's settings, `{"threshold": 80}`; what is absent has its default. A competition's `format` may
-            be a built-in name or a file, and its `personalities` a file.
+            The protocol's settings, `{"threshold": 80}`; what is absent has its default. One may name a file, where
+            the protocol's SETUP reads it in.
         budget
             Limits: tokens, calls, cost_usd, seconds.
         seed
@@ -99,7 +100,7 @@ class Parley:
         continues
             A finished session whose result is among the documents (owners only).
         folder
-            madp: the folder that is worked on, a copy of it (client.task_folder writes the result back).
+            The folder that a task works on, a copy of it (client.task_folder writes the result back).
 
         Raises
         ------
@@ -207,8 +208,7 @@ def request(
     found = known_protocol(protocol)
     try:
         settings = whole_settings(protocol, settings or {})
-        if protocol == "competition":
-            refuse_controls("question", question)
+        setup_of(protocol).check_question(question)
         build_settings(found, settings)
         limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
         given = {
@@ -228,16 +228,14 @@ def request(
 
 
 def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A protocol's settings, with what stands in files read in: a competition's format, personalities; also of one that
-    a task's question may be put to. Raises BadInput."""
-    beneath = given.get("deliberation_settings", {})
-    if protocol == "madp" and given.get("deliberation") and isinstance(beneath, Mapping):
-        return {**given, "deliberation_settings": whole_settings(str(given["deliberation"]), beneath)}
-    if protocol != "competition":
-        return dict(given)
-    from client.protocols.competition import files as formats
-
-    return formats.whole(given)
+    """A protocol's settings, with what stands in files read in, also of a session that one of it may start. Raises
+    BadInput."""
+    setup = setup_of(protocol)
+    found = setup.whole(given)
+    beneath = setup.beneath(given)
+    if beneath is not None:
+        found[beneath.inner] = whole_settings(beneath.protocol, beneath.settings)
+    return found
 
 
 def known_protocol(name: str) -> Protocol:

@@ -1,14 +1,16 @@
 """A task's folder: sent as its first artifact, and the accepted one written back where the folder still is what was
 sent.
 
-Only plain files go, as agents.tools.folder packs them: no links, nothing of version control.
+Only plain files go, as agents.tools.folder packs them: no links, nothing of version control. What comes back is
+checked here, whoever checked it before, and the diff that is shown before it is written is computed here, of the files
+that stand there and the files that will.
 """
 
 import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,18 +19,18 @@ import msgspec
 
 from bus.errors import BusError
 from client.errors import BadInput, ParleyError, Refusal, Unreachable
+from client.protocols import setup_of
 from client.text import line
+from schemas.archive import Files
+from schemas.folder_paths import REPOSITORY, is_bare, is_repository, runs_by_itself
 from schemas.result import Result
+from schemas.tools import CUT
 from schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
     from client.client import Client
 
-Files = dict[str, tuple[bytes, bool]]
-"""Path -> bytes, and whether it may be run."""
 _NAMED = 5
-APPLIED = ("approved", "unreviewed", "planned", "review_limit")
-"""Stop reasons whose result is written back."""
 
 
 class NotApplied(ParleyError):
@@ -58,6 +60,36 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
             yield f"not sent of {self.folder}: {'; '.join(map(line, self.left_out[:_NAMED]))}{more}"
 
 
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What an archive changes of the folder that was sent, as whoever writes it found by comparing the two."""
+
+    changed: tuple[str, ...]
+    """Files that are new or other."""
+    removed: tuple[str, ...]
+    diff: str
+    """Unified, cut to 60,000 characters."""
+
+    def is_told(self, diff: str) -> bool:
+        """Whether a worker's diff is this one, or as much of it as went into its message."""
+        if diff.endswith(CUT):
+            return bool(diff.removesuffix(CUT)) and self.diff.startswith(diff.removesuffix(CUT))
+        return self.diff == diff
+
+    def words(self, told: str) -> Iterator[str]:
+        """In lines, for whoever approves it, those of the diff set in; `told` is the worker's diff."""
+        said = "as the worker's diff says"
+        if not self.is_told(told):
+            said = "not what the worker's diff says; the changes are:"
+        elif told.endswith(CUT):
+            said = "and the worker's diff is cut; the changes are:"
+        yield f"compared with the folder: {len(self.changed)} to write, {len(self.removed)} to remove, {said}"
+        if said.endswith(":"):
+            yield from (f"  {row}" for row in self.diff.rstrip("\n").split("\n"))
+        by_itself = [path for path in self.changed if runs_by_itself(path)]
+        if by_itself:
+            yield f"these run by themselves on a developer's machine: {', '.join(map(line, by_itself))}"
+
+
 def read(folder: Path) -> Sent:
     """A folder as it is now.
 
@@ -70,6 +102,8 @@ def read(folder: Path) -> Sent:
 
     if not folder.is_dir():
         raise BadInput("folder", f"{folder} is no folder")
+    if repository := _repository_of(folder.resolve()):
+        raise BadInput("folder", f"{folder} is of a repository's own files ({repository}), which may run programs")
     try:
         data, left_out = folders.pack(folder)
     except folders.FolderError as error:
@@ -93,32 +127,62 @@ async def send(client: "Client", sid: str, sent: Sent) -> None:
         raise Unreachable(f"the folder could not be sent: {error}") from error
 
 
-async def apply(client: "Client", result: Result, sent: Sent) -> list[str]:
+async def apply(
+    client: "Client", result: Result, sent: Sent, show: Callable[[Change], None] | None = None
+) -> list[str]:
     """Write a task's accepted folder back into the one that was sent; what was written or removed, by path.
+
+    Parameters
+    ----------
+    show
+        Called with what will be written, before anything is; what it raises leaves the folder as it is.
 
     Raises
     ------
     NotApplied
-        The task has no result to be applied, the artifact is not there, the folder is not what was sent any more, or
-        something could not be written.
+        The task has no result to be applied, the artifact is not there or is not what the worker's diff says, the
+        folder is not what was sent any more, or something could not be written.
     """
     from bus.errors import ArtifactRefused
 
-    if result.stop.reason not in APPLIED:
+    setup = setup_of(result.protocol)
+    if result.stop.reason not in setup.applied:
         raise NotApplied(f"the result is not applied: the session ended with {result.stop.reason}")
-    accepted = str((result.outcome.get("work") or {}).get("folder") or "")
+    accepted = setup.result_folder(result.outcome)
     if not accepted:
         return []
     try:
         data = await client.get(result.session, accepted)
     except (ArtifactRefused, BusError) as error:
         raise NotApplied(f"the result is not applied: {error}") from error
-    return write(sent, data)
+    told = str((result.outcome.get("work") or {}).get("diff") or "")
+    return write(sent, data, show, told)
 
 
-def write(sent: Sent, data: bytes) -> list[str]:
+def write(sent: Sent, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None) -> list[str]:
     """Make the folder that was sent this archive's. All is checked, and every file written beside its place, before the
-    first is put there. Raises NotApplied."""
+    first is put there. `show` as `apply` has it; `told` is the worker's diff, if there is one. Raises NotApplied."""
+    before, after = _checked(sent, data)
+    changed = tuple(sorted(p for p in after if before.get(p) != after[p]))
+    removed = tuple(sorted(before.keys() - after.keys()))
+    if show is not None or told is not None:
+        from agents.tools.folder_diff import diff
+
+        change = Change(changed=changed, removed=removed, diff=diff(before, after))
+        if show is not None:
+            show(change)
+        if told is not None and not change.is_told(told):
+            raise NotApplied("the result is not applied: its folder is not what the diff says that was reviewed")
+        _checked(sent, data)  # it may have taken a while
+    try:
+        _put(sent.folder.resolve(), {p: after[p] for p in changed}, removed)
+    except OSError as error:
+        raise NotApplied(f"the result is not applied as a whole: {error}") from error
+    return [*changed, *removed]
+
+
+def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:
+    """(files that were sent and still stand there, files that may be written in their place). Raises NotApplied."""
     from agents.tools import folder as folders
 
     try:
@@ -131,19 +195,48 @@ def write(sent: Sent, data: bytes) -> list[str]:
         more = f" and {len(moved) - _NAMED} more" if len(moved) > _NAMED else ""
         shown = ", ".join(map(line, moved[:_NAMED]))
         raise NotApplied(f"the result is not applied: {sent.folder} is not what was sent any more ({shown}{more})")
-    changed = sorted(p for p in after if before.get(p) != after[p])
-    removed = sorted(before.keys() - after.keys())
     root = sent.folder.resolve()
+    removed = before.keys() - after.keys()
+    changed = [p for p in after if before.get(p) != after[p]]
     for path in (*changed, *removed):
-        _check(root, path, before, set(removed))
-    try:
-        _put(root, {p: after[p] for p in changed}, removed)
-    except OSError as error:
-        raise NotApplied(f"the result is not applied as a whole: {error}") from error
-    return [*changed, *removed]
+        _check(root, path, before, removed)
+    _check_folders(root, changed)
+    return before, after
 
 
-def _check(root: Path, path: str, before: Files, removed: set[str]) -> None:
+def _check_folders(root: Path, changed: Iterable[str]) -> None:
+    """Raise NotApplied where a folder that is written to is a repository, or would be one with what stands there and
+    was not sent."""
+    new: dict[str, dict[str, bool]] = {}
+    for path in changed:
+        parts = path.split("/")
+        for i, part in enumerate(parts, 1):
+            new.setdefault("/".join(parts[: i - 1]), {})[part] = i < len(parts)
+    for folder, is_folder in new.items():
+        try:
+            with os.scandir(root / folder) as there:
+                stand = {entry.name: entry.is_dir(follow_symlinks=False) for entry in there}
+        except (FileNotFoundError, NotADirectoryError):
+            stand = {}
+        except OSError as error:
+            raise NotApplied(f"the result is not applied: {line(folder)!r}: {error.strerror}") from error
+        files = {n for held in (stand, is_folder) for n, is_one in held.items() if not is_one}
+        if is_bare(files, stand.keys() | is_folder.keys()):
+            raise NotApplied(f"the result is not applied: {line(folder or '.')!r}: {REPOSITORY}")
+
+
+def _repository_of(folder: Path) -> Path | None:
+    """The repository among whose own files a folder lies."""
+    for at in (folder, *folder.parents):
+        if is_repository(at.name):
+            return at
+        there = {name for name in ("HEAD", "objects", "refs", "commondir") if os.path.lexists(at / name)}
+        if at != folder and (there >= {"HEAD", "objects", "refs"} or there >= {"HEAD", "commondir"}):
+            return at
+    return None
+
+
+def _check(root: Path, path: str, before: Files, removed: Set[str]) -> None:
     """Raise NotApplied where a path leads through a link, or onto what was not sent."""
     at = root
     parts = path.split("/")
@@ -164,7 +257,7 @@ def _check(root: Path, path: str, before: Files, removed: set[str]) -> None:
         raise NotApplied(f"the result is not applied: {line(here)!r} stands there and was not sent")
 
 
-def _put(root: Path, files: Files, removed: list[str]) -> None:
+def _put(root: Path, files: Files, removed: Sequence[str]) -> None:
     """Write new files beside their places, then put all there. New folders for names that were files come last."""
     beside: list[tuple[Path, Path]] = []
     blocked: dict[str, tuple[bytes, bool]] = {}

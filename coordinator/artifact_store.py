@@ -1,10 +1,14 @@
-"""What is asked about artifacts: may this author store one here, and is it there."""
+"""What is asked about artifacts: may this author store one here, is it a folder's archive, and is it there."""
+
+import asyncio
 
 from bus.artifacts import Artifacts
 from bus.channels import CLIENT, PUBLIC
 from bus.library import Msg
 from coordinator import briefing
 from coordinator.sessions import Sessions
+from schemas import archive
+from schemas.archive import FolderError
 from schemas.artifact import GetArtifact, GotArtifact, PutArtifact
 from schemas.turn import Answer
 from schemas.wire import InvalidValue, decode
@@ -19,14 +23,16 @@ class Shelf:
         self._key = key
 
     async def put(self, msg: Msg, channel: str, author: str, sid: str) -> Answer:
-        """Store one: for a worker's open turn, or of a client, before it opens the session or in its own."""
+        """Store one: for a worker's open turn, or of a client, before it opens the session or in its own. All are
+        archives of folders, and none is stored that whoever unpacks it would refuse."""
         asked = decode(msg.data, PutArtifact)
         why = await (self._client(author, sid) if channel == CLIENT else self._worker(channel, author, sid, asked))
         if why:
             return Answer(verdict="refused", why=why)
         try:
+            await asyncio.to_thread(archive.check, asked.data)
             await self._artifacts.put(sid, asked.data)
-        except InvalidValue as error:
+        except (FolderError, InvalidValue) as error:
             return Answer(verdict="refused", why=str(error))
         return Answer(verdict="accepted")
 

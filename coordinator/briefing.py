@@ -14,7 +14,7 @@ from bus.channels import ACCOUNT_OF_ROLE, may_read, may_write, speaks_on
 from coordinator.machine import MachineError, Session
 from schemas import log
 from schemas.session import Seat
-from schemas.turn import DocumentRef, Seen, Turn, Work
+from schemas.turn import DocumentRef, ShownPost, Turn, Work
 
 
 class Leak(MachineError):
@@ -149,7 +149,7 @@ def not_its_turn(
     return ""
 
 
-def _posts(session: Session, seats: dict[str, Seat], asks: list[log.Ask]) -> tuple[Seen, ...]:
+def _posts(session: Session, seats: dict[str, Seat], asks: list[log.Ask]) -> tuple[ShownPost, ...]:
     """Every post that these turns show, once; each checked against the table."""
     wanted: dict[int, None] = {}
     for ask in asks:
@@ -160,7 +160,7 @@ def _posts(session: Session, seats: dict[str, Seat], asks: list[log.Ask]) -> tup
                 raise Leak(ask.seat, post.channel, number)
             wanted[number] = None
     return tuple(
-        Seen(n=p.n, channel=p.channel, kind=p.kind, round=p.round, body=p.body)
+        ShownPost(n=p.n, channel=p.channel, kind=p.kind, round=p.round, body=p.body)
         for p in (session.posts[number] for number in sorted(wanted))
     )
 

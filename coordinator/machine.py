@@ -22,7 +22,6 @@ from coordinator.table import (
     Cell,
     ChildEnded,
     Decided,
-    Heard,
     Illegal,
     Inadmissible,
     Inner,
@@ -33,6 +32,7 @@ from coordinator.table import (
     Role,
     Session,
     Sitter,
+    Spoke,
     Step,
     Stopped,
     Table,
@@ -44,13 +44,13 @@ from coordinator.table import (
     digest,
     to,
 )
-from coordinator.transition import Draft, Taken
+from coordinator.transition import Transition, TransitionDraft
 from schemas import log
 from schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [
     "step", "begin", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn",
-    "Protocol", "Role", "Table", "Cell", "Step", "View", "to", "Answered", "Missed", "Unaffordable", "Heard",
+    "Protocol", "Role", "Table", "Cell", "Step", "View", "to", "Answered", "Missed", "Unaffordable", "Spoke",
     "WindowClosed", "Decided", "ChildEnded", "Told", "Inner", "MachineError", "Illegal", "Inadmissible", "BrokenTable",
 ]  # fmt: skip
 
@@ -58,7 +58,7 @@ _MOST_DELIVERIES = 1_000
 """A worker reports how often it was handed a turn; above this it is not believed."""
 
 
-def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Taken:
+def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Transition:
     """The first transition.
 
     Raises
@@ -69,7 +69,7 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Taken
     settings: Any = decode(encode(protocol.present_names(opened.settings)), protocol.settings)
     there = awaited(opened)
     session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=there)
-    draft = Draft(protocol, session, at_ns)
+    draft = TransitionDraft(protocol, session, at_ns)
     for seat, sitter in there.items():
         draft.say("control", "seat", 0, raw({"seat": seat, "human": True, "waits": sitter.seconds}))
     inner, wishes = protocol.start(draft.view())
@@ -81,7 +81,7 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Taken
     return draft.done()
 
 
-def step(protocol: Protocol, session: Session, event: log.Event, at_ns: int) -> Taken:
+def step(protocol: Protocol, session: Session, event: log.Event, at_ns: int) -> Transition:
     """Take one event.
 
     Parameters
@@ -96,16 +96,16 @@ def step(protocol: Protocol, session: Session, event: log.Event, at_ns: int) -> 
     """
     if session.closed:
         raise Illegal("the session is closed")
-    draft = Draft(protocol, session, max(at_ns, session.at_ns))
+    draft = TransitionDraft(protocol, session, max(at_ns, session.at_ns))
     _ON[type(event)](draft, event)
     return draft.done()
 
 
-def _on_opened(draft: Draft, event: log.Opened) -> None:
+def _on_opened(draft: TransitionDraft, event: log.Opened) -> None:
     raise Illegal("the session is open already")
 
 
-def _on_replied(draft: Draft, event: log.Replied) -> None:
+def _on_replied(draft: TransitionDraft, event: log.Replied) -> None:
     turn = draft.turns.pop(event.turn, None)
     if turn is None:
         raise Illegal(f"turn {event.turn} is not open")
@@ -132,7 +132,7 @@ def _on_replied(draft: Draft, event: log.Replied) -> None:
         draft.handle(Answered(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, body=body, flags=flags))
 
 
-def _on_timer(draft: Draft, event: log.TimerFired) -> None:
+def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
     draft.timer_ns = None
     if draft.time_is_over() and not draft.stopped:
         draft.handle(draft.out_of_time())
@@ -153,7 +153,7 @@ def _on_timer(draft: Draft, event: log.TimerFired) -> None:
             draft.miss(turn, "its worker is gone, and no other serves it", gone=True)
 
 
-def _on_turn_due(draft: Draft, id: str) -> None:
+def _on_turn_due(draft: TransitionDraft, id: str) -> None:
     turn = draft.turns.get(id)
     if turn is None:
         return  # withdrawn by what an earlier one led to, or given back with it
@@ -166,7 +166,7 @@ def _on_turn_due(draft: Draft, id: str) -> None:
     draft.miss(turn, f"no reply within {seconds:g} s", late=True)
 
 
-def _on_redelivered(draft: Draft, event: log.Redelivered) -> None:
+def _on_redelivered(draft: TransitionDraft, event: log.Redelivered) -> None:
     """The earlier try may have used all of its reservation, so it is booked as lost and the turn needs another one. It
     is missed where that does not fit: its worker is told that it is closed, and pays nothing."""
     turn = draft.turns.get(event.turn)
@@ -181,7 +181,7 @@ def _on_redelivered(draft: Draft, event: log.Redelivered) -> None:
         draft.miss(turn, f"the worker that had it was lost, and another try does not fit: {short}", short)
 
 
-def _on_cancelled(draft: Draft, event: log.Cancelled) -> None:
+def _on_cancelled(draft: TransitionDraft, event: log.Cancelled) -> None:
     """Ends the session in any phase. A stop decision that has fallen stands: it closes with that, without a final
     turn."""
     if draft.protocol.standing:
@@ -192,7 +192,7 @@ def _on_cancelled(draft: Draft, event: log.Cancelled) -> None:
     draft.close()
 
 
-def _on_spoke(draft: Draft, event: log.Spoke) -> None:
+def _on_spoke(draft: TransitionDraft, event: log.Spoke) -> None:
     """Of a protocol that has windows only those take words that are open, and until their end."""
     end = draft.windows.get(event.window)
     if end is None and any(WindowClosed in row for row in draft.protocol.table.values()):
@@ -200,15 +200,15 @@ def _on_spoke(draft: Draft, event: log.Spoke) -> None:
     if end is not None and end < draft.at_ns:
         raise Illegal(f"window {event.window}: its end passed {(draft.at_ns - end) / 1e9:.3f} s ago")
     draft.handle(
-        Heard(author=event.author, channel=event.channel, window=event.window, kind=event.kind, body=event.body)
+        Spoke(author=event.author, channel=event.channel, window=event.window, kind=event.kind, body=event.body)
     )
 
 
-def _on_decided(draft: Draft, event: log.Decided) -> None:
+def _on_decided(draft: TransitionDraft, event: log.Decided) -> None:
     draft.handle(Decided(item=event.item, choice=event.choice, note=event.note, author=event.author))
 
 
-def _on_child_ended(draft: Draft, event: log.ChildEnded) -> None:
+def _on_child_ended(draft: TransitionDraft, event: log.ChildEnded) -> None:
     """What it used is booked here; of one whose texts are gone, all that it might have used."""
     most, e = draft.children.pop(event.session, None), event.ended
     if most is None:
@@ -221,11 +221,11 @@ def _on_child_ended(draft: Draft, event: log.ChildEnded) -> None:
     draft.handle(ended)
 
 
-def _on_told(draft: Draft, event: log.Told) -> None:
+def _on_told(draft: TransitionDraft, event: log.Told) -> None:
     draft.handle(Told(sender=event.sender, kind=event.kind, body=event.body))
 
 
-def _on_sat(draft: Draft, event: log.Sat) -> None:
+def _on_sat(draft: TransitionDraft, event: log.Sat) -> None:
     """Sitting down concerns turns asked from now on; leaving, also those that the person has."""
     seat = event.seat
     if seat not in (seats := [s.seat for s in draft.opened.seats]):
@@ -240,7 +240,7 @@ def _on_sat(draft: Draft, event: log.Sat) -> None:
     draft.sitters[seat] = Sitter(queue=event.queue, seconds=event.seconds, then=event.then)
 
 
-_ON: dict[type, Callable[[Draft, Any], None]] = {
+_ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
     log.Opened: _on_opened,
     log.Replied: _on_replied,
     log.TimerFired: _on_timer,
@@ -256,7 +256,7 @@ _ON: dict[type, Callable[[Draft, Any], None]] = {
 
 def outcome(protocol: Protocol, session: Session) -> dict[str, Any]:
     """What a session has come to so far, as its result would say it."""
-    return protocol.outcome(session.inner, Draft(protocol, session, session.at_ns).view())[0]
+    return protocol.outcome(session.inner, TransitionDraft(protocol, session, session.at_ns).view())[0]
 
 
 # ---------------------------------------------------------------- the chain

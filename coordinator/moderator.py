@@ -33,7 +33,7 @@ from coordinator.machine import Protocol
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from coordinator.queries import Desk
-from coordinator.sessions import Held, Sessions, Taken
+from coordinator.sessions import Held, Receipt, Sessions
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
@@ -252,31 +252,31 @@ class Moderator:
         self._metrics.submissions.labels(kind=type(message).__name__.lower(), verdict=verdict).inc()
         return Answer(verdict=verdict, why=taken.why, n=taken.n)
 
-    async def _reply(self, channel: str, author: str, sid: str, reply: Reply) -> Taken:
+    async def _reply(self, channel: str, author: str, sid: str, reply: Reply) -> Receipt:
         held = await self.sessions.look(sid)
         if held.session is None or held.session.n <= briefing.turn_transition(reply.turn):
             held = await self.sessions.look(sid, fresh=True)
         fault = briefing.not_its_turn(held.session, self._key, channel, author, sid, reply.turn, reply.token)
         if fault:
-            return Taken(False, why=fault)
+            return Receipt(False, why=fault)
         event = log.Replied(
             turn=reply.turn, body=compact(reply.body), error=reply.error, usage=reply.usage, model=reply.model,
             model_s=reply.model_s, deliveries=reply.deliveries, flags=reply.flags,
         )  # fmt: skip
         return await self.sessions.take(sid, f"turn:{reply.turn}", event)
 
-    async def _speak(self, channel: str, author: str, sid: str, speak: Speak) -> Taken:
+    async def _speak(self, channel: str, author: str, sid: str, speak: Speak) -> Receipt:
         event = log.Spoke(
             author=author, channel=channel, window=speak.window, kind=speak.kind, body=compact(speak.body)
         )
         return await self.sessions.take(sid, f"say:{author}:{speak.window}", event)
 
-    async def _sit(self, author: str, sid: str, sit: Sit) -> Taken:
+    async def _sit(self, author: str, sid: str, sit: Sit) -> Receipt:
         """A person sits down, or leaves, in the one name that the seat's person has, and in the seat's role: whoever
         opened the session chose its seats' names, and the broker vouches for roles."""
         queue = human_queue(sit.seat)
         if author != queue:
-            return Taken(False, why=f"seat {sit.seat} is for {queue} to take, not for {author}")
+            return Receipt(False, why=f"seat {sit.seat} is for {queue} to take, not for {author}")
         held = await self.sessions.look(sid)
         if held.session is None:
             held = await self.sessions.look(sid, fresh=True)
@@ -285,7 +285,7 @@ class Moderator:
         roles = await self._roles_of(queue) if role else set()
         if role and role not in roles:
             there = f"{queue} is here as {', '.join(sorted(roles))}" if roles else f"{queue} is not here"
-            return Taken(False, why=f"seat {sit.seat} is a {role}'s in session {sid}, and {there}")
+            return Receipt(False, why=f"seat {sit.seat} is a {role}'s in session {sid}, and {there}")
         event = log.Sat(seat=sit.seat, queue=queue, seconds=sit.seconds, then=sit.then, left=sit.leave)
         return await self.sessions.take(sid, f"sit:{author}:{sit.id}", event)
 

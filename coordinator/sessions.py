@@ -75,7 +75,7 @@ class Held:
         self.last, self.last_n = (), -1
 
 
-class Taken(msgspec.Struct, frozen=True):
+class Receipt(msgspec.Struct, frozen=True):
     """What became of a submission: accepted at a transition, or refused and why."""
 
     accepted: bool
@@ -217,18 +217,18 @@ class Sessions:
             held.last_n = n
 
     # -- one transition
-    async def open(self, sid: str, cause: str, opened: log.Opened) -> Taken:
+    async def open(self, sid: str, cause: str, opened: log.Opened) -> Receipt:
         """The first transition. Raises Inadmissible where the machine refuses it."""
         held = self._get(sid)  # as its caller has just looked; an append to a log that moved since is refused
         async with held.lock:
             for _ in range(_TRIES):
                 if cause in held.causes:
                     await self._again(sid, held, held.causes[cause])
-                    return Taken(True, held.causes[cause], again=True)
+                    return Receipt(True, held.causes[cause], again=True)
                 if held.session is not None or held.erased:
-                    return Taken(False, why=f"session {sid} exists already")
+                    return Receipt(False, why=f"session {sid} exists already")
                 if opened.parent and any(r.what == "cancel" for r in held.refusals.values()):
-                    return Taken(False, why=f"session {opened.parent} cancelled it before it was opened")
+                    return Receipt(False, why=f"session {opened.parent} cancelled it before it was opened")
                 protocol = self._protocol(opened.protocol)
                 session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
                 row = SessionRow(
@@ -236,22 +236,22 @@ class Sessions:
                     opened_ns=entry.at_ns,
                 )  # fmt: skip
                 if await self._append(sid, held, protocol, session, entry, row):
-                    return Taken(True, 0)
+                    return Receipt(True, 0)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
-    async def take(self, sid: str, cause: str, event: log.Event) -> Taken:
+    async def take(self, sid: str, cause: str, event: log.Event) -> Receipt:
         """One transition after the first: stepped, appended, carried out; or refused with the reason."""
         held = await self.look(sid)
         async with held.lock:
             for _ in range(_TRIES):
                 if cause in held.causes:
                     await self._again(sid, held, held.causes[cause])
-                    return Taken(True, held.causes[cause], again=True)
+                    return Receipt(True, held.causes[cause], again=True)
                 if held.session is None or held.protocol is None:
                     if await self._reload(sid, held):
                         continue
                     why = f"session {sid} was erased" if held.erased else f"there is no session {sid}"
-                    return Taken(False, why=why)
+                    return Receipt(False, why=why)
                 started = time.perf_counter()
                 try:
                     session, entry = record(held.protocol, held.session, held.digest, event, time.time_ns(), cause)
@@ -259,11 +259,11 @@ class Sessions:
                     # A compare-and-swap fences what is accepted, never what is dropped: look again before dropping.
                     if await self._reload(sid, held):
                         continue
-                    return Taken(False, why=str(why))
+                    return Receipt(False, why=str(why))
                 self._metrics.step_seconds.observe(time.perf_counter() - started)
                 row = self._closing_row(session, entry)
                 if await self._append(sid, held, held.protocol, session, entry, row):
-                    return Taken(True, entry.n)
+                    return Receipt(True, entry.n)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
     async def refuse(self, sid: str, refused: log.Refused) -> bool:
@@ -385,7 +385,7 @@ class Sessions:
             self._rows_to = await self._log.rows(self._rows, self._rows_to)
         return list(self._rows.values())
 
-    async def erase(self, sid: str, author: str) -> Taken:
+    async def erase(self, sid: str, author: str) -> Receipt:
         """Remove a closed session's texts: its log but for one message that says so, its turns, its timer, what was put
         aside of it. Repeating it finishes what a killed process began."""
         held = await self.look(sid, fresh=True)
@@ -393,9 +393,9 @@ class Sessions:
             for _ in range(_TRIES):
                 if not held.erased:
                     if held.session is None:
-                        return Taken(False, why=f"there is no session {sid}")
+                        return Receipt(False, why=f"there is no session {sid}")
                     if not held.session.closed:
-                        return Taken(False, why=f"session {sid} is open; cancel it first")
+                        return Receipt(False, why=f"session {sid} is open; cancel it first")
                     erased, row = _tombstone(held.session, author, time.time_ns())
                     try:
                         seq = await self._log.append(sid, subjects.ERASED, encode(erased), held.last_seq, row)
@@ -406,7 +406,7 @@ class Sessions:
                     held.empty()
                 await self._log.purge(sid, held.last_seq)
                 await purge_session(self._connection, sid)
-                return Taken(True)
+                return Receipt(True)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
     def forget(self, sid: str) -> None:

@@ -87,7 +87,7 @@ class Unaffordable(msgspec.Struct, frozen=True, kw_only=True):
     """True: time is over, so that no final turn can be asked either."""
 
 
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
+class Spoke(msgspec.Struct, frozen=True, kw_only=True):
     """A process spoke up from the floor."""
 
     author: str
@@ -135,7 +135,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     body: Json
 
 
-Inner = Answered | Missed | Unaffordable | Heard | WindowClosed | Decided | ChildEnded | Told
+Inner = Answered | Missed | Unaffordable | Spoke | WindowClosed | Decided | ChildEnded | Told
 
 
 class OpenTurn(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,13 +25,13 @@ from coordinator.commands import (
 )
 from coordinator.table import (
     BrokenTable,
-    Heard,
     Illegal,
     Inner,
     Missed,
     OpenTurn,
     Protocol,
     Session,
+    Spoke,
     Stopped,
     Unaffordable,
     View,
@@ -52,7 +52,7 @@ _WAIT_S = 86_400.0
 _ID_CHARS = 64
 """Of a session's id."""
 
-Taken = tuple[Session, tuple[log.Command, ...]]
+Transition = tuple[Session, tuple[log.Command, ...]]
 
 
 def child_id(sid: str, n: int) -> str:
@@ -65,7 +65,7 @@ def child_id(sid: str, n: int) -> str:
     return sid[: _ID_CHARS - len(mark) - len(tail)] + mark + tail
 
 
-class Draft:
+class TransitionDraft:
     """One step in the making. Lives inside one call; nothing of it is shared, so a step that raises leaves no trace."""
 
     def __init__(self, protocol: Protocol, session: Session, at_ns: int) -> None:
@@ -165,7 +165,7 @@ class Draft:
             cell = self.protocol.table[self.inner.phase].get(type(event))
             if cell is None:
                 what = f"{type(event).__name__} has no place in phase {self.inner.phase}"
-                raise Illegal("nobody may speak up now" if isinstance(event, Heard) else what)
+                raise Illegal("nobody may speak up now" if isinstance(event, Spoke) else what)
             inner, wishes = cell.handler(self.inner, event, self.view())
             if inner.phase not in cell.targets:
                 raise BrokenTable(f"{cell.handler.__name__} led to {inner.phase}, its cell names {cell.targets}")
@@ -387,7 +387,7 @@ class Draft:
         self.turns[turn.id] = turn
         self.commands.append(a)
 
-    def done(self) -> Taken:
+    def done(self) -> Transition:
         for seat, gone in self.withdrawn if not self.closed else ():
             self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
         for a in self.asks:

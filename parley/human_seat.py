@@ -11,7 +11,7 @@ import logging
 import secrets
 import signal
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, get_args
 
@@ -30,10 +30,10 @@ from client.errors import BadInput, Refusal, Unreachable
 from client.show import transcript
 from client.turns import SEAT
 from observability.metrics import Metrics
-from parley import ask as asking
 from parley.cli.process import INTERRUPTED
 from parley.settings import Settings
 from parley.show.typed_lines import Terminal
+from parley.stack.access import run
 from parley.stack.lease import Lease, Running, default_state, remembered
 from schemas.post import CLOSED, Post
 from schemas.result import Result
@@ -49,39 +49,6 @@ _PATIENCE_S = 20.0
 _LEAVE_S = 5.0
 _REQUEST_S = 4.0
 _AGAIN_S = 0.1
-_NAME = 64
-"""Characters of a queue's name."""
-
-
-def people(seats: Iterable[str], roles: Mapping[str, str]) -> dict[str, str]:
-    """Queue -> role of the people who may take these seats.
-
-    Parameters
-    ----------
-    roles
-        Seat -> role, of all seats that there are.
-
-    Raises
-    ------
-    BadInput
-        No such seat, or a name that is too long for a queue's.
-    """
-    found = {}
-    for seat in seats:
-        if seat not in roles:
-            raise BadInput("human", f"there is no seat {seat}; seats are {', '.join(roles)}")
-        if len(human_queue(seat)) > _NAME:
-            most = _NAME - len(human_queue(""))
-            raise BadInput("human", f"seat {seat}: {len(seat)} characters, a person's seat has at most {most}")
-        found[human_queue(seat)] = roles[seat]
-    return found
-
-
-def how(sid: str, seat: str, settings: Settings, *, state: str = "") -> str:
-    """The command by which a person sits down."""
-    if settings.nats.url:
-        return f"parley sit {sid} {seat} --nats {settings.nats.url} --creds {human_queue(seat)}.json"
-    return f"parley sit {sid} {seat} --state {state or settings.state or default_state()}"
 
 
 def sit(settings: Settings, sid: str, seat: str, *, seconds: float, then: str) -> int:
@@ -109,7 +76,7 @@ def sit(settings: Settings, sid: str, seat: str, *, seconds: float, then: str) -
             return await _sit(url, credentials, sid, order, ack_wait_s)
 
     try:
-        return asking.run(main())
+        return run(main())
     except BusError as error:
         raise Unreachable(str(error)) from error
 

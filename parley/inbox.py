@@ -16,8 +16,8 @@ from client.show.presenter import Presenter
 from client.show.words import bare
 from client.text import line
 from coordinator.protocols import STANDING
-from parley import ask as asking
-from parley.cli import commands
+from parley.sessions import NoSession
+from parley.stack.access import last_stack, place, run
 from schemas.post import Post
 from schemas.session import DecideItem
 from schemas.wire import InvalidValue
@@ -143,24 +143,24 @@ def of(settings: "Settings", session: str) -> list[Waiting]:
     """Open items of all sessions, or of one; none where no stack ever ran. Raises as `waiting`; NoSession."""
 
     async def main() -> list[Waiting]:
-        async with commands.looking(settings) as parley:
+        async with last_stack(settings) as parley:
             return [] if parley is None else await waiting(parley.client, session)
 
     with _known(settings, session):
-        return asking.run(main())
+        return run(main())
 
 
 def decide(settings: "Settings", sid: str, item: str, choice: str, note: str) -> None:
     """Answer an item, or change who leads. Raises as `answer`; NoSession."""
 
     async def main() -> None:
-        async with commands.looking(settings) as parley:
+        async with last_stack(settings) as parley:
             if parley is None:
-                raise commands.NoSession(sid, commands.place(settings))
+                raise NoSession(sid, place(settings))
             await answer(parley.client, sid, item, choice, note)
 
     with _known(settings, sid):
-        asking.run(main())
+        run(main())
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def _known(settings: "Settings", sid: str) -> Iterator[None]:
     except UnknownSession as error:
         if error.why:
             raise Refusal("session", str(error)) from error
-        raise commands.NoSession(sid, commands.place(settings)) from None
+        raise NoSession(sid, place(settings)) from None
 
 
 def taken(sid: str, item: str, choice: str) -> None:

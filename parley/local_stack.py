@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from client.api import Parley, connected, known_protocol
 from client.errors import BadInput
+from client.protocols import all_setups, setup_of
 from coordinator.protocols import DEFAULT, PROTOCOLS
 from parley.stack.lease import OWNER, Lease, Stack
-from parley.stack.rows import CROWDS, rows_of
+from parley.stack.rows import rows_of
 from parley.stack.wait_served import when_served
 from schemas.expert import expert_of
 from schemas.session import OpenSession
@@ -70,7 +71,8 @@ async def local(
     Parameters
     ----------
     panel_size
-        Panelists of `consensus`, or debaters of `maci`; None: as many as the protocol seats where nothing else is said.
+        How many sit in the role of which the protocol has several (client.protocols.setup.Several), such as panelists;
+        None: as many as it seats where nothing else is said.
     stack
         Another stack than that protocol's.
     state
@@ -78,8 +80,8 @@ async def local(
     model, options
         In place of the extractive model, as agents.models.make_model takes it.
     protocol
-        Whose seats are there, since another has other queues, and how sessions argue that name none: `madp`, the
-        shipped experts, as the command line does.
+        Whose seats are there, since another has other queues, and how sessions argue that name none: the default is
+        the command line's, the shipped experts.
 
     Raises
     ------
@@ -89,8 +91,9 @@ async def local(
         It did not come up.
     """
     known_protocol(protocol)
-    if panel_size is not None and protocol not in CROWDS:
-        raise BadInput("panel_size", f"got {panel_size} with {protocol}; it is for {' and '.join(sorted(CROWDS))}")
+    if panel_size is not None and setup_of(protocol).several is None:
+        having = sorted(setup.name for setup in all_setups() if setup.several)
+        raise BadInput("panel_size", f"got {panel_size} with {protocol}; it is for {' and '.join(having)}")
     rows = rows_of(protocol, panel_size, model=model, options=dict(options or {}))
     async with Lease(stack or Stack(agents=rows), Path(state) if state is not None else None) as lease:
         async with connected(lease.url, lease.credentials(OWNER), patience_s) as client:

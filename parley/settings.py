@@ -12,17 +12,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from agents import strict_yaml
 from client.errors import BadInput
+from client.protocols import setup_of
 from client.yaml_file import read_file
-from coordinator.protocols import DEFAULT
+from coordinator.admission import present_names
+from coordinator.protocols import DEFAULT, PROTOCOLS
+from coordinator.table import Inadmissible
 
 DEFAULT_FILE = "parley.yaml"
 PREFIX = "PARLEY__"
+_SECTIONS = "sections"
+"""The field that holds the protocols' sections, which no layer names."""
 SCHEMES = ("nats", "tls", "ws", "wss")
 """Of a bus's address; without one it is nats."""
 
@@ -116,17 +122,20 @@ class Settings(BaseSettings):
     notify: NotifySection = NotifySection()
     panel_file: Path | None = None
     """Who sits where with which model (parley.stack.panel_file), in the embedded stack."""
-    consensus: dict[str, Any] = {}
-    """Settings of the consensus protocol."""
-    critic: dict[str, Any] = {}
-    """Settings of the critic protocol."""
-    maci: dict[str, Any] = {}
-    """Settings of the MACI protocol."""
-    competition: dict[str, Any] = {}
-    """Settings of the competition; `format` is a name or a file, `personalities` a file
-    (client.protocols.competition.files)."""
-    madp: dict[str, Any] = {}
-    """Settings of a task."""
+    sections: dict[str, dict[str, Any]] = {}
+    """Settings of protocols, by the protocol's name. In every layer a section of that name, beside the others."""
+
+    def of(self, protocol: str) -> dict[str, Any]:
+        """The settings of one protocol, as all layers have them."""
+        return dict(self.sections.get(protocol, {}))
+
+    def over(self, protocol: str, own: Mapping[str, Any]) -> "Settings":
+        """With further settings of a protocol, over all layers. Raises BadInput where there is no such protocol or
+        setting, and where they contradict each other."""
+        _known({protocol: own}, "the command line")
+        sections = merge(self.sections, {protocol: dict(own)})
+        _consistent(sections)
+        return self.model_copy(update={"sections": sections})
 
     @classmethod
     def settings_customise_sources(
@@ -167,22 +176,34 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
     for layer, origin in ((file, str(path)), (environment, "the environment"), (command_line, "the command line")):
         _known(layer, origin)
     try:
-        found = Settings(layers=[command_line, environment, file])  # type: ignore[call-arg]
+        layers = [_sectioned(layer) for layer in (command_line, environment, file)]
+        found = Settings(layers=layers)  # type: ignore[call-arg]
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join(str(part) for part in first["loc"]).removeprefix(f"{_SECTIONS}.")
         raise BadInput(where, f"{first['msg']} (got {first['input']!r})") from error
     if found.nats.creds is not None and found.nats.url is None:
         raise BadInput("nats.creds", f"{found.nats.creds} is for a bus that runs elsewhere; name it with --nats URL")
     webhook = urlsplit(found.notify.webhook)
     if found.notify.webhook and (webhook.scheme not in ("http", "https") or not webhook.hostname):
         raise BadInput("notify.webhook", "it is no http or https address")  # which it is may be a secret
-    if {"min_rounds", "round_limit"} <= found.critic.keys():
-        from coordinator.protocols.critic.seats import contradiction
-
-        if why := contradiction(found.critic):
-            raise BadInput("critic.min_rounds", why)
+    _consistent(found.sections)
     return found
+
+
+def _sectioned(layer: Mapping[str, Any]) -> dict[str, Any]:
+    """A layer with the protocols' sections put together."""
+    known = {key: value for key, value in layer.items() if key in Settings.model_fields}
+    sections = {key: value for key, value in layer.items() if key not in known}
+    return {**known, _SECTIONS: sections} if sections else known
+
+
+def _consistent(sections: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise BadInput where settings of a protocol contradict each other."""
+    for name, section in sections.items():
+        if found := setup_of(name).contradiction(section):
+            setting, why = found
+            raise BadInput(f"{name}.{setting}", why)
 
 
 def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -250,17 +271,12 @@ def nearest(name: str, known: Sequence[str]) -> str:
 def _present_names(layer: Mapping[str, Any]) -> dict[str, Any]:
     """A layer with every protocol's settings under their present names, so that a higher layer goes over a lower one
     that uses former names. Raises BadInput where a setting is given under both."""
-    from coordinator.admission import present_names
-    from coordinator.protocols import PROTOCOLS
-    from coordinator.table import Inadmissible
-
     found = dict(layer)
-    for name, given in layer.items():
-        field = Settings.model_fields.get(name)
-        if not isinstance(given, dict) or field is None or field.annotation != dict[str, Any]:
+    for name, section in layer.items():
+        if name in Settings.model_fields or not isinstance(section, dict) or name not in PROTOCOLS:
             continue
         try:
-            found[name] = present_names(PROTOCOLS[name], given)
+            found[name] = present_names(PROTOCOLS[name], section)
         except Inadmissible as error:
             raise BadInput(error.field, str(error)) from error
     return found
@@ -269,11 +285,14 @@ def _present_names(layer: Mapping[str, Any]) -> dict[str, Any]:
 def _known(layer: Mapping[str, Any], origin: str) -> None:
     """Refuse keys that the settings do not have."""
     for path, keys in _sections(layer):
-        model = _model(path)
-        for key in keys:
-            if model is not None and str(key) not in model:
-                full = ".".join((*path, str(key)))
-                raise BadInput(full, f"{full} in {origin} is no setting; {nearest(str(key), model)}")
+        names = _names(path)
+        for key in map(str, keys):
+            if names is None or key in names or (not path and protocol_settings(key) is not None):
+                continue
+            full = ".".join((*path, key))
+            if not path:
+                names += [name for name in PROTOCOLS if protocol_settings(name) is not None]
+            raise BadInput(full, f"{full} in {origin} is no setting; {nearest(key, names)}")
 
 
 def _sections(layer: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
@@ -283,26 +302,26 @@ def _sections(layer: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[
             yield from _sections(value, (*path, str(key)))
 
 
-def _model(path: tuple[str, ...]) -> list[str] | None:
-    """Names that a section has; None where anything goes (checked elsewhere)."""
+def _names(path: tuple[str, ...]) -> list[str] | None:
+    """Names that a section has, at the top without the protocols'; None where anything goes (checked elsewhere)."""
     if not path:
-        return list(Settings.model_fields)
-    if len(path) > 1 or path[0] not in Settings.model_fields:
+        return [name for name in Settings.model_fields if name != _SECTIONS]
+    if len(path) > 1:
         return None
+    if path[0] not in Settings.model_fields:
+        return protocol_settings(path[0])
     annotation = Settings.model_fields[path[0]].annotation
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return list(annotation.model_fields)
-    return protocol_settings(path[0])
+    return None
 
 
 def protocol_settings(protocol: str) -> list[str] | None:
-    """Names of a protocol's settings; None if it is no protocol."""
-    import msgspec
-
-    from coordinator.protocols import PROTOCOLS
-
+    """Names of a protocol's settings; None if it is none that a session can be opened of."""
     found = PROTOCOLS.get(protocol)
-    return [f.encode_name for f in msgspec.structs.fields(found.settings)] if found else None
+    if found is None or found.standing:
+        return None
+    return [field.encode_name for field in msgspec.structs.fields(found.settings)]
 
 
 def has_tools(settings: Settings) -> bool:

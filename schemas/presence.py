@@ -49,7 +49,7 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
         in_range("usd_per_million_output", self.usd_per_million_output, 0, 1e6)
 
 
-class Said(NamedTuple):
+class PinnedAnnouncement(NamedTuple):
     """An announcement, and what pins the specification in it."""
 
     announcement: Announcement
@@ -57,7 +57,7 @@ class Said(NamedTuple):
     """Empty: there is none."""
 
     @classmethod
-    def of(cls, announcement: Announcement) -> "Said":
+    def of(cls, announcement: Announcement) -> "PinnedAnnouncement":
         """With its pin, which takes longer than all the rest."""
         return cls(announcement, "" if announcement.expert is None else pin(announcement.expert))
 
@@ -72,7 +72,7 @@ class Said(NamedTuple):
 
 
 @lru_cache(maxsize=2_048)
-def read(data: bytes) -> Said:
+def read(data: bytes) -> PinnedAnnouncement:
     """An announcement as it came. Workers repeat theirs every 5 s, byte for byte, and there may be hundreds.
 
     Raises
@@ -80,7 +80,7 @@ def read(data: bytes) -> Said:
     SchemaError
         It is none.
     """
-    return Said.of(decode(data, Announcement))
+    return PinnedAnnouncement.of(decode(data, Announcement))
 
 
 class ExpertHere(msgspec.Struct, frozen=True, kw_only=True):

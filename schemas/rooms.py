@@ -6,10 +6,14 @@ by entry points, one a layer; they are looked at only where Parley itself has no
 """
 
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -33,6 +37,7 @@ class Rooms(Mapping[str, T], Generic[T]):
         self._group = group
         self._made: dict[str, T] = {}
         self._own: frozenset[str] | None = None
+        self._brought: dict[str, EntryPoint] | None = None
 
     def __getitem__(self, name: str) -> T:
         if name not in self._made:
@@ -43,9 +48,7 @@ class Rooms(Mapping[str, T], Generic[T]):
         """What imports the object. Raises KeyError where there is none of this name."""
         if name in self._names():
             return lambda: getattr(import_module(f"{self._package}.{name}.{self._module}"), self._attribute)
-        for entry in entry_points(group=self._group, name=name):
-            return entry.load
-        raise KeyError(name)
+        return self._installed()[name].load
 
     def _names(self) -> frozenset[str]:
         if self._own is None:
@@ -53,14 +56,21 @@ class Rooms(Mapping[str, T], Generic[T]):
             self._own = frozenset(m.name for m in found if m.ispkg)
         return self._own
 
+    def _installed(self) -> dict[str, "EntryPoint"]:
+        """What installed packages bring, looked up once."""
+        if self._brought is None:
+            self._brought = {}
+            if _is_named(self._group):
+                from importlib.metadata import entry_points  # takes longer than a command takes to print its help
+
+                self._brought = {entry.name: entry for entry in entry_points(group=self._group)}
+        return self._brought
+
     def __contains__(self, name: object) -> bool:
-        if name in self._made or name in self._names():
-            return True
-        return isinstance(name, str) and bool(entry_points(group=self._group, name=name))
+        return name in self._made or name in self._names() or name in self._installed()
 
     def __iter__(self) -> Iterator[str]:
-        brought = {entry.name for entry in entry_points(group=self._group)}
-        return iter(sorted({*self._names(), *self._made, *brought}))
+        return iter(sorted({*self._names(), *self._made, *self._installed()}))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -76,3 +86,18 @@ class Rooms(Mapping[str, T], Generic[T]):
         if name in self and self[name] is not thing:
             raise ValueError(f"two protocols are named {name}")
         self._made[name] = thing
+
+
+def _is_named(group: str) -> bool:
+    """Whether the metadata of an installed package names this group of entry points."""
+    for folder in map(Path, sys.path):
+        if not folder.is_dir():
+            continue
+        for inside in folder.iterdir():
+            if inside.suffix in (".dist-info", ".egg-info"):
+                try:
+                    if group in (inside / "entry_points.txt").read_text(encoding="utf-8", errors="replace"):
+                        return True
+                except OSError:
+                    continue
+    return False

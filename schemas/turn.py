@@ -52,7 +52,7 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """The first, and what a repair of form may add."""
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class ShownPost(msgspec.Struct, frozen=True, kw_only=True):
     """One post as it is shown to a seat: what was said, not who said it."""
 
     n: int
@@ -112,7 +112,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Unix time at which the transition that asks was appended."""
     reissued: bool = False
     """Sent again, because the first sending may not have got out."""
-    posts: tuple[Seen, ...] = ()
+    posts: tuple[ShownPost, ...] = ()
     turns: tuple[Turn, ...]
 
 

@@ -17,6 +17,8 @@ import numpy as np
 from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
 from agents.models.base import ModelMisconfigured
 from agents.openai import prices
+from agents.openai.bounds import BadBody
+from agents.openai.completion import decode
 from agents.openai.endpoint import Broken, Endpoint, Rejected
 from agents.openai.limits import backoff_s
 from agents.secrets import Secret, key_from
@@ -27,13 +29,17 @@ BATCH = 64
 """Texts in a request."""
 UNREACHED = 3
 """So often nobody listens there before it gives up, whatever time is left."""
+MOST_DIMENSIONS = 16_384
+"""Numbers in a vector, unless `dimensions` asks for more."""
+_OBJECTS = 16
+"""Of a text, and of the answer around them: one each is usual."""
 _AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _CONNECTIONS = 8
 NAMES = ("model", "base_url", "api_key", "key_variable", "dimensions", "deadline_s", "usd_per_million")
 
 
 class _Row(msgspec.Struct):
-    embedding: list[float]
+    embedding: msgspec.Raw
     index: int
 
 
@@ -123,7 +129,7 @@ class OpenAIEncoder:
                 async with asyncio.timeout(left_s):
                     data = await self._open().embeddings(body, left_s)
                 _count(spent, data, most)
-                return _read(data, len(texts))
+                return await _read(data, len(texts), max(MOST_DIMENSIONS, self.dimension))
             except Rejected as error:
                 why, wait = error.why, error.retry_after_s
                 if error.status not in _AGAIN:
@@ -152,7 +158,7 @@ def _check_limits(spent: Spent, more: int) -> None:
         raise EncoderUnavailable(f"the turn may make {spent.most_calls:,} calls, and has made them")
 
 
-def _count(spent: Spent, data: bytes, most: int) -> None:
+def _count(spent: Spent, data: bytes | bytearray, most: int) -> None:
     """Book a request that is, or may be, paid: by what the answer says, else at the estimate."""
     spent.calls += 1
     try:
@@ -163,16 +169,30 @@ def _count(spent: Spent, data: bytes, most: int) -> None:
     spent.tokens += tokens if 0 < tokens < 1e9 else most
 
 
-def _read(data: bytes, count: int) -> Vectors:
+async def _read(data: bytearray, count: int, most: int) -> Vectors:
+    """The vectors, decoded one by one: a long answer does not hold up the event loop."""
+    if data.count(b"{") > _OBJECTS + count * _OBJECTS:
+        raise EncoderUnavailable(f"the server's answer has more than {_OBJECTS} objects for each of {count} texts")
+    if data.count(b",") > (count + 1) * most:
+        raise EncoderUnavailable(f"the server's vectors have more than {most:,} numbers each")
     try:
-        rows = sorted(msgspec.json.decode(data, type=_Answer).data, key=lambda row: row.index)
-    except (msgspec.MsgspecError, RecursionError):
+        rows = sorted(decode(data, _Answer, "the server's answer").data, key=lambda row: row.index)
+        if [row.index for row in rows] != list(range(count)):
+            raise EncoderUnavailable(f"the server answered with {len(rows)} vectors, wanted is one for each of {count}")
+        vectors = []
+        for row in rows:
+            values = decode(row.embedding, list[float], "the server's answer")
+            if len(values) > most:
+                raise EncoderUnavailable(f"the server's vectors have more than {most:,} numbers each")
+            vectors.append(np.array(values, dtype=np.float64))
+            await asyncio.sleep(0)
+    except BadBody as error:
+        raise EncoderUnavailable(f"the server's answer holds no embeddings: {error.why}") from None
+    except msgspec.ValidationError:
         raise EncoderUnavailable("the server's answer holds no embeddings") from None
-    if [row.index for row in rows] != list(range(count)):
-        raise EncoderUnavailable(f"the server answered with {len(rows)} vectors, wanted is one for each of {count}")
-    if len({len(row.embedding) for row in rows}) != 1:
+    if len({len(vector) for vector in vectors}) != 1:
         raise EncoderUnavailable("the server's vectors differ in length")
-    return unit(np.array([row.embedding for row in rows], dtype=np.float64), count)
+    return unit(np.stack(vectors), count)
 
 
 def make(options: Mapping[str, Any], environ: Mapping[str, str]) -> OpenAIEncoder:

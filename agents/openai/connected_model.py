@@ -54,7 +54,9 @@ class ConnectedModel:
         if self._endpoint is None or self._gate is None or self._loop is not loop:
             o = self._options
             self._loop, self._gate = loop, gate(o.base_url, o.concurrency)
-            self._endpoint = Endpoint(o.base_url, o.api_key, connections=o.concurrency, silence_s=o.silence_s)
+            self._endpoint = Endpoint(
+                o.base_url, o.api_key, connections=o.concurrency, silence_s=o.silence_s, limits=o.limits
+            )
         return self._endpoint, self._gate
 
     async def aclose(self) -> None:

@@ -6,8 +6,10 @@
 
 The openai client makes the request and says what its status means, over aiohttp (its own option), and hands the body
 back as bytes: model objects and httpx2's transport cost two thirds of a call (docs/models.md). `max_retries` is 0.
+Every body comes through agents/openai/transport.py and has a limit (docs/security.md).
 """
 
+import asyncio
 import contextlib
 import logging
 import time
@@ -19,14 +21,22 @@ import httpx2
 import msgspec
 import openai
 
+from agents.openai.bounds import BadBody, Limits
+from agents.openai.completion import Reading, ServerAnswer, decode, shown
+from agents.openai.events import events
 from agents.openai.limits import retry_after_s
+from agents.openai.transport import ACCEPTED, Client
 from agents.secrets import Secret, scrub
 
 CONNECT_S = 5.0
 _KEEP_S = 4.0
 """Connections are kept for less than the five seconds after which common servers close them."""
-MOST_BYTES = 16_000_000
-"""Of one reply."""
+MOST_EMBEDDINGS = 16_000_000
+"""Bytes of an answer with embeddings."""
+MOST_MODELS = 50_000
+"""Objects in a server's list of models."""
+_HEARD = 8_192
+"""Characters that a listener hears at once."""
 logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log every address
 
 
@@ -59,25 +69,23 @@ class Broken(Failure):
         super().__init__(why)
 
 
-class ServerAnswer(msgspec.Struct, kw_only=True):
-    """A completion."""
+class _Model(msgspec.Struct, gc=False):
+    id: str
 
-    text: str = ""
-    refusal: str = ""
-    finish: str = ""
-    input_tokens: int | None = None
-    """None: the server did not count."""
-    output_tokens: int | None = None
-    cost_usd: float | None = None
-    first_token_s: float | None = None
+
+class _Listed(msgspec.Struct):
+    data: list[_Model]
 
 
 class Endpoint:
     """Requests to one base URL with one key. Safe for several at once on one event loop."""
 
-    def __init__(self, base_url: str, key: Secret | None, *, connections: int, silence_s: float) -> None:
+    def __init__(
+        self, base_url: str, key: Secret | None, *, connections: int, silence_s: float, limits: Limits | None = None
+    ) -> None:
         self._key = key
-        limits = httpx2.Limits(
+        self._limits = limits or Limits()
+        pool = httpx2.Limits(
             max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=_KEEP_S
         )
         timeout = httpx2.Timeout(None, connect=CONNECT_S, read=silence_s)
@@ -86,11 +94,12 @@ class Endpoint:
             api_key=key.reveal() if key is not None else "none",
             max_retries=0,
             timeout=timeout,
-            http_client=openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False),
+            http_client=Client(taken=self._limits, limits=pool, timeout=timeout, follow_redirects=False),
         )
         # The client would add the first two from variables that are meant for OpenAI.
         left_out = ["OpenAI-Organization", "OpenAI-Project", *(["Authorization"] if key is None else [])]
         self._headers: dict[str, str | openai.Omit] = {name: openai.Omit() for name in left_out}
+        self._headers["Accept-Encoding"] = ACCEPTED
 
     async def close(self) -> None:
         """Close all connections."""
@@ -105,30 +114,17 @@ class Endpoint:
         ------
         Rejected, Broken
         """
-        answer = ServerAnswer()
-        sent = False
+        reading = Reading(self._limits, self._key)
         try:
-            # Asked for as its own class, the response comes as it is, unread, whatever stream class is named.
-            response: Any = await self._client.post(
-                "/chat/completions", cast_to=httpx2.Response, content=msgspec.json.encode(body), stream=True,
-                stream_cls=openai.AsyncStream[Any], options={"headers": self._headers},
-            )  # fmt: skip
-            sent = True
-            try:
-                kind = response.headers.get("content-type", "")
-                if "text/event-stream" in kind:
-                    await self._stream(response, answer, on_text)
+            async with self._asked("/chat/completions", msgspec.json.encode(body), costs=True) as response:
+                if response.headers.get("content-type") == "text/event-stream":
+                    await self._stream(response, reading, on_text)
                 else:
-                    self._whole(await self._read(response), answer)
-            finally:
-                with contextlib.suppress(aiohttp.ClientError, httpx2.HTTPError, OSError):
-                    await response.aclose()
-        except openai.APIStatusError as error:
-            raise self._rejected(error) from None
-        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
-            why, reached = _trouble(error)
-            raise Broken(why, paid=sent or reached, text=answer.text) from None
-        return answer
+                    self._whole(await self._read(response, "the reply"), reading)
+        except Broken as error:
+            error.text = reading.done().text
+            raise
+        return reading.done()
 
     async def models(self) -> tuple[str, ...]:
         """Names of the models that the server lists: costs nothing.
@@ -137,134 +133,118 @@ class Endpoint:
         ------
         Rejected, Broken
         """
-        try:
-            response: Any = await self._client.get(
-                "/models", cast_to=httpx2.Response, options={"headers": self._headers}
-            )
-            body = msgspec.json.decode(response.content)
-            return tuple(str(m["id"]).removeprefix("models/") for m in body["data"])
-        except openai.APIStatusError as error:
-            raise self._rejected(error) from None
-        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
-            raise Broken(_trouble(error)[0], paid=False) from None
-        except (msgspec.DecodeError, KeyError, TypeError):
-            raise Broken("the server's list of models cannot be read", paid=False, reached=True) from None
+        async with self._asked("/models", None, costs=False) as response:
+            data = await self._read(response, "the server's list of models")
+            if data.count(b"{") > MOST_MODELS:
+                raise BadBody(f"the server's list of models has more than {MOST_MODELS:,} entries")
+            try:
+                listed = decode(data, _Listed, "the server's list of models cannot be read: it").data
+            except msgspec.ValidationError:
+                raise BadBody("the server's list of models cannot be read") from None
+            return tuple(model.id.removeprefix("models/") for model in listed)
 
-    async def embeddings(self, body: dict[str, Any], within_s: float) -> bytes:
-        """The body of the answer to one request for embeddings, unread. Cancelling closes the connection.
+    async def embeddings(self, body: dict[str, Any], within_s: float) -> bytearray:
+        """The body of the answer to one request for embeddings, undecoded. Cancelling closes the connection.
 
         Raises
         ------
         Rejected, Broken
         """
-        timeout = httpx2.Timeout(within_s, connect=min(CONNECT_S, within_s))
+        async with self._asked("/embeddings", msgspec.json.encode(body), costs=True, within_s=within_s) as response:
+            return await self._read(response, "the answer", MOST_EMBEDDINGS)
+
+    @contextlib.asynccontextmanager
+    async def _asked(
+        self, path: str, content: bytes | None, *, costs: bool, within_s: float | None = None
+    ) -> AsyncIterator[httpx2.Response]:
+        """The response to one request with its body unread; what goes wrong until it is read as a Failure.
+
+        Parameters
+        ----------
+        content
+            None: GET.
+        costs
+            A request that may have been served may have been paid.
+        """
+        options: Any = {"headers": self._headers}
+        if within_s is not None:
+            options["timeout"] = httpx2.Timeout(within_s, connect=min(CONNECT_S, within_s))
+        # Asked for as its own class, the response comes as it is, unread, whatever stream class is named.
+        given: Any = {
+            "cast_to": httpx2.Response, "stream": True, "stream_cls": openai.AsyncStream[Any], "options": options,
+        }  # fmt: skip
+        here = False
+        whole = asyncio.timeout(self._limits.reply_s)
         try:
-            response: Any = await self._client.post(
-                "/embeddings", cast_to=httpx2.Response, content=msgspec.json.encode(body),
-                options={"headers": self._headers, "timeout": timeout},
-            )  # fmt: skip
-            return bytes(response.content)
+            async with whole:
+                response: httpx2.Response = await (
+                    self._client.get(path, **given) if content is None
+                    else self._client.post(path, content=content, **given)
+                )  # fmt: skip
+                here = True
+                try:
+                    yield response
+                finally:
+                    with contextlib.suppress(aiohttp.ClientError, httpx2.HTTPError, OSError):
+                        await response.aclose()
         except openai.APIStatusError as error:
             raise self._rejected(error) from None
+        except BadBody as error:
+            raise Broken(error.why, paid=costs, reached=True) from None
         except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             why, reached = _trouble(error)
-            raise Broken(why, paid=reached) from None
+            if whole.expired():
+                why, reached = (
+                    f"the reply took longer than {self._limits.reply_s:g} s; the setting is LLM_REPLY_S",
+                    True,
+                )
+            raise Broken(why, paid=costs and (here or reached)) from None
 
     def _rejected(self, error: openai.APIStatusError) -> Rejected:
         body = error.body if isinstance(error.body, dict) else {}
         inner = body.get("error", body)
         fields = inner if isinstance(inner, dict) else {"message": inner}
-        said = str(fields.get("message") or error.response.text[:1_000])
-        param = fields.get("param")
-        if param and str(param) not in said:
+        message, param, code = (fields.get(name) for name in ("message", "param", "code"))
+        said = message if isinstance(message, str) and message else error.response.text
+        if param and isinstance(param, str) and param not in said:
             said = f"{param}: {said}"
+        notes = ["a redirect, which is not followed"] if error.status_code < 400 else []
+        if cut := error.response.extensions.get("cut"):
+            notes.append(cut)
         return Rejected(
-            error.status_code, scrub(said, self._key), str(fields.get("code") or ""),
-            retry_after_s(error.response.headers),
+            error.status_code, ", ".join(notes + [s for s in [shown(said, self._key)] if s]),
+            str(code) if isinstance(code, str | int) and code else "", retry_after_s(error.response.headers),
         )  # fmt: skip
 
-    async def _read(self, response: httpx2.Response) -> bytes:
+    async def _read(self, response: httpx2.Response, what: str, most: int | None = None) -> bytearray:
+        most = self._limits.reply_bytes if most is None else most
         data = bytearray()
-        async for chunk in response.aiter_bytes():
-            data += chunk
-            if len(data) > MOST_BYTES:
-                raise Broken(f"the reply has more than {MOST_BYTES:,} bytes", paid=True)
-        return bytes(data)
+        async for piece in response.aiter_bytes():
+            data += piece
+            if len(data) > most:
+                raise self._limits.too_much(what, most)
+        return data
 
-    def _whole(self, data: bytes, answer: ServerAnswer) -> None:
-        try:
-            body = msgspec.json.decode(data)
-        except (msgspec.DecodeError, RecursionError):
-            raise Broken("the server's answer is not JSON", paid=True) from None
-        self._take(body, answer, "message")
+    def _whole(self, data: bytearray, reading: Reading) -> None:
+        reading.take(data, "the server's answer")
+        answer = reading.done()
         if not answer.finish and not answer.text and not answer.refusal:
-            raise Broken("the server's answer holds no completion", paid=True)
+            raise BadBody("the server's answer holds no completion")
 
-    async def _stream(self, response: httpx2.Response, answer: ServerAnswer, on_text: Callable[[str], None]) -> None:
-        started, done = time.perf_counter(), False
-        async for data in _events(response):
-            if data == "[DONE]":
-                done = True
-                break
-            try:
-                chunk = msgspec.json.decode(data)
-            except (msgspec.DecodeError, RecursionError):
-                raise Broken("a part of the server's stream is not JSON", paid=True, text=answer.text) from None
-            piece = self._take(chunk, answer, "delta")
-            if piece:
-                if answer.first_token_s is None:
-                    answer.first_token_s = time.perf_counter() - started
-                on_text(piece)
-                if len(answer.text) > MOST_BYTES:
-                    raise Broken(f"the reply has more than {MOST_BYTES:,} characters", paid=True, text=answer.text)
-        if not done and not answer.finish:
-            raise Broken("the server ended its stream before the reply was complete", paid=True, text=answer.text)
-
-    def _take(self, body: Any, answer: ServerAnswer, part: str) -> str:
-        """Add one body or chunk to the answer; the text that came with it. Fields of unexpected types are skipped."""
-        if not isinstance(body, dict):
-            raise Broken("the server's answer holds no completion", paid=True, text=answer.text)
-        if body.get("error"):
-            error = body["error"]
-            said = error.get("message", "") if isinstance(error, dict) else error
-            raise Broken(f"the server failed: {scrub(str(said), self._key)}", paid=True, text=answer.text)
-        _usage(body.get("usage"), answer)
-        choices = body.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-        found = choice.get(part)
-        message: dict[str, Any] = found if isinstance(found, dict) else {}
-        answer.finish = str(choice.get("finish_reason") or answer.finish)
-        refusal, text = message.get("refusal"), message.get("content")
-        if isinstance(refusal, str):
-            answer.refusal += refusal
-        if not isinstance(text, str):
-            return ""
-        answer.text += text
-        return text
-
-
-def _usage(usage: Any, answer: ServerAnswer) -> None:
-    if not isinstance(usage, dict):
-        return
-    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    if all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 1e12 for n in counts) and any(counts):
-        answer.input_tokens, answer.output_tokens = counts
-    cost = usage.get("cost")
-    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e6:
-        answer.cost_usd = float(cost)
-
-
-async def _events(response: httpx2.Response) -> AsyncIterator[str]:
-    """The data of each server-sent event."""
-    data: list[str] = []
-    async for line in response.aiter_lines():
-        if line.startswith("data:"):
-            data.append(line[5:].strip())
-        elif not line and data:
-            yield "\n".join(data)
-            data = []
-    if data:
-        yield "\n".join(data)
+    async def _stream(self, response: httpx2.Response, reading: Reading, on_text: Callable[[str], None]) -> None:
+        started = time.perf_counter()
+        async for data in events(response.aiter_bytes(), self._limits):
+            if data == b"[DONE]":
+                return
+            text = reading.take(data, "a part of the server's stream")
+            if text and reading.answer.first_token_s is None:
+                reading.answer.first_token_s = time.perf_counter() - started
+            for at in range(0, len(text), _HEARD):
+                on_text(text[at : at + _HEARD])
+                if len(text) > _HEARD:
+                    await asyncio.sleep(0)
+        if not reading.answer.finish:
+            raise BadBody("the server ended its stream before the reply was complete")
 
 
 def _trouble(error: BaseException) -> tuple[str, bool]:

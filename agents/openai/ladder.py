@@ -16,9 +16,17 @@ import msgspec
 _FENCED = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.S)
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S | re.I)
 _HALF = re.compile("[\ud800-\udfff]")
+_HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF_TOLD = "a text holds half of a character (an escape \\ud800 to \\udfff alone): write the character itself"
 _LONGEST = 400_000
+"""Characters of a reply's text, those that the model thought not counted."""
+_MOST_PARTS = 20_000
+"""Lists and objects in a reply: more take long to build and to throw away."""
 _TRIES = 200
+_SCANNED = 1_000_000
+"""So many characters are gone through in search of an object, one try after the other."""
+_DIFFERENT = 10
+"""So many different replies in one text are enough to say that it is not clear which one is meant."""
 
 
 class How(Enum):
@@ -82,7 +90,11 @@ def read(text: str, reply: Any) -> tuple[Any, How]:
         None, an invalid one, or several different ones: which is meant is not for us to guess, since prose may quote
         what others wrote.
     """
-    body = _THOUGHT.sub("", text, count=1).strip()[:_LONGEST]
+    body = _THOUGHT.sub("", text, count=1).strip()
+    if len(body) > _LONGEST:
+        raise Unusable(f"the reply has more than {_LONGEST:,} characters: be much shorter", is_json=True, complete=True)
+    if body.count("[") + body.count("{") > _MOST_PARTS:
+        raise Unusable(f"the reply has more than {_MOST_PARTS:,} lists and objects", is_json=True, complete=True)
     try:
         value = msgspec.json.decode(body.encode("utf-8", "replace"))
     except (msgspec.DecodeError, RecursionError):
@@ -99,6 +111,8 @@ def read(text: str, reply: Any) -> tuple[Any, How]:
 
 def _is_half(text: str) -> bool:
     """Whether it is one JSON object that lacks nothing but the other half of a character."""
+    if _HALF_ESCAPED.search(text) is None:
+        return False
     try:
         value = json.loads(text)
         return isinstance(value, dict) and _has_half(value)
@@ -123,7 +137,7 @@ def _extract(text: str, reply: Any) -> Any:
             except msgspec.ValidationError as error:
                 why = str(error)
                 continue
-            if valid not in found:
+            if valid not in found and len(found) < _DIFFERENT:
                 found.append(valid)
     if not found and fenced:
         return _extract(text.replace("```", " "), reply)
@@ -138,12 +152,14 @@ def _objects(text: str) -> list[Any]:
     """JSON objects in a text that stand in no other."""
     decoder = json.JSONDecoder()
     values: list[Any] = []
-    at, tries = text.find("{"), 0
-    while at >= 0 and tries < _TRIES:
+    at, tries, scanned = text.find("{"), 0, 0
+    while at >= 0 and tries < _TRIES and scanned < _SCANNED:
         tries += 1
         try:
             value, end = decoder.raw_decode(text, at)
             values.append(value)
+        except json.JSONDecodeError as error:
+            end, scanned = at + 1, scanned + error.pos - at
         except (ValueError, RecursionError):
             end = at + 1
         at = text.find("{", end)

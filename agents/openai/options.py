@@ -11,13 +11,15 @@ import msgspec
 
 from agents.models.base import ModelMisconfigured
 from agents.openai import prices
+from agents.openai.bounds import Limits
 from agents.openai.prices import Price
 from agents.openai.providers import RUNGS, Preset, Rung, preset_of, provider
 from agents.secrets import Secret, key_from
 
 NAMES = (
-    "provider", "model", "base_url", "api_key", "key_variable", "temperature", "concurrency", "silence_s", "structured",
-    "prices", "usd_per_million_input", "usd_per_million_output", "family", "extra", "state",
+    "provider", "model", "base_url", "api_key", "key_variable", "temperature", "concurrency", "silence_s", "reply_s",
+    "reply_bytes", "structured", "prices", "usd_per_million_input", "usd_per_million_output", "family", "extra",
+    "state",
 )  # fmt: skip
 
 
@@ -36,6 +38,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Requests at once at this endpoint, for all models of the process."""
     silence_s: float = 120.0
     """So long a server may say nothing."""
+    limits: Limits = Limits()
+    """What is taken of one reply: options `reply_s` and `reply_bytes`."""
     highest_rung: Rung = Rung.SCHEMA
     price: Price | None = None
     """None: not known."""
@@ -93,6 +97,7 @@ def parse(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) ->
         temperature=_number(given, "temperature", 0.0, preset.highest_temperature),
         concurrency=int(_number(given, "concurrency", 1, 10_000) or 8),
         silence_s=_number(given, "silence_s", 0.05, 86_400) or 120.0,
+        limits=_limits(given),
         highest_rung=RUNGS[structured] if structured else preset.rung,
         price=_price(given, model, preset),
         family=_text(given, "family"),
@@ -117,6 +122,14 @@ def _number(given: Mapping[str, Any], name: str, low: float, high: float) -> flo
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ModelMisconfigured(f"options.{name}: got {value!r}, allowed is {low:g} to {high:g}")
     return float(value)
+
+
+def _limits(given: Mapping[str, Any]) -> Limits:
+    usual = Limits()
+    return Limits(
+        reply_s=_number(given, "reply_s", 0.05, 86_400) or usual.reply_s,
+        reply_bytes=int(_number(given, "reply_bytes", 10_000, 1_000_000_000) or usual.reply_bytes),
+    )
 
 
 def _base_url(given: str, chosen: str) -> str:

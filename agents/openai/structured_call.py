@@ -24,8 +24,9 @@ from agents.models.base import (
     tell_retrying,
 )
 from agents.openai import ladder
+from agents.openai.completion import ServerAnswer
 from agents.openai.connected_model import ConnectedModel
-from agents.openai.endpoint import Broken, Rejected, ServerAnswer
+from agents.openai.endpoint import Broken, Rejected
 from agents.openai.limits import REJECTIONS, backoff_s
 from agents.openai.live_text import LiveText
 from agents.openai.providers import NAMES, Rung
@@ -60,7 +61,7 @@ class StructuredCall:
         self._lowest = max(Rung)
         self._prompt: prompting.Prompt | None = None
         self._under_way = False
-        self._heard = ""
+        self._heard = bytearray()
         self.usage = Usage()
 
     async def run(self) -> Completion:
@@ -182,14 +183,14 @@ class StructuredCall:
         live = LiveText(self._emit)
 
         def on_text(piece: str) -> None:
-            self._heard += piece
+            self._heard += piece.encode("utf-8", "replace")
             live.feed(piece)
 
         o = self._options
         named: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": o.model}
         endpoint, places = self._model.open()
         async with places.place():
-            self._heard, self._under_way = "", True
+            self._heard, self._under_way = bytearray(), True
             with tracing.span(f"chat {o.model}", named if tracing.enabled() else None) as span:
                 answer = await endpoint.complete(body, on_text)
                 live.flush()
@@ -218,7 +219,7 @@ class StructuredCall:
     def lost(self) -> None:
         """Book the call that was under way when the time was up."""
         if self._under_way:
-            self._book(None, self._heard)
+            self._book(None, self._heard.decode("utf-8", "replace"))
 
     async def _turned_away(self, error: Rejected, body: dict[str, Any]) -> None:
         """Learn from a rejection (`_AskAgain`), wait to try again, or give up."""

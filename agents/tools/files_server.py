@@ -7,6 +7,7 @@ It holds every path inside its folder by itself, whoever calls it.
 
 import os
 import re
+import stat
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -53,11 +54,13 @@ class Files:
         if not at.is_file():
             raise ToolError(f"path {path!r}: there is no such file")
         try:
-            return at, at.read_bytes().decode("utf-8")
+            return at, _text(at)
         except UnicodeDecodeError:
             raise ToolError(f"path {path!r}: it is not UTF-8 text") from None
         except OSError as error:
             raise ToolError(f"path {path!r}: {error.strerror}") from None
+        except Outside as error:
+            raise ToolError(str(error)) from None
 
     def _write(self, path: str, at: Path, content: str) -> int:
         data = content.encode("utf-8", "replace")
@@ -127,8 +130,8 @@ class Files:
         found: list[str] = []
         for path in self._files(self._at(folder)):
             try:
-                content = path.read_bytes().decode("utf-8")
-            except (OSError, UnicodeDecodeError):
+                content = _text(inside(self._root, str(path)))
+            except (OSError, UnicodeDecodeError, Outside):  # what read_file refuses is not searched
                 continue
             for number, line in enumerate(content.splitlines(), 1):
                 if pattern.search(line):
@@ -144,6 +147,16 @@ class Files:
             raise ToolError(f"path {path!r}: there is no such file")
         at.unlink()
         return f"{self._name(at)}: deleted"
+
+
+def _text(path: Path) -> str:
+    """The text of a file that `inside` found, if it is still one and has no second name. Raises Outside, OSError and
+    UnicodeDecodeError."""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+            raise Outside(path.name, "it is no plain file, or has a second name, which may stand elsewhere")
+        return file.read().decode("utf-8")
 
 
 def server(root: Path) -> MCPServer:

@@ -1,11 +1,10 @@
 """The task's folder: a fresh copy of an archive, held while tools work in it, then compared and packed again.
 
-An archive is a tar of plain files (no links, no devices, no folders of version control, no path that leads out).
-Packed again, the same files give the same bytes. Empty folders are not kept.
+What an archive may hold is decided by schemas.archive, and nothing else is read from a folder. Packed again, the same
+files give the same bytes. Empty folders are not kept.
 """
 
 import contextlib
-import difflib
 import fcntl
 import io
 import os
@@ -15,35 +14,16 @@ import tarfile
 import tempfile
 import time
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from agents.tools.folder_diff import diff, text_of
 from agents.tools.paths import Outside, bad_name, inside, is_repository
-from schemas.artifact import MAX_ARTIFACT
+from schemas.archive import MOST_BYTES, MOST_FILES, MOST_FOLDERS, BadArchive, Files, FolderError, TooLarge, unpacked
+from schemas.folder_paths import HEAD, REPOSITORY, Tree, beside_head, folded, is_bare
 from schemas.session import Document
-from schemas.tools import CUT
 
-MOST_FILES = 4_000
-MOST_BYTES = MAX_ARTIFACT
-"""Of an archive: what the store takes for one piece."""
-MOST_DIFF = 60_000
-"""Characters."""
-_DIFFED = 400_000
-"""Bytes of a file beyond which only the fact of its change is told."""
 _PREFIX = "parley-task-"
 _STALE_S = 60.0
-_REPOSITORY = "it makes a repository, whose hooks and settings run programs"
-
-
-class FolderError(ValueError):
-    """A folder or an archive that cannot be used. Names the path, the value and the limit."""
-
-
-class BadArchive(FolderError):
-    """What was to become a folder is no archive of plain files."""
-
-
-class TooLarge(FolderError):
-    """More files or bytes than a folder may have."""
 
 
 def pack(root: Path) -> tuple[bytes, list[str]]:
@@ -58,7 +38,7 @@ def pack(root: Path) -> tuple[bytes, list[str]]:
     return archive(files), left_out
 
 
-def archive(files: dict[str, tuple[bytes, bool]]) -> bytes:
+def archive(files: Files) -> bytes:
     """Files (path -> bytes and whether it may be run) as a tar: the same files, the same bytes. Raises TooLarge."""
     if len(files) > MOST_FILES:
         raise TooLarge(f"the folder has {len(files):,} files, allowed are at most {MOST_FILES:,}")
@@ -75,72 +55,56 @@ def archive(files: dict[str, tuple[bytes, bool]]) -> bytes:
     return data
 
 
-def unpacked(data: bytes) -> dict[str, tuple[bytes, bool]]:
-    """The files of an archive: path -> bytes and whether it may be run.
+def read(root: Path) -> tuple[Files, list[str]]:
+    """The plain files below a folder that an archive may hold, and what was left out, with the reason. Nothing is
+    followed.
 
     Raises
     ------
-    BadArchive
-        It is no tar; or an entry is a link or a device, stands twice, or has a path that is not allowed.
+    FolderError
+        The folder is a repository's own, of which everything would be left out.
     TooLarge
-        More files or bytes than allowed.
+        More files, folders or bytes than an archive may have.
     """
-    if len(data) > MOST_BYTES:
-        raise TooLarge(f"the archive has {len(data):,} bytes, allowed are at most {MOST_BYTES:,}")
-    files: dict[str, tuple[bytes, bool]] = {}
-    total = 0
-    try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
-            for entry in tar:
-                wrong = bad_name(entry.name)
-                if not wrong and entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE):
-                    wrong = "it is neither a file nor a folder"
-                if not wrong and entry.name in files:
-                    wrong = "it stands there twice"
-                if wrong:
-                    raise BadArchive(f"archive entry {entry.name[:200]!r}: {wrong}")
-                total += entry.size
-                if len(files) >= MOST_FILES or total > MOST_BYTES:
-                    raise TooLarge(f"archive: allowed are at most {MOST_FILES:,} files of {MOST_BYTES:,} bytes")
-                if entry.type != tarfile.DIRTYPE:
-                    file = tar.extractfile(entry)
-                    assert file is not None, "it is a plain file"
-                    files[entry.name] = (file.read(), bool(entry.mode & 0o100))
-    except (tarfile.TarError, EOFError, UnicodeError, OverflowError) as error:
-        raise BadArchive(f"archive: it is no tar of plain files ({type(error).__name__})") from None
-    for path in files:
-        for above in list(Path(path).parents)[:-1]:
-            if above.as_posix() in files:
-                raise BadArchive(f"archive entry {path[:200]!r}: {above.as_posix()!r} is a file")
-    return files
-
-
-def read(root: Path) -> tuple[dict[str, tuple[bytes, bool]], list[str]]:
-    """The plain files below a folder, and what was left out, with the reason. Nothing is followed. Raises TooLarge."""
-    files: dict[str, tuple[bytes, bool]] = {}
+    files: Files = {}
     left_out: list[str] = []
     total = 0
+    tree = Tree()
     for at, folders, names in os.walk(root, followlinks=False):
         here = Path(at)
-        for name in [*folders, *names]:
+        if _bare(here, folders, names):
+            if here == root:
+                raise FolderError("it is a repository's own folder, whose hooks and settings run programs")
+            left_out.append(f"{here.relative_to(root).as_posix()!r}: it is a repository, or nearly one")
+            folders.clear()
+            continue
+        found = set(folders)
+        for name in sorted([*folders, *names]):
             path = (here / name).relative_to(root).as_posix()
-            why = bad_name(path) or _kind(here / name)
+            why = bad_name(path) or _kind(here / name) or tree.add(path, folder=name in found)
             if why:
                 left_out.append(f"{path!r}: {why}")
-                if name in folders:
+                if name in found:
                     folders.remove(name)
-            elif name in names:
+            elif name not in found:
                 data = _plain(here / name)
                 if data is None:
                     left_out.append(f"{path!r}: it cannot be read")
                     continue
                 files[path] = data
                 total += len(data[0])
-                if len(files) > MOST_FILES or total > MOST_BYTES:
-                    raise TooLarge(
-                        f"the folder has more than {MOST_FILES:,} files or {MOST_BYTES:,} bytes, which is the limit"
-                    )
+            if len(files) > MOST_FILES or total > MOST_BYTES or tree.folders > MOST_FOLDERS:
+                raise TooLarge(
+                    f"the folder has more than {MOST_FILES:,} files, {MOST_FOLDERS:,} folders or {MOST_BYTES:,} bytes,"
+                    " which is the limit"
+                )
     return files, left_out
+
+
+def _bare(here: Path, folders: list[str], names: list[str]) -> bool:
+    """Whether git takes a folder as a repository; a link that is named HEAD need not lead to anything."""
+    links = [f for f in folders if folded(f) == HEAD and (here / f).is_symlink()]
+    return is_bare([*names, *links], [*folders, *names])
 
 
 def _kind(path: Path) -> str:
@@ -188,7 +152,11 @@ class TaskFolder:
         self.root.mkdir(mode=0o700)
         self.home.mkdir(mode=0o700)
         self._inode = self.root.lstat().st_ino
-        self._write(self.began)
+        try:
+            self._write(self.began)
+        except OSError as error:
+            self.__exit__()
+            raise FolderError(f"the task's folder cannot be written: {error.strerror}") from None
 
     def __enter__(self) -> "TaskFolder":
         return self
@@ -198,7 +166,7 @@ class TaskFolder:
         with contextlib.suppress(OSError):
             os.close(self._lock)
 
-    def _write(self, files: dict[str, tuple[bytes, bool]]) -> None:
+    def _write(self, files: Files) -> None:
         for path, (data, runs) in files.items():
             target = self.root / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -228,17 +196,22 @@ class TaskFolder:
         said: list[str] = []
         names: dict[tuple[int, int], list[Path]] = {}
         links: dict[tuple[int, int], int] = {}
+        tree = Tree()
+        kept = {*self.began, *(str(above) for path in self.began for above in PurePosixPath(path).parents)}
         for at, folders, files in os.walk(self.root, followlinks=False):
             here = Path(at)
-            bare = "HEAD" in files and ("commondir" in files or {"objects", "refs"} <= {*folders, *files})
-            for name in [*folders, *files]:
+            bare = is_bare(files, [*folders, *files])
+            began = any(folded(f) == HEAD and self._name(here / f) in kept for f in files)
+            # What was there in the beginning comes first, so that what is the same to some file systems gives way.
+            for name in sorted([*folders, *files], key=lambda n: (self._name(here / n) not in kept, n)):
                 path = here / name
                 about = path.lstat()
                 why = self._unwanted(path, about)
-                if bare and name == "HEAD" and path.relative_to(self.root).as_posix() not in self.began:
-                    why = _REPOSITORY
+                if bare and (beside_head(name) if began else folded(name) == HEAD and name in files):
+                    why = REPOSITORY
+                why = why or tree.add(self._name(path), folder=stat.S_ISDIR(about.st_mode))
                 if why:
-                    said.append(f"{path.relative_to(self.root).as_posix()!r} is removed: {why}")
+                    said.append(f"{self._name(path)!r} is removed: {why}")
                     _remove(path)
                     if name in folders:
                         folders.remove(name)
@@ -249,10 +222,12 @@ class TaskFolder:
         for key, paths in names.items():
             if len(paths) < links[key]:
                 for path in paths:
-                    shown = path.relative_to(self.root).as_posix()
-                    said.append(f"{shown!r} is removed: a second name of a file outside the folder")
+                    said.append(f"{self._name(path)!r} is removed: a second name of a file outside the folder")
                     _remove(path)
         return said
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
 
     def _unwanted(self, path: Path, about: os.stat_result) -> str:
         mode = about.st_mode
@@ -261,15 +236,15 @@ class TaskFolder:
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             return "neither a file nor a folder"
         if is_repository(path.name):
-            return _REPOSITORY
-        return bad_name(path.relative_to(self.root).as_posix())
+            return REPOSITORY
+        return bad_name(self._name(path))
 
-    def look(self) -> dict[str, tuple[bytes, bool]]:
+    def look(self) -> Files:
         """The files as they are now. Raises TooLarge."""
         self._files, _ = read(self.root)
         return self._files
 
-    def put_back(self, files: dict[str, tuple[bytes, bool]]) -> None:
+    def put_back(self, files: Files) -> None:
         """Make the folder these files again."""
         for path in list(self.root.iterdir()):
             _remove(path)
@@ -292,61 +267,10 @@ class TaskFolder:
         """Its text files as documents, for a model that has no tools to read them with."""
         found = []
         for path, (data, _) in sorted(self._files.items()):
-            text = _text(data)
+            text = text_of(data)
             if text:
                 found.append(Document(id=sha256(data).hexdigest(), name=path, text=text))
         return tuple(found)
-
-
-def diff(before: dict[str, tuple[bytes, bool]], after: dict[str, tuple[bytes, bool]], most: int = MOST_DIFF) -> str:
-    """Unified diff, as git and patch read it, of two folders' files; cut to so many characters at a line's end."""
-    out: list[str] = []
-    size = 0
-    for path in sorted(before.keys() | after.keys()):
-        for line in _one(path, before.get(path), after.get(path)):
-            size += len(line)
-            if size > most - len(CUT):
-                return "".join([*out, CUT])
-            out.append(line)
-    return "".join(out)
-
-
-def _one(path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool] | None) -> list[str]:
-    if old == new:
-        return []
-    lines = [f"diff --git a/{path} b/{path}\n"]
-    if old is None or new is None:
-        mode = "100755" if (old or new or (b"", False))[1] else "100644"
-        lines.append(f"new file mode {mode}\n" if old is None else f"deleted file mode {mode}\n")
-    elif old[1] != new[1]:
-        lines += [f"{w} mode {'100755' if runs else '100644'}\n" for w, runs in (("old", old[1]), ("new", new[1]))]
-    was, is_ = (b"" if x is None else x[0] for x in (old, new))
-    if was == is_:
-        return lines
-    before, after = _text(was), _text(is_)
-    a, b = (f"a/{path}" if old is not None else "/dev/null"), (f"b/{path}" if new is not None else "/dev/null")
-    if before is None or after is None or len(was) + len(is_) > _DIFFED:
-        return [*lines, f"Binary files {a} and {b} differ\n"]
-    for line in difflib.unified_diff(_lines(before), _lines(after), a, b, lineterm="\n"):
-        # A name with a space ends at a tab, as git has it.
-        if line.startswith(("--- ", "+++ ")) and " " in path and line.endswith(f"{path}\n"):
-            line = line[:-1] + "\t\n"
-        lines += [line] if line.endswith("\n") else [line + "\n", "\\ No newline at end of file\n"]
-    return lines
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with their ends; only a line feed ends one."""
-    parts = text.split("\n")
-    return [p + "\n" for p in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
-
-
-def _text(data: bytes) -> str | None:
-    """The text of a file; None: it is none."""
-    try:
-        return None if b"\x00" in data else data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 def _remove(path: Path) -> None:

@@ -4,20 +4,10 @@ A folder is a task's, and everything about it may have been written by a model o
 """
 
 import os
-import re
 import stat
 from pathlib import Path
-from unicodedata import category
 
-REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj", ".bzr"})
-"""Folders of version control: hooks and settings in them run programs, so no path leads into one."""
-_SHORT = re.compile(rf"({'|'.join(name[1:] for name in sorted(REPOSITORIES))})~[0-9]+")
-"""What NTFS calls them beside their names."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\u0080-\u009f\u2028\u2029\ud800-\udfff]")
-MOST_NAME = 255
-"""Bytes of one part of a path, in UTF-8."""
-MOST_PATH = 1_000
-"""Characters of a path in its folder."""
+from schemas.folder_paths import MOST_PATH, bad_name, is_repository
 
 
 class Outside(ValueError):
@@ -28,29 +18,6 @@ class Outside(ValueError):
         self.why = why
         shown = given if len(given) <= 200 else given[:200] + "..."
         super().__init__(f"path {shown!r}: {why}")
-
-
-def is_repository(part: str) -> bool:
-    """Whether one part of a path is a folder of version control, on any file system: NTFS drops spaces and dots at the
-    end, what follows a colon names a stream, and HFS+ passes over characters that are not seen."""
-    seen = "".join(c for c in part if category(c) != "Cf").partition(":")[0].rstrip(" .").casefold()
-    return seen in REPOSITORIES or bool(_SHORT.fullmatch(seen))
-
-
-def bad_name(path: str) -> str:
-    """What is wrong with a relative path's names; empty: nothing."""
-    parts = path.split("/")
-    if not path or path.startswith("/"):
-        return "it is empty or absolute"
-    if any(p in ("", ".", "..") for p in parts):
-        return "it has an empty part, . or .."
-    if _CONTROL.search(path) or "\\" in path:
-        return "it has a control character or a backslash"
-    if len(path) > MOST_PATH or any(len(p.encode("utf-8", "replace")) > MOST_NAME for p in parts):
-        return f"allowed are at most {MOST_PATH} characters, and {MOST_NAME} bytes a part"
-    if any(map(is_repository, parts)):
-        return "it leads into a repository's own files, which may run programs"
-    return ""
 
 
 def inside(root: Path, given: str) -> Path:
@@ -95,3 +62,6 @@ def inside(root: Path, given: str) -> Path:
     if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
         raise Outside(given, "it is neither a file nor a folder")
     return found
+
+
+__all__ = ["Outside", "bad_name", "inside", "is_repository"]

@@ -23,6 +23,8 @@ from bus import accounts, channels, streams, subjects
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError, Denied, NoModerator
+from client.protocols import panel_setup
+from coordinator.protocols import PROTOCOLS
 from schemas.post import AskFate, Fate, Post, Posts, ReadPosts
 from schemas.presence import Announcement, AskWorkers, Workers
 from schemas.session import CancelSession, OpenSession, Seat
@@ -42,9 +44,14 @@ READY_S = 10.0
 """So long a bus that has just started is waited for."""
 _GRACE_S = 0.08
 _TRIES = 3
-_ROLES = {"zz_check_1": "panelist", "zz_check_2": "panelist", "zz_check_3": "analyst"}
+PROTOCOL = PROTOCOLS[panel_setup().name]
+"""Of the check's own session."""
+_ROLES = {
+    f"zz_check_{number}": role
+    for number, role in enumerate((r.name for r in PROTOCOL.roles for _ in range(r.least)), 1)
+}
 _QUEUES = tuple(_ROLES)
-HELD = _QUEUES[2]
+HELD = _QUEUES[-1]
 """Queues of the check's own session. Nobody serves them, so no model is paid."""
 
 
@@ -209,7 +216,7 @@ class Scene:
         seats = tuple(Seat(seat=q, role=r, queue=q) for q, r in _ROLES.items())
         opening = OpenSession(
             question="A session of parley bus check: its seats are silent.",
-            protocol="consensus",
+            protocol=PROTOCOL.name,
             seats=seats,
             turn_timeout_s=turn_timeout_s,
         )  # fmt: skip

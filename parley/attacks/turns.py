@@ -14,6 +14,7 @@ from parley.attacks.scene import (
     ASK_S,
     LET_THROUGH,
     NOT_STORED,
+    PROTOCOL,
     REFUSED,
     SUCCEEDED,
     Actor,
@@ -118,7 +119,7 @@ async def _ask(actor: Actor) -> Verdict:
 
 def _events() -> Iterator[tuple[str, bytes]]:
     yield "a cancellation", encode(CancelSession(reason="stolen"))
-    yield "an opening", encode(OpenSession(question="?", protocol="consensus"))
+    yield "an opening", encode(OpenSession(question="?", protocol=PROTOCOL.name))
     yield "a timer that fired", encode(TimerDue())
     yield "an entry of the log", b'{"t":"cancelled","author":"owner","reason":"stolen"}'
 

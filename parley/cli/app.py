@@ -22,20 +22,30 @@ from parley.cli.options import (
     PanelFile,
     Port,
     Protocol,
-    Rules,
     Sets,
     Sid,
     State,
     Subject,
     Tools,
 )
+from parley.cli.output import write_lines
+from parley.cli.protocol_options import (
+    NOTHING,
+    Given,
+    ProtocolCommand,
+    ProtocolGroup,
+    by_protocol,
+    refuse_foreign,
+    settings_of,
+    takes,
+)
 from parley.cli.routing import app as eval_app
 from parley.cli.routing import route
 from parley.cli.sessions import app as sessions_app
 
 app = typer.Typer(
-    name="parley", rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True,
-    help="Several agents, each its own process, argue over a question on a NATS bus.",
+    cls=ProtocolGroup, name="parley", rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False,
+    no_args_is_help=True, help="Several agents, each its own process, argue over a question on a NATS bus.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 
@@ -66,16 +76,15 @@ app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
 app.add_typer(eval_app, name="eval")
 app.command("route")(route)
-app.command("ask")(ask)
+app.command("ask", cls=ProtocolCommand)(ask)
 
 
-@app.command()
+@app.command(cls=ProtocolCommand)
+@takes("stack_options")
 def up(
     protocol: Protocol = None,
     panel_file: PanelFile = None,
-    panel: Annotated[int | None, typer.Option(help="Panelists (default: 3).", min=2, max=16)] = None,
-    debaters: Annotated[int | None, typer.Option(help="Debaters of maci (default: 2).", min=2, max=8)] = None,
-    format_: Rules = None,
+    own: Given = NOTHING,
     moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
     copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
     clients: Annotated[
@@ -98,14 +107,16 @@ def up(
     with options.errors(json):
         settings = options.settings(
             config, sets, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
-            consensus__panel=panel, maci__debaters=debaters, competition__format=format_,
             stack__moderators=moderators, stack__copies=copies, stack__humans=humans,
         )  # fmt: skip
-        from parley.cli import commands
-        from parley.cli import protocol_options as options_of
+        from parley.plan import plan_of
+        from parley.stack import foreground
 
-        options_of.own_options(settings, {"panel": panel, "debaters": debaters, "format": format_})
-        code = commands.up(settings, clients=tuple(clients or ("client",)), json=json)
+        for name, section in by_protocol(own).items():
+            settings = settings.over(name, section)
+        plan = plan_of(settings)
+        refuse_foreign(plan.protocol, settings_of(own))
+        code = foreground.up(plan, clients=tuple(clients or ("client",)), json=json)
     raise typer.Exit(code)
 
 
@@ -135,9 +146,9 @@ def sit(
     """
     with options.errors():
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley import human_seat as sitting
+        from parley import human_seat
 
-        code = sitting.sit(settings, session, seat, seconds=seconds, then=then)
+        code = human_seat.sit(settings, session, seat, seconds=seconds, then=then)
     raise typer.Exit(code)
 
 
@@ -165,9 +176,9 @@ def moderator(
         settings = options.settings(
             config, nats__url=nats, nats__creds=creds, retention__log_days=log_max_age, notify__webhook=notify_url
         )
-        from parley.cli import commands
+        from parley.stack import foreground
 
-        code = commands.moderator(
+        code = foreground.moderator(
             settings, token_key=token_key, host=metrics_host, port=metrics_port, log_level=log_level
         )
     raise typer.Exit(code)
@@ -193,9 +204,9 @@ def agent(
     """
     with options.errors():
         settings = options.settings(config, nats__url=nats, nats__creds=creds, tools=tools)
-        from parley.cli import commands
+        from parley.stack import foreground
 
-        code = commands.agent(settings, spec, host=metrics_host, port=metrics_port, log_level=log_level)
+        code = foreground.agent(settings, spec, host=metrics_host, port=metrics_port, log_level=log_level)
     raise typer.Exit(code)
 
 
@@ -218,17 +229,17 @@ def replay(
     """
     with options.errors(json):
         from client import what_if
-        from parley.cli import commands
+        from parley import sessions
         from parley.settings import parse_sets
 
         overrides = parse_sets(sets or [])
         settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds)
-        found = commands.record(settings, session)
+        found = sessions.record(settings, session)
         outcome = what_if.compare(found, overrides) if overrides else what_if.verify(found)
         if json:
             options.print_json(outcome)
         elif overrides:
-            commands.write_lines(what_if.comparison_words(outcome), None)
+            write_lines(what_if.comparison_words(outcome), None)
         else:
             print(what_if.replayed_words(outcome))
 
@@ -237,7 +248,8 @@ def replay(
 def explain(
     session: Subject,
     plot: Annotated[
-        Path | None, typer.Option("--plot", help="Also draw a MACI session's signals into this file (.png or .svg).")
+        Path | None,
+        typer.Option("--plot", help="Also draw the session's signals or scores into this file (.png or .svg)."),
     ] = None,
     json: Json = False,
     nats: Nats = None,
@@ -254,39 +266,14 @@ def explain(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client.show import explain as explaining
-        from parley.cli import commands
+        from client.show.explain import figures, words
+        from parley import sessions
 
-        found = commands.explained(settings, session, plot)
+        found = sessions.explained(settings, session, plot)
         if json:
-            options.print_json(explaining.figures(found))
+            options.print_json(figures(found))
         else:
-            commands.write_lines(explaining.words(found), None)
-
-
-@app.command()
-def signals(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON of outcomes and rounds; - reads standard input.")],
-    json: Json = False,
-) -> None:
-    """MACI's signals, dials and stop over a recorded debate, as one JSON document; no model is asked.
-
-    The first round is the blind one. What a round may have beside beliefs: evidence, crit, crit_mean, crit_variance, q,
-    tokens.
-
-    \b
-    Example:
-      parley signals debate.json
-    where debate.json is
-      {"outcomes": ["a", "b"], "config": {"tau_stop": 2},
-       "rounds": [{"beliefs": {"u": [0.6, 0.4], "v": [0.1, 0.9]}, "q": 0.6},
-                  {"beliefs": {"u": [0.5, 0.5], "v": [0.2, 0.8]}, "q": 0.7,
-                   "evidence": {"u": ["e1", "e2"], "v": ["e2"]}, "crit": {"u": 0.8, "v": 0.7}}]}
-    """
-    with options.errors(json):
-        from client.protocols.maci import signals_file
-
-        options.print_json(signals_file.read_debate(file))
+            write_lines(words(found), None)
 
 
 @app.command()
@@ -300,9 +287,9 @@ def schema(
       parley schema result
     """
     with options.errors():
-        from parley.cli import commands
+        from parley.cli import message_schemas
 
-        options.print_json(commands.schema(name))
+        options.print_json(message_schemas.schema(name))
 
 
 @app.command()
@@ -331,15 +318,15 @@ def doctor(
         settings = options.settings(
             config, protocol=protocol, state=state, nats__url=nats, nats__creds=creds, panel_file=panel_file
         )
-        from parley.cli import commands
+        from parley.doctor import checks
+        from parley.plan import plan_of
+        from parley.stack.access import run
 
-        found = commands.examine(settings, probe=probe)
+        found = run(checks.examine(plan_of(settings), probe=probe))
         if json:
             options.print_json(found)
         else:
-            from parley.doctor import checks as examining
-
-            commands.write_lines(examining.words(found), None)
+            write_lines(checks.words(found), None)
     raise typer.Exit(0 if found.ok else 1)
 
 
@@ -355,13 +342,13 @@ def init(
       parley init myquestions
     """
     with options.errors(json):
-        from parley.cli import init_folder as beginning
+        from parley.cli import init_folder
 
-        written = [str(path) for path in beginning.write(folder)]
+        written = [str(path) for path in init_folder.write(folder)]
+        steps = init_folder.next_steps(folder)
         if json:
-            options.print_json({"written": written, "next": beginning.next_steps(folder)})
+            options.print_json({"written": written, "next": steps})
         else:
-            steps = beginning.next_steps(folder)
             print("\n".join([*(f"wrote  {path}" for path in written), *(f"next   {text}" for text in steps)]))
 
 

@@ -7,6 +7,8 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import Humans, Json
+from parley.cli.output import write_lines
+from parley.cli.protocol_options import NOTHING, Given, ProtocolCommand, takes
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The bus: its configuration, attacks, revoking.")
 
@@ -16,13 +18,11 @@ Address = Annotated[
 ]
 
 
-@app.command("config")
+@app.command("config", cls=ProtocolCommand)
+@takes("key_options")
 def bus_config(
     folder: Annotated[Path, typer.Option("--dir", help="Where to write; what is there already is kept.")],
-    panel: Annotated[int, typer.Option(help="Panelists.", min=2, max=16)] = 3,
-    debaters: Annotated[int, typer.Option(help="Debaters of maci.", min=2, max=8)] = 2,
-    team: Annotated[int, typer.Option(help="Debaters of each team of a competition.", min=1, max=8)] = 4,
-    audience: Annotated[int, typer.Option(help="Seats that vote in a competition.", min=0, max=30)] = 5,
+    own: Given = NOTHING,
     moderators: Annotated[int, typer.Option(help="Moderators.", min=1, max=16)] = 1,
     clients: Annotated[
         list[str] | None, typer.Option("--client", help="Client credentials by name; repeatable.")
@@ -45,14 +45,11 @@ def bus_config(
       parley bus config --dir deploy/keys --panel 3 --moderators 2
     """
     with options.errors(json):
-        from parley.cli import commands
+        from parley.bus import config
 
-        written = commands.bus_config(
+        written = config.bus_config(
             folder,
-            size=panel,
-            debaters=debaters,
-            team=team,
-            audience=audience,
+            seats=own.values,
             moderators=moderators,
             clients=tuple(clients or ("client",)),
             humans=tuple(humans or ()),
@@ -64,7 +61,7 @@ def bus_config(
         if json:
             options.print_json(written)
         else:
-            commands.write_lines((f"{name:14} {path}" for name, path in written.items()), None)
+            write_lines((f"{name:14} {path}" for name, path in written.items()), None)
 
 
 def _address(nats: str | None, folder: Path) -> str:
@@ -88,16 +85,15 @@ def bus_check(folder: Keys, nats: Address = None, json: Json = False) -> None:
       parley bus check --nats nats://127.0.0.1:4222 --dir deploy/keys
     """
     with options.errors(json):
-        from parley.bus import check as attacks
-        from parley.cli import commands
+        from parley.bus import check
 
         url = _address(nats, folder)
-        rows = attacks.run(url, folder)
+        rows = check.run(url, folder)
         if json:
-            options.print_json(attacks.document(url, rows))
+            options.print_json(check.document(url, rows))
         else:
-            commands.write_lines(attacks.table(rows), None)
-        if not attacks.good(rows):
+            write_lines(check.table(rows), None)
+        if not check.good(rows):
             raise typer.Exit(1)
 
 

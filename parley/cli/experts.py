@@ -7,6 +7,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import Config, Creds, Json, Nats, State
+from parley.cli.output import write_lines
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="MADP's experts: checked, enrolled, listed.")
 
@@ -41,14 +42,13 @@ def experts_enroll(
     with options.errors(json):
         options.apart(dir=folder, state=state)
         settings = options.settings(config, state=state)
-        from parley.bus import enrol as enrolment
-        from parley.cli import commands
+        from parley.bus import enrol
 
-        done = enrolment.enroll(folder or enrolment.keys_of(settings), specs, nats, replace=replace)
+        done = enrol.enroll(folder or enrol.keys_of(settings), specs, nats, replace=replace)
         if json:
             options.print_json(done)
         else:
-            commands.write_lines(enrolment.enroll_words(done), None)
+            write_lines(enrol.enroll_words(done), None)
 
 
 @app.command("list")
@@ -68,14 +68,13 @@ def experts_list(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley.bus import enrol as enrolment
-        from parley.cli import commands
+        from parley.bus import enrol
 
-        rows = enrolment.listed(settings, folder)
+        rows = enrol.listed(settings, folder)
         if json:
             options.print_json({"experts": rows})
         else:
-            commands.write_lines(enrolment.list_words(rows), None)
+            write_lines(enrol.list_words(rows), None)
 
 
 @app.command("check")
@@ -88,12 +87,11 @@ def experts_check(paths: Given, json: Json = False) -> None:
     """
     with options.errors(json):
         from parley.bus import expert_files
-        from parley.cli import commands
 
         found = expert_files.check(paths)
         if json:
             options.print_json(found)
         else:
-            commands.write_lines(expert_files.check_words(found), None)
+            write_lines(expert_files.check_words(found), None)
         if not found["ok"]:
             raise typer.Exit(2)

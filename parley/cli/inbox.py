@@ -6,6 +6,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import Config, Creds, Json, Nats, Sid, State
+from parley.cli.output import write_lines
 
 app = typer.Typer(
     invoke_without_command=True, rich_markup_mode=None, help="Questions of tasks that wait for a human (madp)."
@@ -35,15 +36,14 @@ def inbox(
         return
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley import ask as asking
         from parley import inbox as items
-        from parley.cli import commands
+        from parley.stack.access import bus_options
 
         found = items.of(settings, session or "")
         if json:
             options.print_json({"items": found})
         else:
-            commands.write_lines(items.words(found, asking.where(settings)), None)
+            write_lines(items.words(found, bus_options(settings)), None)
 
 
 @app.command("answer")

@@ -1,81 +1,11 @@
 """`parley init`: a folder to begin in: `.env`, a panel file, settings that name it, and an example with documents."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from client.errors import BadInput
-
-ENV = """\
-# Which language model the agents use; the environment goes over this file. While nothing is set, agents answer from
-# documents alone (model `extractive`: no key, no download). `parley doctor` says what is missing.
-
-# Providers: openai, anthropic, gemini, deepseek, zhipu, openrouter, ollama, vllm, llama.cpp, lmstudio,
-# openai_compatible (with LLM_BASE_URL).
-#LLM_PROVIDER=ollama
-#LLM_MODEL=qwen3:8b
-
-# The key, or the same with _FILE and the name of a file that holds it.
-#LLM_API_KEY=
-#OPENAI_API_KEY=
-
-# For one role or one seat: the same names with a prefix.
-#ANALYST_LLM_PROVIDER=extractive
-#PANELIST_2_LLM_MODEL=llama3.2
-"""
-
-PANEL = """\
-# Who sits where with which model: parley ask --panel-file panel.yaml, parley up --panel-file panel.yaml
-# Variables of a seat, of its role or for everybody (.env) go over this file. A seat that names no model takes what they
-# say, else extractive.
-protocol: consensus
-seats:
-  panelist_1: {}
-  panelist_2: {}
-  panelist_3: {}
-  analyst: {}
-
-# Fields of a seat:
-#   provider: ollama              with model: its name for the model
-#   model: "qwen3:8b"             without provider: extractive, or module:attribute
-#   base_url: http://127.0.0.1:8000/v1
-#   key_variable: TEAM_KEY        the variable that holds the key; a key itself does not belong here
-#   temperature: 0.3
-#   expertise: [storage, backup]  counts more on questions that name it
-#   weight: 1.5
-#   copies: 2                     processes that share the seat and its one vote
-#   role: panelist                where the seat's name does not say it
-#   spec: agents/storage.yaml     an agent file in place of all this
-"""
-
-SETTINGS = """\
-# Settings; the environment (PARLEY__CONSENSUS__ROUND_LIMIT=3) and the command line go over them.
-panel_file: panel.yaml
-#budget: {cost_usd: 1.0, tokens: 500000}
-#consensus: {threshold: 90, round_limit: 5}
-#retention: {log_days: 90}
-"""
-
-QUESTION = "Which rollout should we use for the new payment service: canary or big-bang?\n"
-
-EVIDENCE = {
-    "panelist_1/canary-trial.md": """\
-# Canary trial
-
-The canary was the safest of the methods in this trial: six of seven faults were caught before they reached more than
-5 percent of payments. A canary rollout took two days longer than a big-bang rollout.
-""",
-    "panelist_2/incidents.md": """\
-# Incidents
-
-The last big-bang rollout of the payment service failed and was rolled back after three hours. With the canary, no
-payment was lost in the incidents of the last year.
-""",
-    "panelist_3/calendar.md": """\
-# Calendar
-
-The canary fits the calendar: two days are left before the freeze. A big-bang rollout is cheaper to staff by six hours.
-""",
-}
+from client.protocols import all_setups
 
 NEXT = (
     "parley doctor",
@@ -91,10 +21,9 @@ def next_steps(folder: Path) -> list[str]:
     return [*go, *NEXT]
 
 
-def texts() -> dict[str, str]:
-    """File -> what is written into it."""
-    found = {".env": ENV, "panel.yaml": PANEL, "parley.yaml": SETTINGS, "example/question.txt": QUESTION}
-    return found | {f"example/evidence/{name}": text for name, text in EVIDENCE.items()}
+def texts() -> Mapping[str, str]:
+    """File -> what is written into it: of the first protocol that has a folder to begin in."""
+    return next((files for setup in all_setups() if (files := setup.template())), {})
 
 
 def write(folder: Path) -> list[Path]:

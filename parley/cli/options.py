@@ -25,9 +25,6 @@ Sets = Annotated[
     list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=0.7; repeatable.")
 ]
 PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="Who sits where with which model (YAML).")]
-Rules = Annotated[
-    str | None, typer.Option("--format", metavar="NAME|FILE", help="competition: by what rules (default: four_stage).")
-]
 Everything = Annotated[
     bool, typer.Option("--all", help="Also the teams' own channels and the judge's notes (owners only).")
 ]
@@ -74,16 +71,16 @@ def errors(json: bool = False) -> Iterator[None]:
 
 def settings(config: Path | None, sets: list[str] | None = None, **given: Any) -> "Settings":
     """All layers; `given` has dots as `__` and overrides `--set`."""
-    from parley import settings as layers
+    from parley.settings import load, merge, parse_sets
 
-    layer = layers.parse_sets(sets or [])
+    layer = parse_sets(sets or [])
     pairs = [(name.split("__"), value) for name, value in given.items() if value is not None]
     for path, value in pairs:
         part: Any = value
         for key in reversed(path):
             part = {key: part}
-        layer = layers.merge(layer, part)
-    return layers.load(config, layer)
+        layer = merge(layer, part)
+    return load(config, layer)
 
 
 def apart(**given: Any) -> None:

@@ -1,60 +1,251 @@
-"""What options of `ask` and `up` say: settings of the protocol that all layers name, a motion, styles."""
+"""Options of commands that belong to protocols: declared in their SETUPs, and read here.
 
-from collections.abc import Mapping
+Which protocols there are is found out when such a command is parsed or explained, and not by every start: it takes as
+long as the rest of one.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-import msgspec
+import typer
+from typer.core import TyperCommand, TyperGroup
 
-from client.errors import BadInput
-from client.text import line
-from coordinator.protocols import PROTOCOLS
-from coordinator.table import Protocol
-from parley.settings import Settings
-from parley.stack import panel_file as panel
-from schemas.routing import Message
-from schemas.wire import SchemaError, decode
+from parley.cli.options import Json, errors, print_json, read_question
 
-MAX_SNIPPET = 50_000
-MAX_CONVERSATION = 5_000_000
-"""Characters."""
-_SPEAKERS = ("user", "assistant")
-_MESSAGE = '{"role": "user", "text": "..."}'
+if TYPE_CHECKING:
+    from client.protocols.setup import Command, Motion, Option
+
+Of = Literal["options", "stack_options", "key_options"]
+"""Those of `ask`, of `up`, of `bus config`, or of `explain`: a field of Setup."""
 
 
-def with_protocol_settings(
-    config: Path | None, sets: list[str] | None, given: Mapping[str, Any], own: Mapping[str, Any]
-) -> Settings:
-    """Settings where `own` (threshold, rounds, panel) belong to whichever protocol all layers and the panel file name.
+class Given(NamedTuple):
+    """What was given of the options that belong to protocols."""
+
+    of: Of
+    values: Mapping[str, Any]
+    """By the option's name; None, False or an empty list: not given."""
+
+    def has(self, name: str) -> bool:
+        """Whether an option was given."""
+        return is_given(self.values[name])
+
+
+NOTHING = Given("options", {})
+
+
+def is_given(value: Any) -> bool:
+    """Whether the value of an option says that it was given."""
+    return value is not None and value is not False and value != []
+
+
+def declared(of: Of) -> "tuple[Option, ...]":
+    """The options of every protocol, each flag once."""
+    from client.protocols import all_setups
+
+    found: dict[str, Option] = {}
+    for setup in all_setups():
+        for option in getattr(setup, of):
+            found.setdefault(option.flag, option)
+    return tuple(found.values())
+
+
+# ---------------------------------------------------------------- as the command line has them
+
+
+class ProtocolCommand(TyperCommand):
+    """A command made by `takes`: it gets its parameters when it is first parsed or explained."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """As the whole function has them."""
+        make = getattr(inspect.unwrap(self.callback, stop=_is_bare), "whole", None) if self.callback else None
+        if make is not None:
+            whole = typer.main.get_command(make())
+            self.params, self.callback, self.help = whole.params, whole.callback, whole.help
+        return super().get_params(ctx)
+
+
+def takes(of: Of) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the protocols' options where its parameter `own` stands, which gets them as `Given`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def bare() -> None:
+            raise AssertionError("a command with protocols' options is a ProtocolCommand")
+
+        def whole() -> typer.Typer:
+            app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+            app.command()(_extended(command, of))
+            return app
+
+        setattr(bare, "__signature__", inspect.Signature())  # noqa: B010  # its parameters come later
+        setattr(bare, "whole", whole)  # noqa: B010
+        return bare
+
+    return decorate
+
+
+def _is_bare(function: Callable[..., Any]) -> bool:
+    return hasattr(function, "whole")
+
+
+def _extended(command: Callable[..., None], of: Of) -> Callable[..., None]:
+    """The command with a parameter for each option."""
+    options = declared(of)
+
+    def extended(**values: Any) -> None:
+        own = {option.name: values.pop(option.name) for option in options}
+        command(**values, own=Given(of, own))
+
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        parameters += [_parameter(o) for o in options] if parameter.name == "own" else [parameter]
+    names = [p.name for p in parameters]
+    assert len(set(names)) == len(names), f"two options have one name: {names}"
+    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    setattr(extended, "__signature__", inspect.Signature(by_name))  # noqa: B010
+    extended.__doc__ = _with_examples(command.__doc__ or "")
+    extended.__annotations__ = {p.name: p.annotation for p in by_name}
+    return extended
+
+
+def _with_examples(text: str) -> str:
+    """The help, with the protocols' examples in place of the line that says so."""
+    from client.protocols import all_setups
+
+    lines = []
+    for text_line in text.split("\n"):
+        before, found, _ = text_line.partition("{examples}")
+        examples = [f"{before}{example}" for setup in all_setups() for example in setup.examples]
+        lines += examples if found else [text_line]
+    return "\n".join(lines)
+
+
+def _parameter(option: "Option") -> inspect.Parameter:
+    info = typer.Option(
+        option.flag, help=option.help, metavar=option.metavar, min=option.least, max=option.most, hidden=option.hidden
+    )
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=option.default,
+        annotation=Annotated[option.kind, info],
+    )
+
+
+# ---------------------------------------------------------------- commands of their own
+
+
+class ProtocolGroup(TyperGroup):
+    """The command line, with the protocols' own commands before `schema`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Parley's and the protocols'."""
+        names = super().list_commands(ctx)
+        at = names.index("schema")
+        return [*names[:at], *(name for name in _commands() if name not in names), *names[at:]]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Parley's, else a protocol's."""
+        found = super().get_command(ctx, cmd_name)
+        own = _commands().get(cmd_name) if found is None else None
+        return found if own is None else _built(own)
+
+
+def _commands() -> "dict[str, Command]":
+    from client.protocols import all_setups
+
+    return {command.name: command for setup in all_setups() for command in setup.commands}
+
+
+def _built(own: "Command") -> Any:
+    """The command as the command line has it: it prints one JSON document."""
+
+    def command(file: Annotated[str, typer.Argument(metavar=own.metavar, help=own.about)], json: Json = False) -> None:
+        with errors(json):
+            print_json(own.run(file))
+
+    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+    app.command(own.name, help=own.help)(command)
+    built = typer.main.get_command(app)
+    built.name = own.name
+    return built
+
+
+# ---------------------------------------------------------------- what they say
+
+
+def settings_of(given: Given) -> dict[str, Any]:
+    """Settings that options give, by the setting's name; what two options of one setting list is put
+    together. Raises BadInput."""
+    from client.errors import BadInput
+
+    found: dict[str, Any] = {}
+    flags: dict[str, str] = {}
+    for option in declared(given.of):
+        value = given.values[option.name]
+        if option.gives != "setting" or not is_given(value):
+            continue
+        read = option.read(value) if option.read else value
+        before, flag = found.get(option.setting), flags.setdefault(option.setting, option.flag)
+        if flag != option.flag and not isinstance(before, list):
+            raise BadInput(option.flag, f"{option.flag} is the former name of {flag}, which is given too")
+        found[option.setting] = read if flag == option.flag else [*(before or ()), *read]
+    return found
+
+
+def motion_of(question: str | None, given: Given) -> "Motion":
+    """The question, as it was asked or as an option gives it, with what comes with it.
 
     Raises
     ------
     BadInput
-        As parley.settings.load; a setting that the protocol does not have.
+        Neither, or both; as the protocol whose option it is.
     """
-    from parley.cli import options
+    from client.errors import BadInput
+    from client.protocols import all_setups
+    from client.protocols.setup import Motion
 
-    settings = options.settings(config, sets, **given)
-    if not any(value is not None for value in own.values()):
-        return settings
-    own_options(settings, own)
-    name = panel.protocol_of(settings)
-    return options.settings(config, sets, **given, **{f"{name}__{key}": value for key, value in own.items()})
+    flags = []
+    for setup in all_setups():
+        mine = [o for o in setup.options if o.gives == "question"]
+        flags += [o.flag for o in mine[:1]]
+        if any(given.has(o.name) for o in mine):
+            return setup.motion(question, {o.name: given.values[o.name] for o in mine})
+    if question is None:
+        also = "".join(f", or a {flag}" for flag in flags)
+        raise BadInput("question", f"nothing was asked: give a question, - to read it{also}")
+    return Motion(read_question() if question == "-" else question, {}, None)
 
 
-_OPTIONS = {
-    "stances": "topic", "styles": "style", "files_mentioned": "files", "code_snippets": "snippet",
-    "prior_conversation": "conversation",
-}  # fmt: skip
-"""Options whose setting has another name."""
+def folder_of(given: Given) -> Path | None:
+    """The folder that a session begins with; None: none was given."""
+    named = [given.values[o.name] for o in declared(given.of) if o.gives == "folder" and given.has(o.name)]
+    return named[0] if named else None
 
 
-def own_options(settings: Settings, own: Mapping[str, Any]) -> None:
+def by_protocol(given: Given) -> dict[str, dict[str, Any]]:
+    """Settings that options of a stack give, by the protocol that has the option. Raises BadInput."""
+    from client.protocols import all_setups
+
+    settings = settings_of(given)
+    found = {}
+    for setup in all_setups():
+        mine = {o.setting: settings[o.setting] for o in getattr(setup, given.of) if o.setting in settings}
+        if mine:
+            found[setup.name] = mine
+    return found
+
+
+def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
     """Refuse options for settings that the protocol does not have.
 
     Parameters
     ----------
-    own
+    settings
         Name of the setting -> its value; None: not given.
 
     Raises
@@ -62,98 +253,16 @@ def own_options(settings: Settings, own: Mapping[str, Any]) -> None:
     BadInput
         Names the option, and the protocols that have it.
     """
-    protocol = panel.protocol_of(settings)
-    if protocol not in PROTOCOLS:
+    from client.errors import BadInput
+    from coordinator.protocols import PROTOCOLS
+    from parley.settings import protocol_settings
+
+    mine = protocol_settings(protocol)
+    if mine is None:
         return
-    for key, value in own.items():
-        if value is not None and key not in _settings_of(PROTOCOLS[protocol]):
-            having = [name for name in sorted(PROTOCOLS) if key in _settings_of(PROTOCOLS[name])]
-            option = f"--{_OPTIONS.get(key, key).replace('_', '-')}"
-            raise BadInput(option, f"{option} is not for {protocol}, but for {' and '.join(having)}")
-
-
-def _settings_of(protocol: Protocol) -> set[str]:
-    return {field.name for field in msgspec.structs.fields(protocol.settings)}
-
-
-def rounds(round_limit: int | None, max_rounds: int | None) -> int | None:
-    """What `--round-limit` says, or `--max-rounds`, which is its former name. Raises BadInput where both are given."""
-    if round_limit is not None and max_rounds is not None:
-        raise BadInput("--max-rounds", "--max-rounds is the former name of --round-limit, which is given too")
-    return max_rounds if round_limit is None else round_limit
-
-
-def motion(question: str | None, topic: str | None, topics: Path | None) -> tuple[str, dict[str, str], Path | None]:
-    """The question, the teams' stances and the evidence folder that a question or a topic gives.
-
-    Raises
-    ------
-    BadInput
-        Neither, or both; as client.protocols.competition.files.topic.
-    """
-    from client.protocols.competition import files as formats
-    from parley.cli import options
-
-    if topic is None and topics is None:
-        if question is None:
-            raise BadInput("question", "nothing was asked: give a question, - to read it, or a --topic")
-        return options.read_question() if question == "-" else question, {}, None
-    if question is not None:
-        raise BadInput("topic", "a topic has its motion, and a question is given beside it; leave one out")
-    found, folder = formats.topic(topic or "", topics)
-    return found.motion, {str(team): text for team, text in found.stances.items()}, folder
-
-
-def styles(given: list[str] | None) -> dict[str, str] | None:
-    """Seat -> style, of pairs such as `pro_1=logical`; None for none. Raises BadInput."""
-    if not given:
-        return None
-    from client.protocols.competition import files as formats
-
-    return formats.styles(given)
-
-
-def snippets(paths: list[Path] | None) -> list[str] | None:
-    """Texts of code, a file each; None for none. Raises BadInput: a file that cannot be read, is no text, too long."""
-    if not paths:
-        return None
-    return [_text("snippet", path, MAX_SNIPPET) for path in paths]
-
-
-def conversation(path: Path | None) -> list[dict[str, str]] | None:
-    """An earlier conversation: JSON lines `{"role": ..., "text": ...}`; None for none.
-
-    Raises
-    ------
-    BadInput
-        Names the file and the line.
-    """
-    if path is None:
-        return None
-    found: list[dict[str, str]] = []
-    for number, text in enumerate(_text("conversation", path, MAX_CONVERSATION).splitlines(), 1):
-        if not text.strip():
-            continue
-        try:
-            message = decode(text.encode(), Message)
-        except SchemaError as error:
-            raise BadInput("conversation", f"{path}, line {number}: {error}") from error
-        if message.role not in _SPEAKERS:
-            told = f"role: got {line(message.role)!r}, wanted is {' or '.join(_SPEAKERS)}"
-            raise BadInput("conversation", f"{path}, line {number}: {told}")
-        found.append(msgspec.to_builtins(message))
-    if not found:
-        raise BadInput("conversation", f"{path} has no message; wanted are lines such as " + _MESSAGE)
-    return found
-
-
-def _text(field: str, path: Path, most: int) -> str:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(field, f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(field, f"{path} is not UTF-8 text (byte {error.start})") from error
-    if len(text) > most:
-        raise BadInput(field, f"{path} has {len(text):,} characters, allowed are at most {most:,}")
-    return text
+    order = [o.setting for o in declared("options")]
+    for setting in sorted(settings, key=lambda s: order.index(s) if s in order else len(order)):
+        if settings[setting] is not None and setting not in mine:
+            having = [name for name in sorted(PROTOCOLS) if setting in (protocol_settings(name) or ())]
+            flag = next((o.flag for o in declared("options") if o.setting == setting), f"--{setting.replace('_', '-')}")
+            raise BadInput(flag, f"{flag} is not for {protocol}, but for {' and '.join(having)}")

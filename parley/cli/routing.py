@@ -7,6 +7,7 @@ import typer
 
 from parley.cli import options, process
 from parley.cli.options import Json
+from parley.cli.output import write_lines
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="How well Parley's parts do, on data.")
 
@@ -44,17 +45,17 @@ def route(
         options.apart(file=file, task=task)
         options.apart(file=file, files=files or None)
         process.one_thread()
-        from parley.cli import commands
-        from parley.routing import commands as routing_commands
+        from parley.routing import commands
+        from parley.routing.route import words
 
         if file is not None:
-            routing_commands.route_file(file, experts, keyword=keyword)
+            commands.route_file(file, experts, keyword=keyword)
             return
-        found = routing_commands.route(task, files or [], experts, keyword=keyword)
+        found = commands.route(task, files or [], experts, keyword=keyword)
         if json:
             options.print_json(found)
         else:
-            commands.write_lines(routing_commands.words(found), None)
+            write_lines(words(found), None)
 
 
 @app.command("routing")
@@ -97,12 +98,12 @@ def eval_routing(
         options.apart(golden=golden, set=sets or None)
         options.apart(page=page, json=json)
         process.one_thread()
-        from parley.routing import evaluate as routing_eval
+        from parley.routing import evaluate
 
-        reports = routing_eval.evaluate(golden, half, experts, data, sets or [])
+        reports = evaluate.evaluate(golden, half, experts, data, sets or [])
         if page is not None:
-            routing_eval.write_page(reports, page)
+            evaluate.write_page(reports, page)
         elif json:
             options.print_json({"reports": reports})
         else:
-            print(routing_eval.tables(reports))
+            print(evaluate.tables(reports))

@@ -7,6 +7,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import Config, Creds, Everything, Json, Nats, Plain, Sid, State, Subject
+from parley.cli.output import confirm, write_lines
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Sessions that run or ran.")
 
@@ -32,13 +33,13 @@ def sessions_list(
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from client.show.session_list import sessions_table
-        from parley.cli import commands
+        from parley import sessions
 
-        rows = commands.list_sessions(settings, limit, standing=standing)
+        rows = sessions.list_sessions(settings, limit, standing=standing)
         if json:
             options.print_json({"sessions": rows})
         else:
-            commands.write_lines(sessions_table(rows), None)
+            write_lines(sessions_table(rows), None)
 
 
 @app.command("show")
@@ -60,13 +61,13 @@ def sessions_show(
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from client.show import documents, transcript
-        from parley.cli import commands
+        from parley import sessions
 
-        found = commands.seen(settings, session, everything=everything)
+        found = sessions.seen(settings, session, everything=everything)
         if json:
             options.print_json(documents.document(found))
         else:
-            commands.write_lines(transcript.show(found), None)
+            write_lines(transcript.show(found), None)
 
 
 @app.command("watch")
@@ -88,13 +89,13 @@ def sessions_watch(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley import ask as asking
-        from parley.cli import commands
+        from parley import sessions
+        from parley.follow import exit_code
 
-        result = commands.watch(settings, session, json=json, plain=plain, everything=everything)
+        result = sessions.watch(settings, session, json=json, plain=plain, everything=everything)
         if json:
             options.print_json(result)
-    raise typer.Exit(asking.exit_code(result))
+    raise typer.Exit(exit_code(result))
 
 
 @app.command("cancel")
@@ -115,9 +116,9 @@ def sessions_cancel(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley.cli import commands
+        from parley import sessions
 
-        commands.cancel(settings, session, reason)
+        sessions.cancel(settings, session, reason)
         if json:
             options.print_json({"session": session, "cancelled": True})
         else:
@@ -155,11 +156,11 @@ def sessions_export(
     with options.errors():
         options.apart(html=html, trace=trace, format=form if form not in ("html", "trace") else None)
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley.cli import commands
+        from parley import sessions
 
         wanted = "html" if html else "trace" if trace else form or "jsonl"
-        found = commands.seen(settings, session, everything=everything)
-        commands.write_lines(commands.export(found, wanted), output)
+        found = sessions.seen(settings, session, everything=everything)
+        write_lines(sessions.export(found, wanted), output)
 
 
 @app.command("erase")
@@ -181,11 +182,11 @@ def sessions_erase(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley.cli import commands
+        from parley import sessions
 
         if not yes:
-            commands.confirm(f"Remove everything that was said in session {session}, for good?", json=json)
-        found = commands.erase(settings, session, force=force)
+            confirm(f"Remove everything that was said in session {session}, for good?", json=json)
+        found = sessions.erase(settings, session, force=force)
         if json:
             options.print_json(found)
         else:

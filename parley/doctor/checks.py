@@ -6,8 +6,7 @@ this machine) or where `probe` says so; else it is said to be configured.
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -18,12 +17,14 @@ from client.api import CONNECT_S
 from client.errors import BadInput, ParleyError
 from client.text import line
 from coordinator.protocols import PROTOCOLS
-from parley.doctor import encoder as doctor_encoder
+from parley.doctor import encoder
 from parley.doctor.encoder import EncoderFound
-from parley.settings import Settings
-from parley.stack import panel_file as panel
+from parley.plan import Plan
+from parley.settings import tools_of
+from parley.stack.agent_identity import check_tools
+from parley.stack.announce import announced, spec_of
 from parley.stack.lease import OWNER, Running, default_state, read_running
-from parley.stack.rows import CROWDS, AgentRow
+from parley.stack.rows import AgentRow
 from schemas.presence import Announcement
 
 if TYPE_CHECKING:
@@ -96,14 +97,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Doctor:
-    def __init__(self, settings: Settings, probe: bool) -> None:
-        self.settings = settings
+    def __init__(self, plan: Plan, probe: bool) -> None:
+        self.plan = plan
+        self.settings = plan.settings
         self.probe = probe
         self.missing: list[Missing] = []
         self.bus = self.credentials = self.moderators = Part(status="unknown", what="not looked at")
         self.workers: Sequence[Announcement] | None = None
         """None: nobody could be asked."""
-        self.runs = bool(settings.nats.url)
+        self.runs = bool(plan.settings.nats.url)
 
     def lacks(self, what: str, mend: str) -> None:
         found = Missing(what=what, mend=mend)
@@ -117,29 +119,26 @@ class _Doctor:
         roles = tuple(self._roles())
         if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
             models = [_as_announced(w) for w in self.workers]
-            encoder = doctor_encoder.unseen()
+            found = encoder.unseen()
         else:
-            models = list(await asyncio.gather(*(self._model(row) for row in self._rows())))
-            encoder = doctor_encoder.unseen() if self.settings.nats.url else await self._encoder()
+            models = list(await asyncio.gather(*(self._model(row) for row in self.plan.rows)))
+            found = encoder.unseen() if self.settings.nats.url else await self._encoder()
         return Report(
             ok=not self.missing, bus=self.bus, credentials=self.credentials, moderators=self.moderators, roles=roles,
-            models=tuple(models), encoder=encoder, missing=tuple(self.missing),
+            models=tuple(models), encoder=found, missing=tuple(self.missing),
         )  # fmt: skip
 
     def _others(self, workers: Sequence[Announcement]) -> bool:
         """Whether the stack that runs serves other models than these settings would: then its own are looked at."""
         try:
-            mine = {a.queue: a.model for a in panel.announced(self._rows())}
+            mine = {a.queue: a.model for a in announced(self.plan.rows)}
         except BadInput:
             return False
         return any(mine.get(w.queue, w.model) != w.model for w in workers)
 
     def _tools(self) -> None:
-        from parley.settings import tools_of
-        from parley.stack.agent_identity import check_tools
-
         try:
-            check_tools(self._rows(), tools_of(self.settings))
+            check_tools(self.plan.rows, tools_of(self.settings))
         except BadInput as error:
             self.lacks(
                 str(error), "correct the file, or name another: the setting tools, or PARLEY_TOOLS (docs/tools.md)"
@@ -216,14 +215,10 @@ class _Doctor:
         self.workers = found.workers
 
     # -- roles
-    def _rows(self) -> tuple[AgentRow, ...]:
-        return panel.rows(self.settings)
-
     def _roles(self) -> Iterator[RoleFound]:
         """Of every protocol; what is missing counts for the one that the settings name."""
-        file = panel.of(self.settings)
-        mine = file.protocol if file else self.settings.protocol
-        due = self._due(mine)
+        mine = self.plan.protocol
+        due = self._due()
         for name, protocol in PROTOCOLS.items():
             for role in protocol.roles:
                 queues: dict[str, int] = {}
@@ -240,31 +235,24 @@ class _Doctor:
                     self.lacks(f"{name}: role {role.name}, {needed} needed, {len(queues)} alive", mend)
                 yield RoleFound(protocol=name, role=role.name, needed=needed, queues=queues, status=status)
 
-    def _due(self, protocol: str) -> dict[str, int]:
+    def _due(self) -> Mapping[str, int]:
         """Role -> seats that the settings want of it."""
-        file = panel.of(self.settings)
-        given: dict[str, Any] = getattr(self.settings, protocol, {})
-        if protocol == "competition":
-            from client.protocols.competition import files as formats
-
-            return Counter(seat.rpartition("_")[0] or seat for seat in formats.seats(given))
-        crowd = CROWDS.get(protocol)
-        if crowd is None:
-            return {}
-        seated = sum(s.role == crowd.role for s in file.seats) if file else given.get(crowd.setting, crowd.size)
-        return {crowd.role: seated}
+        setup, panel = self.plan.setup, self.plan.panel
+        if panel and setup.several:
+            return {setup.several.role: panel.seated(setup.several.role)}
+        return setup.due(self.plan.own)
 
     # -- models
     async def _model(self, row: AgentRow) -> ModelFound:
         from agents.models.base import ModelError
 
         try:
-            spec = panel.spec_of(row)
+            spec = spec_of(row)
             if spec.model == "openai":
                 from agents.openai.model import make
 
                 return await self._server(row.queue, make(spec.options))
-            (found,) = panel.announced((row,))
+            (found,) = announced((row,))
         except (BadInput, ModelError) as error:
             what = str(error)
             text, _, cure = what.partition(": set ")
@@ -283,11 +271,11 @@ class _Doctor:
 
     async def _encoder(self) -> EncoderFound:
         """What is wrong with it counts where the settings have a helper; its model's faults are told already."""
-        row = doctor_encoder.helper(self._rows())
-        found = await doctor_encoder.examine(row or AgentRow(queue=doctor_encoder.HELPER), probe=self.probe)
+        row = encoder.helper(self.plan.rows)
+        found = await encoder.examine(row or AgentRow(queue=encoder.HELPER), probe=self.probe)
         if row is not None and found.status == "missing" and found.encoder:
             what = f"agent {row.queue}: encoder {found.encoder} {found.model}".rstrip()
-            self.lacks(f"{what} does not answer: {found.why}; words are compared", doctor_encoder.cure(found))
+            self.lacks(f"{what} does not answer: {found.why}; words are compared", encoder.cure(found))
         return found
 
     async def _server(self, seat: str, model: "OpenAIModel") -> ModelFound:
@@ -364,7 +352,7 @@ def _as_announced(w: Announcement) -> ModelFound:
     )  # fmt: skip
 
 
-async def examine(settings: Settings, *, probe: bool = False) -> Report:
+async def examine(plan: Plan, *, probe: bool = False) -> Report:
     """Look at everything once.
 
     Parameters
@@ -375,10 +363,10 @@ async def examine(settings: Settings, *, probe: bool = False) -> Report:
     Raises
     ------
     BadInput
-        The settings contradict each other.
+        The stack's rows cannot be had.
     """
     async with asyncio.timeout(CONNECT_S + 2 * _ASK_S + PROBE_S + 10):
-        return await _Doctor(settings, probe).examine()
+        return await _Doctor(plan, probe).examine()
 
 
 def words(report: Report) -> Iterator[str]:
@@ -390,7 +378,7 @@ def words(report: Report) -> Iterator[str]:
         yield f"{role.protocol:12} {role.status:12} {role.role}: {role.needed} needed; {line(there)}"
     for m in report.models:
         yield f"{line(m.seat):12} {m.status:12} {_model_words(m)}"
-    yield f"{'encoder':12} {report.encoder.status:12} {doctor_encoder.words(report.encoder)}"
+    yield f"{'encoder':12} {report.encoder.status:12} {encoder.words(report.encoder)}"
     for one in report.missing:
         yield f"missing      {line(one.what)}"
         yield f"  mend it    {line(one.mend)}"

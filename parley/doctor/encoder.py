@@ -1,4 +1,4 @@
-"""What compares objections in the critic protocol: which encoder, whether it answers, how long its vectors are."""
+"""What the helper compares texts with: which encoder, whether it answers, how long its vectors are."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ import msgspec
 
 from client.errors import BadInput
 from client.text import line
-from parley.stack import panel_file as panel
+from parley.stack.announce import spec_of
 from parley.stack.rows import AgentRow
 
 HELPER = "helper"
@@ -52,7 +52,7 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
     """Look at the encoder of a helper, and let it encode a few words where that neither costs nor loads anything, or
     where `probe` says so."""
     try:
-        spec = panel.spec_of(row)
+        spec = spec_of(row)
     except BadInput as error:
         return EncoderFound(agent=row.queue, status="missing", why=str(error))
     if spec.model != "extractive":

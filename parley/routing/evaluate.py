@@ -7,22 +7,21 @@ from pathlib import Path
 
 from agents.encoders import EncoderError
 from client.errors import BadInput
+from client.protocols.routing import Route
 from evaluation import routing as figures
 from evaluation import routing_data, routing_page
 from evaluation.loaders import DATA, BadData, NoData
 from evaluation.route import MATCHERS, asked, measured, routed, tasked
 from evaluation.routing import Report, Routed
 from evaluation.routing_data import RoutingSet
-from parley.routing import route as routing
-from parley.routing.route import Route, Router, specs_of
-from schemas.protocols.madp.messages import Settings
+from parley.routing.route import chunks, router, routing, specs_of
 
 tables = figures.text
 GOLDEN = "golden"
 SETS = (GOLDEN, *routing_data.PUBLIC)
 AGREED = "better, after claims"
 """What a task comes to, of the better matcher: as `parley route` says it."""
-BELOW = Settings().ask_below
+BELOW = routing().ask_below
 ASKED = f"better, asked below {BELOW:g}"
 """The better matcher, with a language model's answer on record where it would ask one; and after claims."""
 
@@ -100,8 +99,8 @@ async def _reports(of: RoutingSet) -> list[Report]:
         if of.name == routing_data.TEST_HALF:
             told = await asked(of, routing_data.answers(of), BELOW)
             found.append(figures.report(of.name, ASKED, of.cases, [routed(m) for m in told]))
-            router = Router(of.specs)
-            after = [_routed(router.routed(tasked(case), m)) for case, m in zip(of.cases, told, strict=True)]
+            here = router(of.specs)
+            after = [_routed(here.routed(tasked(case), m)) for case, m in zip(of.cases, told, strict=True)]
             found.append(figures.report(of.name, f"{ASKED}, after claims", of.cases, after))
         return found
     except (BadData, NoData) as error:
@@ -112,9 +111,9 @@ async def _reports(of: RoutingSet) -> list[Report]:
 
 async def agreed(of: RoutingSet) -> list[Routed]:
     """What the prompts of a set come to."""
-    router = Router(of.specs)
+    here = router(of.specs)
     tasks = [tasked(case) for case in of.cases]
-    found = [r for chunk in routing.chunks(tasks) for r in await router.route_all(chunk)]
+    found = [r for chunk in chunks(tasks) for r in await here.route_all(chunk)]
     return [_routed(r) for r in found]
 
 

@@ -14,7 +14,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from client.errors import BadInput, ParleyError
-from parley.routing.route import Router, chunks
+from client.protocols.routing import Router
+from parley.routing.route import chunks, router
 from schemas.expert import ExpertSpec
 from schemas.routing import Task
 from schemas.wire import decode, encode
@@ -61,10 +62,10 @@ async def route_many(
     wanted = min(cores(), len(tasks) // WORTH) if processes is None else processes
     setup = Setup(specs=tuple(specs), keyword=keyword)
     if wanted < 2:
-        router = Router(specs, keyword=keyword)
-        await router.ready()
+        here = router(specs, keyword=keyword)
+        await here.ready()
         for chunk in chunks(tasks):
-            for found in await router.route_all(chunk):
+            for found in await here.route_all(chunk):
                 yield encode(found)
         return
     async with _helpers(setup, wanted) as helpers:
@@ -167,14 +168,14 @@ async def _serve(source: BinaryIO, target: BinaryIO) -> None:
     """Answer frames until there are no more. Reading blocks, and nothing else waits here."""
     frames = _frames(source)
     setup = decode(next(frames), Setup)
-    router: Router | None = None
+    here: Router | None = None
     for frame in frames:
         answer: Any
         try:
-            if router is None:
-                router = Router(setup.specs, keyword=setup.keyword)
-                await router.ready()
-            answer = await router.route_all(decode(frame, list[Task]))
+            if here is None:
+                here = router(setup.specs, keyword=setup.keyword)
+                await here.ready()
+            answer = await here.route_all(decode(frame, list[Task]))
         except BadInput as error:
             answer = {"field": error.field, "why": error.why}
         data = encode(answer)

@@ -6,15 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from client.errors import BadInput
+from parley.stack.rows import AgentRow, names_models
 from schemas.expert import ROLE, expert_of
-
-if TYPE_CHECKING:
-    from parley.stack.rows import AgentRow
 
 _PLAIN = ("provider", "model", "temperature")
 """Options that are shown as they are."""
@@ -32,10 +30,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     facts: dict[str, str]
 
 
-def served(rows: "Sequence[AgentRow]", environment: Mapping[str, str]) -> tuple[Served, ...]:
+def served(rows: Sequence[AgentRow], environment: Mapping[str, str]) -> tuple[Served, ...]:
     """The rows as they come out under this environment and `.env`."""
-    from parley.stack.rows import names_models
-
     if not names_models(tuple(rows), environment):
         return tuple(Served(queue=row.queue, facts=_plainly(row)) for row in rows)
     from agents.config import environment as over_file
@@ -44,7 +40,7 @@ def served(rows: "Sequence[AgentRow]", environment: Mapping[str, str]) -> tuple[
     return tuple(Served(queue=row.queue, facts=_resolved(row, full)) for row in rows)
 
 
-def check_models(rows: "tuple[AgentRow, ...]") -> None:
+def check_models(rows: tuple[AgentRow, ...]) -> None:
     """Refuse a panel whose models cannot be made, before anything starts.
 
     Where nothing names a model there is nothing to check, and the check's imports are not paid.
@@ -54,8 +50,6 @@ def check_models(rows: "tuple[AgentRow, ...]") -> None:
     BadInput
         The agent, and what is wrong: an unknown provider, a missing key and its variable, a field of its file.
     """
-    from parley.stack.rows import names_models
-
     if not names_models(rows):
         return
     from agents.models import ModelError
@@ -71,7 +65,7 @@ def check_models(rows: "tuple[AgentRow, ...]") -> None:
             raise BadInput(f"agent {row.queue}", str(error)) from error
 
 
-def check_tools(rows: "tuple[AgentRow, ...]", env: Mapping[str, str]) -> None:
+def check_tools(rows: tuple[AgentRow, ...], env: Mapping[str, str]) -> None:
     """Refuse an allow list of tools that experts could not be started with, before anything starts.
 
     Parameters
@@ -117,13 +111,13 @@ def differences(wanted: Sequence[Served], there: Sequence[Served]) -> list[str]:
     return found
 
 
-def _plainly(row: "AgentRow") -> dict[str, str]:
+def _plainly(row: AgentRow) -> dict[str, str]:
     """Without the imports that models need."""
     roles = row.roles or (ROLE if expert_of(row.queue) else re.sub(r"_\d+\Z", "", row.queue),)
     return _facts("extractive", row.options if row.model else {}, row.room or _ROOM, roles, row.expertise)
 
 
-def _resolved(row: "AgentRow", environment: Mapping[str, str]) -> dict[str, str]:
+def _resolved(row: AgentRow, environment: Mapping[str, str]) -> dict[str, str]:
     from agents.config import resolve
     from agents.models import ModelError
     from agents.specs import SpecError

@@ -62,7 +62,7 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     clients: tuple[str, ...] = ("client",)
     """Further credentials to make."""
     humans: dict[str, str] = {}
-    """Queue -> role of people who may take seats (parley.human_seat.people)."""
+    """Queue -> role of people who may take seats (parley.stack.people)."""
     imports: tuple[str, ...] = ()
     """Modules loaded before anything starts: they register further protocols."""
     checkpoint: str = ""

@@ -8,8 +8,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from client.errors import BadInput
-from parley.settings import Settings
-from parley.stack import panel_file as panel
+from parley.plan import Plan
 from parley.stack.lease import default_state, read_running
 from parley.stack.rows import names_models
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 WITHIN_S = 5.0
 
 
-def refuse(settings: Settings, *, ephemeral: bool = False) -> None:
+def refuse(plan: Plan, *, ephemeral: bool = False) -> None:
     """Look at the embedded stack's models, unless they are another's: of a bus elsewhere, or of a stack that runs.
 
     Raises
@@ -28,22 +27,23 @@ def refuse(settings: Settings, *, ephemeral: bool = False) -> None:
         Names the agent, its model's server, and why it could answer nothing. Also where a bus that runs elsewhere would
         keep what is to be kept nowhere.
     """
+    settings = plan.settings
     if ephemeral and settings.nats.url:
         raise BadInput(
             "--ephemeral", f"--ephemeral keeps nothing, and the bus at {settings.nats.url} keeps its sessions"
         )
-    rows = panel.rows(settings)
+    rows = plan.rows
     if settings.nats.url or not names_models(rows):
         return
     if not ephemeral and read_running(settings.state or default_state()) is not None:
         return
     from agents.openai.model import OpenAIModel
-    from parley.stack import services
+    from parley.stack.services import model_of, spec_of
 
     servers: dict[tuple[str, object], tuple[str, OpenAIModel]] = {}
     for row in rows:
-        spec = services.spec_of(row)
-        model = None if ":" in spec.model else services.model_of(spec)
+        spec = spec_of(row)
+        model = None if ":" in spec.model else model_of(spec)
         if isinstance(model, OpenAIModel):
             key = model.options.api_key
             at = model.options.base_url, hash(key.reveal()) if key is not None else None

@@ -13,25 +13,20 @@ as they go over an agent file (docs/models.md).
 
 import difflib
 import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from client.api import known_protocol
 from client.errors import BadInput
-from client.text import line
+from client.protocols import panel_setup
 from client.yaml_file import read_file
-from parley.settings import Section, Settings
-from parley.stack.rows import CROWDS, DELIBERATES, AgentRow, names_models, rows_of
-from schemas.expert import QUEUE
-from schemas.presence import Announcement
+from parley.settings import Section
+from parley.stack.rows import AgentRow
 from schemas.session import Seat
-
-if TYPE_CHECKING:
-    from agents.specs import AgentSpec
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 """`module:attribute`: a factory of the operator's."""
@@ -66,7 +61,7 @@ class SeatSection(BaseModel):
 class PanelFile(Section):
     """The file."""
 
-    protocol: str = "consensus"
+    protocol: str = Field(default_factory=lambda: panel_setup().name)
     seats: dict[str, SeatSection] = Field(min_length=1, max_length=64)
 
 
@@ -79,6 +74,10 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
     seats: tuple[Seat, ...]
     """For the session."""
 
+    def seated(self, role: str) -> int:
+        """How many sit there in a role."""
+        return sum(seat.role == role for seat in self.seats)
+
 
 def read(path: Path) -> Panel:
     """A panel from its file.
@@ -89,8 +88,6 @@ def read(path: Path) -> Panel:
         The file cannot be read; a seat or a field that cannot be right, with the nearest known one; a role that the
         protocol needs and nobody has.
     """
-    from client.api import known_protocol
-
     try:
         data = read_file(path)
     except BadInput as error:
@@ -110,7 +107,7 @@ def read(path: Path) -> Panel:
         raise BadInput(where, f"{first['msg']}{shown} in {path}") from error
     protocol = known_protocol(found.protocol)
     rows = tuple(_row(name, s, path) for name, s in found.seats.items())
-    roles = {row.queue: _role(row) for row in rows}
+    roles = {row.queue: role_of(row) for row in rows}
     for role in protocol.roles:
         have = sum(r == role.name for r in roles.values())
         if have < role.least:
@@ -123,182 +120,6 @@ def read(path: Path) -> Panel:
             )
     seats = tuple(Seat(seat=q, role=r, queue=q, weight=found.seats[q].weight) for q, r in roles.items())
     return Panel(protocol=protocol.name, rows=rows, seats=seats)
-
-
-def of(settings: Settings) -> Panel | None:
-    """The panel that the settings name; None if they name none.
-
-    Raises
-    ------
-    BadInput
-        As `read`; also settings that contradict the file.
-    """
-    path = settings.panel_file
-    if path is None:
-        return None
-    if settings.nats.url:
-        raise BadInput("panel-file", f"{path} describes an embedded stack, --nats names a bus that runs elsewhere")
-    if settings.stack.agents:
-        raise BadInput("panel-file", f"{path} and stack.agents both say who sits where; leave one out")
-    found = read(path)
-    if "protocol" in settings.model_fields_set and settings.protocol != found.protocol:
-        raise BadInput("protocol", f"got {settings.protocol}, the panel in {path} is for {found.protocol}")
-    if found.protocol in CROWDS:
-        crowd = CROWDS[found.protocol]
-        size = getattr(settings, found.protocol).get(crowd.setting)
-        seated = sum(s.role == crowd.role for s in found.seats)
-        if size is not None and size != seated:
-            raise BadInput(f"{found.protocol}.{crowd.setting}", f"got {size}, {path} seats {seated} {crowd.role}s")
-    return found
-
-
-def protocol_of(settings: Settings) -> str:
-    """The protocol that the settings, or their panel file, name. Raises as `of`."""
-    found = of(settings)
-    return found.protocol if found else settings.protocol
-
-
-def rows(settings: Settings) -> tuple[AgentRow, ...]:
-    """The rows of the embedded stack that the settings describe. Raises as `of`."""
-    section = settings.stack
-    found = of(settings)
-    if found:
-        return found.rows
-    if section.agents:
-        for queue, times in Counter(a.queue for a in section.agents).items():
-            if times > 1:
-                raise BadInput(
-                    "stack.agents", f"queue {queue} stands there {times} times; for more of it there is copies"
-                )
-        return tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
-    found_rows = _own_rows(settings, settings.protocol)
-    beneath = deliberation(settings)
-    if beneath:
-        have = {row.queue for row in found_rows}
-        found_rows += tuple(row for row in _own_rows(settings, beneath) if row.queue not in have)
-    return found_rows
-
-
-def deliberation(settings: Settings) -> str:
-    """The protocol to which a task's blocked question goes, as the settings name it; empty: none. Whether there is such
-    a one is said where all settings are checked."""
-    named = settings.madp.get("deliberation", "") if settings.protocol == "madp" else ""
-    return named if named in DELIBERATES else ""
-
-
-def _own_rows(settings: Settings, protocol: str) -> tuple[AgentRow, ...]:
-    given: Mapping[str, Any] = getattr(settings, protocol, {})
-    if protocol != settings.protocol:
-        given = settings.madp.get("deliberation_settings") or {}
-    if protocol == "competition":
-        from client.protocols.competition import files as formats
-
-        return rows_of(protocol, seats=formats.seats(given), copies=settings.stack.copies)
-    crowd = CROWDS.get(protocol)
-    return rows_of(protocol, given.get(crowd.setting) if crowd else None, copies=settings.stack.copies)
-
-
-def roles(settings: Settings, rows: tuple[AgentRow, ...]) -> dict[str, str]:
-    """Seat -> role of the embedded stack that the settings describe. Raises as `of`."""
-    found = of(settings)
-    return {s.seat: s.role for s in found.seats} if found else {row.queue: _role(row) for row in rows}
-
-
-def spec_of(row: AgentRow) -> "AgentSpec":
-    """The row's agent with the model that the environment and `.env` give it. Raises BadInput."""
-    from agents.config import environment, resolve
-    from agents.models import ModelError
-    from agents.specs import SpecError
-    from parley.stack import services
-
-    try:
-        environ = environment()
-    except ModelError as error:
-        raise BadInput(".env", str(error)) from error
-    try:
-        return resolve(services.spec_of(row), environ)
-    except (SpecError, ModelError) as error:
-        raise BadInput(f"agent {row.queue}", str(error)) from error
-
-
-def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announcement]:
-    """What the rows' workers will announce, without starting them.
-
-    Parameters
-    ----------
-    tools
-        Whether the operator allows any.
-
-    Raises
-    ------
-    BadInput
-        A model cannot be made: whose, and why.
-    """
-    if names_models(rows) or any(row.options for row in rows):
-        found = [_announced(row) for row in rows]
-    else:
-        found = [_plainly(row) for row in rows]  # without the imports
-    return [msgspec.structs.replace(a, tools=tools and a.queue.startswith(QUEUE)) for a in found]
-
-
-def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
-    """One line that names the rows whose calls count as free because no price is known; empty: none.
-
-    Raises
-    ------
-    BadInput
-        A row's agent cannot be made.
-    """
-    if not names_models(rows):
-        return ""
-    from agents.models import ModelError
-    from agents.openai.options import parse
-
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        spec = spec_of(row)
-        if spec.model != "openai":
-            continue
-        try:
-            options = parse(spec.options)
-        except ModelError as error:
-            raise BadInput(f"agent {row.queue}", str(error)) from error
-        if options.price is None:
-            found.setdefault(options.model, []).append(row.queue)
-    told = "; ".join(f"{line(model)} ({line(', '.join(queues), 200)})" for model, queues in found.items())
-    return f"no price is known, calls count as free of charge: {told}" if told else ""
-
-
-def _plainly(row: AgentRow) -> Announcement:
-    return Announcement(
-        instance=row.queue, queue=row.queue, roles=(_role(row),), model="extractive", family="extractive",
-        expertise=row.expertise,
-    )  # fmt: skip
-
-
-def _announced(row: AgentRow) -> Announcement:
-    from agents.models import ModelError, make_model
-    from agents.openai.options import parse
-    from agents.openai.providers import family_of
-
-    spec = spec_of(row)
-    try:
-        if spec.model == "openai":  # its options say it all, and the client's import costs half a second
-            o = parse(spec.options)
-            price = o.effective_price
-            facts: tuple[Any, ...] = (
-                o.model, o.family or family_of(o.model, o.provider), True, price.input, price.output,
-            )  # fmt: skip
-        else:
-            m = make_model(spec.model, spec.options)
-            facts = (m.name, m.family, m.metered, m.usd_per_million_input, m.usd_per_million_output)
-    except ModelError as error:
-        raise BadInput(f"agent {row.queue}", str(error)) from error
-    name, family, metered, usd_in, usd_out = facts
-    return Announcement(
-        instance=row.queue, queue=spec.queue, roles=spec.roles, model=name, family=family, metered=metered,
-        usd_per_million_input=usd_in, usd_per_million_output=usd_out, room=spec.room, expertise=spec.expertise,
-    )  # fmt: skip
 
 
 def _row(name: str, s: SeatSection, path: Path) -> AgentRow:
@@ -320,7 +141,8 @@ def _row(name: str, s: SeatSection, path: Path) -> AgentRow:
     )  # fmt: skip
 
 
-def _role(row: AgentRow) -> str:
+def role_of(row: AgentRow) -> str:
+    """The first role of a row's agent. Raises BadInput."""
     from agents.specs import SpecError, load
     from bus.channels import ACCOUNT_OF_ROLE
 

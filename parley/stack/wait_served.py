@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from client.errors import BadInput, Refusal, StackFailed
+from client.protocols import setup_of
 from coordinator.protocols import PROTOCOLS
 from parley.settings import StackSection
 from parley.stack.lease import Lease
@@ -39,9 +40,10 @@ def with_people(opening: OpenSession, section: StackSection) -> OpenSession:
 
 
 def unserved(opening: OpenSession, workers: Iterable[Announcement]) -> str:
-    """A line that says who is missing for the session that a blocked task would open; empty: nobody."""
-    protocol = PROTOCOLS.get(opening.settings.get("deliberation", "") if opening.protocol == "madp" else "")
-    if protocol is None:
+    """A line that says who is missing for the session that this one may start; empty: nobody."""
+    beneath = setup_of(opening.protocol).beneath(opening.settings)
+    protocol = PROTOCOLS.get(beneath.protocol) if beneath else None
+    if beneath is None or protocol is None:
         return ""
     queues: dict[str, set[str]] = {}
     for worker in workers:
@@ -50,8 +52,8 @@ def unserved(opening: OpenSession, workers: Iterable[Announcement]) -> str:
     few = [role.name for role in protocol.roles if len(queues.get(role.name, ())) < role.least]
     if not few:
         return ""
-    what = f"madp.deliberation={protocol.name}: too few workers are alive for role {', '.join(few)}"
-    return f"parley: {what}; a task that is blocked would go to a human"
+    what = f"{beneath.setting}={protocol.name}: too few workers are alive for role {', '.join(few)}"
+    return f"parley: {what}; {beneath.otherwise}"
 
 
 async def when_served(lease: Lease | None, once: Callable[[], Awaitable[T]]) -> T:

@@ -6,7 +6,7 @@ import pytest
 from agents.protocols import KITS, Kind, Kit, UnknownKind, kind_of, reply_schema
 from agents.show_turn import MissingDocument, MissingPost, label, show
 from schemas.protocols.consensus import PanelBrief, Position
-from schemas.turn import Caps, DocumentRef, Seen, Turn, Work
+from schemas.turn import Caps, DocumentRef, ShownPost, Turn, Work
 from schemas.wire import Undecodable, encode, raw
 from tests.protocols.consensus.simulate import document
 
@@ -16,7 +16,7 @@ DOCUMENT = document("kept/secret-name.md", "Text.", "panelist_1", "panelist_2")
 def work(**changes: object) -> Work:
     """A message with one turn that shows two posts and an own one."""
     posts = tuple(
-        Seen(
+        ShownPost(
             n=n, channel="public", kind="position", round=1,
             body=raw(Position(answer=f"answer {n}", reasoning="r", confidence=0.5)),
         )
@@ -88,7 +88,7 @@ def test_a_protocol_from_outside_is_added_and_its_posts_are_plain_json() -> None
     KITS.add("trial", Kit({"say": Kind(brief=dict, reply=Word)}))
     w = Work(
         session="s", protocol="trial", question="q", round=1, channel="public", lane="any", decided_ns=1,
-        posts=(Seen(n=0, channel="public", kind="said", round=1, body=raw({"a": 1})),),
+        posts=(ShownPost(n=0, channel="public", kind="said", round=1, body=raw({"a": 1})),),
         turns=(
             Turn(
                 id="1-0", token="t", seat="x", role="x", kind="say", brief=raw({}), sees=(0,), deadline_ns=1,

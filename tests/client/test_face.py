@@ -60,7 +60,7 @@ def record_of(protocol: str, *says: log.Say) -> Record:
         protocol=protocol, version=1, question="Who sings?", settings={"verses": 3}, seats=(), seed=1,
         turn_timeout_s=60.0,
     )  # fmt: skip
-    events = [opened, log.TimerFired()]
+    events: list[log.Event] = [opened, log.TimerFired()]
     entries = [
         log.Entry(n=n, at_ns=n, cause=f"in:{n}", event=event, commands=says if n else (), digest="")
         for n, event in enumerate(events)

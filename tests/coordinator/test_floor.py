@@ -72,7 +72,7 @@ def test_words_need_an_open_window_and_come_before_its_end() -> None:
         play.says("x", after_s=10.5)
     on_time = Play()
     on_time.says("x", after_s=10)
-    assert len(on_time.posts("Heard")) == 1
+    assert len(on_time.posts("Spoke")) == 1
 
 
 def test_a_window_that_the_protocol_closes_makes_no_event() -> None:

@@ -398,7 +398,7 @@ def test_public_surface() -> None:
     assert set(machine.__all__) == {
         "step", "begin", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn", "Protocol",
         "Role", "Table",
-        "Cell", "Step", "View", "to", "Answered", "Missed", "Unaffordable", "Heard", "Inner", "MachineError", "Illegal",
+        "Cell", "Step", "View", "to", "Answered", "Missed", "Unaffordable", "Spoke", "Inner", "MachineError", "Illegal",
         "WindowClosed", "Decided", "ChildEnded", "Told", "Inadmissible", "BrokenTable",
     }  # fmt: skip
     assert all(hasattr(machine, name) for name in machine.__all__)

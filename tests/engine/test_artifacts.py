@@ -1,6 +1,7 @@
 """The object store: who may put what where, that nothing is overwritten, and that it goes with its session."""
 
 import base64
+import tarfile
 from collections.abc import AsyncIterator, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agents.tools.folder import archive
 from bus import artifacts, subjects
 from bus.artifacts import Artifacts
 from bus.connection import Connection
@@ -42,6 +44,11 @@ def answers() -> Iterator[None]:
     ANSWERS.clear()
 
 
+def folder(text: bytes) -> bytes:
+    """An archive of one file."""
+    return archive({"text": (text, False)})
+
+
 def id_of(data: bytes) -> str:
     return sha256(data).hexdigest()
 
@@ -69,7 +76,7 @@ async def asked(bus: Engine) -> tuple[Connection, dict[str, Any]]:
 async def test_an_expert_stores_for_its_open_turn_and_every_reader_fetches(bus: Engine) -> None:
     await bus.moderator(protocols())
     expert, turn = await asked(bus)
-    data = bytes(range(256)) * 4_000
+    data = folder(bytes(range(256)) * 4_000)
     id = await artifacts.put(expert, "s1", data, **turn)
     assert id == id_of(data)
     assert await artifacts.put(expert, "s1", data, **turn) == id, "stored twice is stored once"
@@ -123,11 +130,11 @@ async def test_the_broker_keeps_everybody_in_his_own_name_and_others_out(bus: En
 
 async def test_a_client_stores_before_it_opens_and_it_goes_with_the_session(bus: Engine) -> None:
     await bus.moderator(protocols())
-    id = await artifacts.put(bus.owner, "s1", b"a folder")
+    id = await artifacts.put(bus.owner, "s1", folder(b"a folder"))
     await opened(bus)
-    assert await artifacts.put(bus.owner, "s1", b"more") == id_of(b"more")
-    assert await artifacts.get(bus.owner, "s1", id) == b"a folder"
-    other = await artifacts.put(bus.owner, "s2", b"stays")
+    assert await artifacts.put(bus.owner, "s1", folder(b"more")) == id_of(folder(b"more"))
+    assert await artifacts.get(bus.owner, "s1", id) == folder(b"a folder")
+    other = await artifacts.put(bus.owner, "s2", folder(b"stays"))
     ANSWERS["end"] = ends
     await say(bus, "end")
     msg = await bus.owner.request(subjects.own("erase", "owner", "s1"), encode(EraseSession()), 5.0)
@@ -135,8 +142,31 @@ async def test_a_client_stores_before_it_opens_and_it_goes_with_the_session(bus:
     with pytest.raises(ArtifactRefused, match="has no artifact"):
         await artifacts.get(bus.owner, "s1", id)
     with pytest.raises(ArtifactRefused, match="was erased"):
-        await artifacts.put(bus.owner, "s1", b"again")
-    assert await artifacts.get(bus.owner, "s2", other) == b"stays"
+        await artifacts.put(bus.owner, "s1", folder(b"again"))
+    assert await artifacts.get(bus.owner, "s2", other) == folder(b"stays")
+
+
+LINK = tarfile.TarInfo("link")
+LINK.type, LINK.linkname = tarfile.SYMTYPE, "/etc/passwd"
+REFUSED = {
+    "it is no tar of plain files": b"a folder",
+    "'a/refs/b': it makes a repository": archive({f"a/{x}": (b"", False) for x in ("HEAD", "config", "refs/b")}),
+    "leads into a repository's own files": archive({"a/.GIT/config": (b"", False)}),
+    "'a' and 'A' are one name": archive({"a": (b"", False), "A": (b"", False)}),
+    "neither a file nor a folder": LINK.tobuf() + bytes(1_024),
+    "empty or absolute": archive({"/etc/passwd": (b"", False)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", REFUSED)
+async def test_no_archive_is_stored_that_nobody_may_unpack(bus: Engine, why: str) -> None:
+    await bus.moderator(protocols())
+    expert, turn = await asked(bus)
+    for connection, more in ((expert, turn), (bus.owner, {})):
+        with pytest.raises(ArtifactRefused, match=why):
+            await artifacts.put(connection, "s1", REFUSED[why], **more)
+        with pytest.raises(ArtifactRefused, match="has no artifact"):
+            await artifacts.get(connection, "s1", id_of(REFUSED[why]))
 
 
 async def test_limits_are_named(bus: Engine) -> None:
@@ -146,10 +176,10 @@ async def test_limits_are_named(bus: Engine) -> None:
     largest = bytes(MAX_ARTIFACT)
     assert await artifacts.get(bus.owner, "s1", await artifacts.put(bus.owner, "s1", largest)) == largest
     for i in range(MAX_ARTIFACTS - 1):
-        await artifacts.put(bus.owner, "s1", str(i).encode())
+        await artifacts.put(bus.owner, "s1", folder(str(i).encode()))
     with pytest.raises(ArtifactRefused, match="artifacts: got 65, a session has at most 64"):
-        await artifacts.put(bus.owner, "s1", b"one more")
-    assert await artifacts.put(bus.owner, "s1", b"0") == id_of(b"0"), "what is there is there"
+        await artifacts.put(bus.owner, "s1", folder(b"one more"))
+    assert await artifacts.put(bus.owner, "s1", folder(b"0")) == id_of(folder(b"0")), "what is there is there"
     with pytest.raises(InvalidValue, match="64 hex digits"):
         await artifacts.get(bus.owner, "s1", "../x")
 

@@ -19,7 +19,7 @@ from bus.errors import BadTable, Denied
 from coordinator import presence
 from coordinator.presence import Presence
 from schemas.expert import ROLE, ExpertSpec, Known, pin, queue_of
-from schemas.presence import ALIVE_S, Announcement, Said
+from schemas.presence import ALIVE_S, Announcement, PinnedAnnouncement
 from schemas.wire import encode
 from tests.engine.test_owner import workers
 from tests.security.support import naive
@@ -144,7 +144,7 @@ async def test_the_moderator_takes_a_body_that_is_what_the_subject_pins(bus: Exp
 def test_what_an_announcement_says_of_an_expert(
     role: str, queue: str, pinned: str, spec: ExpertSpec | None, is_its: bool
 ) -> None:
-    assert Said.of(said(spec, queue=queue)).is_own_expert(role, queue, pinned) is is_its
+    assert PinnedAnnouncement.of(said(spec, queue=queue)).is_own_expert(role, queue, pinned) is is_its
 
 
 async def test_a_worker_with_another_specification_than_its_credentials_pin_ends(bus: Experts) -> None:
@@ -278,12 +278,12 @@ def test_a_registry_forgets_who_was_killed() -> None:
     now = [0.0]
     registry = ExpertRegistry(clock=lambda: now[0])
     assert registry.specs() == ()
-    assert registry.hear(ROLE, "expert_sre", pin(SRE), Said.of(said()))
+    assert registry.hear(ROLE, "expert_sre", pin(SRE), PinnedAnnouncement.of(said()))
     now[0] = ALIVE_S - 1
-    assert registry.hear(ROLE, "expert_dba", pin(DBA), Said.of(said(DBA)))
+    assert registry.hear(ROLE, "expert_dba", pin(DBA), PinnedAnnouncement.of(said(DBA)))
     specs = registry.specs()
     assert specs == (DBA, SRE)
-    assert registry.hear(ROLE, "expert_dba", pin(DBA), Said.of(said(DBA, busy=1)))
+    assert registry.hear(ROLE, "expert_dba", pin(DBA), PinnedAnnouncement.of(said(DBA, busy=1)))
     assert registry.specs() is specs, "nothing changed"
     now[0] = ALIVE_S + 1
     assert registry.specs() == (DBA,)
@@ -291,17 +291,17 @@ def test_a_registry_forgets_who_was_killed() -> None:
 
 def test_a_registry_takes_nothing_that_is_not_pinned_and_the_newest_enrolment() -> None:
     registry = ExpertRegistry()
-    assert not registry.hear(ROLE, "expert_sre", pin(OTHER), Said.of(said()))
-    assert not registry.hear(ROLE, "expert_dba", pin(SRE), Said.of(said()))
-    assert not registry.hear(ROLE, "sre_human", "", Said.of(said(None, queue="sre_human")))
+    assert not registry.hear(ROLE, "expert_sre", pin(OTHER), PinnedAnnouncement.of(said()))
+    assert not registry.hear(ROLE, "expert_dba", pin(SRE), PinnedAnnouncement.of(said()))
+    assert not registry.hear(ROLE, "sre_human", "", PinnedAnnouncement.of(said(None, queue="sre_human")))
     assert registry.specs() == ()
-    registry.hear(ROLE, "expert_sre", pin(SRE), Said.of(said()))
-    registry.hear(ROLE, "expert_sre", pin(SRE), Said.of(said(instance="two")))
-    registry.hear(ROLE, "expert_sre", pin(SRE), Said.of(said(draining=True)))
+    registry.hear(ROLE, "expert_sre", pin(SRE), PinnedAnnouncement.of(said()))
+    registry.hear(ROLE, "expert_sre", pin(SRE), PinnedAnnouncement.of(said(instance="two")))
+    registry.hear(ROLE, "expert_sre", pin(SRE), PinnedAnnouncement.of(said(draining=True)))
     assert registry.specs() == (SRE,), "a copy is left"
-    registry.hear(ROLE, "expert_sre", pin(OTHER), Said.of(said(OTHER, instance="three")))
+    registry.hear(ROLE, "expert_sre", pin(OTHER), PinnedAnnouncement.of(said(OTHER, instance="three")))
     assert registry.specs() == (OTHER,)
-    registry.hear(ROLE, "expert_sre", pin(OTHER), Said.of(said(OTHER, instance="three", draining=True)))
+    registry.hear(ROLE, "expert_sre", pin(OTHER), PinnedAnnouncement.of(said(OTHER, instance="three", draining=True)))
     assert registry.specs() == ()
 
 

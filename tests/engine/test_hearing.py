@@ -10,17 +10,17 @@ import msgspec
 from agents.hearing import Hear
 from bus.channels import PUBLIC
 from coordinator.commands import SayOn
-from coordinator.machine import Heard, Protocol, Step, View, to
+from coordinator.machine import Protocol, Spoke, Step, View, to
 from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.consensus.state import Phase
-from schemas.log import Spoke
+from schemas import log
 from schemas.post import Post
 from schemas.turn import Speak
 from schemas.wire import raw
 from tests.support.engine import Engine, until
 
 
-def _on_heard(state: Any, event: Heard, _: View) -> Step:
+def _on_heard(state: Any, event: Spoke, _: View) -> Step:
     return state, (SayOn(channel="public", kind="claim", round=0, body=event.body, seat=event.author),)
 
 
@@ -29,7 +29,7 @@ def open_floor() -> Mapping[str, Protocol]:
     consensus = PROTOCOLS["consensus"]
     table = {phase: dict(row) for phase, row in consensus.table.items()}
     for phase in (Phase.SCORING, Phase.REVISING):
-        table[phase][Heard] = to(_on_heard, phase)
+        table[phase][Spoke] = to(_on_heard, phase)
     return {"consensus": replace(consensus, table=table)}
 
 
@@ -43,8 +43,8 @@ def claims(post: Post) -> Speak | None:
 CLAIMS = Hear(((PUBLIC, "position"),), claims)
 
 
-async def spoken(engine: Engine, sid: str) -> list[Spoke]:
-    return [e.event for e in await engine.entries(sid) if isinstance(e.event, Spoke)]
+async def spoken(engine: Engine, sid: str) -> list[log.Spoke]:
+    return [e.event for e in await engine.entries(sid) if isinstance(e.event, log.Spoke)]
 
 
 async def test_a_process_that_hears_a_post_speaks_up(bare: Engine) -> None:

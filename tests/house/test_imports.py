@@ -63,19 +63,31 @@ def test_every_module_of_the_coordinator_is_held_to_be_pure_or_named_as_not() ->
     assert found - {"__init__", "__pycache__"} - ON_THE_BUS == held - {"schemas"}
 
 
-def test_no_protocol_imports_another() -> None:
-    package = "coordinator.protocols."
+def test_every_general_module_up_to_the_coordinator_is_held_to_import_no_protocols_room() -> None:
+    (general,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == "general"]
+    found = {
+        f"{package}.{p.stem if p.suffix == '.py' else p.name}"
+        for package in ("schemas", "coordinator")
+        for p in (ROOT / package).iterdir()
+        if p.suffix == ".py" or any(p.glob("*.py"))
+    }
+    left_out = {"schemas.__init__", "schemas.protocols", "coordinator.__init__", "coordinator.protocols"}
+    assert found - left_out | {"bus", "observability"} == set(general["source_modules"])
+
+
+@pytest.mark.parametrize(("package", "id"), [("coordinator.protocols", "protocols"), ("schemas.protocols", "messages")])
+def test_no_protocol_imports_another(package: str, id: str) -> None:
     seen = set()
-    for path, tree in sources("coordinator/protocols"):
-        name = Path(path).relative_to("coordinator/protocols").parts[0].removesuffix(".py")
-        if name == "__init__":
+    folder = package.replace(".", "/")
+    for path, tree in sources(folder):
+        room = Path(path).relative_to(folder).parts[0].removesuffix(".py")
+        if room == "__init__":
             continue
-        protocol = name.partition("_")[0]
-        seen.add(protocol)
-        others = {n.removeprefix(package).split(".")[0] for n in imported(tree) if n.startswith(package)}
-        assert {o.partition("_")[0] for o in others} <= {protocol}, path
-    (contract,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == "protocols"]
-    assert {f"{package}{protocol}" for protocol in seen} == set(contract["modules"])
+        seen.add(room)
+        others = {n.removeprefix(f"{package}.").split(".")[0] for n in imported(tree) if n.startswith(f"{package}.")}
+        assert others <= {room}, path
+    (contract,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == id]
+    assert {f"{package}.{room}" for room in seen} == set(contract["modules"])
 
 
 def test_every_general_module_of_the_client_is_held_to_import_no_protocols_room() -> None:

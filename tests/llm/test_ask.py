@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from client.api import connected, request
-from parley import ask as asking
+from parley.follow import follow
 from parley.local_stack import LocalParley
 from parley.show.view import QuietView
 from parley.stack.lease import OWNER, Lease, Stack
@@ -94,7 +94,7 @@ async def test_text_is_live_before_its_reply_is_taken_and_never_in_the_blind_rou
         stack = Stack(agents=rows_of("consensus"), env=variables(server.url))
         async with Lease(stack) as lease, connected(lease.url, lease.credentials(OWNER), 30.0) as client:
             sid = await client.open(request(QUESTION, protocol="consensus"))
-            await asking.follow(LocalParley(client, lease), sid, heard, can_leave=False)
+            await follow(LocalParley(client, lease), sid, heard, can_leave=False)
             entries = [decode(e.encode(), log.Entry) for e in await client.log(sid)]
     asked = {f"{e.n}-{i}": c for e in entries for i, c in enumerate(e.commands) if isinstance(c, log.Ask)}
     texts = [x for x in heard.order if isinstance(x, Live) and x.state == "text"]

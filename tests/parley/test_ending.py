@@ -19,7 +19,7 @@ import parley
 from client.errors import Unanswered
 from client.post_order import in_order
 from parley.stack.lease import OWNER, Lease, Stack, read_running
-from parley.stack.rows import panel
+from parley.stack.rows import rows_of
 from schemas.post import Post
 from schemas.session import OpenSession
 from tests.parley.support import QUESTION, Front, until
@@ -120,7 +120,7 @@ def test_an_interrupt_while_the_session_is_opened_leaves_none_behind(fresh: Fron
 @pytest.mark.serial
 def test_without_a_moderator_the_session_is_named_and_expires(tmp_path: Path) -> None:
     fresh = Front(tmp_path)
-    with Lease(Stack(agents=panel(2)), tmp_path / "s", wait_ready=True) as lease:
+    with Lease(Stack(agents=rows_of("consensus", 2)), tmp_path / "s", wait_ready=True) as lease:
         pid = lease.kill("moderator-1", signal.SIGSTOP)
         given = ("--nats", lease.url, "--creds", str(lease.credentials("client")))
         try:
@@ -140,7 +140,7 @@ def test_without_a_moderator_the_session_is_named_and_expires(tmp_path: Path) ->
 
 
 async def test_an_opening_that_nobody_waits_for_is_refused_and_told_to_who_looks(tmp_path: Path) -> None:
-    with Lease(Stack(agents=panel(2)), tmp_path / "s", wait_ready=True) as lease:
+    with Lease(Stack(agents=rows_of("consensus", 2)), tmp_path / "s", wait_ready=True) as lease:
         async with parley.connect(lease.url, lease.credentials(OWNER)) as p:
             opening = OpenSession(
                 question=QUESTION, protocol="consensus", settings={"panel": 2}, expires_ns=time.time_ns() - 10**9

@@ -20,14 +20,14 @@ from bus.connection import connect
 from bus.embedded import EmbeddedServer
 from bus.errors import WrongCredentials
 from client.errors import BadInput, StackFailed, Unreachable
+from client.protocols.madp.setup import shipped_experts as shipped
 from parley.bus import enrol as enrolment
 from parley.bus import expert_files, keys
+from parley.bus.config import bus_config
 from parley.bus.revoke import CONFIGURATION, revoke
-from parley.cli.commands import bus_config
 from parley.stack.agent_identity import differences, served
 from parley.stack.lease import Lease, Stack
 from parley.stack.rows import AgentRow, rows_of
-from parley.stack.rows import experts as shipped
 from parley.stack.services import spec_of
 from schemas.expert import pin, queue_of
 from schemas.presence import Announcement, ExpertHere, Workers
@@ -58,7 +58,8 @@ def write(folder: Path, name: str = "gardener", version: str = "1.0.0", defers: 
 def configure(folder: Path, port: int = 4222) -> Path:
     """A folder of keys and a configuration, as `parley bus config` writes them."""
     bus_config(
-        folder, size=2, debaters=2, team=1, audience=0, moderators=1, clients=("client",), host="127.0.0.1", port=port,
+        folder, seats={"panel": 2, "debaters": 2, "team": 1, "audience": 0},
+        moderators=1, clients=("client",), host="127.0.0.1", port=port,
         store=str(folder.parent / "store"), monitor="",
     )  # fmt: skip
     return folder / CONFIGURATION

@@ -15,8 +15,7 @@ from client.records import Record
 from coordinator import estimate
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
-from parley.cli.protocol_options import own_options
-from parley.settings import load
+from parley.cli.protocol_options import refuse_foreign
 from schemas import log
 from schemas.session import Budget
 from schemas.wire import encode
@@ -81,9 +80,9 @@ OWN: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("protocol", "own", "why"), OWN)
 def test_an_option_of_another_protocol_is_named_as_it_was_typed(protocol: str, own: dict[str, Any], why: str) -> None:
     with pytest.raises(BadInput, match=f"^{re.escape(why)}$") as caught:
-        own_options(load(None, {"protocol": protocol}), own)
+        refuse_foreign(protocol, own)
     assert caught.value.field == why.split()[0]
-    own_options(load(None, {"protocol": protocol}), dict.fromkeys(own))
+    refuse_foreign(protocol, dict.fromkeys(own))
 
 
 @pytest.mark.slow

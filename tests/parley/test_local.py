@@ -22,7 +22,7 @@ from bus.connection import Connection, connect
 from bus.errors import UnknownSession
 from bus.posts import Reader
 from parley.stack.lease import OWNER, Lease, Stack, read_running
-from parley.stack.rows import panel
+from parley.stack.rows import rows_of
 from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.wire import decode, encode
@@ -36,7 +36,7 @@ LATENCY = {"latency_s": 0.05}
 @pytest.fixture(scope="module")
 def lease(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lease]:
     """A stack with the stub model."""
-    stack = Stack(agents=panel(3, model=MODEL, options=LATENCY), ack_wait_s=1.0)
+    stack = Stack(agents=rows_of("consensus", 3, model=MODEL, options=LATENCY), ack_wait_s=1.0)
     with Lease(stack, tmp_path_factory.mktemp("state"), wait_ready=True) as found:
         yield found
 
@@ -61,7 +61,7 @@ async def test_ask_on_a_stack_of_ones_own(tmp_path: Path) -> None:
 
 async def test_a_stack_that_is_slow_to_start_is_waited_for(tmp_path: Path) -> None:
     """A moderator waits for workers a few seconds, and then refuses; the stack that is one's own still starts."""
-    late = panel(3, model="tests.support.model:late", options={"until": str(tmp_path / "now")})
+    late = rows_of("consensus", 3, model="tests.support.model:late", options={"until": str(tmp_path / "now")})
     async with parley.local(stack=Stack(agents=late), state=tmp_path / "state") as p:
         asking = asyncio.ensure_future(p.ask(QUESTION, protocol="consensus"))
         await comes_true(lambda: _refused(p), 30)
@@ -297,17 +297,17 @@ def test_secrets_are_for_their_owner_alone(lease: Lease) -> None:
 
 def test_two_leases_share_one_stack(lease: Lease) -> None:
     before = lease.pids()
-    with Lease(Stack(agents=panel(2, model=MODEL, options=LATENCY)), lease.state) as other:
+    with Lease(Stack(agents=rows_of("consensus", 2, model=MODEL, options=LATENCY)), lease.state) as other:
         assert other.url == lease.url
         assert other.pids()["supervisor"] == before["supervisor"]
     assert lease.pids()["supervisor"] == before["supervisor"]
     with pytest.raises(parley.BadInput, match="not panelist_4"):
-        Lease(Stack(agents=panel(4)), lease.state).__enter__()
+        Lease(Stack(agents=rows_of("consensus", 4)), lease.state).__enter__()
     with pytest.raises(parley.BadInput, match=rf"panelist_1: model is {MODEL} there, extractive here"):
-        Lease(Stack(agents=panel(2)), lease.state).__enter__()
+        Lease(Stack(agents=rows_of("consensus", 2)), lease.state).__enter__()
     with pytest.raises(parley.BadInput, match=r"panelist_1: options\.latency_s differs"):
-        Lease(Stack(agents=panel(2, model=MODEL, options={"latency_s": 1})), lease.state).__enter__()
-    named = Stack(agents=panel(2), env={"LLM_PROVIDER": "ollama", "LLM_MODEL": "some"})
+        Lease(Stack(agents=rows_of("consensus", 2, model=MODEL, options={"latency_s": 1})), lease.state).__enter__()
+    named = Stack(agents=rows_of("consensus", 2), env={"LLM_PROVIDER": "ollama", "LLM_MODEL": "some"})
     with pytest.raises(parley.BadInput, match=rf"model is {MODEL} there, openai here.*options\.model is nothing there"):
         Lease(named, lease.state).__enter__()
     with Lease(Stack(agents=()), lease.state, any_stack=True) as looking:

@@ -28,7 +28,7 @@ def test_the_command_line_is_over_the_environment_over_the_file_over_defaults(
     monkeypatch.setenv("PARLEY__CONSENSUS__THRESHOLD", "0.9")
     found = load(None, {"budget": {"seconds": 3.0}})
     assert (found.budget.tokens, found.budget.calls, found.budget.seconds, found.budget.cost_usd) == (1, 2, 3.0, None)
-    assert found.consensus == {"threshold": 0.9, "panel": 4}
+    assert found.of("consensus") == {"threshold": 0.9, "panel": 4}
     assert found.protocol == "madp"
 
 
@@ -38,8 +38,8 @@ def test_a_higher_layer_is_over_a_lower_one_that_uses_the_former_name(
     path = tmp_path / "my.yaml"
     path.write_text("consensus: {max_rounds: 3}\nmaci: {max_rounds: 3}\n")
     monkeypatch.setenv("PARLEY__CONSENSUS__MAX_ROUNDS", "4")
-    assert load(path).consensus == {"round_limit": 4} and load(path).maci == {"round_limit": 3}
-    assert load(path, {"consensus": {"round_limit": 5}}).consensus == {"round_limit": 5}
+    assert load(path).of("consensus") == {"round_limit": 4} and load(path).of("maci") == {"round_limit": 3}
+    assert load(path, {"consensus": {"round_limit": 5}}).of("consensus") == {"round_limit": 5}
     with pytest.raises(BadInput, match=r"the former name of consensus\.round_limit, which is given too"):
         load(path, {"consensus": {"round_limit": 5, "max_rounds": 5}})
 
@@ -168,11 +168,11 @@ def test_a_file_in_another_encoding_is_said_to_be(tmp_path: Path) -> None:
 
 def test_more_rounds_at_least_than_at_most_are_refused_where_both_are_given(tmp_path: Path) -> None:
     (tmp_path / "parley.yaml").write_text("critic: {min_rounds: 4}\n")
-    assert load(None).critic == {"min_rounds": 4}
+    assert load(None).of("critic") == {"min_rounds": 4}
     with pytest.raises(BadInput, match=r"^critic\.min_rounds: got 4, and critic\.round_limit 2 ends the debate"):
         load(None, {"critic": {"round_limit": 2}})
     (tmp_path / "parley.yaml").write_text("")
-    assert load(None, {"critic": {"round_limit": 1}}).critic == {"round_limit": 1}, "the default is no wish"
+    assert load(None, {"critic": {"round_limit": 1}}).of("critic") == {"round_limit": 1}, "the default is no wish"
 
 
 def test_two_options_that_contradict_each_other_are_both_named() -> None:

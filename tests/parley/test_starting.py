@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from client.records import Record
-from parley.cli import commands
+from parley import sessions
 from schemas.wire import encode
 from tests.protocols.madp.play import SRE, Play, done
 
@@ -30,7 +30,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     play.approve()
     path = tmp_path_factory.mktemp("light") / "session.jsonl"
     record = Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries))
-    path.write_text("\n".join([*commands.export(record, "jsonl"), ""]), encoding="utf-8")
+    path.write_text("\n".join([*sessions.export(record, "jsonl"), ""]), encoding="utf-8")
     return path
 
 

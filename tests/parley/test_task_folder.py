@@ -9,6 +9,7 @@ from agents.tools import folder as folders
 from client import task_folder
 from client.errors import BadInput
 from client.task_folder import NotApplied, Sent
+from schemas.tools import CUT
 
 Files = dict[str, tuple[bytes, bool]]
 
@@ -113,3 +114,32 @@ def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
     (big / "file").write_bytes(b"x" * 5_000_000)
     with pytest.raises(BadInput, match="4,000,000"):
         task_folder.read(big)
+
+
+def test_the_diff_is_of_the_folder_and_not_what_a_worker_says(sent: Sent) -> None:
+    data = folders.archive({"src/a.py": (b"evil()\n", False), ".envrc": (b"x\n", False)})
+    shown: list[task_folder.Change] = []
+    lie = folders.diff({"src/a.py": (b"slow()\n", False)}, {"src/a.py": (b"fast()\n", False)})
+    with pytest.raises(NotApplied, match="is not what the diff says that was reviewed"):
+        task_folder.write(sent, data, shown.append, lie)
+    assert content(sent.folder) == {"src/a.py": "slow()\n", "old.txt": "old\n"}
+    (change,) = shown
+    assert change.changed == (".envrc", "src/a.py") and change.removed == ("old.txt",)
+    first, *rows, last = change.words(lie)
+    assert first.endswith("2 to write, 1 to remove, not what the worker's diff says; the changes are:")
+    assert "  +evil()" in rows and "  -slow()" in rows and "  -old" in rows
+    assert last == "these run by themselves on a developer's machine: .envrc"
+    cut = change.diff[:60] + CUT
+    assert next(change.words(cut)).endswith("and the worker's diff is cut; the changes are:")
+    assert next(change.words(change.diff)).endswith("1 to remove, as the worker's diff says")
+    assert not change.is_told(CUT) and not change.is_told("")
+    assert task_folder.write(sent, data, shown.append, change.diff) == [".envrc", "src/a.py", "old.txt"]
+
+
+def test_what_is_changed_while_it_is_looked_at_is_left_alone(sent: Sent) -> None:
+    def edited(_: task_folder.Change) -> None:
+        (sent.folder / "src/a.py").write_text("mine()\n")
+
+    with pytest.raises(NotApplied, match=r"is not what was sent any more \(src/a.py\)"):
+        task_folder.write(sent, accepted(a="x"), edited)
+    assert content(sent.folder) == {"src/a.py": "mine()\n", "old.txt": "old\n"}

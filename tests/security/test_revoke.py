@@ -13,8 +13,8 @@ from bus.embedded import EmbeddedServer, forbidden
 from bus.errors import BadTable, WrongCredentials
 from client.errors import BadInput, StackFailed, Unreachable
 from parley.bus import keys
+from parley.bus.config import bus_config
 from parley.bus.revoke import CONFIGURATION, revoke
-from parley.cli.commands import bus_config
 from parley.stack.lease import read_running
 from schemas.result import Result
 from schemas.wire import decode
@@ -136,7 +136,8 @@ async def test_a_fresh_key_lets_him_in_again(tmp_path: Path) -> None:
 
     def configure(port: int) -> None:
         bus_config(
-            folder, size=2, debaters=2, team=1, audience=0, moderators=1, clients=("client", "guest"), host="127.0.0.1",
+            folder, seats={"panel": 2, "debaters": 2, "team": 1, "audience": 0},
+            moderators=1, clients=("client", "guest"), host="127.0.0.1",
             port=port, store=str(tmp_path / "store"), monitor="",
         )  # fmt: skip
 

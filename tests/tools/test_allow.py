@@ -10,7 +10,7 @@ import pytest
 from agents.tools.allow import CODE, ToolsError, filled, find, load, parse
 from client.errors import BadInput
 from parley import settings
-from parley.ask import stack_of
+from parley.plan import plan_of
 from parley.stack.lease import Lease, Stack
 from parley.stack.rows import AgentRow
 from tests.parley.support import ROOT, Front
@@ -81,10 +81,10 @@ def test_slots_are_filled_once() -> None:
 
 def test_settings_name_it_for_the_services_of_a_stack(tmp_path: Path) -> None:
     named = settings.load(given={"tools": str(EXAMPLE)})
-    assert stack_of(named).env == {"PARLEY_TOOLS": str(EXAMPLE)} and stack_of(settings.load()).env == {}
+    assert plan_of(named).stack().env == {"PARLEY_TOOLS": str(EXAMPLE)} and plan_of(settings.load()).stack().env == {}
     bad = settings.load(given={"tools": str(tmp_path / "none.yaml")})
     with pytest.raises(BadInput, match=r"none.yaml: it cannot be read"):
-        stack_of(bad)
+        plan_of(bad).stack()
 
 
 def test_an_expert_is_not_started_with_a_list_that_cannot_be_used(tmp_path: Path) -> None:

@@ -291,3 +291,14 @@ async def test_a_turn_that_is_cancelled_ends_its_servers() -> None:
 
 def test_an_empty_list_is_a_list() -> None:
     assert parse({"servers": {}}, "x").servers == {}
+
+
+async def test_search_reads_no_file_that_read_file_refuses(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("the secret word\n")
+    with TaskFolder(packed(a="the secret of a")) as folder:
+        async with Toolbox(files_list(), folder) as box:
+            os.link(outside, folder.root / "hard")
+            found = await made(box, "search", {"text": "secret"})
+    told, *_ = found.text.split("\n")
+    assert told == "a:1: the secret of a" and "word" not in found.text

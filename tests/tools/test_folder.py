@@ -121,13 +121,28 @@ def test_no_repository_is_left_behind(name: str) -> None:
 
 
 def test_a_folder_that_is_made_a_bare_repository_is_none_afterwards() -> None:
-    files = {"kept/HEAD": (b"ref: x", False), "kept/objects/a": (b"a", False), "kept/refs/b": (b"b", False)}
-    with TaskFolder(archive(files)) as folder:
+    with TaskFolder(archive({"kept/HEAD": (b"ref: refs/heads/x", False), "kept/a": (b"a", False)})) as folder:
         subprocess.run(["git", "init", "-q", "--bare", "."], cwd=folder.root, check=True)
+        (folder.root / "kept" / "objects").mkdir()
+        (folder.root / "kept" / "refs").mkdir()
         told = folder.clean()
-        assert [t.partition(" ")[0] for t in told] == ["'HEAD'"], "what was there in the beginning stays"
-        found = subprocess.run(["git", "rev-parse"], cwd=folder.root, capture_output=True, check=False)
-        assert found.returncode and b"not a git repository" in found.stderr
+        removed = {t.partition(" ")[0] for t in told}
+        assert removed == {"'HEAD'", "'kept/objects'", "'kept/refs'"}, "what was there in the beginning stays"
+        assert folder.clean() == []
+        for at in (folder.root, folder.root / "kept"):
+            found = subprocess.run(["git", "rev-parse"], cwd=at, capture_output=True, check=False)
+            assert found.returncode and b"not a git repository" in found.stderr
+
+
+def test_what_is_the_same_to_some_file_systems_gives_way_to_what_was_there() -> None:
+    with TaskFolder(archive({"b/read.me": (b"a", False)})) as folder:
+        for name in ("B", "b/READ.me", "b/ﬁ", "b/fi"):
+            path = folder.root / name
+            path.mkdir() if name == "B" else path.write_text("x")
+        told = folder.clean()
+        assert [t.partition(" ")[0] for t in told] == ["'B'", "'b/READ.me'", "'b/ﬁ'"]
+        assert "are one name to some file systems" in told[0]
+        assert set(folder.look()) == {"b/read.me", "b/fi"} and unpacked(folder.pack()) == folder.look()
 
 
 def test_a_folder_that_was_replaced_is_an_error(tmp_path: Path) -> None:
@@ -201,3 +216,15 @@ def test_what_a_killed_process_left_is_swept_and_what_is_in_use_is_not() -> None
         sweep()
         assert not left.exists() and used.root.exists() and young.exists()
     young.rmdir()
+
+
+def test_files_that_would_take_long_to_compare_are_shown_as_replaced(tmp_path: Path) -> None:
+    rows = [f"{i % 97} {i * i % 89}" for i in range(6_000)]
+    before, after = "\n".join(rows), "\n".join(reversed(rows))
+    began = time.monotonic()
+    text = diff({"a": (before.encode(), False)}, {"a": (after.encode(), False)}, most=10**7)
+    assert time.monotonic() - began < 10
+    assert "@@ -1,6000 +1,6000 @@\n" in text
+    (tmp_path / "a").write_text(before)
+    subprocess.run(["git", "apply", "-"], input=text.encode(), cwd=tmp_path, check=True, timeout=20)
+    assert (tmp_path / "a").read_text() == after

@@ -166,7 +166,7 @@ def _beside(brief: Any) -> Iterator[Other]:
         case ReviewBrief():
             yield laid_beside("The result", brief.output or "(empty)", "task")
             if brief.diff:
-                yield laid_beside("The diff of the folder", brief.diff, "task")
+                yield laid_beside("The diff of the folder, as the lead told it", brief.diff, "task")
 
 
 def _supported(given: Supported) -> Iterator[Other]:

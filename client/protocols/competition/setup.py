@@ -1,8 +1,100 @@
 """How a session of the competition protocol is set up."""
 
-from client.protocols.setup import Setup
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-SETUP = Setup(
+from client.protocols.setup import Motion, Option, Setup
+
+
+class CompetitionSetup(Setup):
+    """The seats of its format, which may stand in a file; a topic may give the question."""
+
+    def queues(self, settings: Mapping[str, Any], size: int | None = None) -> tuple[str, ...]:
+        """The seats of the settings' format. Raises BadInput."""
+        from client.protocols.competition import files
+
+        return files.seats(settings)
+
+    def due(self, settings: Mapping[str, Any]) -> Mapping[str, int]:
+        """Seats of each role that the format has."""
+        return Counter(seat.rpartition("_")[0] or seat for seat in self.queues(settings))
+
+    def keyed(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """A judge, two teams and an audience, as large as they are to be at most."""
+        sizes = {"pro": given["team"], "con": given["team"], "audience": given["audience"]}
+        return ("judge", *(f"{role}_{i}" for role, most in sizes.items() for i in range(1, most + 1)))
+
+    def whole(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings with format and personalities read in. Raises BadInput."""
+        from client.protocols.competition import files
+
+        return files.whole(settings)
+
+    def check_question(self, question: str) -> None:
+        """Raise coordinator.table.Inadmissible where it holds control characters: it is shown as it stands."""
+        from coordinator.admission import refuse_controls
+
+        refuse_controls("question", question)
+
+    def motion(self, question: str | None, given: Mapping[str, Any]) -> Motion:
+        """What `--topic` and `--topics` name. Raises BadInput."""
+        from client.errors import BadInput
+        from client.protocols.competition import files
+
+        if question is not None:
+            raise BadInput("topic", "a topic has its motion, and a question is given beside it; leave one out")
+        found, folder = files.topic(given["topic"] or "", given["topics"])
+        stances = {str(team): text for team, text in found.stances.items()}
+        return Motion(found.motion, {"stances": stances} if stances else {}, folder)
+
+
+def _styles(pairs: list[str]) -> dict[str, str]:
+    from client.protocols.competition import files
+
+    return files.styles(pairs)
+
+
+_FORMAT = Option(
+    "--format", str | None, "competition: by what rules (default: four_stage).", metavar="NAME|FILE"
+)  # fmt: skip
+
+SETUP = CompetitionSetup(
     name="competition",
     opening_only=("stances", "personalities", "styles", "context_posts", "stream"),
-)
+    rank=4,
+    options=(
+        _FORMAT,
+        Option(
+            "--topic",
+            str | None,
+            "competition: a motion with stances and evidence from a file.",
+            sets="stances",
+            metavar="FILE#NAME",
+            gives="question",
+        ),
+        Option(
+            "--topics", Path | None, "The file of --topic, where it gives the name alone.", sets="stances",
+            gives="question",
+        ),
+        Option(
+            "--style",
+            list[str] | None,
+            "A debater's personality; repeatable.",
+            sets="styles",
+            metavar="SEAT=NAME",
+            read=_styles,
+        ),
+        Option("--personalities", Path | None, "A file of personalities of your own.", read=str),
+    ),
+    stack_options=(_FORMAT,),
+    key_options=(
+        Option("--team", int, "Debaters of each team of a competition.", least=1, most=8, default=4),
+        Option("--audience", int, "Seats that vote in a competition.", least=0, most=30, default=5),
+    ),
+    examples=(
+        "parley ask --protocol competition --topic topics.yaml#remote-work --style pro_1=logical",
+        "parley ask --protocol competition --human pro_2 --wait-for-human 600",
+    ),
+)  # fmt: skip

@@ -1,8 +1,31 @@
 """How a session of the consensus protocol is set up."""
 
-from client.protocols.setup import Setup
+from collections.abc import Mapping
 
-SETUP = Setup(
+from client.protocols.setup import ROUND_LIMIT, Option, Setup, Several
+
+
+class ConsensusSetup(Setup):
+    """A panel of several, and an analyst."""
+
+    def template(self) -> Mapping[str, str]:
+        """A panel of three, and a question with documents."""
+        from client.protocols.consensus.template import FILES
+
+        return FILES
+
+
+SETUP = ConsensusSetup(
     name="consensus",
     opening_only=("panel", "expertise_weight", "stream"),
+    rank=1,
+    several=Several(role="panelist", setting="panel", size=3),
+    others=("analyst",),
+    options=(
+        Option("--threshold", float | None, "Score from which they agree: above 0 to 100, or a share up to 1."),
+        *ROUND_LIMIT,
+        Option("--panel", int | None, "Panelists."),
+    ),
+    stack_options=(Option("--panel", int | None, "Panelists (default: 3).", least=2, most=16),),
+    key_options=(Option("--panel", int, "Panelists.", least=2, most=16, default=3),),
 )

@@ -3,16 +3,16 @@
 The first round is the blind one. A belief is a list in the order of the outcomes, or an object by outcome.
 """
 
-import json
 import re
 import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
 import msgspec
 
 from client.errors import BadInput
+from client.json_file import join, loaded, struct_of, value_of
 from coordinator.schedulers import controller
 from coordinator.signals.beliefs import Belief, checked, parse_belief
 from schemas.belief import Share
@@ -22,7 +22,6 @@ from schemas.wire import InvalidValue, in_range, not_empty
 
 _SECTION = re.compile(r"\b(?:maci|control)\.")
 """What stands in front of the fields of both settings in their errors."""
-T = TypeVar("T")
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,75 +114,12 @@ def _bytes(path: str) -> bytes:
         raise BadInput(path, f"{path}: {error.strerror or error}") from error
 
 
-class _Twice(dict[str, Any]):
-    """An object in which this key stands twice."""
-
-    key = ""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
-    keys = [key for key, _ in pairs]
-    twice = _Twice(found)
-    twice.key = next(key for key in keys if keys.count(key) > 1)
-    return twice
-
-
-def loaded(data: bytes, whole: str = "the file") -> Any:
-    """The JSON document, in which no key stands twice and every number is one.
-
-    Parameters
-    ----------
-    whole
-        What the document is called in an error.
-
-    Raises
-    ------
-    InvalidValue
-    """
-
-    def refused(text: str) -> NoReturn:
-        raise InvalidValue(whole, text, "which is no number in JSON")
-
-    try:
-        found = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=refused)
-    except UnicodeDecodeError as error:
-        raise InvalidValue(whole, f"byte {error.start}", "wanted is UTF-8 text") from error
-    except RecursionError as error:
-        raise InvalidValue(whole, "objects within objects", "they are nested too deep") from error
-    except json.JSONDecodeError as error:
-        raise InvalidValue(whole, f"line {error.lineno}, column {error.colno}", f"no JSON: {error.msg}") from error
-    except InvalidValue:
-        raise
-    except ValueError as error:
-        raise InvalidValue(whole, "a number", f"which cannot be read: {error}") from error
-    _proper(found, "")
-    return found
-
-
-def _proper(value: Any, path: str) -> None:
-    """Refuse keys that stand twice, and texts that are none."""
-    if isinstance(value, _Twice):
-        raise InvalidValue(_join(path, value.key), value.key, "it stands twice, allowed is once")
-    if isinstance(value, dict):
-        for key, part in value.items():
-            _proper(key, path)
-            _proper(part, _join(path, key))
-    elif isinstance(value, list):
-        for place, part in enumerate(value):
-            _proper(part, f"{path}[{place}]")
-    elif isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
-        raise InvalidValue(path, value, "half a character (a lone surrogate), wanted is text")
-
-
 def _parsed(
     document: Any,
 ) -> tuple[Control, tuple[str, ...], bool, tuple[float, ...], list[controller.Observation]]:
-    file = struct_of(document, File, "")
+    file = struct_of(document, File, "", sections=_SECTION)
     given = {FORMER_NAMES.get(name, name): value for name, value in file.config.items()}
-    config = struct_of(given, Control, "config")
+    config = struct_of(given, Control, "config", sections=_SECTION)
     try:
         check_outcomes(file.outcomes, file.ordered, file.positions)
     except InvalidValue as error:
@@ -194,7 +130,12 @@ def _parsed(
     for place, one in enumerate(file.rounds):
         agents = list(rounds[0].beliefs) if rounds else None
         rounds.append(
-            _observation(struct_of(one, Recorded, f"rounds[{place}]"), file.outcomes, agents, f"rounds[{place}]")
+            _observation(
+                struct_of(one, Recorded, f"rounds[{place}]", sections=_SECTION),
+                file.outcomes,
+                agents,
+                f"rounds[{place}]",
+            )
         )
     return config, file.outcomes, file.ordered, file.positions, rounds
 
@@ -219,13 +160,13 @@ def _observation(
     for name in ("crit_mean", "crit_variance"):
         if getattr(seen, name) is not None:
             in_range(f"{path}.{name}", getattr(seen, name), 0, 1)
-    crit = {agent: _as(score, float, _join(f"{path}.crit", agent)) for agent, score in seen.crit.items()}
+    crit = {agent: value_of(score, float, join(f"{path}.crit", agent)) for agent, score in seen.crit.items()}
     for agent, score in crit.items():
-        in_range(_join(f"{path}.crit", agent), score, 0, 1)
+        in_range(join(f"{path}.crit", agent), score, 0, 1)
     return controller.Observation(
         # in one order, so that the figures do not hang on how the file is written
-        beliefs={u: _belief(seen.beliefs[u], outcomes, _join(f"{path}.beliefs", u)) for u in agents},
-        evidence={u: _as(ids, tuple[str, ...], _join(f"{path}.evidence", u)) for u, ids in seen.evidence.items()},
+        beliefs={u: _belief(seen.beliefs[u], outcomes, join(f"{path}.beliefs", u)) for u in agents},
+        evidence={u: value_of(ids, tuple[str, ...], join(f"{path}.evidence", u)) for u, ids in seen.evidence.items()},
         crit=crit, crit_mean=seen.crit_mean, crit_variance=seen.crit_variance, q=seen.q, tokens=seen.tokens,
     )  # fmt: skip
 
@@ -238,57 +179,11 @@ def _agents(given: Collection[str], agents: Collection[str], path: str) -> None:
 
 def _belief(value: Any, outcomes: tuple[str, ...], path: str) -> Belief:
     if isinstance(value, dict):
-        by_name = _as(value, dict[str, float], path)
+        by_name = value_of(value, dict[str, float], path)
         for name in by_name:
             not_empty(path, name, 200)
         return parse_belief([Share(outcome=name, p=p) for name, p in by_name.items()], outcomes, path)
-    listed = _as(value, tuple[float, ...], path)
+    listed = value_of(value, tuple[float, ...], path)
     if len(listed) != len(outcomes):
         raise InvalidValue(path, len(listed), f"wanted are {len(outcomes)} probabilities, one an outcome")
     return checked(listed, path)
-
-
-def struct_of(value: Any, wanted: type[T], path: str, whole: str = "the file") -> T:
-    """An object as this struct; a key that it does not have is refused.
-
-    Parameters
-    ----------
-    path
-        Where it stands; empty: it is the whole, which an error calls `whole`.
-
-    Raises
-    ------
-    InvalidValue
-        Names the place, the value and what is wanted.
-    """
-    if isinstance(value, dict):
-        known = [field.encode_name for field in msgspec.structs.fields(wanted)]  # type: ignore[arg-type]
-        for key in value:
-            if key not in known:
-                raise InvalidValue(_join(path, key), value[key], f"no such key; there are {', '.join(known)}")
-    return _as(value, wanted, path, whole)
-
-
-def _as(value: Any, wanted: type[T], path: str, whole: str = "the file") -> T:
-    """The value as this type, errors with their whole path in the file."""
-    try:
-        return msgspec.convert(value, wanted)
-    except msgspec.ValidationError as error:
-        cause = error.__cause__
-        if isinstance(cause, InvalidValue):
-            field, limit = _SECTION.sub("", cause.field), _SECTION.sub(f"{path}.", cause.limit)
-            raise InvalidValue(_join(path, field), cause.value, limit) from error
-        what, _, where = str(error).partition(" - at `$")
-        where = where.rstrip("`")
-        raise InvalidValue((path + where).lstrip(".") or whole, _at(value, where), what) from error
-
-
-def _at(value: Any, where: str) -> Any:
-    """What stands at `.rounds[0]`."""
-    for key, place in re.findall(r"\.(\w+)|\[(\d+)\]", where):
-        value = value[key] if key else value[int(place)]
-    return value
-
-
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key

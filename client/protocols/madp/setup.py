@@ -1,8 +1,101 @@
 """How a session of the madp protocol is set up."""
 
-from client.protocols.setup import Setup
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-SETUP = Setup(
+from client.protocols.setup import Beneath, Option, Setup
+
+if TYPE_CHECKING:
+    from client.protocols.routing import Routing
+
+
+_EXPERTS = Path(__file__).parents[3] / "agents" / "experts"
+
+
+def shipped_experts() -> list[str]:
+    """Queues of the experts that come with Parley, each file of which has its expert's name: none is read."""
+    from schemas.expert import queue_of
+
+    return sorted(queue_of(path.stem) for path in _EXPERTS.glob("*.yaml"))
+
+
+class MadpSetup(Setup):
+    """The shipped experts, and a helper; a blocked task may open a session of another protocol."""
+
+    def queues(self, settings: Mapping[str, Any], size: int | None = None) -> tuple[str, ...]:
+        """The experts that come with Parley, and the helper."""
+        return (*shipped_experts(), "helper")
+
+    def beneath(self, settings: Mapping[str, Any]) -> Beneath | None:
+        """The deliberation to which a blocked question goes."""
+        protocol, inner = settings.get("deliberation"), settings.get("deliberation_settings", {})
+        if not protocol or not isinstance(inner, Mapping):
+            return None
+        return Beneath(
+            protocol=str(protocol),
+            settings=inner,
+            setting=f"{self.name}.deliberation",
+            inner="deliberation_settings",
+            otherwise="a task that is blocked would go to a human",
+        )
+
+    def result_folder(self, outcome: Mapping[str, Any]) -> str:
+        """The folder of the accepted work."""
+        return str((outcome.get("work") or {}).get("folder") or "")
+
+    def routing(self) -> "Routing":
+        """The machine up to who leads, in this process."""
+        from client.protocols.madp.routing import ROUTING
+
+        return ROUTING
+
+
+def _snippets(paths: list[Path]) -> list[str]:
+    from client.protocols.madp import task_files
+
+    return task_files.snippets(paths)
+
+
+def _conversation(path: Path) -> list[dict[str, str]]:
+    from client.protocols.madp import task_files
+
+    return task_files.conversation(path)
+
+
+SETUP = MadpSetup(
     name="madp",
     opening_only=("expert", "folder", "files_mentioned", "code_snippets", "prior_conversation"),
+    rank=5,
+    options=(
+        Option("--expert", str | None, "madp: who leads, whatever intake finds; counted as an override.", metavar="ID"),
+        Option(
+            "--files",
+            list[str] | None,
+            "madp: a file that it is about; repeatable.",
+            sets="files_mentioned",
+            metavar="NAME",
+        ),
+        Option("--file", list[str] | None, "The same as --files.", sets="files_mentioned", hidden=True),
+        Option(
+            "--snippet",
+            list[Path] | None,
+            "madp: code to look at; repeatable.",
+            sets="code_snippets",
+            metavar="FILE",
+            read=_snippets,
+        ),
+        Option(
+            "--conversation",
+            Path | None,
+            "madp: what was said before, JSON lines of role and text.",
+            sets="prior_conversation",
+            metavar="FILE",
+            read=_conversation,
+        ),
+        Option(
+            "--folder", Path | None, "madp: the folder that is worked on, a copy of it.", metavar="DIR", gives="folder"
+        ),
+    ),
+    applied=frozenset({"approved", "unreviewed", "planned", "review_limit"}),
 )

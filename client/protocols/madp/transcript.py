@@ -374,7 +374,7 @@ def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, dif
     yield from (("score", f"Warning: {line(str(text), _WIDE)}") for text in outcome.get("warnings") or ())
     work = outcome.get("work") or {}
     if diff and work.get("diff"):
-        yield "", diff_words(work["diff"]).capitalize() + ":"
+        yield "", f"{diff_words(work['diff']).capitalize()}, as the lead told it:"
         yield from diff_lines(work["diff"])
 
 

@@ -10,7 +10,17 @@ from typing import Any
 import msgspec
 
 from coordinator.protocols.competition.rules import best, fines, fines_for, points, score, swing, votes, winner
-from coordinator.protocols.competition.state import Line, Says, Silent, State, format_of, item_of, marks, read, said
+from coordinator.protocols.competition.state import (
+    Says,
+    Silent,
+    State,
+    Utterance,
+    format_of,
+    item_of,
+    marks,
+    read,
+    said,
+)
 from coordinator.table import View
 from schemas.protocols.competition.format import DIMENSIONS, Format, Speech
 from schemas.protocols.competition.messages import Outcome, Review
@@ -42,7 +52,7 @@ def unscored(s: State, v: View, says: Says) -> tuple[int, ...]:
     return tuple(x.post for x in s.lines if x.post is not None and _due(s, v, x) and marks(v, says, x) is None)
 
 
-def _due(s: State, v: View, line: Line) -> bool:
+def _due(s: State, v: View, line: Utterance) -> bool:
     item = item_of(msgspec.structs.replace(s, stage=line.stage, item=line.item), v)
     return not isinstance(item, Speech) or item.scored
 
@@ -91,7 +101,7 @@ def _stage(n: int, s: State, v: View) -> dict[str, Any]:
     }
 
 
-def _speech(line: Line, v: View) -> dict[str, Any]:
+def _speech(line: Utterance, v: View) -> dict[str, Any]:
     """A line of the debate without its text, which its post has."""
     f, speech = format_of(v), said(v, (), line)
     if speech is None:

@@ -31,10 +31,10 @@ from coordinator.protocols.competition.state import (
     PUBLIC,
     SCORES,
     Interruption,
-    Line,
     Phase,
     Says,
     State,
+    Utterance,
     author,
     channel_of,
     format_of,
@@ -73,7 +73,7 @@ from coordinator.protocols.competition.turns import (
     limit_of,
     may_speak,
 )
-from coordinator.table import Answered, Heard, Illegal, Missed, Protocol, Step, Table, Unaffordable, View, to
+from coordinator.table import Answered, Illegal, Missed, Protocol, Spoke, Step, Table, Unaffordable, View, to
 from schemas.protocols.competition.format import TEAMS, Exchange, Free, Speech, Team, Vote, other, seats_of
 from schemas.protocols.competition.messages import (
     Ballot,
@@ -271,11 +271,11 @@ def _on_not_debated(s: State, e: Missed, v: View) -> Step:
     """A silent place takes the time that its speech might have taken."""
     s, says = silence(s, e, v)
     took = seconds(limit_of(s, v, team_of(e.seat)), format_of(v).pace)
-    line = Line(seat=e.seat, act="free", stage=s.stage, item=s.item, post=None, seconds=took)
+    line = Utterance(seat=e.seat, act="free", stage=s.stage, item=s.item, post=None, seconds=took)
     return _next_place(replace(s, lines=(*s.lines, line)), v, says)
 
 
-def _on_interrupted(s: State, e: Heard, v: View) -> Step:
+def _on_interrupted(s: State, e: Spoke, v: View) -> Step:
     """Words from the floor enter no debate. Those of the team that spoke last, while the other has the floor or has it
     next, are the same team's second speech in a row: a fine, once a place. Where the other team is through there is
     none.
@@ -424,25 +424,25 @@ TABLE: Table = {
         Answered: to(_on_bid, Phase.BIDDING, Phase.DECIDING, Phase.DEBATING),
         Missed: to(_on_no_bid, Phase.BIDDING, Phase.DECIDING, Phase.DEBATING),
         Unaffordable: to(_on_unaffordable, *END),
-        Heard: to(_on_interrupted, Phase.BIDDING),
+        Spoke: to(_on_interrupted, Phase.BIDDING),
     },
     Phase.DECIDING: {
         Answered: to(_on_decided, Phase.DEBATING),
         Missed: to(_on_not_decided, Phase.DEBATING),
         Unaffordable: to(_on_unaffordable, *END),
-        Heard: to(_on_interrupted, Phase.DECIDING),
+        Spoke: to(_on_interrupted, Phase.DECIDING),
     },
     Phase.DEBATING: {
         Answered: to(_on_debated, Phase.SCORING),
         Missed: to(_on_not_debated, *NEXT),
         Unaffordable: to(_on_unaffordable, *END),
-        Heard: to(_on_interrupted, Phase.DEBATING),
+        Spoke: to(_on_interrupted, Phase.DEBATING),
     },
     Phase.SCORING: {
         Answered: to(_on_scored, Phase.ANSWERING, *NEXT),
         Missed: to(_on_not_scored, Phase.ANSWERING, *NEXT),
         Unaffordable: to(_on_unaffordable, *END),
-        Heard: to(_on_interrupted, Phase.SCORING),
+        Spoke: to(_on_interrupted, Phase.SCORING),
     },
     Phase.VOTING: {
         Answered: to(_on_ballot, *NEXT),

@@ -10,10 +10,10 @@ from coordinator.protocols.competition.speech_words import count, seconds
 from coordinator.protocols.competition.state import (
     PUBLIC,
     SCORES,
-    Line,
     Says,
     Silent,
     State,
+    Utterance,
     author,
     format_of,
     free_of,
@@ -54,7 +54,7 @@ def record(s: State, v: View, seat_: str, act: Act, text: str, limit: int, **mor
     f = format_of(v)
     words = count(text, f.pace)
     took = seconds(words, f.pace)
-    line = Line(seat=seat_, act=act, stage=s.stage, item=s.item, post=v.next_post, seconds=took)
+    line = Utterance(seat=seat_, act=act, stage=s.stage, item=s.item, post=v.next_post, seconds=took)
     s = replace(s, lines=(*s.lines, line))
     post = Said(
         seat=seat_, stage=stage_of(s, v).title, act=act, text=text, words=words, limit=limit, seconds=took,

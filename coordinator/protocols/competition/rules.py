@@ -9,7 +9,17 @@ from typing import cast
 
 import msgspec
 
-from coordinator.protocols.competition.state import Line, Says, State, debaters, format_of, marks, read, said, team_of
+from coordinator.protocols.competition.state import (
+    Says,
+    State,
+    Utterance,
+    debaters,
+    format_of,
+    marks,
+    read,
+    said,
+    team_of,
+)
 from coordinator.table import View
 from schemas.protocols.competition.format import (
     DIMENSIONS,
@@ -84,7 +94,7 @@ def fines(s: State, v: View, says: Says = ()) -> tuple[Fine, ...]:
     return tuple(out)
 
 
-def _of_line(v: View, says: Says, line: Line, f: Format) -> tuple[Fine, ...]:
+def _of_line(v: View, says: Says, line: Utterance, f: Format) -> tuple[Fine, ...]:
     speech = said(v, says, line)
     return () if speech is None else fines_for(line.seat, speech, marks(v, says, line), f)
 

@@ -55,7 +55,7 @@ class Phase(StrEnum):
     DONE = auto()
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class Utterance(msgspec.Struct, frozen=True, kw_only=True):
     """Something said, or a place in free debate that stayed silent."""
 
     seat: str
@@ -106,7 +106,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Posts of the bids for the next place in the free debate."""
     ballots: tuple[int, ...] = ()
     """Posts of the ballots of the vote that is being taken."""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[Utterance, ...] = ()
     interruptions: tuple[Interruption, ...] = ()
     silent: tuple[Silent, ...] = ()
     tallies: tuple[int, ...] = ()
@@ -116,7 +116,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = False
     """Every stage was played."""
 
-    def here(self) -> tuple[Line, ...]:
+    def here(self) -> tuple[Utterance, ...]:
         """What was said in the item that is being played."""
         return tuple(x for x in self.lines if (x.stage, x.item) == (self.stage, self.item))
 
@@ -190,12 +190,12 @@ def author(v: View, says: Says, post: int) -> str:
     return [w for w in says if isinstance(w, SayOn)][post - v.next_post].seat
 
 
-def said(v: View, says: Says, line: Line) -> Said | None:
+def said(v: View, says: Says, line: Utterance) -> Said | None:
     """What was said; None for silence."""
     return None if line.post is None else read(v, says, line.post, Said)
 
 
-def marks(v: View, says: Says, line: Line) -> Marks | None:
+def marks(v: View, says: Says, line: Utterance) -> Marks | None:
     """What the judge made of it; None where there is nothing."""
     return None if line.scored is None else read(v, says, line.scored, Scored).marks
 

@@ -16,7 +16,7 @@ from coordinator.protocols.maci import plan as maci_plan
 from coordinator.protocols.maci import round as maci_round
 from coordinator.protocols.maci.check import check
 from coordinator.protocols.maci.outcome import ends_round, figures, outcome
-from coordinator.protocols.maci.round import Judged, Said, cases, listed
+from coordinator.protocols.maci.round import Judged, NumberedArgument, cases, listed
 from coordinator.protocols.maci.seats import ROLES, seat
 from coordinator.protocols.maci.state import (
     ANALYST,
@@ -25,7 +25,7 @@ from coordinator.protocols.maci.state import (
     JUDGE,
     LEAST_DEBATERS,
     NONE_OF_THESE,
-    Entry,
+    AdmittedArgument,
     Phase,
     Round,
     State,
@@ -262,7 +262,7 @@ def _close_round(s: State, v: View) -> Step:
     return _decide(s, v, says, closed)
 
 
-def _scored(s: State, v: View, said: tuple[Said, ...]) -> dict[str, tuple[Score, ...]]:
+def _scored(s: State, v: View, said: tuple[NumberedArgument, ...]) -> dict[str, tuple[Score, ...]]:
     """Judge -> its scores in the order of `said`, each with the argument's number where the brief had another."""
     out = {}
     for judge in (j.seat for j in v.seats(JUDGE) if j.seat in s.scores):
@@ -274,18 +274,18 @@ def _scored(s: State, v: View, said: tuple[Said, ...]) -> dict[str, tuple[Score,
 
 
 def _posts(
-    s: State, v: View, debaters: dict[str, Case], scored: dict[str, tuple[Score, ...]], said: tuple[Said, ...],
-    judged: Judged,
-) -> tuple[Says, tuple[Entry, ...], tuple[int, ...]]:  # fmt: skip
+    s: State, v: View, debaters: dict[str, Case], scored: dict[str, tuple[Score, ...]],
+    said: tuple[NumberedArgument, ...], judged: Judged,
+) -> tuple[Says, tuple[AdmittedArgument, ...], tuple[int, ...]]:  # fmt: skip
     """(posts, the admitted, posts of the refused). Debaters may read the admitted alone, and these without scores."""
     says = [_say(SCORES, "case", s.round, case, name) for name, case in debaters.items()]
     says += [_say(SCORES, "crit", s.round, Crit(scores=scores), judge) for judge, scores in scored.items()]
-    admitted: list[Entry] = []
+    admitted: list[AdmittedArgument] = []
     refused: list[int] = []
     for a, ruled in zip(said, judged.ruled, strict=True):
         post = v.next_post + len(says)
         if ruled.admitted:
-            admitted.append(Entry(post=post, id=ruled.id, seat=a.seat))
+            admitted.append(AdmittedArgument(post=post, id=ruled.id, seat=a.seat))
             says.append(_say(PUBLIC, "argument", s.round, replace(ruled, scores=()), a.seat))
         else:
             refused.append(post)

@@ -20,7 +20,7 @@ from schemas.text import squeeze
 from schemas.wire import decode
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class NumberedArgument(msgspec.Struct, frozen=True, kw_only=True):
     """An argument of the running round."""
 
     number: int
@@ -36,19 +36,19 @@ def cases(s: State) -> dict[str, Case]:
     return {seat: decode(s.pending[seat], Case) for seat in s.debaters if seat in s.pending}
 
 
-def listed(s: State, said: Mapping[str, Case]) -> tuple[Said, ...]:
+def listed(s: State, said: Mapping[str, Case]) -> tuple[NumberedArgument, ...]:
     """The running round's arguments, numbered in the order of seats."""
     places: dict[tuple[str, str], int] = {}
-    out: list[Said] = []
+    out: list[NumberedArgument] = []
     for seat, case in said.items():
         for argument in case.arguments:
             members = {places.setdefault(_key(span), len(places)) for span in argument.spans}
             number = s.arguments + len(out) + 1
-            out.append(Said(number=number, seat=seat, argument=argument, members=tuple(sorted(members))))
+            out.append(NumberedArgument(number=number, seat=seat, argument=argument, members=tuple(sorted(members))))
     return tuple(out)
 
 
-def quotations(said: Iterable[Said]) -> tuple[Span, ...]:
+def quotations(said: Iterable[NumberedArgument]) -> tuple[Span, ...]:
     """The round's quotations, each once, in the order that `members` count in."""
     spans: dict[tuple[str, str], Span] = {}
     for a in said:
@@ -78,7 +78,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     crit_variance: float | None
 
 
-def judge(s: State, v: View, said: tuple[Said, ...], scores: tuple[tuple[Score, ...], ...]) -> Judged:
+def judge(s: State, v: View, said: tuple[NumberedArgument, ...], scores: tuple[tuple[Score, ...], ...]) -> Judged:
     """The dual gate (3.2): admitted is an argument whose q_i and CRIT_i reach the gates in force.
 
     Parameters

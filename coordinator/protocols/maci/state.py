@@ -47,7 +47,7 @@ class Phase(StrEnum):
     DONE = auto()
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class AdmittedArgument(msgspec.Struct, frozen=True, kw_only=True):
     """An argument of the curated record."""
 
     post: int
@@ -61,7 +61,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     post: int
     """Of its `signals`."""
-    admitted: tuple[Entry, ...] = ()
+    admitted: tuple[AdmittedArgument, ...] = ()
     refused: tuple[int, ...] = ()
     """Posts."""
     missing: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """The reason of the stop decision."""
 
     @property
-    def record(self) -> tuple[Entry, ...]:
+    def record(self) -> tuple[AdmittedArgument, ...]:
         """The curated record: what was admitted, the oldest first."""
         return tuple(entry for r in self.rounds for entry in r.admitted)
 

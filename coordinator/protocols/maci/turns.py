@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from coordinator.commands import AskSeat
 from coordinator.protocols.maci import plan as maci_plan
-from coordinator.protocols.maci.round import Said, quotations
+from coordinator.protocols.maci.round import NumberedArgument, quotations
 from coordinator.protocols.maci.state import ANALYST, DEBATER, HELPER, JUDGE, State, caps, one, passages, shares
 from coordinator.schedulers.tone import tone
 from coordinator.table import Plan, Planned, View
@@ -85,7 +85,7 @@ def _curated(s: State) -> tuple[int, ...]:
     return (*s.passages, *(entry.post for entry in s.record))
 
 
-def ask_judges(s: State, v: View, said: tuple[Said, ...]) -> tuple[AskSeat, ...]:
+def ask_judges(s: State, v: View, said: tuple[NumberedArgument, ...]) -> tuple[AskSeat, ...]:
     """The helper measures the round's quotations; each judge is shown its arguments, whosever they are (E.4)."""
     measure = AskSeat(
         seat=one(v, HELPER), kind=MEASURE, round=s.round, brief=raw(MeasureBrief(spans=quotations(said))),
@@ -98,7 +98,7 @@ def ask_judges(s: State, v: View, said: tuple[Said, ...]) -> tuple[AskSeat, ...]
     return (measure, *judges)
 
 
-def _items(v: View, round_: int, judge: str, said: tuple[Said, ...]) -> CritBrief:
+def _items(v: View, round_: int, judge: str, said: tuple[NumberedArgument, ...]) -> CritBrief:
     items = []
     for i, said_ in enumerate(item_order(v, round_, judge, said), 1):
         a = said_.argument
@@ -107,7 +107,7 @@ def _items(v: View, round_: int, judge: str, said: tuple[Said, ...]) -> CritBrie
     return CritBrief(items=tuple(items))
 
 
-def item_order(v: View, round_: int, judge: str, said: tuple[Said, ...]) -> tuple[Said, ...]:
+def item_order(v: View, round_: int, judge: str, said: tuple[NumberedArgument, ...]) -> tuple[NumberedArgument, ...]:
     """The round's arguments in the order in which this judge is shown them."""
     numbers = {str(a.number): a for a in said}
     return tuple(numbers[n] for n in drawn(v, round_, judge, numbers))

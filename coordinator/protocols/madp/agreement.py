@@ -26,7 +26,7 @@ _MILDEST: tuple[Resolution, ...] = ("collaborate", "lead", "support", "exclude")
 
 
 @dataclass(frozen=True)
-class Said:
+class ResolutionInput:
     """What a resolution rests on."""
 
     claims: Mapping[str, Claim]
@@ -164,7 +164,7 @@ def needs_challenges(claims: Mapping[str, Claim], overlap: bool) -> bool:
 class _Floor:
     """One resolution in the making. Lives inside one call."""
 
-    def __init__(self, said: Said) -> None:
+    def __init__(self, said: ResolutionInput) -> None:
         self.said = said
         by_id = {c.expert: c.confidence for c in said.candidates}
         self.confidence = {x: claim.confidence or by_id.get(x, 0.0) for x, claim in said.claims.items()}
@@ -414,7 +414,7 @@ class _Floor:
         return f"there are {said.most_support} supporting roles at most, and others are called for first"
 
 
-def resolve(said: Said) -> Resolved:
+def resolve(said: ResolutionInput) -> Resolved:
     """4.5's consensus.
 
     Raises

@@ -10,7 +10,7 @@ import msgspec
 
 from coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
 from coordinator.protocols.madp import agreement as madp_consensus
-from coordinator.protocols.madp.agreement import Said, most_confident, needs_challenges
+from coordinator.protocols.madp.agreement import ResolutionInput, most_confident, needs_challenges
 from coordinator.protocols.madp.assign import alone, assign, consensus, general, left_out
 from coordinator.protocols.madp.check import challenges_fault, claim_fault
 from coordinator.protocols.madp.depth import SUPPORT, assessed, claims_wanted, determine_depth, ranked, worded
@@ -30,7 +30,7 @@ from coordinator.protocols.madp.state import (
     task_of,
 )
 from coordinator.protocols.madp.turns import ask_challenge, ask_claim, ask_match, no_words
-from coordinator.table import Answered, Heard, Illegal, Inadmissible, Missed, Step, View, WindowClosed
+from coordinator.table import Answered, Illegal, Inadmissible, Missed, Spoke, Step, View, WindowClosed
 from schemas.expert import ExpertSpec, pin, queue_of
 from schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
 from schemas.routing import Factors, Matched, Profile
@@ -158,7 +158,7 @@ def withdrawn(v: View) -> Says:
 # ---------------------------------------------------------------- claims
 
 
-def on_claim_heard(s: State, e: Heard, v: View) -> Step:
+def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
     """An expert claims the task, or passes. A candidate speaks once; another that was announced may claim too, and
     brings its specification.
 
@@ -205,7 +205,7 @@ def _words(s: State, v: View, body: Claim | Challenges, expert: str) -> tuple[St
     return *warn(s, (), f"{DECLARED} ({short})"), False
 
 
-def _said(e: Heard, window: str, kinds: dict[str, type]) -> Any:
+def _said(e: Spoke, window: str, kinds: dict[str, type]) -> Any:
     """The body of what was heard, if it belongs here."""
     if e.window != window or e.channel != PUBLIC:  # that the window is open, the machine has seen to
         raise Illegal(f"window {e.window} is not open here, on {e.channel}")
@@ -217,7 +217,7 @@ def _said(e: Heard, window: str, kinds: dict[str, type]) -> Any:
         raise Illegal(f"{e.kind}: {fault}") from fault
 
 
-def _own(e: Heard, expert: str, field: str) -> None:
+def _own(e: Spoke, expert: str, field: str) -> None:
     """Nobody speaks for another expert: the broker pins who speaks."""
     if queue_of(expert) != e.author:
         raise Illegal(f"{field}: got {expert!r}, but {e.author} speaks")
@@ -325,7 +325,7 @@ def _out_of_time(s: State, v: View, says: Says) -> Step:
 # ---------------------------------------------------------------- challenges
 
 
-def on_challenge_heard(s: State, e: Heard, v: View) -> Step:
+def on_challenge_heard(s: State, e: Spoke, v: View) -> Step:
     """Each who claimed speaks once, and may object to several, or to none.
 
     Raises
@@ -391,7 +391,7 @@ def on_challenges_over(s: State, e: WindowClosed, v: View) -> Step:
 def _agree(s: State, v: View, says: Says) -> Step:
     """4.5: out of those who claimed."""
     r = madp_consensus.resolve(
-        Said(
+        ResolutionInput(
             claims=s.claims,
             challenges=s.challenges,
             candidates=s.candidates,

@@ -6,14 +6,13 @@ import msgspec
 
 from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, read, task_of, verdicts
 from coordinator.table import Session, View
+from schemas.folder_paths import runs_by_itself
 from schemas.protocols.madp.messages import Answered, Consensus, HandedOver
 from schemas.protocols.madp.work import Assignment, Supported, Work
 from schemas.tools import CUT
 from schemas.wire import decode
 
 _HEAD = "diff --git a/"
-_FOLDERS = frozenset({".husky", ".githooks", ".vscode", ".idea", ".devcontainer"})
-_FILES = frozenset({".envrc", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml"})
 
 
 def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
@@ -111,16 +110,11 @@ def _of_diff(diff: str) -> tuple[str, ...]:
     heads = (i for i, line in enumerate(lines) if line.startswith(_HEAD))
     # A path stands twice in its head line: `a/PATH b/PATH`.
     kept = (lines[i][len(_HEAD) :] for i in heads if not "".join(lines[i + 1 : i + 2]).startswith("deleted file"))
-    run = [path for rest in kept if _runs(path := rest[: (len(rest) - len(" b/")) // 2])]
+    run = [path for rest in kept if runs_by_itself(path := rest[: (len(rest) - len(" b/")) // 2])]
     names = f"{', '.join(run[:20])}{f' and {len(run) - 20} more' if len(run) > 20 else ''}"
     found = (f"the changes hold files that run by themselves on a developer's machine: {names}",) if run else ()
     cut = "the diff is too long to be shown in full: look at the folder before you use it"
     return (*found, cut) if diff.endswith(CUT) else found
-
-
-def _runs(path: str) -> bool:
-    parts = path.casefold().split("/")
-    return parts[-1] in _FILES or not _FOLDERS.isdisjoint(parts[:-1])
 
 
 def _supported(n: int, v: View) -> dict[str, Any]:

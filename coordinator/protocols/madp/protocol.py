@@ -50,9 +50,9 @@ from coordinator.table import (
     Answered,
     ChildEnded,
     Decided,
-    Heard,
     Missed,
     Protocol,
+    Spoke,
     Step,
     Table,
     Unaffordable,
@@ -101,7 +101,7 @@ _TABLE: Table = {
         Unaffordable: to(on_unaffordable, Phase.DONE),
     },
     Phase.CLAIMING: {
-        Heard: to(on_claim_heard, Phase.CLAIMING, Phase.CHALLENGING, *CLAIMED),
+        Spoke: to(on_claim_heard, Phase.CLAIMING, Phase.CHALLENGING, *CLAIMED),
         Answered: to(on_claim_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
         Missed: to(on_claim_not_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
         WindowClosed: to(on_claims_over, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
@@ -109,7 +109,7 @@ _TABLE: Table = {
         Decided: to(on_decided, Phase.WORKING),
     },
     Phase.CHALLENGING: {
-        Heard: to(on_challenge_heard, Phase.CHALLENGING, *ASSIGNED),
+        Spoke: to(on_challenge_heard, Phase.CHALLENGING, *ASSIGNED),
         Answered: to(on_challenge_worded, Phase.CHALLENGING, *ASSIGNED),
         Missed: to(on_challenge_not_worded, Phase.CHALLENGING, *ASSIGNED),
         WindowClosed: to(on_challenges_over, Phase.CHALLENGING, *ASSIGNED),

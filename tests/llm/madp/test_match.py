@@ -16,7 +16,7 @@ from agents.models.base import Completion
 from agents.models.computed import with_computed
 from coordinator.protocols.madp.depth import ranked
 from schemas.expert import Domain, ExpertSpec, pin, queue_of
-from schemas.presence import Announcement, Said
+from schemas.presence import Announcement, PinnedAnnouncement
 from schemas.routing import NOT_ANSWERED, NOT_ASKED, Asking, Match, Matched, Message, Task
 from schemas.similarity import BY_ENCODER
 from schemas.turn import Caps
@@ -37,7 +37,7 @@ def registry(specs: tuple[ExpertSpec, ...] = builtin()) -> ExpertRegistry:
     for spec in specs:
         queue = queue_of(spec.id)
         said = Announcement(instance=spec.id, queue=queue, roles=("expert",), model="m", family="f", expert=spec)
-        assert heard.hear("expert", queue, pin(spec), Said.of(said))
+        assert heard.hear("expert", queue, pin(spec), PinnedAnnouncement.of(said))
     return heard
 
 

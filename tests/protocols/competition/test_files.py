@@ -11,9 +11,11 @@ import yaml
 from client.errors import BadInput
 from client.protocols.competition import files as formats
 from coordinator.protocols.competition.seats import due
-from parley import ask as asking
+from parley.cost import expected
+from parley.plan import plan_of
+from parley.request import opening_of
 from parley.settings import load
-from parley.stack import panel_file as panel
+from parley.stack import panel_file as panels
 from parley.stack.rows import rows_of
 from schemas.session import OpenSession
 from tests.protocols.competition.play import shipped, small, speech
@@ -45,8 +47,9 @@ def refused(call: Any, *arguments: Any) -> str:
 
 def opening(given: Mapping[str, Any], question: str = "This house would.", **more: Any) -> OpenSession:
     settings = load(None, {"protocol": "competition", "competition": dict(given), **more})
-    found = asking.request_of(settings, question, None)
-    asking.expected(settings, found)
+    plan = plan_of(settings)
+    found = opening_of(plan, question, None)
+    expected(plan, found)
     return found
 
 
@@ -187,14 +190,14 @@ def panel_file(*seats: str) -> str:
 def test_a_team_of_three_where_four_are_due_is_refused() -> None:
     file = Path(panel_file(*sorted(FOUR - {"pro_4"})))
     with pytest.raises(BadInput, match=r"team pro: 4 due, 3 there; missing pro_4"):
-        settings = load(None, {"panel_file": file})
-        asking.expected(settings, asking.request_of(settings, "This house would.", None))
-    assert {r.queue for r in panel.rows(load(None, {"panel_file": Path(panel_file(*sorted(FOUR)))}))} == FOUR
+        plan = plan_of(load(None, {"panel_file": file}))
+        expected(plan, opening_of(plan, "This house would.", None))
+    assert {r.queue for r in plan_of(load(None, {"panel_file": Path(panel_file(*sorted(FOUR)))})).rows} == FOUR
 
 
 def test_two_seats_with_one_id_are_refused() -> None:
     file = Path(panel_file(*sorted(FOUR), "con_2"))
-    assert "panel.yaml, line 12: the key con_2 stands here again" in refused(panel.read, file)
+    assert "panel.yaml, line 12: the key con_2 stands here again" in refused(panels.read, file)
     rows = [{"queue": q} for q in (*sorted(FOUR), "con_2")]
     assert "stack.agents" in refused(lambda: opening({}, stack={"agents": rows}))
 
@@ -204,7 +207,7 @@ def test_two_seats_with_one_id_are_refused() -> None:
 
 def test_the_stack_has_the_seats_of_its_format() -> None:
     def queues(given: Mapping[str, Any]) -> set[str]:
-        return {r.queue for r in panel.rows(load(None, {"protocol": "competition", "competition": given}))}
+        return {r.queue for r in plan_of(load(None, {"protocol": "competition", "competition": given})).rows}
 
     assert queues({}) == FOUR == {r.queue for r in rows_of("competition")}
     assert queues({"format": "oxford"}) == {

@@ -19,7 +19,7 @@ from schemas.presence import Announcement
 from schemas.protocols.consensus import Position
 from schemas.result import Result
 from schemas.session import Document, OpenSession
-from schemas.turn import Caps, DocumentRef, Seen, Turn, Work
+from schemas.turn import Caps, DocumentRef, ShownPost, Turn, Work
 from schemas.wire import decode, raw
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -111,7 +111,9 @@ def _shown(session: Any, turn: Any) -> Shown:
     ask = turn.ask
     wanted = [*ask.sees, *([] if ask.own is None else [ask.own])]
     posts = tuple(
-        Seen(n=p.n, channel=p.channel, kind=p.kind, round=p.round, body=p.body) for p in session.posts if p.n in wanted
+        ShownPost(n=p.n, channel=p.channel, kind=p.kind, round=p.round, body=p.body)
+        for p in session.posts
+        if p.n in wanted
     )
     held = [d for d in session.opened.documents if ask.seat in d.holders]
     work = Work(
@@ -145,7 +147,7 @@ def turn_shown(
     """One turn as a model is shown it. The posts of `others` are numbered from 0; `own` comes behind them."""
     bodies = [*others, *([] if own is None else [own])]
     posts = tuple(
-        Seen(n=n, channel="public", kind="position", round=round_ - 1, body=raw(b)) for n, b in enumerate(bodies)
+        ShownPost(n=n, channel="public", kind="position", round=round_ - 1, body=raw(b)) for n, b in enumerate(bodies)
     )
     turn = Turn(
         id="1-0", token="t", seat=seat, role="panelist", kind=kind,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from coordinator.protocols.madp.agreement import (
+    ResolutionInput,
     Resolved,
-    Said,
     circles,
     deferrals,
     most_confident,
@@ -27,7 +27,7 @@ ALL = frozenset("abcdef")
 
 def settle(*claims: Claim, challenges: Sequence[Challenge] = (), most_support: int = 3, **more: Any) -> Resolved:
     return resolve(
-        Said(
+        ResolutionInput(
             claims={c.agent_id: c for c in claims}, challenges=challenges, profiles=PROFILES, announced=ALL,
             most_support=most_support, **more,
         )

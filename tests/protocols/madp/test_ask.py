@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from parley.stack.rows import experts
+from client.protocols.madp.setup import shipped_experts as experts
 from schemas.expert import expert_of
 from tests.parley.support import Front
 

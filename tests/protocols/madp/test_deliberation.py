@@ -11,10 +11,10 @@ from client.api import request
 from coordinator.admission import check_beneath
 from coordinator.protocols import PROTOCOLS
 from coordinator.table import Inadmissible
-from parley import ask as asking
 from parley.local_stack import local
+from parley.plan import plan_of
 from parley.settings import load
-from parley.stack import panel_file as panel
+from parley.stack.announce import announced
 from parley.stack.lease import Stack
 from parley.stack.rows import rows_of
 from parley.stack.wait_served import unserved
@@ -32,7 +32,7 @@ def settings_of(protocol: str = "madp", **madp: Any) -> Any:
 
 def test_the_stack_of_a_task_has_the_workers_of_what_deliberates() -> None:
     def queues(**madp: Any) -> set[str]:
-        found = [row.queue for row in panel.rows(settings_of(**madp))]
+        found = [row.queue for row in plan_of(settings_of(**madp)).rows]
         assert len(found) == len(set(found)), "nobody twice"
         return set(found)
 
@@ -42,16 +42,16 @@ def test_the_stack_of_a_task_has_the_workers_of_what_deliberates() -> None:
         assert queues(deliberation=protocol) == own | {row.queue for row in rows_of(protocol)}
     five = queues(deliberation="consensus", deliberation_settings={"panel": 5})
     assert five == own | {row.queue for row in rows_of("consensus", 5)}
-    other = {row.queue for row in panel.rows(settings_of("critic", deliberation="consensus"))}
+    other = {row.queue for row in plan_of(settings_of("critic", deliberation="consensus")).rows}
     assert other == {row.queue for row in rows_of("critic")}
 
 
 def test_who_is_missing_on_a_bus_elsewhere_is_said() -> None:
     opening = request("q", protocol="madp", settings={"deliberation": "consensus"})
-    workers = panel.announced(rows_of("madp"))
+    workers = announced(rows_of("madp"))
     told = unserved(opening, workers)
     assert "madp.deliberation=consensus" in told and "panelist, analyst" in told and "human" in told
-    here: list[Announcement] = [*workers, *panel.announced(rows_of("consensus"))]
+    here: list[Announcement] = [*workers, *announced(rows_of("consensus"))]
     assert unserved(opening, here) == unserved(request("q", protocol="madp"), workers) == ""
 
 
@@ -62,7 +62,7 @@ def check(protocol: str, settings: dict[str, Any], workers: bool = True, texts: 
         Document(id=sha256(text.encode()).hexdigest(), name=f"{i}.md", text=text, holders=("expert",))
         for i, text in enumerate(texts)
     )
-    there = [*panel.announced(rows_of("madp")), *(panel.announced(rows_of(protocol)) if workers else ())]
+    there = [*announced(rows_of("madp")), *(announced(rows_of(protocol)) if workers else ())]
     check_beneath(PROTOCOLS, PROTOCOLS["madp"], msgspec.structs.replace(opening, documents=documents), tuple(there))
 
 
@@ -109,7 +109,7 @@ def test_workers_that_are_missing_are_no_reason_to_refuse_a_task() -> None:
 async def test_a_blocked_question_is_argued_by_them(tmp_path: Path) -> None:
     for name, text in TEXTS.items():
         (tmp_path / name).write_text(text)
-    stack: Stack = asking.stack_of(settings_of(deliberation="consensus"))
+    stack: Stack = plan_of(settings_of(deliberation="consensus")).stack()
     rows = tuple(
         msgspec.structs.replace(row, model=BLOCKED) if row.queue.startswith(QUEUE) else row for row in stack.agents
     )

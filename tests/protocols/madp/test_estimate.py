@@ -9,7 +9,7 @@ from client import estimate as estimating
 from client.api import request
 from client.errors import BadInput
 from parley.settings import has_tools, load
-from parley.stack import panel_file as panel
+from parley.stack.announce import announced
 from parley.stack.rows import rows_of
 from schemas.expert import QUEUE
 from schemas.session import Budget
@@ -17,7 +17,7 @@ from schemas.session import Budget
 
 def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
     opening = request("q", protocol="madp", settings={"work_calls": 3})
-    workers = panel.announced(rows_of("madp"))
+    workers = announced(rows_of("madp"))
     told = list(estimating.words(estimating.of(opening, workers)))
     assert any("at most:" in text and "not known" in text for text in told)
     assert any("each turn of work:" in text and "3 calls, 0 tokens, 0.0000 USD" in text for text in told)
@@ -40,14 +40,14 @@ def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
 def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
     opening = request("q", protocol="madp")
     with_tools, without = (
-        estimating.of(opening, panel.announced(rows_of("madp"), tools=tools)).work for tools in (True, False)
+        estimating.of(opening, announced(rows_of("madp"), tools=tools)).work for tools in (True, False)
     )
     assert with_tools is not None and without is not None and (with_tools.calls, without.calls) == (12, 2)
 
 
 def test_a_budget_that_holds_no_turn_of_work_is_refused_before_anything_starts() -> None:
     opening = request("q", protocol="madp", budget=Budget(tokens=55_999))
-    workers = [msgspec.structs.replace(w, metered=True) for w in panel.announced(rows_of("madp"))]
+    workers = [msgspec.structs.replace(w, metered=True) for w in announced(rows_of("madp"))]
     found = estimating.of(opening, workers)
     with pytest.raises(BadInput, match="limit 55999, the match and one turn of work may take 56000; nothing was") as e:
         estimating.refuse(found)
@@ -62,7 +62,7 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
         msgspec.structs.replace(w, metered=True, usd_per_million_input=1.0, usd_per_million_output=10.0)
         if w.queue == "helper"
         else w
-        for w in panel.announced(rows_of("madp"))
+        for w in announced(rows_of("madp"))
     ]
 
     def least(budget: Budget | None = None, **settings: object) -> tuple[int, float, str]:
@@ -77,7 +77,7 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
 
 
 def test_other_protocols_have_a_most() -> None:
-    found = estimating.of(request("q", protocol="consensus"), panel.announced(rows_of("consensus")))
+    found = estimating.of(request("q", protocol="consensus"), announced(rows_of("consensus")))
     assert found.work is None and estimating.document(found)["most"]["turns"] > 0
 
 

@@ -8,8 +8,8 @@ import pytest
 from client.errors import BadInput
 from client.show.presenter import Presenter
 from parley import inbox, settings
-from parley.cli.commands import NoSession
 from parley.inbox import Waiting
+from parley.sessions import NoSession
 from schemas.post import Post
 from schemas.session import DecideItem
 from tests.parley.support import Front

@@ -5,18 +5,17 @@ from pathlib import Path
 import pytest
 
 from client.errors import BadInput
-from parley.cli import protocol_options as given
-from parley.settings import load
+from client.protocols.madp import task_files
+from parley.cli.protocol_options import refuse_foreign
 from tests.parley.support import Front
 
 
 def test_a_conversation_is_json_lines_of_role_and_text(tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
     file.write_text('{"role": "user", "text": "It is slow."}\n\n{"role": "assistant", "text": "Since when?"}\n')
-    assert given.conversation(file) == [
+    assert task_files.conversation(file) == [
         {"role": "user", "text": "It is slow."}, {"role": "assistant", "text": "Since when?"},
     ]  # fmt: skip
-    assert given.conversation(None) is None
 
 
 @pytest.mark.parametrize(
@@ -35,7 +34,7 @@ def test_a_line_that_is_no_message_is_named(tmp_path: Path, text: str, why: str)
     file = tmp_path / "said.jsonl"
     file.write_text(text)
     with pytest.raises(BadInput, match=why) as found:
-        given.conversation(file)
+        task_files.conversation(file)
     assert found.value.field == "conversation"
 
 
@@ -44,19 +43,18 @@ def test_snippets_are_texts(tmp_path: Path) -> None:
     good.write_text("def a(): ...\n")
     bad.write_bytes(b"\xff\xfe")
     long.write_text("x" * 50_001)
-    assert given.snippets([good]) == ["def a(): ...\n"] and given.snippets(None) is None
+    assert task_files.snippets([good]) == ["def a(): ...\n"]
     for path, why in ((bad, "is not UTF-8 text"), (long, "50,001 characters, allowed are at most 50,000"),
                       (tmp_path / "none.py", "cannot read")):  # fmt: skip
         with pytest.raises(BadInput, match=why):
-            given.snippets([path])
+            task_files.snippets([path])
 
 
 def test_options_of_a_task_are_refused_for_other_protocols_by_their_name() -> None:
-    settings = load(None, {"protocol": "consensus"})
     for setting, option in (("files_mentioned", "--files"), ("code_snippets", "--snippet"), ("expert", "--expert"),
                             ("prior_conversation", "--conversation"), ("folder", "--folder")):  # fmt: skip
         with pytest.raises(BadInput, match=f"{option} is not for consensus, but for madp"):
-            given.own_options(settings, {setting: "x"})
+            refuse_foreign("consensus", {setting: "x"})
 
 
 @pytest.mark.slow

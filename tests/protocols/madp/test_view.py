@@ -14,7 +14,7 @@ from client.show import documents, explain, page, transcript
 from client.show.scene import Scene
 from client.show.transcript import Teller
 from client.turns import Flagged, Turns
-from parley.cli import commands
+from parley import sessions
 from parley.show.view import PlainView, QuietView
 from schemas.post import Post
 from schemas.protocols.madp.trace import CoordinationTrace
@@ -317,7 +317,7 @@ def test_the_page_names_who_leads_in_the_end() -> None:
 
 
 def test_the_trace_has_every_field_of_the_specification(session: Play) -> None:
-    (text,) = commands.export(of(session), "trace")
+    (text,) = sessions.export(of(session), "trace")
     found = json.loads(text)
     assert set(found) >= {"id", "task_id", "timestamp", "duration_ms", "phases", "token_usage"}
     assert (found["task_id"], found["timestamp"]) == ("s1", "2023-11-14T22:13:20.000+00:00")
@@ -344,7 +344,7 @@ def test_there_is_no_trace_of_another_protocol() -> None:
 
     record = maci_record.record(maci_record.ORDINARY)
     with pytest.raises(BadInput, match="ran maci; a coordination trace is madp's"):
-        commands.export(record, "trace")
+        sessions.export(record, "trace")
 
 
 # ---------------------------------------------------------------- whatever they say

@@ -1,0 +1,155 @@
+"""A completion out of the JSON that an endpoint sends: only the fields that are read are built, whatever else it holds.
+
+A list of a million choices costs no memory: one is looked at, the others are skipped. Fields of unexpected types are
+skipped as well.
+"""
+
+import sys
+from typing import Any, TypeVar
+
+import msgspec
+
+from agents.openai.bounds import BadBody, Limits
+from agents.secrets import Secret, scrub
+
+_T = TypeVar("_T")
+_NOTHING = msgspec.Raw(b"")
+_MOST_SAID = 1_000
+"""Characters of a refusal and of an error that are looked at: what is shown is shorter."""
+_EMPTY = (b"", b"null", b"false", b"0", b'""', b"{}", b"[]")
+
+
+class ServerAnswer(msgspec.Struct, kw_only=True):
+    """A completion."""
+
+    text: str = ""
+    refusal: str = ""
+    """Its start."""
+    finish: str = ""
+    input_tokens: int | None = None
+    """None: the server did not count."""
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    first_token_s: float | None = None
+
+
+class _Whole(msgspec.Struct, gc=False):
+    choices: msgspec.Raw = _NOTHING
+    usage: msgspec.Raw = _NOTHING
+    error: msgspec.Raw = _NOTHING
+
+
+class _Choices(msgspec.Struct, array_like=True, gc=False):
+    """A list, of which the first item is taken."""
+
+    first: msgspec.Raw = _NOTHING
+
+
+class _Choice(msgspec.Struct, gc=False):
+    message: msgspec.Raw = _NOTHING
+    delta: msgspec.Raw = _NOTHING
+    finish_reason: msgspec.Raw = _NOTHING
+
+
+class _Message(msgspec.Struct, gc=False):
+    content: msgspec.Raw = _NOTHING
+    refusal: msgspec.Raw = _NOTHING
+
+
+class _Usage(msgspec.Struct, gc=False):
+    prompt_tokens: msgspec.Raw = _NOTHING
+    completion_tokens: msgspec.Raw = _NOTHING
+    cost: msgspec.Raw = _NOTHING
+
+
+class _Error(msgspec.Struct, gc=False):
+    message: msgspec.Raw = _NOTHING
+
+
+def decode(data: bytes | bytearray, kind: type[_T], what: str) -> _T:
+    """JSON as a type. Raises BadBody, or msgspec.ValidationError where it is of another type."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        raise BadBody(f"{what} is not JSON") from None
+    except RecursionError:
+        raise BadBody(f"{what} is nested too deeply: the limit is {sys.getrecursionlimit():,} levels") from None
+
+
+class Reading:
+    """Adds bodies or chunks up to one completion."""
+
+    def __init__(self, limits: Limits, key: Secret | None) -> None:
+        self._limits = limits
+        self._key = key
+        self._text = bytearray()
+        self._refusal = bytearray()
+        self.answer = ServerAnswer()
+
+    def take(self, data: bytes | bytearray, what: str) -> str:
+        """Add one body or chunk; the text that came with it.
+
+        Raises
+        ------
+        BadBody
+            No JSON object, an error that the server reports, or more text than is taken.
+        """
+        try:
+            body = decode(data, _Whole, what)
+        except msgspec.ValidationError:
+            raise BadBody("the server's answer holds no completion") from None
+        if b"".join(memoryview(body.error)[:40].tobytes().split()) not in _EMPTY:
+            raise BadBody(f"the server failed: {shown(self._said(body.error), self._key)}")
+        self._count(_part(body.usage, _Usage))
+        choices = _part(body.choices, _Choices)
+        choice = _part(choices.first, _Choice) if choices is not None else None
+        if choice is None:
+            return ""
+        self.answer.finish = (_part(choice.finish_reason, str) or self.answer.finish)[:100]
+        message = _part(choice.delta, _Message) or _part(choice.message, _Message) or _Message()
+        refusal, text = _part(message.refusal, str) or "", _part(message.content, str) or ""
+        self._refusal += refusal.encode("utf-8", "replace")
+        self._text += text.encode("utf-8", "replace")
+        if len(self._text) + len(self._refusal) > self._limits.text_bytes:
+            raise self._limits.too_much("the reply's text", self._limits.text_bytes)
+        return text
+
+    def done(self) -> ServerAnswer:
+        """What was taken so far."""
+        self.answer.text = self._text.decode("utf-8", "replace")
+        self.answer.refusal = self._refusal[: 4 * _MOST_SAID].decode("utf-8", "replace")[:_MOST_SAID]
+        return self.answer
+
+    def _said(self, error: msgspec.Raw) -> str:
+        fields = _part(error, _Error)
+        return _part(error, str) or (_part(fields.message, str) if fields is not None else None) or ""
+
+    def _count(self, usage: _Usage | None) -> None:
+        if usage is None:
+            return
+        counts = [_part(n, int) for n in (usage.prompt_tokens, usage.completion_tokens)]
+        if all(n is not None and 0 <= n < 1e12 for n in counts) and any(counts):
+            self.answer.input_tokens, self.answer.output_tokens = counts
+        cost = _part(usage.cost, float)
+        if cost is not None and 0 <= cost < 1e6:
+            self.answer.cost_usd = cost
+
+
+def _part(raw: msgspec.Raw, kind: type[_T]) -> _T | None:
+    """A part as this type; None: it is absent, or another. Raises BadBody where it is no JSON."""
+    if not raw:
+        return None
+    try:
+        return decode(raw, kind, "the server's answer")
+    except msgspec.ValidationError:
+        return None
+
+
+def shown(said: Any, key: Secret | None) -> str:
+    """A text of the server's as an error shows it: without the key, cut before it is searched for others."""
+    text = str(said)
+    if key is not None and key.reveal():
+        text = text.replace(key.reveal(), "***")
+    return scrub(text[:_MOST_SAID], key)

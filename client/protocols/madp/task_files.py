@@ -1,0 +1,59 @@
+"""What goes with a task, from files: code to look at, an earlier conversation."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from client.errors import BadInput
+from client.text import line
+from schemas.routing import Message
+from schemas.wire import SchemaError, decode
+
+MAX_SNIPPET = 50_000
+MAX_CONVERSATION = 5_000_000
+"""Characters."""
+_SPEAKERS = ("user", "assistant")
+_MESSAGE = '{"role": "user", "text": "..."}'
+
+
+def snippets(paths: Sequence[Path]) -> list[str]:
+    """Texts of code, a file each. Raises BadInput: a file that cannot be read, is no text, too long."""
+    return [_text("snippet", path, MAX_SNIPPET) for path in paths]
+
+
+def conversation(path: Path) -> list[dict[str, str]]:
+    """An earlier conversation: JSON lines `{"role": ..., "text": ...}`.
+
+    Raises
+    ------
+    BadInput
+        Names the file and the line.
+    """
+    found: list[dict[str, str]] = []
+    for number, text in enumerate(_text("conversation", path, MAX_CONVERSATION).splitlines(), 1):
+        if not text.strip():
+            continue
+        try:
+            message = decode(text.encode(), Message)
+        except SchemaError as error:
+            raise BadInput("conversation", f"{path}, line {number}: {error}") from error
+        if message.role not in _SPEAKERS:
+            told = f"role: got {line(message.role)!r}, wanted is {' or '.join(_SPEAKERS)}"
+            raise BadInput("conversation", f"{path}, line {number}: {told}")
+        found.append(msgspec.to_builtins(message))
+    if not found:
+        raise BadInput("conversation", f"{path} has no message; wanted are lines such as " + _MESSAGE)
+    return found
+
+
+def _text(field: str, path: Path, most: int) -> str:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(field, f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(field, f"{path} is not UTF-8 text (byte {error.start})") from error
+    if len(text) > most:
+        raise BadInput(field, f"{path} has {len(text):,} characters, allowed are at most {most:,}")
+    return text

@@ -1,0 +1,31 @@
+"""How the command line prints lines, and asks before it does what cannot be undone."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def write_lines(lines: Iterator[str], output: Path | None) -> None:
+    """To a file, or to standard output."""
+    if output is None:
+        for text in lines:
+            print(text)
+        return
+    try:
+        with output.open("w", encoding="utf-8") as file:
+            file.writelines(f"{text}\n" for text in lines)
+    except OSError as error:
+        from client.errors import BadInput
+
+        raise BadInput("output", f"cannot write {output}: {error.strerror}") from error
+
+
+def confirm(question: str, *, json: bool) -> None:
+    """Ask on the terminal. Raises BadInput where the answer is no, or nobody can be asked."""
+    from client.errors import BadInput
+
+    if json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise BadInput("--yes", "nobody is there to be asked; confirm with --yes")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise BadInput("--yes", "not confirmed; nothing was done")

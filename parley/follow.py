@@ -1,0 +1,111 @@
+"""A session followed until it is closed: shown, left running, or ended by whoever watches it."""
+
+import asyncio
+import contextlib
+
+from bus.errors import BusError
+from client.api import Parley, Session
+from client.errors import BadInput, ParleyError
+from client.live_feed import View, show, watch_log
+from parley.show.interrupts import Interrupts
+from schemas import log
+from schemas.result import Result
+from schemas.stops import STOPS
+from schemas.wire import decode
+
+_CANCEL_S = 3.0
+
+
+class Left(Exception):
+    """The user left the session running."""
+
+    def __init__(self, sid: str) -> None:
+        self.sid = sid
+        super().__init__(sid)
+
+
+class Ended(Exception):
+    """The user ended it. `result`: what it came to, if it closed in time. `unsure`: the session that may still run."""
+
+    def __init__(self, why: str, result: Result | None = None, unsure: str = "") -> None:
+        self.why = why
+        self.result = result
+        self.unsure = unsure
+        super().__init__(why)
+
+
+async def follow(
+    parley: Parley, sid: str, view: View, *, can_leave: bool, owns: bool = True, everything: bool = False
+) -> Result:
+    """Show a session until it is closed. `owns`: ending it cancels it. `everything`: every channel, from its log.
+
+    Raises
+    ------
+    Left, Ended, UnknownSession
+    BadInput
+        `everything` with credentials that are no owner's.
+    """
+    check_everything(parley, everything)
+    if parley.client.owner:
+        entries = await parley.client.log(sid)
+        opened = decode(entries[0].encode(), log.Entry).event if entries else None
+        if isinstance(opened, log.Opened):
+            view.runs(opened.protocol, opened.settings)
+    choice = Interrupts(view)
+    choice.follows(can_leave=can_leave, owns=owns)
+    return await follow_opened(parley, sid, view, choice, everything=everything)
+
+
+async def follow_opened(parley: Parley, sid: str, view: View, choice: Interrupts, *, everything: bool) -> Result:
+    """Show a session that is open until it is closed. Raises Left, Ended."""
+    session = Session(parley.client, sid)
+    showing = asyncio.ensure_future(show(session, view, parley.client, everything=everything))
+    watching = asyncio.ensure_future(watch_log(parley, sid, view))
+    choosing = asyncio.ensure_future(choice.wait())
+    try:
+        await asyncio.wait((showing, choosing), return_when=asyncio.FIRST_COMPLETED)
+        if showing.done():
+            result = showing.result()
+            view.result(result)
+            return result
+        if choosing.result() == "leave":
+            raise Left(sid)
+        if not choice.owns:
+            raise Ended(f"session {sid} goes on")
+        view.note("cancelling the session")
+        if not await cancel(parley, sid, "interrupted"):
+            raise unsure(sid)
+        await asyncio.wait((showing,), timeout=_CANCEL_S)
+        closed = showing.done() and showing.exception() is None
+        raise Ended(f"session {sid} is cancelled", showing.result() if closed else None)
+    finally:
+        choice.close()
+        for task in (showing, watching, choosing):
+            task.cancel()
+        await asyncio.gather(showing, watching, choosing, return_exceptions=True)
+        view.close()
+
+
+def check_everything(parley: Parley, everything: bool) -> None:
+    """Raise BadInput where every channel is wanted with credentials that are no owner's."""
+    if everything and not parley.client.owner:
+        raise BadInput("all", "only an owner's credentials see every channel of a session")
+
+
+async def cancel(parley: Parley, sid: str, reason: str) -> bool:
+    """Cancel a session; whether it is known to be cancelled."""
+    with contextlib.suppress(ParleyError, BusError, TimeoutError):
+        async with asyncio.timeout(_CANCEL_S):
+            await parley.client.cancel(sid, reason)
+            return True
+    return False
+
+
+def unsure(sid: str) -> Ended:
+    """The session was opened or is being cancelled, and nobody says which."""
+    return Ended(f"nobody has said what became of session {sid}: it may still run", unsure=sid)
+
+
+def exit_code(result: Result) -> int:
+    """As the table of stop reasons says."""
+    return STOPS[result.stop.reason].exit_code

@@ -1,0 +1,141 @@
+"""What settings and their panel file come to, read once: which protocol, who sits where, on which stack."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from client.api import known_protocol, whole_settings
+from client.errors import BadInput
+from client.protocols import SETUPS, Setup, setup_of
+from coordinator.admission import build_settings
+from coordinator.machine import Inadmissible
+from parley.settings import Settings, has_tools, tools_of
+from parley.stack.announce import announced
+from parley.stack.lease import Stack
+from parley.stack.panel_file import Panel, read, role_of
+from parley.stack.people import people
+from parley.stack.rows import AgentRow, rows_of
+from schemas.presence import Announcement
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Settings with their panel file."""
+
+    settings: Settings
+    panel: Panel | None
+    """None: no file says who sits where."""
+
+    @property
+    def protocol(self) -> str:
+        """The protocol's name, as the panel file or the settings have it; whether there is one is not said."""
+        return self.panel.protocol if self.panel else self.settings.protocol
+
+    @property
+    def setup(self) -> Setup:
+        """The protocol's."""
+        return setup_of(self.protocol)
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The protocol's own settings, as they were given."""
+        return self.settings.of(self.protocol)
+
+    @cached_property
+    def rows(self) -> tuple[AgentRow, ...]:
+        """Who serves the embedded stack. Raises BadInput."""
+        if self.panel:
+            return self.panel.rows
+        section = self.settings.stack
+        if section.agents is None or not section.agents:
+            return self._seated()
+        for queue, times in Counter(a.queue for a in section.agents).items():
+            if times > 1:
+                raise BadInput(
+                    "stack.agents", f"queue {queue} stands there {times} times; for more of it there is copies"
+                )
+        return tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
+
+    def _seated(self) -> tuple[AgentRow, ...]:
+        """Whom the protocol seats, and beside them whom a session seats that one of it may start. Whether there is such
+        a protocol is said where all settings are checked."""
+        copies = self.settings.stack.copies
+        found = rows_of(self.protocol, settings=self.own, copies=copies)
+        beneath = self.setup.beneath(self.own)
+        if beneath is None or beneath.protocol not in SETUPS:
+            return found
+        have = {row.queue for row in found}
+        more = rows_of(beneath.protocol, settings=beneath.settings, copies=copies)
+        return (*found, *(row for row in more if row.queue not in have))
+
+    @cached_property
+    def announced(self) -> list[Announcement]:
+        """What the workers of the embedded stack will announce. Raises BadInput where a model cannot be made, or the
+        allow list of tools cannot be used."""
+        return announced(self.rows, tools=has_tools(self.settings))
+
+    def roles(self) -> dict[str, str]:
+        """Seat -> role of the embedded stack. Raises BadInput."""
+        if self.panel:
+            return {seat.seat: seat.role for seat in self.panel.seats}
+        return {row.queue: role_of(row) for row in self.rows}
+
+    def stack(self) -> Stack:
+        """The embedded stack. Raises BadInput."""
+        section = self.settings.stack
+        return Stack(
+            agents=self.rows, humans=people(section.humans, self.roles()) if section.humans else {},
+            moderators=section.moderators, ack_wait_s=section.ack_wait_s,
+            log_max_age_s=self.settings.retention.log_days * 86_400, notify_url=self.settings.notify.webhook,
+            env=tools_of(self.settings),
+        )  # fmt: skip
+
+    def check(self) -> None:
+        """Raise BadInput where the protocol does not exist, or one of its own settings cannot be right."""
+        protocol = known_protocol(self.protocol)
+        try:
+            build_settings(protocol, whole_settings(protocol.name, self.own))
+        except Inadmissible as error:
+            raise BadInput(error.field, str(error)) from error
+
+    def over(self, own: Mapping[str, Any]) -> "Plan":
+        """With further settings of the protocol, over all others. Raises BadInput where they contradict each other or
+        the panel file."""
+        return _checked(Plan(self.settings.over(self.protocol, own), self.panel))
+
+
+def plan_of(settings: Settings) -> Plan:
+    """Settings with the panel file that they name, which is opened here and nowhere else.
+
+    Raises
+    ------
+    BadInput
+        As parley.stack.panel_file.read; also settings that contradict the file.
+    """
+    path = settings.panel_file
+    if path is None:
+        return Plan(settings, None)
+    if settings.nats.url:
+        raise BadInput("panel-file", f"{path} describes an embedded stack, --nats names a bus that runs elsewhere")
+    if settings.stack.agents:
+        raise BadInput("panel-file", f"{path} and stack.agents both say who sits where; leave one out")
+    return _checked(Plan(settings, read(path)))
+
+
+def _checked(plan: Plan) -> Plan:
+    """The plan, whose settings do not contradict its panel file. Raises BadInput."""
+    settings, panel, path = plan.settings, plan.panel, plan.settings.panel_file
+    if panel is None:
+        return plan
+    if "protocol" in settings.model_fields_set and settings.protocol != panel.protocol:
+        raise BadInput("protocol", f"got {settings.protocol}, the panel in {path} is for {panel.protocol}")
+    several = plan.setup.several
+    if several:
+        size = plan.own.get(several.setting)
+        seated = panel.seated(several.role)
+        if size is not None and size != seated:
+            where = f"{panel.protocol}.{several.setting}"
+            raise BadInput(where, f"got {size}, {path} seats {seated} {several.role}s")
+    return plan

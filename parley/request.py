@@ -1,0 +1,86 @@
+"""What `parley ask` is asked to do: everything that can be checked before anything is started, in one frozen object."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from client import task_folder
+from client.api import known_protocol, request
+from client.errors import BadInput
+from client.task_folder import Sent
+from parley.plan import Plan
+from parley.stack.wait_served import with_people
+from schemas.session import SESSION_ID, OpenSession
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """How a session is shown."""
+
+    json: bool = False
+    quiet: bool = False
+    plain: bool = False
+    everything: bool = False
+    """Every channel, which takes an owner's credentials."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One session that is to be run, and how."""
+
+    plan: Plan
+    opening: OpenSession
+    look: Look = Look()
+    sent: Sent | None = None
+    """The folder that it begins with."""
+    apply: bool = False
+    """The result is written back into that folder."""
+    ephemeral: bool = False
+    """Nothing is kept."""
+    continues: str = ""
+    """A finished session whose result is context."""
+
+
+def opening_of(plan: Plan, question: str, evidence: Path | None) -> OpenSession:
+    """The session that settings and panel file describe, checked. Raises BadInput."""
+    settings, panel = plan.settings, plan.panel
+    known_protocol(plan.protocol)
+    own = plan.own
+    several = plan.setup.several
+    if panel and several:
+        own.setdefault(several.setting, panel.seated(several.role))
+    opening = request(
+        question,
+        protocol=plan.protocol,
+        evidence=evidence,
+        settings=own,
+        seats=panel.seats if panel else (),
+        budget=settings.budget.model_dump(),
+        seed=settings.seed,
+        turn_timeout_s=settings.turn_timeout_s,
+    )
+    return with_people(opening, settings.stack)
+
+
+def request_of(
+    plan: Plan,
+    question: str,
+    evidence: Path | None,
+    *,
+    look: Look,
+    ephemeral: bool = False,
+    continues: str = "",
+    folder: Path | None = None,
+    apply: bool = False,
+) -> Request:
+    """What is asked for, checked as far as it can be before anything is started. Raises BadInput."""
+    opening = opening_of(plan, question, evidence)
+    if continues and ephemeral:
+        raise BadInput("continue", f"--ephemeral keeps nothing, so there is no session {continues} to go on from")
+    if continues and not SESSION_ID.fullmatch(continues):
+        raise BadInput("continue", f"{continues!r} is no session's id")
+    if apply and folder is None:
+        raise BadInput("apply", "--apply writes the result into --folder, and none is named")
+    sent = task_folder.read(folder) if folder is not None else None
+    return Request(
+        plan=plan, opening=opening, look=look, sent=sent, apply=apply, ephemeral=ephemeral, continues=continues
+    )

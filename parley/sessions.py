@@ -1,0 +1,208 @@
+"""Sessions of a bus, of a state directory or of an exported file: listed, read, exported, followed, ended."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bus.errors import UnknownSession
+from client import visible_posts
+from client.api import Parley
+from client.errors import BadInput, Interrupted, Refusal
+from client.records import Record, read_record
+from client.seen import Seen
+from client.seen import seen as as_seen
+from client.show import documents, explain, transcript
+from client.show.plotting import form_of
+from coordinator.protocols import STANDING
+from parley.follow import Ended, follow
+from parley.settings import Settings
+from parley.show.view import choose
+from parley.stack.access import bus_options, last_stack, place, run
+from schemas.post import SessionRow
+from schemas.result import Result
+
+
+class NoSession(BadInput):
+    """There is no such session."""
+
+    def __init__(self, sid: str, where: str) -> None:
+        super().__init__("session", f"there is no session {sid} in {where}")
+
+
+def list_sessions(settings: Settings, limit: int, *, standing: bool) -> list[SessionRow]:
+    """The newest sessions.
+
+    Parameters
+    ----------
+    standing
+        Also those that moderators keep for themselves (coordinator.protocols.STANDING).
+    """
+
+    async def main() -> list[SessionRow]:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                return []
+            if standing:
+                return await parley.client.sessions(limit)
+            rows = await parley.client.sessions(limit + len(STANDING))
+            return [row for row in rows if row.session not in STANDING][:limit]
+
+    return run(main())
+
+
+def record(settings: Settings, name: str) -> Record:
+    """A session's record, from a file or by its id. Raises BadInput if there is neither."""
+    path = Path(name)
+    if path.is_file():
+        return read_record(path)
+    if path.suffix or "/" in name:
+        raise BadInput("file", f"{name} does not exist")
+
+    async def main() -> Record:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                raise NoSession(name, place(settings))
+            entries = await parley.client.log(name)
+            if not entries:
+                raise await _absent(parley, settings, name)
+            return Record(sid=name, entries=tuple(entries))
+
+    return run(main())
+
+
+async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
+    for row in await parley.client.sessions():
+        if row.session == sid and row.status == "erased":
+            at = time.strftime("%Y-%m-%d %H:%M", time.localtime((row.erased_ns or 0) / 1e9))
+            return BadInput("session", f"session {sid} was erased by {row.erased_by} at {at}")
+        if row.session == sid:
+            return BadInput("session", f"session {sid} was refused: {row.reason}")
+    return NoSession(sid, place(settings))
+
+
+def seen(settings: Settings, name: str, *, everything: bool) -> Seen:
+    """A session as whoever asks may see it: all of it, what clients read, or what the seat of the credentials reads.
+
+    Raises
+    ------
+    BadInput
+        There is no such session; `everything` with credentials that are no owner's.
+    """
+    if Path(name).is_file() or not settings.nats.url or visible_posts.owns(settings.nats.creds):
+        return as_seen(record(settings, name), everything=everything)
+    if everything:
+        raise BadInput("all", "only an owner's credentials see every channel of a session")
+    return run(visible_posts.posts(settings.nats.url, settings.nats.creds, name))
+
+
+def cancel(settings: Settings, sid: str, reason: str) -> None:
+    """End a session. Raises Refusal where it is not open: one that was refused says why."""
+
+    async def main() -> None:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                raise NoSession(sid, place(settings))
+            await parley.client.cancel(sid, reason)
+
+    run(main())
+
+
+def watch(settings: Settings, sid: str, *, json: bool, plain: bool, everything: bool = False) -> Result:
+    """Follow a session to its end. Raises Interrupted when the user stopped watching; Refusal where it was refused."""
+
+    async def main() -> Result:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                raise NoSession(sid, place(settings))
+            view = choose(json=json, quiet=False, plain=plain)
+            view.located(bus_options(settings))
+            try:
+                return await follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
+            except UnknownSession as error:
+                if error.why:
+                    raise Refusal("session", str(error)) from None
+                raise NoSession(sid, place(settings)) from None
+            finally:
+                view.close()
+
+    try:
+        return run(main())
+    except Ended as ended:
+        hint = f"parley sessions watch {sid}{bus_options(settings)}"
+        raise Interrupted(f"interrupted: {ended.why}; {hint}") from None
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted") from None
+
+
+def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
+    """Remove a session's texts; what was done and what remains, as JSON values.
+
+    Raises
+    ------
+    BadInput
+        There is no such session; it is open and `force` is not set; the credentials are no owner's.
+    """
+
+    async def main() -> None:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                raise NoSession(sid, place(settings))
+            if not parley.client.owner:
+                raise BadInput("creds", "only an owner's credentials may erase a session")
+            rows = {r.session: r for r in await parley.client.sessions()}
+            row = rows.get(sid)
+            if row is None:
+                raise NoSession(sid, place(settings))
+            if row.status == "open":
+                if not force:
+                    raise BadInput("session", f"session {sid} is open; cancel it first, or --force does")
+                await parley.client.cancel(sid, "to be erased")
+            await parley.client.erase(sid)
+
+    run(main())
+    return {"session": sid, "erased": True, "remains": list(REMAINS)}
+
+
+REMAINS = (
+    "one row in `parley sessions list`: its id, protocol, times, how it ended, who erased it and when",
+    "texts of its documents, and sentences of it, in the memory of running agents, until others displace them or they"
+    " restart",
+    "what services logged and traced: ids, durations and counts, the reasons of refusals and faults",
+    "exports and backups that were made of it, what follow-ups took over as a document, what a model's provider keeps",
+)
+"""What erasing does not reach (docs/retention.md)."""
+
+
+def explained(settings: Settings, name: str, plot: Path | None = None) -> Record:
+    """The record that is explained; its picture is drawn into `plot`. Raises BadInput, before it looks for the record
+    where the file's name asks for a format that there is not."""
+    if plot is not None:
+        form_of(plot)
+    found = record(settings, name)
+    if plot is not None:
+        explain.draw(found, plot)
+    return found
+
+
+def export(found: Record | Seen, form: str) -> Iterator[str]:
+    """A session as lines, as far as it may be seen: `jsonl` (entries verbatim where all of it may be, else posts),
+    `json`, `markdown` or `html`; of a task its coordination `trace` as JSON, where all of it may be seen."""
+    if form == "jsonl":
+        return documents.jsonl(found)
+    if form == "json":
+        return iter([msgspec.json.format(msgspec.json.encode(documents.document(found)), indent=2).decode()])
+    if form == "markdown":
+        return transcript.markdown(found)
+    if form == "html":
+        from client.show import page
+
+        return page.html(found)
+    if form == "trace":
+        whole = found if isinstance(found, Record) else found.record
+        if whole is None:
+            raise BadInput("trace", "a coordination trace is made from the log, which an owner's credentials read")
+        return iter([msgspec.json.format(msgspec.json.encode(documents.trace(whole)), indent=2).decode()])
+    raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown, html, trace")

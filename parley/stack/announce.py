@@ -1,0 +1,112 @@
+"""What the workers of a stack's rows will announce, without starting them: models, prices, expertise."""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from client.errors import BadInput
+from client.text import line
+from parley.stack.panel_file import role_of
+from parley.stack.rows import AgentRow, names_models
+from schemas.expert import QUEUE
+from schemas.presence import Announcement
+
+if TYPE_CHECKING:
+    from agents.specs import AgentSpec
+
+
+def spec_of(row: AgentRow) -> "AgentSpec":
+    """The row's agent with the model that the environment and `.env` give it. Raises BadInput."""
+    from agents.config import environment, resolve
+    from agents.models import ModelError
+    from agents.specs import SpecError
+    from parley.stack import services
+
+    try:
+        environ = environment()
+    except ModelError as error:
+        raise BadInput(".env", str(error)) from error
+    try:
+        return resolve(services.spec_of(row), environ)
+    except (SpecError, ModelError) as error:
+        raise BadInput(f"agent {row.queue}", str(error)) from error
+
+
+def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announcement]:
+    """What the rows' workers will announce, without starting them.
+
+    Parameters
+    ----------
+    tools
+        Whether the operator allows any.
+
+    Raises
+    ------
+    BadInput
+        A model cannot be made: whose, and why.
+    """
+    if names_models(rows) or any(row.options for row in rows):
+        found = [_announced(row) for row in rows]
+    else:
+        found = [_plainly(row) for row in rows]  # without the imports
+    return [msgspec.structs.replace(a, tools=tools and a.queue.startswith(QUEUE)) for a in found]
+
+
+def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
+    """One line that names the rows whose calls count as free because no price is known; empty: none.
+
+    Raises
+    ------
+    BadInput
+        A row's agent cannot be made.
+    """
+    if not names_models(rows):
+        return ""
+    from agents.models import ModelError
+    from agents.openai.options import parse
+
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        spec = spec_of(row)
+        if spec.model != "openai":
+            continue
+        try:
+            options = parse(spec.options)
+        except ModelError as error:
+            raise BadInput(f"agent {row.queue}", str(error)) from error
+        if options.price is None:
+            found.setdefault(options.model, []).append(row.queue)
+    told = "; ".join(f"{line(model)} ({line(', '.join(queues), 200)})" for model, queues in found.items())
+    return f"no price is known, calls count as free of charge: {told}" if told else ""
+
+
+def _plainly(row: AgentRow) -> Announcement:
+    return Announcement(
+        instance=row.queue, queue=row.queue, roles=(role_of(row),), model="extractive", family="extractive",
+        expertise=row.expertise,
+    )  # fmt: skip
+
+
+def _announced(row: AgentRow) -> Announcement:
+    from agents.models import ModelError, make_model
+    from agents.openai.options import parse
+    from agents.openai.providers import family_of
+
+    spec = spec_of(row)
+    try:
+        if spec.model == "openai":  # its options say it all, and the client's import costs half a second
+            o = parse(spec.options)
+            price = o.effective_price
+            facts: tuple[Any, ...] = (
+                o.model, o.family or family_of(o.model, o.provider), True, price.input, price.output,
+            )  # fmt: skip
+        else:
+            m = make_model(spec.model, spec.options)
+            facts = (m.name, m.family, m.metered, m.usd_per_million_input, m.usd_per_million_output)
+    except ModelError as error:
+        raise BadInput(f"agent {row.queue}", str(error)) from error
+    name, family, metered, usd_in, usd_out = facts
+    return Announcement(
+        instance=row.queue, queue=spec.queue, roles=spec.roles, model=name, family=family, metered=metered,
+        usd_per_million_input=usd_in, usd_per_million_output=usd_out, room=spec.room, expertise=spec.expertise,
+    )  # fmt: skip

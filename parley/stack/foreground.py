@@ -1,0 +1,156 @@
+"""What runs in the foreground until a signal: the whole stack, one moderator, or one worker."""
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bus import accounts
+from bus.errors import BadKeyFile, BusError
+from client.api import connected
+from client.errors import BadInput, ParleyError, Unreachable
+from parley.cli.process import one_thread
+from parley.plan import Plan
+from parley.settings import Settings
+from parley.stack.access import bus_options, run
+from parley.stack.agent_identity import check_models, check_tools
+from parley.stack.announce import unpriced_words
+from parley.stack.earlier_sessions import earlier_words, open_sessions
+from parley.stack.lease import OTHER, OWNER, Order, Running, default_state, remembered
+from schemas.session import human_queue, is_human
+
+replace = msgspec.structs.replace
+_EARLIER_S = 3.0
+"""So long `up` waits for the list of sessions that go on."""
+
+
+def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
+    """The stack in the foreground, until SIGTERM or SIGINT; the exit status. Raises BadInput, StackFailed."""
+    plan.check()
+    one_thread()
+    from parley.stack.supervisor import Supervisor  # after that: it loads numpy
+
+    settings = plan.settings
+    state = (settings.state or default_state()).absolute()
+    stack = replace(plan.stack(), clients=clients)
+    unpriced = unpriced_words(stack.agents)
+    check_models(stack.agents)
+    check_tools(stack.agents, stack.env)
+    if unpriced:
+        print(unpriced, file=sys.stderr, flush=True)
+    try:
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (state / "logs").mkdir(exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise BadInput("state", f"cannot use {state}: {error.strerror}") from error
+    order = Order(stack=stack, state=str(state.resolve()), permanent=True)
+
+    def on_ready(running: Running) -> None:
+        print(_addresses(running, state, plan.protocol, json=json), flush=True)
+        if before:
+            _tell_earlier(running, bus_options(settings))
+
+    before = remembered(state) is not None
+    code = Supervisor(order, on_ready).run()
+    if code == OTHER:
+        raise BadInput("state", f"a stack runs in {state} already; end it, or name another folder with --state")
+    return code
+
+
+def _tell_earlier(running: Running, options: str) -> None:
+    """Sessions of the stack before this one go on: one line on stderr."""
+
+    async def main() -> None:
+        with contextlib.suppress(ParleyError, BusError):
+            async with connected(running.url, Path(running.credentials[OWNER]), _EARLIER_S) as client:
+                text = earlier_words(await open_sessions(client), options)
+                if text:
+                    print(text, file=sys.stderr, flush=True)
+
+    run(main())
+
+
+def _addresses(running: Running, state: Path, protocol: str, *, json: bool) -> str:
+    if json:
+        return msgspec.json.encode(running).decode()
+    lines = [f"bus          {running.url}", f"state        {state}"]
+    lines += [f"credentials  {user:12} {path}" for user, path in running.credentials.items()]
+    lines += [f"service      {name:16} pid {s.pid}  {s.metrics}" for name, s in running.services.items()]
+    seats = [user.removesuffix(human_queue("")) for user in running.credentials if is_human(user)]
+    lines += [f"sit          parley sit SESSION {seat} --state {state}" for seat in seats]
+    bus = f"--nats {running.url} --creds {running.credentials[OWNER]}"
+    lines.append(f'ask          parley ask --protocol {protocol} {bus} "..."')
+    return "\n".join(lines)
+
+
+def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_level: str) -> int:
+    """One moderator in this process, until SIGTERM; the exit status."""
+    from parley.stack import services
+
+    url, credentials = _bus(settings)
+    if credentials.kind != accounts.MODERATOR:
+        raise BadInput(
+            "creds", f"they are for {credentials.user!r}, of kind {credentials.kind}; wanted are a moderator's"
+        )
+    try:
+        key = accounts.load_token_key(token_key)
+    except BadKeyFile as error:
+        raise BadInput("token-key", str(error)) from error
+    make = services.moderator(
+        token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=settings.retention.log_days * 86_400,
+        notify_url=settings.notify.webhook,
+    )  # fmt: skip
+    return _serve(credentials.user, make, url, credentials, host, port, log_level)
+
+
+def agent(settings: Settings, spec: str, *, host: str, port: int, log_level: str) -> int:
+    """One worker in this process, until SIGTERM; the exit status."""
+    from agents.models import ModelMisconfigured
+    from agents.specs import NotEnrolled, SpecError, load
+    from agents.tools.allow import ToolsError
+    from parley.stack import services
+
+    try:
+        found = load(spec)
+        make = services.agent(found, ack_wait_s=settings.stack.ack_wait_s, tools=settings.tools)
+    except ToolsError as error:
+        raise BadInput("tools", str(error)) from error
+    except (SpecError, ModelMisconfigured) as error:
+        raise BadInput("spec", str(error)) from error
+    url, credentials = _bus(settings)
+    if credentials.queue != found.queue:
+        raise BadInput("creds", f"they are for queue {credentials.queue!r}, the agent serves {found.queue!r}")
+    try:
+        found.check_pin(credentials.pin)
+    except NotEnrolled as error:
+        raise BadInput("spec", str(error)) from error
+    return _serve(found.queue, make, url, credentials, host, port, log_level)
+
+
+def _bus(settings: Settings) -> tuple[str, accounts.Credentials]:
+    if not settings.nats.url or settings.nats.creds is None:
+        raise BadInput("nats", "a service needs the bus's address and its credentials: --nats URL --creds FILE")
+    try:
+        return settings.nats.url, accounts.load_credentials(settings.nats.creds)
+    except BadKeyFile as error:
+        raise BadInput("creds", str(error)) from error
+
+
+def _serve(
+    name: str, make: Any, url: str, credentials: accounts.Credentials, host: str, port: int, log_level: str
+) -> int:
+    from parley.stack import services
+
+    try:
+        return services.run(
+            name, make, url=url, credentials=credentials, metrics_host=host, metrics_port=port, log_level=log_level,
+            json_logs=not sys.stderr.isatty(),
+        )  # fmt: skip
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+    except OSError as error:
+        raise BadInput("metrics-port", f"{host}:{port}: {error.strerror}") from error
+    except ValueError as error:
+        raise BadInput("log-level", str(error)) from error

@@ -1,0 +1,171 @@
+"""Endpoints that mean harm: whatever they send, a worker's memory and its event loop stay bounded, and an error names
+the limit. How much each did, and before there were limits: docs/security.md."""
+
+import asyncio
+import contextlib
+import gzip
+import json
+import re
+import sys
+import zlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models import ModelMisconfigured, ModelUnavailable
+from agents.openai.bounds import BadBody, Limits
+from agents.openai.events import events
+from agents.openai.transport import PIECE, _Unpack
+from schemas.turn import Caps
+from tests.llm.hostile import MODES, bomb, trickles
+from tests.llm.server import ModelServer, Request, _head, model_server, raw, says
+from tests.llm.support import FULL, asked, model, silent
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_MB = 150
+MOST_BLOCKED_S = 1.0
+"""Of CPU time. Measured is less than 0.1; a machine that is busy with other tests takes longer."""
+CALLS = sorted({mode.call for mode in MODES.values()})
+
+
+async def suffered(names: list[str], times: int) -> list[dict[str, Any]]:
+    """What these modes did to a process that calls each, so often at once."""
+    async with contextlib.AsyncExitStack() as stack:
+        given = []
+        for name in names:
+            mode = MODES[name]
+            server = await stack.enter_async_context(model_server(says(FULL), mode.step))
+            given.append((name, server.url, mode.call, mode.seconds))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.llm.victim", str(times), cwd=ROOT,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            out, err = await process.communicate(json.dumps(given).encode())
+        finally:
+            if process.returncode is None:
+                process.kill()
+        found = [json.loads(line) for line in out.splitlines()]
+        assert [f["name"] for f in found] == names, err.decode()
+        return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("call", CALLS)
+async def test_no_mode_takes_memory_or_the_loop_and_each_is_named(call: str) -> None:
+    wrong = []
+    for found in await suffered([name for name, mode in MODES.items() if mode.call == call], 1):
+        (error,) = found["errors"]
+        named = re.search(MODES[found["name"]].why, error) and " raised: " not in error
+        if not named or found["peak_mb"] > MOST_MB or found["blocked_cpu_s"] > MOST_BLOCKED_S:
+            wrong.append(found)
+    assert not wrong
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+async def test_eight_at_once_stay_within_the_same_memory() -> None:
+    names = [
+        "status 200, a reply of 3 MB", "status 200, many small choices", "a line without end, gzip", "text without end",
+        "status 500, gzip bomb of 1 GB", "models: many of them",
+    ]  # fmt: skip
+    found = await suffered(names, 8)
+    assert not [f for f in found if f["peak_mb"] > MOST_MB or len(f["errors"]) != 8], found
+
+
+# -- the limits themselves
+async def test_a_reply_that_trickles_in_ends_at_its_limit() -> None:
+    async with model_server(trickles(b": x\n", 0.01)) as server, model(server.url, reply_s=0.3) as made:
+        with pytest.raises(ModelUnavailable, match=r"longer than 0\.3 s; the setting is LLM_REPLY_S"):
+            await made.reply(asked(stream=True, caps=Caps(calls=1)), silent)
+
+
+@pytest.mark.parametrize("size, fits", [(9_000, True), (11_000, False)])
+async def test_the_setting_moves_the_limit(size: int, fits: bool) -> None:
+    body = json.dumps({"choices": [{"message": {"content": json.dumps(FULL)}, "finish_reason": "stop"}]}).encode()
+    padded = raw(body + b" " * (size - len(body)))
+    async with model_server(padded) as server, model(server.url, reply_bytes=10_000) as made:
+        shown = asked(caps=Caps(calls=1))
+        if fits:
+            assert (await made.reply(shown, silent)).body.answer == "A4"
+        else:
+            with pytest.raises(ModelUnavailable, match=r"more than 10,000 bytes; the setting is LLM_REPLY_BYTES"):
+                await made.reply(shown, silent)
+
+
+@pytest.mark.parametrize("option, value", [("reply_bytes", 10), ("reply_s", 0), ("reply_bytes", "1 MB")])
+async def test_a_limit_that_is_none_is_named(option: str, value: Any) -> None:
+    with pytest.raises(ModelMisconfigured, match=f"options.{option}: got"):
+        async with model("http://127.0.0.1:1/v1", **{option: value}):
+            pass
+
+
+async def test_a_body_that_is_compressed_is_read() -> None:
+    body = json.dumps({"choices": [{"message": {"content": json.dumps(FULL)}, "finish_reason": "stop"}]}).encode()
+    packer = zlib.compressobj(wbits=-15)
+    bare = packer.compress(body) + packer.flush()
+    steps = [
+        raw(gzip.compress(body), content_encoding="gzip"),
+        raw(zlib.compress(body), content_encoding="deflate"),
+        raw(bare, content_encoding="deflate"),
+        raw(body, content_encoding="identity"),
+    ]
+    async with model_server(*steps) as server, model(server.url) as made:
+        for _ in steps:
+            assert (await made.reply(asked(), silent)).body.answer == "A4"
+    assert {r.headers["accept-encoding"] for r in server.requests} == {"gzip, deflate"}
+
+
+async def test_a_line_separator_in_a_text_does_not_cut_its_event() -> None:
+    async def step(server: ModelServer, request: Request, writer: asyncio.StreamWriter) -> None:
+        delta = {"content": json.dumps({**FULL, "answer": "A\u2028B"}, ensure_ascii=False)}
+        chunk = {"choices": [{"delta": delta, "finish_reason": "stop"}]}
+        data = f"data: {json.dumps(chunk, ensure_ascii=False)}\n\ndata: [DONE]\n\n".encode()
+        writer.write(_head(200, "text/event-stream; charset=utf-8", {}, len(data)) + data)
+        await writer.drain()
+
+    async with model_server(step) as server, model(server.url) as made:
+        assert (await made.reply(asked(stream=True), silent)).body.answer == "A\u2028B"
+
+
+async def test_an_endpoint_gets_no_cookie_back() -> None:
+    good = json.dumps({"choices": [{"message": {"content": json.dumps(FULL)}, "finish_reason": "stop"}]}).encode()
+    async with model_server(raw(good, set_cookie="a=b; Path=/")) as server, model(server.url) as made:
+        for _ in range(2):
+            await made.reply(asked(), silent)
+    assert [r.headers.get("cookie") for r in server.requests] == [None, None]
+
+
+def test_a_bomb_comes_out_in_small_pieces() -> None:
+    """The loop gets its turn after each `PIECE`: one go at the wire's data never yields more at once."""
+    unpack, total = _Unpack("gzip"), 0
+    for piece in unpack.pieces(bomb(32)):
+        assert len(piece) <= PIECE
+        total += len(piece)
+    assert total >= 31_000_000
+
+
+async def _lines(*pieces: bytes, most: int = 400) -> list[bytes]:
+    async def coming() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+
+    return [data async for data in events(coming(), Limits(reply_bytes=most))]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1_000])
+async def test_events_are_the_same_however_they_are_cut(end: bytes, size: int) -> None:
+    text = end.join([b": hello", b"data: a", b"data:b", b"", b"id: 7", b"", b"data: c", b"", b"", b"data: d"])
+    assert await _lines(*(text[i : i + size] for i in range(0, len(text), size))) == [b"a\nb", b"c", b"d"]
+
+
+async def test_a_line_and_an_event_have_a_limit_each() -> None:
+    assert await _lines(b"data:" + b"x" * 95 + b"\n\n") == [b"x" * 95]
+    with pytest.raises(BadBody, match="a line of the stream has more than 100 bytes, a quarter of LLM_REPLY_BYTES"):
+        await _lines(b"data:" + b"x" * 96)
+    with pytest.raises(BadBody, match="an event of the stream has more than 100 bytes"):
+        await _lines(*[b"data: x\n"] * 60)

@@ -1,0 +1,148 @@
+"""Options and commands that belong to protocols: declared in their SETUPs, and there without a general file's help."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from client.errors import BadInput
+from client.protocols import SETUPS, all_setups, setup_of
+from client.protocols.setup import Option, Setup, Several, in_order
+from coordinator.protocols import PROTOCOLS
+from parley.cli.protocol_options import Given, declared, folder_of, motion_of, settings_of
+from parley.plan import plan_of
+from parley.settings import load, protocol_settings
+
+ROOT = Path(__file__).parents[2]
+
+
+def given(**values: object) -> Given:
+    return Given("options", {o.name: o.default for o in declared("options")} | values)
+
+
+def test_every_option_sets_what_its_protocol_has() -> None:
+    for setup in all_setups():
+        settings = protocol_settings(setup.name)
+        assert settings is not None
+        for option in (*setup.options, *setup.stack_options):
+            assert option.setting in settings, (setup.name, option.flag)
+
+
+def test_protocols_share_an_option_only_where_it_is_the_same() -> None:
+    by_flag: dict[str, Option] = {}
+    for setup in all_setups():
+        for option in setup.options:
+            assert by_flag.setdefault(option.flag, option) == option, option.flag
+
+
+def test_what_is_not_given_sets_nothing_and_two_options_of_one_setting_are_put_together() -> None:
+    assert settings_of(given()) == {} and folder_of(given()) is None
+    assert settings_of(given(files=[], ordered=False, panel=None)) == {}
+    found = settings_of(given(files=["a"], file=["b"], threshold=0.0, ordered=True, folder=Path("x")))
+    assert found == {"files_mentioned": ["a", "b"], "threshold": 0.0, "ordered": True}
+    assert folder_of(given(folder=Path("x"))) == Path("x")
+
+
+def test_a_former_name_beside_the_present_one_is_refused() -> None:
+    assert settings_of(given(max_rounds=3)) == settings_of(given(round_limit=3)) == {"round_limit": 3}
+    with pytest.raises(BadInput, match=r"^--max-rounds is the former name of --round-limit, which is given too$"):
+        settings_of(given(max_rounds=3, round_limit=3))
+
+
+def test_a_question_comes_from_the_command_line_or_from_an_option_and_not_from_both(tmp_path: Path) -> None:
+    topics = tmp_path / "topics.yaml"
+    topics.write_text("week: {motion: This house would., stances: {pro: yes it would}}\n")
+    assert motion_of("q", given()) == ("q", {}, None)
+    topic = given(topic=f"{topics}#week")
+    assert motion_of(None, topic) == ("This house would.", {"stances": {"pro": "yes it would"}}, None)
+    with pytest.raises(BadInput, match="a question is given beside it"):
+        motion_of("q", topic)
+    with pytest.raises(BadInput, match="nothing was asked: give a question, - to read it, or a --topic"):
+        motion_of(None, given())
+
+
+def test_defaults_seat_any_protocol() -> None:
+    for name in ("critic", "maci", "consensus"):
+        known = setup_of(name)
+        assert sorted(Setup(name, several=known.several).queues({})) == sorted(known.queues({})), name
+    assert Setup("maci").queues({}) == ("debater_1", "debater_2", "judge", "analyst", "helper")
+    several = Setup("x", several=Several("one", "ones", 2), others=("other",))
+    assert several.queues({}) == ("one_1", "one_2", "other") and several.queues({"ones": 1}) == ("one_1", "other")
+    assert setup_of("madp-breaker").options == () and "madp-breaker" not in SETUPS
+
+
+def test_they_stand_by_rank_and_then_by_name() -> None:
+    found = in_order([Setup("b"), Setup("a"), Setup("c", rank=1)])
+    assert [s.name for s in found] == ["c", "a", "b"]
+    assert {s.name for s in all_setups()} <= set(PROTOCOLS)
+
+
+BRINGS = """
+from client.protocols.face import Face
+from client.protocols.setup import Command, Option, Setup
+FACE = Face(Setup("toy", options=(Option("--dice", int | None, "How many."),), stack_options=(),
+    commands=(Command("roll", "Roll the dice.", "FILE", "What is rolled.", lambda name: {"rolled": name}),)))
+"""
+
+
+def test_an_installed_protocol_brings_its_options_and_commands(tmp_path: Path) -> None:
+    (tmp_path / "toy_face.py").write_text(BRINGS)
+    info = tmp_path / "toy-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[parley.faces]\ntoy = toy_face:FACE\n")
+
+    def run(*words: str) -> str:
+        code = f"import sys; sys.path.append({str(tmp_path)!r}); from parley.cli.app import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+        )
+        return done.stdout
+
+    assert "--dice <int>" in run("ask", "--help") and "How many." in run("ask", "--help")
+    assert "--dice" not in run("up", "--help")
+    listed = [line.split()[0] for line in run("--help").splitlines() if line.startswith("  ") and line.split()]
+    assert {"roll", "signals"} <= set(listed)
+    assert json.loads(run("roll", "two", "--json")) == {"rolled": "two"}
+
+
+# ---------------------------------------------------------------- a panel file is read once
+
+COUNTED = """
+import sys
+opened = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+from parley.cli.app import main
+try:
+    main()
+except SystemExit as end:
+    print(end.code or 0, sum(name.endswith("panel.yaml") for name in opened), file=sys.stderr)
+"""
+PANEL = "protocol: consensus\nseats:\n  panelist_1: {}\n  panelist_2: {}\n  analyst: {}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["ask x --dry-run", "ask x --dry-run --threshold 80", "ask x --continue no-id! --threshold 80", "doctor"],
+)
+def test_a_panel_file_is_opened_once(words: str, tmp_path: Path) -> None:
+    (tmp_path / "panel.yaml").write_text(PANEL)
+    options = ["--panel-file", "panel.yaml", "--state", "s"]
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTED, *words.split(), *options], cwd=tmp_path, capture_output=True, text=True,
+        timeout=60, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    status = "2" if "no-id" in words else "0"
+    assert done.stderr.splitlines()[-1] == f"{status} 1", done.stderr + done.stdout
+
+
+def test_further_settings_of_the_protocol_are_over_all_layers_and_meet_the_panel_file_again(tmp_path: Path) -> None:
+    file = tmp_path / "panel.yaml"
+    file.write_text(PANEL)
+    plan = plan_of(load(None, {"panel_file": file, "consensus": {"threshold": 70, "stream": False}}))
+    assert plan.over({"threshold": 80}).own == {"threshold": 80, "stream": False} and plan.own["threshold"] == 70
+    assert plan.over({"panel": 2}).own["panel"] == 2
+    with pytest.raises(BadInput, match=r"^consensus\.panel: got 3, .* seats 2 panelists"):
+        plan.over({"panel": 3})
