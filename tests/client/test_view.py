@@ -4,10 +4,11 @@ from typing import Any
 
 import msgspec
 
+from client.protocols import face_of
 from client.show.scene import Scene
 from schemas import log
 from schemas.post import Live, Post
-from schemas.wire import encode
+from schemas.wire import encode, raw
 from tests.protocols.consensus.play import Play
 
 
@@ -72,3 +73,9 @@ def test_an_older_turns_reply_does_not_overwrite_what_a_seat_does_now() -> None:
     assert states(scene) == {"analyst": "thinking"}, "the turn was asked with the post"
     scene.post(Post(**said, transition=12, round=1, body=msgspec.Raw(b"{}")))
     assert states(scene) == {"analyst": "answered"}
+
+
+def test_the_line_below_a_session_of_an_unknown_protocol_has_its_round_and_what_was_used() -> None:
+    scene = Scene()
+    scene.post(Post(session="s", channel="public", k=0, n=0, transition=1, at_ns=0, kind="song", round=3, body=raw({})))
+    assert scene.foot(face_of("sixth").present()) == "round 3 · 0 tokens, 0 calls"

@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from client import records
+from client.errors import BadInput
 from client.protocols.competition import files as formats
 from client.protocols.competition import live
 from client.protocols.competition.plot import draw
@@ -360,6 +362,13 @@ def test_the_page_has_verdict_scoreboard_chart_scores_and_speeches(debate: Play)
 def test_a_debate_that_has_just_begun_has_a_page_too() -> None:
     text = Reader("\n".join(page.html(of(Play(small(speech("pro_1"))))))).words
     assert "The session is still open." in text and "No speech was scored." in text
+
+
+def test_explain_draws_the_scores_and_says_where_there_are_none(debate: Play, tmp_path: Path) -> None:
+    explain.draw(of(debate), tmp_path / "scores.svg")
+    assert b"<svg" in (tmp_path / "scores.svg").read_bytes()
+    with pytest.raises(BadInput, match="session s1 has no speech that was scored: there are no scores to draw"):
+        explain.draw(of(Play(small(speech("pro_1")))), tmp_path / "none.svg")
 
 
 def test_the_same_debate_gives_the_same_picture_and_another_score_another_one(debate: Play) -> None:
