@@ -92,11 +92,10 @@ def test_no_protocol_imports_another(package: str, id: str) -> None:
 
 def test_every_general_module_of_the_client_is_held_to_import_no_protocols_room() -> None:
     held, rooms = (contract(id)[key] for id, key in (("client", "source_modules"), ("faces", "modules")))
-    protocols = ROOT / "client" / "protocols"
-    general = {p for folder in (ROOT / "client", protocols) for p in folder.iterdir() if p.name[0] not in "._"}
-    named = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p in general}
-    named -= {"client.__init__", "client.__pycache__", "client.protocols", "client.protocols.__init__"}
-    assert {n for n in named if "__pycache__" not in n} == {*held, *rooms}
+    registry = ROOT / "client" / "protocols"
+    paths = [p for folder in (registry.parent, registry) for p in folder.iterdir() if p.name[:2] != "__"]
+    named = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p in paths if p != registry}
+    assert named == {*held, *rooms}
     assert contract("client")["forbidden_modules"] == rooms
 
 
