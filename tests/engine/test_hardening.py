@@ -191,7 +191,7 @@ async def test_a_session_of_another_version_is_not_folded(bare: Engine) -> None:
     await bare.moderator(lane="a")
     await announce(bare)
     await bare.open("s1")
-    newer = {"consensus": replace(PROTOCOLS["consensus"], version=99)}
+    newer = {"consensus": replace(PROTOCOLS["consensus"], version=99, oldest=None)}
     b = await bare.moderator(lane="b", protocols=newer)
     with pytest.raises(Exception, match="99"):
         await b.sessions.look("s1")

@@ -112,8 +112,8 @@ def test_a_plateau_that_is_convergence(bench: Bench) -> None:
     assert asked.result["outcome"]["answer"] == "Fusarium wilt" and asked.result["outcome"]["plan"]["tests"]
     assert sorted(asked.certificate["stops"]) == STOPS, "all four stops are laid open"
     assert [name for name, stop in sorted(asked.certificate["stops"].items()) if stop["holds"]] == [
-        "round_limit",
         "plateau",
+        "round_limit",
     ]
     assert asked.certificate["cross_family"] is asked.result["outcome"]["cross_family"] is False
     assert run(*example("diagnosis")).result.outcome == asked.result["outcome"]
