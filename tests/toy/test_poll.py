@@ -69,7 +69,7 @@ def test_it_is_exported_in_every_form(session: tuple[dict[str, object], Path]) -
     page = parley("sessions", "export", str(record), "--html")
     assert page.startswith("<!DOCTYPE html>") and QUESTION in page and "It stands first in what I hold." in page
     assert f"# Session {session[0]['session']}" in parley("sessions", "export", str(record), "--format", "markdown")
-    assert json.loads(parley("sessions", "export", str(record), "--format", "json"))["protocol"] == "poll"
+    assert json.loads(parley("sessions", "export", str(record), "--format", "json"))["opened"]["protocol"] == "poll"
 
 
 def test_it_replays(session: tuple[dict[str, object], Path]) -> None:
