@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from client.errors import BadInput
 from client.protocols import face_of
 from client.records import Record, opening, result_of
-from client.seen import seen
+from client.session_view import seen
 from client.show.presenter import Presenter
-from client.show.shapes import object_of, shaped
 from client.show.transcript import answer_of
+from client.show.untrusted import object_of, shaped
 from client.text import clean, line
 from schemas.result import Result
 from schemas.session import EVERYBODY, Document

@@ -13,7 +13,7 @@ import msgspec
 
 from bus.channels import CONTROL
 from client.protocols import Face, face_of
-from client.show.shapes import items, object_of
+from client.show.untrusted import items, object_of
 from coordinator.budget import OVERSTATED, booked
 from coordinator.machine import Session, begin, step
 from coordinator.protocols import PROTOCOLS

@@ -13,7 +13,7 @@ from bus.errors import BadKeyFile, BusError, UnknownSession
 from client.api import CONNECT_S
 from client.errors import BadInput, Refusal, Unreachable
 from client.records import Record, posts_of
-from client.seen import Seen
+from client.session_view import Seen
 from client.turns import Turns
 from schemas.post import CLOSED, Post
 

@@ -6,7 +6,7 @@ from bus.artifacts import Artifacts
 from bus.channels import CLIENT, PUBLIC
 from bus.library import Msg
 from coordinator import briefing
-from coordinator.sessions import Sessions
+from coordinator.session_store import Sessions
 from schemas.artifact import GetArtifact, GotArtifact, PutArtifact
 from schemas.folders import archive
 from schemas.folders.archive import FolderError

@@ -26,7 +26,7 @@ from coordinator.effects import Effects
 from coordinator.machine import Inadmissible, Protocol, outcome
 from coordinator.presence import Presence
 from coordinator.protocols import STANDING
-from coordinator.sessions import Held, Sessions
+from coordinator.session_store import Held, Sessions
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log

@@ -33,7 +33,7 @@ from coordinator.machine import Protocol
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from coordinator.queries import Desk
-from coordinator.sessions import Held, Receipt, Sessions
+from coordinator.session_store import Held, Receipt, Sessions
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log

@@ -7,7 +7,7 @@ from bus.channels import PUBLIC
 from bus.library import Msg
 from bus.log import Asides
 from coordinator.presence import Presence
-from coordinator.sessions import Sessions
+from coordinator.session_store import Sessions
 from schemas.log import Aside
 from schemas.post import (
     AskFate,

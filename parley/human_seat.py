@@ -18,8 +18,8 @@ from typing import Any, get_args
 import msgspec
 
 from agents.models.human import Human
-from agents.runtime import Worker
 from agents.specs import AgentSpec, builtin
+from agents.worker import Worker
 from bus import subjects
 from bus.accounts import Credentials, load_credentials
 from bus.channels import CONTROL, speaks_on

@@ -12,8 +12,8 @@ from client import visible_posts
 from client.api import Parley
 from client.errors import BadInput, Interrupted, Refusal
 from client.records import Record, read_record
-from client.seen import Seen
-from client.seen import seen as as_seen
+from client.session_view import Seen
+from client.session_view import seen as as_seen
 from client.show import documents, explain, transcript
 from client.show.plotting import form_of
 from coordinator.protocols import STANDING

@@ -1,197 +1,300 @@
-"""Structured replies: the schema that a server is given, and the reply taken out of what comes.
+"""One turn of the model `openai`, on its way down the ladder.
 
-The schema is the reply type's, made acceptable to strict mode: every field required, no other allowed, nothing referred
-to, and a map as a list of {key, value}, since strict mode knows no open keys. `read` takes maps in both forms.
-Whatever was asked for and whatever the status, what comes is checked against the type itself.
+Each reply goes down a ladder: a JSON schema that the server holds the model to; JSON mode with the schema in the
+prompt; the reply taken out of prose; one repair with the error; failed. Where it begins is the provider's preset and
+what was learned of the endpoint. A call counts when it may have been paid: a request that was turned away (408, 409,
+429, 500 and above, no connection) does not, and is made again within the turn's deadline; one that broke after it was
+sent does.
 """
 
-import json
-import re
-from enum import Enum
-from functools import lru_cache
+import asyncio
+import logging
+import time
 from typing import Any
 
-import msgspec
+from agents.context import Shown
+from agents.models import prompting
+from agents.models.base import (
+    Completion,
+    Emit,
+    ModelError,
+    ModelMisconfigured,
+    ModelRefused,
+    ModelUnavailable,
+    tell_retrying,
+)
+from agents.openai import reply_schema
+from agents.openai.completion import ServerAnswer
+from agents.openai.connected_model import ConnectedModel
+from agents.openai.endpoint import Broken, Rejected
+from agents.openai.limits import REJECTIONS, backoff_s
+from agents.openai.live_text import LiveText
+from agents.openai.providers import NAMES, Rung
+from agents.protocols import kind_of
+from agents.secrets import scrub
+from agents.tokens import estimate
+from observability import tracing
+from schemas.turn import Usage
 
-_FENCED = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.S)
-_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S | re.I)
-_HALF = re.compile("[\ud800-\udfff]")
-_HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
-_HALF_TOLD = "a text holds half of a character (an escape \\ud800 to \\udfff alone): write the character itself"
-_LONGEST = 400_000
-"""Characters of a reply's text, those that the model thought not counted."""
-_MOST_PARTS = 20_000
-"""Lists and objects in a reply: more take long to build and to throw away."""
-_TRIES = 200
-_SCANNED = 1_000_000
-"""So many characters are gone through in search of an object, one try after the other."""
-_DIFFERENT = 10
-"""So many different replies in one text are enough to say that it is not clear which one is meant."""
-
-
-class How(Enum):
-    """How a reply was found."""
-
-    PLAIN = "plain"
-    """The text was one JSON object and nothing else."""
-    EXTRACTED = "extracted"
-    """It was taken out of prose or a fence: the server did not hold the model to JSON."""
-
-
-class Unusable(Exception):
-    """What came is not the reply that was asked for. `is_json`: it was one JSON object, though not a valid one;
-    `complete`: with every field that the schema demands."""
-
-    def __init__(self, why: str, *, is_json: bool = False, complete: bool = False) -> None:
-        self.why = why
-        self.is_json = is_json
-        self.complete = complete
-        super().__init__(why)
+_LOGGER = logging.getLogger(__name__)
+_USUAL, _NOTED = logging.DEBUG, logging.INFO
+_AGAIN = frozenset({408, 409, 425, 429})
+_FORMAT_WORDS = ("response_format", "json_schema", "json_object", "structured output", "guided", "grammar")
+_OTHER_FIELD = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 
-@lru_cache(maxsize=256)
-def strict_schema(reply: Any) -> dict[str, Any]:
-    """JSON Schema of a reply type as strict mode takes it. The same object each time: not to be changed."""
-    whole = msgspec.json.schema(reply)
-    schema = _strict(whole, whole.get("$defs", {}), ())
-    assert schema.get("type") == "object", f"a reply is an object, {reply} is not"
-    return schema
+class _AskAgain(Exception):
+    """The request is to be made otherwise: something was learned."""
 
 
-def _strict(node: dict[str, Any], defs: dict[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
-    reference = node.get("$ref")
-    if reference is not None:
-        name = reference.rpartition("/")[2]
-        assert name not in inside, f"{name} contains itself: no strict schema"
-        return _strict(defs[name], defs, (*inside, name))
-    new = {k: v for k, v in node.items() if k in ("type", "enum", "const", "format")}
-    if "anyOf" in node:
-        new["anyOf"] = [_strict(n, defs, inside) for n in node["anyOf"]]
-    if "items" in node:
-        new["items"] = _strict(node["items"], defs, inside) if isinstance(node["items"], dict) else {}
-    if node.get("type") == "object" and "properties" not in node and isinstance(node.get("additionalProperties"), dict):
-        value = _strict(node["additionalProperties"], defs, inside)
-        pair = {"key": {"type": "string"}, "value": value}
-        item = {"type": "object", "properties": pair, "required": ["key", "value"], "additionalProperties": False}
-        return {"type": "array", "items": item}
-    if node.get("type") == "object":
-        new["properties"] = {k: _strict(v, defs, inside) for k, v in node.get("properties", {}).items()}
-        new["required"] = list(new["properties"])
-        new["additionalProperties"] = False
-    return new
+class StructuredCall:
+    """One turn on its way down the ladder."""
 
+    def __init__(self, model: ConnectedModel, shown: Shown, emit: Emit) -> None:
+        self._model = model
+        self._options = model.options
+        self._shown = shown
+        self._emit = emit
+        self._deadline_s = shown.deadline_ns / 1e9
+        self._rejections = 0
+        self._toggled = False
+        self._lowest = max(Rung)
+        self._prompt: prompting.Prompt | None = None
+        self._under_way = False
+        self._heard = bytearray()
+        self.usage = Usage()
 
-def read(text: str, reply: Any) -> tuple[Any, How]:
-    """The reply in a model's text.
-
-    Raises
-    ------
-    Unusable
-        None, an invalid one, or several different ones: which is meant is not for us to guess, since prose may quote
-        what others wrote.
-    """
-    body = _THOUGHT.sub("", text, count=1).strip()
-    if len(body) > _LONGEST:
-        raise Unusable(f"the reply has more than {_LONGEST:,} characters: be much shorter", is_json=True, complete=True)
-    if body.count("[") + body.count("{") > _MOST_PARTS:
-        raise Unusable(f"the reply has more than {_MOST_PARTS:,} lists and objects", is_json=True, complete=True)
-    try:
-        value = msgspec.json.decode(body.encode("utf-8", "replace"))
-    except (msgspec.DecodeError, RecursionError):
-        if _is_half(body):
-            raise Unusable(_HALF_TOLD, is_json=True, complete=True) from None
-        return _extract(body, reply), How.EXTRACTED
-    try:
-        return _convert(value, reply), How.PLAIN
-    except msgspec.ValidationError as error:
-        required = set(strict_schema(reply)["required"])
-        is_object = isinstance(value, dict)
-        raise Unusable(str(error), is_json=is_object, complete=is_object and required <= set(value)) from error
-
-
-def _is_half(text: str) -> bool:
-    """Whether it is one JSON object that lacks nothing but the other half of a character."""
-    if _HALF_ESCAPED.search(text) is None:
-        return False
-    try:
-        value = json.loads(text)
-        return isinstance(value, dict) and _has_half(value)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _has_half(value: Any) -> bool:
-    r"""Whether a text in it cannot be written down: `\ud800` without the escape that belongs to it."""
-    return bool(_HALF.search(json.dumps(value, ensure_ascii=False)))
-
-
-def _extract(text: str, reply: Any) -> Any:
-    """The one valid reply among the JSON objects in prose."""
-    found: list[Any] = []
-    why = "there is no JSON object in the reply" if text else "the reply is empty"
-    fenced = _FENCED.findall(text)
-    for part in fenced or [text]:
-        for value in _objects(part):
-            try:
-                valid = _convert(value, reply)
-            except msgspec.ValidationError as error:
-                why = str(error)
-                continue
-            if valid not in found and len(found) < _DIFFERENT:
-                found.append(valid)
-    if not found and fenced:
-        return _extract(text.replace("```", " "), reply)
-    if not found:
-        raise Unusable(why)
-    if len(found) > 1:
-        raise Unusable(f"the reply holds {len(found)} different JSON objects, wanted is one")
-    return found[0]
-
-
-def _objects(text: str) -> list[Any]:
-    """JSON objects in a text that stand in no other."""
-    decoder = json.JSONDecoder()
-    values: list[Any] = []
-    at, tries, scanned = text.find("{"), 0, 0
-    while at >= 0 and tries < _TRIES and scanned < _SCANNED:
-        tries += 1
+    async def run(self) -> Completion:
+        """The reply, or a ModelError with what was used."""
         try:
-            value, end = decoder.raw_decode(text, at)
-            values.append(value)
-        except json.JSONDecodeError as error:
-            end, scanned = at + 1, scanned + error.pos - at
-        except (ValueError, RecursionError):
-            end = at + 1
-        at = text.find("{", end)
-    return values
+            return await self._climb_down()
+        except ModelError as error:
+            error.usage = self.usage
+            raise
 
+    async def _climb_down(self) -> Completion:
+        repair: prompting.Repair | None = None
+        while True:
+            rung = self._rung()
+            schema = reply_schema.strict_schema(self._shown.reply)
+            in_prompt = schema if rung is not Rung.SCHEMA or repair is not None else None
+            self._prompt = prompting.build(self._shown, in_prompt, repair, self._model.boundary)
+            usual = rung is self._options.highest_rung and repair is None
+            self._log(f"asking with {NAMES[rung]}" + (" to repair" if repair else ""), _USUAL if usual else _NOTED)
+            try:
+                answer = await self._ask(self._body(rung, schema))
+            except _AskAgain:
+                continue
+            if answer.refusal or answer.finish == "content_filter":
+                said = scrub(answer.refusal) or "its provider's filter"
+                raise ModelRefused(f"{self._model.name} declined: {said}")
+            try:
+                body, how = reply_schema.read(answer.text, self._shown.reply)
+            except reply_schema.Unusable as error:
+                repair = self._unusable(rung, answer, error, repair)
+                continue
+            if how is reply_schema.How.EXTRACTED:
+                self._log("the reply was extracted")
+                self._seems_to_ignore(rung, Rung.TEXT)
+            else:
+                self._model.memory.heeded(rung)
+            return Completion(
+                body=body, usage=self.usage, flags=self._flags(how, repair), first_token_s=answer.first_token_s
+            )
 
-def _convert(value: Any, reply: Any) -> Any:
-    """The value as a reply. Raises msgspec.ValidationError."""
-    whole = _whole(reply)
-    try:
-        if _has_half(value):
-            raise msgspec.ValidationError(_HALF_TOLD)
-        return msgspec.convert(_unpair(value, whole, whole.get("$defs", {})), reply)
-    except RecursionError as error:
-        raise msgspec.ValidationError("nested too deeply") from error
+    def _unusable(
+        self, rung: Rung, answer: ServerAnswer, error: reply_schema.Unusable, before: prompting.Repair | None
+    ) -> prompting.Repair:
+        """The repair to ask for. Raises ModelRefused when there was one, or no call is left for it."""
+        why = error.why
+        if answer.finish == "length":
+            why = f"it was cut off after {self._shown.caps.output_tokens} tokens: be much shorter"
+        elif not error.is_json:
+            self._seems_to_ignore(rung, Rung.TEXT)
+        elif not error.complete and rung is Rung.SCHEMA:
+            self._seems_to_ignore(rung, Rung.JSON)
+        else:
+            self._model.memory.heeded(rung)
+        if before is not None or self.usage.calls >= self._shown.caps.calls:
+            self._log("failed")
+            after = "also after a repair" if before is not None else "and no call is left for a repair"
+            raise ModelRefused(f"{self._model.name} gave no usable reply, {after}: {scrub(why)}")
+        self._log(f"repair, because {scrub(why)}")
+        tell_retrying(self._emit, "the reply could not be used")
+        return prompting.Repair(said=answer.text, error=why)
 
+    def _rung(self) -> Rung:
+        return min(self._model.rung(), self._lowest)
 
-@lru_cache(maxsize=256)
-def _whole(reply: Any) -> dict[str, Any]:
-    return msgspec.json.schema(reply)
+    def _seems_to_ignore(self, rung: Rung, lower: Rung) -> None:
+        """This turn goes on with the lower rung; later ones, when it was so twice in a row."""
+        if lower < rung:
+            self._lowest = lower
+            again = self._model.memory.ignored(rung, lower)
+            self._log(f"{NAMES[rung]} is ignored, from now on {NAMES[lower]}" if again else f"{NAMES[rung]} is ignored")
 
+    def _tokens_field(self) -> str:
+        return self._model.memory.get().tokens_field or self._options.preset.tokens_field
 
-def _unpair(value: Any, node: dict[str, Any], defs: dict[str, Any]) -> Any:
-    """Maps that came as lists of {key, value} as maps; everything else as it is."""
-    if "$ref" in node:
-        node = defs[node["$ref"].rpartition("/")[2]]
-    if isinstance(value, dict):
-        fields = node.get("properties", {})
-        return {k: _unpair(v, fields[k], defs) if k in fields else v for k, v in value.items()}
-    if isinstance(value, list):
-        if node.get("type") == "object" and all(isinstance(v, dict) and set(v) == {"key", "value"} for v in value):
-            return {str(v["key"]): v["value"] for v in value}
-        items = node.get("items")
-        return [_unpair(v, items, defs) for v in value] if isinstance(items, dict) else value
-    return value
+    def _body(self, rung: Rung, schema: dict[str, Any]) -> dict[str, Any]:
+        o, shown = self._options, self._shown
+        assert self._prompt is not None
+        body: dict[str, Any] = {
+            "model": o.model,
+            "messages": self._prompt.messages,
+            self._tokens_field(): shown.caps.output_tokens,
+            **o.preset.extra,
+            **o.extra,
+        }
+        temperature = kind_of(shown.protocol, shown.kind).temperature if o.temperature is None else o.temperature
+        if temperature is not None:
+            body["temperature"] = temperature
+        if rung is Rung.SCHEMA:
+            wanted = {"name": shown.kind, "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        elif rung is Rung.JSON:
+            body["response_format"] = {"type": "json_object"}
+        if shown.stream:
+            body["stream"] = True
+            if o.preset.stream_usage:
+                body["stream_options"] = {"include_usage": True}
+        for name in self._model.memory.get().dropped:
+            body.pop(name, None)
+        return body
+
+    async def _ask(self, body: dict[str, Any]) -> ServerAnswer:
+        """One answer to this body, however often it is turned away."""
+        while True:
+            if self.usage.calls >= self._shown.caps.calls:
+                raise ModelUnavailable(f"{self._model.name}: the turn's {self._shown.caps.calls} calls are used up")
+            try:
+                answer = await self._call(body)
+            except Rejected as error:
+                await self._turned_away(error, body)
+            except Broken as error:
+                if error.paid:
+                    self._book(None, error.text)
+                await self._again(error.why, None)
+            else:
+                self._book(answer, answer.text)
+                return answer
+
+    async def _call(self, body: dict[str, Any]) -> ServerAnswer:
+        live = LiveText(self._emit)
+
+        def on_text(piece: str) -> None:
+            self._heard += piece.encode("utf-8", "replace")
+            live.feed(piece)
+
+        o = self._options
+        named: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": o.model}
+        endpoint, places = self._model.open()
+        async with places.place():
+            self._heard, self._under_way = bytearray(), True
+            with tracing.span(f"chat {o.model}", named if tracing.enabled() else None) as span:
+                answer = await endpoint.complete(body, on_text)
+                live.flush()
+                if tracing.enabled() and answer.input_tokens is not None and answer.output_tokens is not None:
+                    span.set_attribute("gen_ai.usage.input_tokens", answer.input_tokens)
+                    span.set_attribute("gen_ai.usage.output_tokens", answer.output_tokens)
+                return answer
+
+    def _book(self, answer: ServerAnswer | None, text: str) -> None:
+        """Count a call that may have been paid; what the server did not count is estimated."""
+        self._under_way = False
+        assert self._prompt is not None
+        counted = answer is not None and answer.input_tokens is not None and answer.output_tokens is not None
+        if counted:
+            assert answer is not None and answer.input_tokens is not None and answer.output_tokens is not None
+            tokens = answer.input_tokens, answer.output_tokens
+        else:
+            tokens = self._prompt.input_tokens, estimate(text)
+        cost = self._options.effective_price.of(*tokens)
+        if answer is not None and answer.cost_usd is not None and self._options.preset.tells_cost:
+            cost = answer.cost_usd
+        self.usage += Usage(
+            input_tokens=tokens[0], output_tokens=tokens[1], calls=1, cost_usd=cost, estimated=not counted
+        )
+
+    def lost(self) -> None:
+        """Book the call that was under way when the time was up."""
+        if self._under_way:
+            self._book(None, self._heard.decode("utf-8", "replace"))
+
+    async def _turned_away(self, error: Rejected, body: dict[str, Any]) -> None:
+        """Learn from a rejection (`_AskAgain`), wait to try again, or give up."""
+        self._under_way = False
+        self._learn_from(error, body)
+        name, status = self._model.name, error.status
+        if status in (401, 403):
+            keys = " or ".join(self._options.key_names)
+            raise ModelMisconfigured(f"{name}: the key is refused ({error.why}); it comes from {keys}")
+        if status == 404:
+            raise ModelMisconfigured(f"{name}: the server has no such model or address ({error.why})")
+        if error.code == "insufficient_quota" or status == 402:
+            raise ModelUnavailable(f"{name}: the account has no credit left ({error.why})")
+        if status not in _AGAIN and status < 500:
+            raise ModelMisconfigured(f"{name}: the server refuses the request ({error.why})")
+        if error.retry_after_s is not None and status == 429:
+            self._model.open()[1].close_for(error.retry_after_s)
+        await self._again(error.why, error.retry_after_s)
+
+    def _learn_from(self, error: Rejected, body: dict[str, Any]) -> None:
+        """Raise `_AskAgain` if the rejection says what to leave out."""
+        said, memory = error.said.lower(), self._model.memory
+        if error.status not in (400, 422) and not (error.status >= 500 and "response_format" in body):
+            return
+        rung = self._rung()
+        if "response_format" in body and any(word in said for word in _FORMAT_WORDS):
+            lower = Rung(rung - 1)
+            self._log(f"{NAMES[rung]} is refused ({error.status}), going on with {NAMES[lower]}")
+            memory.learn(rung=lower)
+            raise _AskAgain
+        if error.status >= 500:
+            return
+        field = self._tokens_field()
+        if field in said and (
+            "unsupported" in said or "not supported" in said or "unknown" in said or _OTHER_FIELD[field] in said
+        ):
+            if not self._toggled:
+                self._toggled = True
+                memory.learn(tokens_field=_OTHER_FIELD[field])
+                raise _AskAgain
+            return
+        for name in ("stream_options", "temperature"):
+            if name in body and name in said:
+                self._log(f"{name} is refused, and left out from now on")
+                memory.learn(drop=name)
+                raise _AskAgain
+
+    async def _again(self, why: str, asked_s: float | None) -> None:
+        """Wait before another try. Raises ModelUnavailable when there is no time or no call for one."""
+        self._under_way = False
+        self._rejections += 1
+        name = self._model.name
+        pause_s = backoff_s(self._rejections, self._model.dice)
+        if asked_s is not None:
+            pause_s = asked_s + 0.1 * pause_s
+        if self._rejections > REJECTIONS:
+            raise ModelUnavailable(f"{name}: turned away {self._rejections} times, lastly: {why}")
+        if self.usage.calls >= self._shown.caps.calls:
+            raise ModelUnavailable(f"{name}: {why}, and no call is left")
+        left_s = self._deadline_s - time.time()
+        if self._shown.deadline_ns and pause_s >= left_s:
+            raise ModelUnavailable(f"{name}: {why}; next try in {pause_s:.1f} s, the turn ends in {left_s:.1f} s")
+        self._log(f"{why}; next try in {pause_s:.2f} s")
+        tell_retrying(self._emit, f"{why}; next try in {pause_s:.1f} s")
+        await asyncio.sleep(pause_s)
+
+    def _flags(self, how: reply_schema.How, repair: prompting.Repair | None) -> tuple[str, ...]:
+        assert self._prompt is not None
+        here = {
+            "repaired": repair is not None,
+            "extracted": how is reply_schema.How.EXTRACTED,
+            "estimated": self.usage.estimated,
+            "unpriced": not self._model.price_known and not self._options.preset.local,
+        }
+        return (*(flag for flag, is_so in here.items() if is_so), *self._prompt.flags)
+
+    def _log(self, what: str, level: int = _NOTED) -> None:
+        _LOGGER.log(level, "%s, seat %s, %s: %s", self._model.name, self._shown.seat, self._shown.kind, what)

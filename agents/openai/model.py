@@ -1,6 +1,6 @@
 """Model `openai`: any server that speaks OpenAI's chat completions.
 
-How one turn is answered, and what counts as a call, is in agents/openai/structured_call.py; what an endpoint may do
+How one turn is answered, and what counts as a call, is in agents/openai/ladder.py; what an endpoint may do
 instead of answering, in agents/openai/endpoint.py."""
 
 import asyncio
@@ -14,9 +14,9 @@ from agents.context import Shown
 from agents.models.base import Completion, Emit, ModelUnavailable
 from agents.openai.connected_model import ConnectedModel
 from agents.openai.endpoint import Broken, Rejected
+from agents.openai.ladder import StructuredCall
 from agents.openai.options import parse
 from agents.openai.providers import NAMES
-from agents.openai.structured_call import StructuredCall
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """A language model's steps inside one turn: it asks for calls of tools, sees what came back, and ends with the reply.
 
-Each step goes down the same ladder as any reply (agents/openai/structured_call.py), with its calls as a field of a
+Each step goes down the same ladder as any reply (agents/openai/ladder.py), with its calls as a field of a
 structured reply: one way for every endpoint, also for those that know no tools. What tools returned stands in the next
 prompt's fences like any text. The last step is without tools: when the calls, the steps, the model calls or the time
 run out."""

@@ -9,7 +9,7 @@ import msgspec
 from client.errors import BadInput
 from client.protocols import FACES, face_of
 from client.records import VERSION, Record, entries_of, opening, write
-from client.seen import Seen, seen
+from client.session_view import Seen, seen
 
 
 def document(found: Record | Seen) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from client.protocols import FACES, face_of
 from client.records import Record, entries_of, opening, posts_of, result_of
 from client.show.plotting import form_of
 from client.show.presenter import NoPicture, Presenter
-from client.show.shapes import shaped
+from client.show.untrusted import shaped
 from client.text import clean, count, line
 from client.turns import Turns
 from schemas import log

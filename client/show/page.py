@@ -15,11 +15,11 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 from markupsafe import Markup
 
 from client.records import Record, entries_of
-from client.seen import Seen, seen
+from client.session_view import Seen, seen
 from client.show.lines import StyledLine
 from client.show.presenter import PagePart, Presenter
-from client.show.shapes import shaped
 from client.show.transcript import Teller
+from client.show.untrusted import shaped
 from client.text import clean, line
 from schemas.result import Result
 

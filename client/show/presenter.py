@@ -14,7 +14,7 @@ import msgspec
 
 from client.show.lines import Piece, StyledLine
 from client.show.open_items import OpenItem
-from client.show.shapes import body_of, figures, items, mapping, number, object_of, words
+from client.show.untrusted import body_of, figures, items, mapping, number, object_of, words
 from client.show.words import REASON, because, limit_words, reason_words, usage_words
 from client.text import clean, count, line
 from schemas import log

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from client.protocols import face_of, face_of_posts
 from client.records import Record
-from client.seen import Seen, seen
+from client.session_view import Seen, seen
 from client.show.lines import Block, Piece, StyledLine
 from client.show.open_items import OpenItem
 from client.show.presenter import Presenter, stop_post
-from client.show.shapes import items, number, object_of, shaped
+from client.show.untrusted import items, number, object_of, shaped
 from client.show.words import REASON, WIDE, bare, nothing_came, opening_lines
 from client.text import clean, count, line
 from client.turns import SEAT, WITHDRAWN, Flagged, Turns

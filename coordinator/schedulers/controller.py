@@ -8,8 +8,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from coordinator.schedulers import dials, start, stops
+from coordinator.schedulers import dials, start
 from coordinator.schedulers import learned as learning
+from coordinator.schedulers import stop_rule as stops
 from coordinator.signals import beliefs as dist
 from coordinator.signals import crit as panel
 from coordinator.signals import progress as moves

@@ -9,8 +9,8 @@ from client.protocols import face_of
 from client.show import transcript
 from client.show.frames import framed, shown_line
 from client.show.lines import Block, Piece, StyledLine
+from client.show.live_seats import Scene
 from client.show.open_items import item_lines
-from client.show.scene import Scene
 from client.show.transcript import Teller
 from client.show.words import bare, opening_lines
 from client.text import clean, line, line_end

@@ -22,9 +22,9 @@ from agents.config import environment, resolve
 from agents.hearing import joined
 from agents.models import Model, make_model
 from agents.protocols import KITS, Kit
-from agents.runtime import Worker
 from agents.specs import AgentSpec, SpecError, load
 from agents.tools.allow import find
+from agents.worker import Worker
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.streams import LOG_MAX_AGE_S

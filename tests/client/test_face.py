@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from client import follow_up
 from client.protocols import FACES, face_of, face_of_posts
 from client.records import Record
-from client.seen import seen
+from client.session_view import seen
 from client.show import explain, page
 from client.show.presenter import NoPicture, Presenter
 from client.show.transcript import Teller, answer_of, failed, markdown, result_lines, show

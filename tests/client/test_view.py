@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from client.protocols import face_of
-from client.show.scene import Scene
+from client.show.live_seats import Scene
 from schemas import log
 from schemas.post import Live, Post
 from schemas.wire import encode, raw

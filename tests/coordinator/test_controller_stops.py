@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.schedulers import stops
+from coordinator.schedulers import stop_rule as stops
 from coordinator.schedulers.controller import Observation, begin, verdict
 from schemas.control import Control, Verdict
 from tests.protocols.maci.rounds import OUTCOMES, U, V, control, play, seen

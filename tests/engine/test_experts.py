@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from agents.expert_registry import ExpertRegistry
-from agents.runtime import Worker
 from agents.specs import AgentSpec, NotEnrolled, of_expert
+from agents.worker import Worker
 from bus import subjects
 from bus.accounts import User, mint, table
 from bus.channels import ACCOUNT_OF_ROLE, EXPERTS, heard_live, readable_by

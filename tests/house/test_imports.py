@@ -19,7 +19,7 @@ PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 ON_THE_BUS = {
-    "briefing", "effects", "measures", "intake", "moderator", "notify", "presence", "sessions",
+    "briefing", "effects", "measures", "intake", "moderator", "notify", "presence", "session_store",
     "artifact_store", "queries",
 }  # fmt: skip
 """The half of the coordinator that is not pure."""
@@ -158,7 +158,7 @@ def test_subjects_are_spelt_in_one_module() -> None:
     assert users <= {"bus/subjects.py"}
 
 
-SERVICES = ("coordinator.moderator", "agents.runtime", "parley.stack.services")
+SERVICES = ("coordinator.moderator", "agents.worker", "parley.stack.services")
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -188,7 +188,7 @@ def test_help_imports_next_to_nothing() -> None:
         "prometheus_client",
         "opentelemetry",
         "pydantic",
-        "agents.runtime",
+        "agents.worker",
         "bus.connection",
     }
     assert not heavy & set(json.loads(out.stdout))

@@ -8,7 +8,7 @@ import pytest
 
 from agents.context import Other, Shown
 from agents.models.prompting import build
-from agents.openai import ladder
+from agents.openai import reply_schema
 from agents.protocols import KITS, kind_of
 from agents.protocols.competition.kinds import ACTS, VIOLATIONS
 from schemas.protocols.competition.format import DIMENSIONS, Act, Violation
@@ -204,7 +204,7 @@ def test_the_captain_has_the_seven_inputs() -> None:
     assert "pro_1 2, pro_2 0" in bare and "not spoken yet: pro_2" in bare  # 4, 5
     assert "100 seconds" in bare and "strict JSON" in bare  # 6, 7
     assert "one of pro_2, pro_3" in bare and "nobody" in outside(prompt("captain", unspoken=()))
-    schema = ladder.strict_schema(kind_of("competition", "captain").reply)
+    schema = reply_schema.strict_schema(kind_of("competition", "captain").reply)
     assert set(schema["properties"]) == {"speaker", "direction"} == set(schema["required"])
 
 
@@ -233,7 +233,7 @@ def test_debaters_and_audience_see_no_marks() -> None:
 
 @pytest.mark.parametrize("kind", sorted(turns()))
 def test_the_replies_have_schemas_that_servers_take(kind: str) -> None:
-    schema = ladder.strict_schema(kind_of("competition", kind).reply)
+    schema = reply_schema.strict_schema(kind_of("competition", kind).reply)
     assert schema["additionalProperties"] is False and set(schema["required"]) == set(schema["properties"])
 
 

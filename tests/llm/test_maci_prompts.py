@@ -10,7 +10,7 @@ import pytest
 
 from agents.context import Shown
 from agents.models.prompting import build
-from agents.openai import ladder
+from agents.openai import reply_schema
 from agents.protocols import KITS, kind_of
 from coordinator.schedulers.tone import LEVELS
 from schemas.belief import Share
@@ -126,7 +126,7 @@ def test_hundreds_of_outcomes_fit() -> None:
 
 def test_the_replies_have_schemas_that_servers_take() -> None:
     for kind in turns():
-        schema = ladder.strict_schema(kind_of("maci", kind).reply)
+        schema = reply_schema.strict_schema(kind_of("maci", kind).reply)
         assert schema["additionalProperties"] is False and set(schema["required"]) == set(schema["properties"])
 
 

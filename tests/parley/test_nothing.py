@@ -13,7 +13,7 @@ import pytest
 
 from client import records
 from client.records import Record
-from client.seen import seen
+from client.session_view import seen
 from client.show import explain, transcript
 from client.turns import Turns
 from parley.show.view import AnswerView, PlainView, QuietView

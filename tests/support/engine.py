@@ -11,8 +11,8 @@ from typing import Any, Self
 from prometheus_client import CollectorRegistry
 
 from agents.models import make_model
-from agents.runtime import Worker
 from agents.specs import AgentSpec, load
+from agents.worker import Worker
 from bus import subjects
 from bus.accounts import Credentials, mint, publics, table
 from bus.connection import Connection, connect

@@ -13,8 +13,8 @@ from agents.hearing import Hear
 from agents.models import make_model
 from agents.models.base import Completion, Emit, Model, ModelUnavailable
 from agents.protocols.madp.reactions import HEARD, make_hear
-from agents.runtime import Worker
 from agents.specs import of_expert
+from agents.worker import Worker
 from bus import subjects
 from bus.connection import Connection
 from schemas import log

@@ -10,7 +10,7 @@ from client.protocols.competition.presenter import CompetitionPresenter
 from client.protocols.competition.setup import SETUP
 from client.protocols.competition.story import body_of
 from client.protocols.face import Face
-from client.show.shapes import object_of
+from client.show.untrusted import object_of
 from schemas import log
 from schemas.post import WITHHELD, Post
 from schemas.protocols.competition.format import TEAMS

@@ -6,7 +6,7 @@ from typing import Any
 
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import PagePart, Presenter
-from client.show.shapes import items, mapping, object_of, words
+from client.show.untrusted import items, mapping, object_of, words
 from client.show.words import WIDE, raw_post
 from client.text import line
 from schemas.post import Post

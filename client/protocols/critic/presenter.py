@@ -6,7 +6,7 @@ from typing import Any
 from client.protocols.critic import transcript
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import Presenter
-from client.show.shapes import items, object_of, words
+from client.show.untrusted import items, object_of, words
 from client.show.words import raw_post
 from client.text import line
 from schemas.post import Post

@@ -9,7 +9,7 @@ from client.protocols.maci.plot import draw
 from client.protocols.maci.story import story
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import NoPicture, PagePart, Presenter
-from client.show.shapes import items, object_of
+from client.show.untrusted import items, object_of
 from client.show.words import raw_post
 from client.text import count
 from schemas import log

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from coordinator.schedulers import controller
-from coordinator.schedulers.stops import ROUND_LIMIT
+from coordinator.schedulers.stop_rule import ROUND_LIMIT
 from coordinator.table import View
 from schemas.belief import Belief, Share
 from schemas.protocols.maci.messages import Passage, Passages

@@ -9,12 +9,11 @@ from typing import Any
 import msgspec
 
 from coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
-from coordinator.protocols.madp import agreement as madp_consensus
-from coordinator.protocols.madp.agreement import ResolutionInput, most_confident, needs_challenges
-from coordinator.protocols.madp.assign import alone, assign, consensus, general, left_out
+from coordinator.protocols.madp import who_leads
 from coordinator.protocols.madp.check import challenges_fault, claim_fault
 from coordinator.protocols.madp.depth import SUPPORT, assessed, claims_wanted, determine_depth, ranked, worded
 from coordinator.protocols.madp.items import end, warn
+from coordinator.protocols.madp.lead_changes import alone, assign, consensus, general, left_out
 from coordinator.protocols.madp.state import (
     COORDINATION,
     MOST_TASK,
@@ -30,6 +29,7 @@ from coordinator.protocols.madp.state import (
     task_of,
 )
 from coordinator.protocols.madp.turns import ask_challenge, ask_claim, ask_match, no_words
+from coordinator.protocols.madp.who_leads import ResolutionInput, most_confident, needs_challenges
 from coordinator.table import Answered, Illegal, Inadmissible, Missed, Spoke, Step, View, WindowClosed
 from schemas.expert import ExpertSpec, pin, queue_of
 from schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
@@ -390,7 +390,7 @@ def on_challenges_over(s: State, e: WindowClosed, v: View) -> Step:
 
 def _agree(s: State, v: View, says: Says) -> Step:
     """4.5: out of those who claimed."""
-    r = madp_consensus.resolve(
+    r = who_leads.resolve(
         ResolutionInput(
             claims=s.claims,
             challenges=s.challenges,

@@ -3,9 +3,17 @@
 import msgspec
 
 from coordinator.commands import CancelChild, CloseWindow
-from coordinator.protocols.madp.assign import alone, assign, consensus, hand_over, left_out, reassign, unless_unsafe
 from coordinator.protocols.madp.claims import posted_claims, withdrawn
 from coordinator.protocols.madp.items import close_item, end, warn, window_of
+from coordinator.protocols.madp.lead_changes import (
+    alone,
+    assign,
+    consensus,
+    hand_over,
+    left_out,
+    reassign,
+    unless_unsafe,
+)
 from coordinator.protocols.madp.state import (
     GIVE_UP,
     MOST_SEATED,

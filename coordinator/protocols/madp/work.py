@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from coordinator.commands import StartChild
-from coordinator.protocols.madp.assign import hand_over, with_artifact
 from coordinator.protocols.madp.items import end, open_item, warn
+from coordinator.protocols.madp.lead_changes import hand_over, with_artifact
 from coordinator.protocols.madp.seats import deliberation
 from coordinator.protocols.madp.state import (
     GIVE_UP,

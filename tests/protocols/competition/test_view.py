@@ -18,10 +18,10 @@ from client.protocols.competition.plot import draw
 from client.protocols.competition.presenter import CompetitionPresenter
 from client.protocols.competition.story import Due, Story, due, fold
 from client.records import Record
-from client.seen import seen
+from client.session_view import seen
 from client.show import explain, page, transcript
 from client.show.frames import framed
-from client.show.scene import Scene
+from client.show.live_seats import Scene
 from parley.show.view import PlainView
 from schemas import log
 from schemas.citation import Citation

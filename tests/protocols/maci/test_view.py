@@ -12,7 +12,7 @@ from client.protocols.maci import story as maci_story
 from client.protocols.maci.presenter import MaciPresenter
 from client.records import Record
 from client.show import explain, transcript
-from client.show.scene import Scene
+from client.show.live_seats import Scene
 from client.show.transcript import Teller
 from client.turns import Nothing, Turns
 from parley.show.view import PlainView

@@ -11,7 +11,7 @@ from client.errors import BadInput
 from client.protocols import face_of
 from client.records import Record
 from client.show import documents, explain, page, transcript
-from client.show.scene import Scene
+from client.show.live_seats import Scene
 from client.show.transcript import Teller
 from client.turns import Flagged, Turns
 from parley import sessions

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.protocols.madp.agreement import (
+from coordinator.protocols.madp.who_leads import (
     ResolutionInput,
     Resolved,
     circles,

@@ -3,7 +3,6 @@
 import msgspec
 
 from coordinator.commands import CloseWindow, Tell, Wish
-from coordinator.protocols.madp.agreement import responsibility
 from coordinator.protocols.madp.items import end, open_item, warn
 from coordinator.protocols.madp.state import (
     BREAKER,
@@ -18,6 +17,7 @@ from coordinator.protocols.madp.state import (
     say,
 )
 from coordinator.protocols.madp.turns import to_work
+from coordinator.protocols.madp.who_leads import responsibility
 from coordinator.table import Step, View
 from schemas.artifact import Artifact
 from schemas.protocols.madp.messages import Consensus, Exclusion, HandedOver, Outcome, Settings

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.openai.ladder import How, Unusable, read, strict_schema
 from agents.openai.limits import FIRST_PAUSE_S, LONGEST_PAUSE_S, backoff_s, retry_after_s
 from agents.openai.live_text import LiveText
+from agents.openai.reply_schema import How, Unusable, read, strict_schema
 from agents.protocols import KITS
 from schemas.protocols.consensus import Analysis, Position
 from schemas.wire import encode

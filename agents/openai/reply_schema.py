@@ -1,0 +1,197 @@
+"""Structured replies: the schema that a server is given, and the reply taken out of what comes.
+
+The schema is the reply type's, made acceptable to strict mode: every field required, no other allowed, nothing referred
+to, and a map as a list of {key, value}, since strict mode knows no open keys. `read` takes maps in both forms.
+Whatever was asked for and whatever the status, what comes is checked against the type itself.
+"""
+
+import json
+import re
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+_FENCED = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.S)
+_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S | re.I)
+_HALF = re.compile("[\ud800-\udfff]")
+_HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF_TOLD = "a text holds half of a character (an escape \\ud800 to \\udfff alone): write the character itself"
+_LONGEST = 400_000
+"""Characters of a reply's text, those that the model thought not counted."""
+_MOST_PARTS = 20_000
+"""Lists and objects in a reply: more take long to build and to throw away."""
+_TRIES = 200
+_SCANNED = 1_000_000
+"""So many characters are gone through in search of an object, one try after the other."""
+_DIFFERENT = 10
+"""So many different replies in one text are enough to say that it is not clear which one is meant."""
+
+
+class How(Enum):
+    """How a reply was found."""
+
+    PLAIN = "plain"
+    """The text was one JSON object and nothing else."""
+    EXTRACTED = "extracted"
+    """It was taken out of prose or a fence: the server did not hold the model to JSON."""
+
+
+class Unusable(Exception):
+    """What came is not the reply that was asked for. `is_json`: it was one JSON object, though not a valid one;
+    `complete`: with every field that the schema demands."""
+
+    def __init__(self, why: str, *, is_json: bool = False, complete: bool = False) -> None:
+        self.why = why
+        self.is_json = is_json
+        self.complete = complete
+        super().__init__(why)
+
+
+@lru_cache(maxsize=256)
+def strict_schema(reply: Any) -> dict[str, Any]:
+    """JSON Schema of a reply type as strict mode takes it. The same object each time: not to be changed."""
+    whole = msgspec.json.schema(reply)
+    schema = _strict(whole, whole.get("$defs", {}), ())
+    assert schema.get("type") == "object", f"a reply is an object, {reply} is not"
+    return schema
+
+
+def _strict(node: dict[str, Any], defs: dict[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
+    reference = node.get("$ref")
+    if reference is not None:
+        name = reference.rpartition("/")[2]
+        assert name not in inside, f"{name} contains itself: no strict schema"
+        return _strict(defs[name], defs, (*inside, name))
+    new = {k: v for k, v in node.items() if k in ("type", "enum", "const", "format")}
+    if "anyOf" in node:
+        new["anyOf"] = [_strict(n, defs, inside) for n in node["anyOf"]]
+    if "items" in node:
+        new["items"] = _strict(node["items"], defs, inside) if isinstance(node["items"], dict) else {}
+    if node.get("type") == "object" and "properties" not in node and isinstance(node.get("additionalProperties"), dict):
+        value = _strict(node["additionalProperties"], defs, inside)
+        pair = {"key": {"type": "string"}, "value": value}
+        item = {"type": "object", "properties": pair, "required": ["key", "value"], "additionalProperties": False}
+        return {"type": "array", "items": item}
+    if node.get("type") == "object":
+        new["properties"] = {k: _strict(v, defs, inside) for k, v in node.get("properties", {}).items()}
+        new["required"] = list(new["properties"])
+        new["additionalProperties"] = False
+    return new
+
+
+def read(text: str, reply: Any) -> tuple[Any, How]:
+    """The reply in a model's text.
+
+    Raises
+    ------
+    Unusable
+        None, an invalid one, or several different ones: which is meant is not for us to guess, since prose may quote
+        what others wrote.
+    """
+    body = _THOUGHT.sub("", text, count=1).strip()
+    if len(body) > _LONGEST:
+        raise Unusable(f"the reply has more than {_LONGEST:,} characters: be much shorter", is_json=True, complete=True)
+    if body.count("[") + body.count("{") > _MOST_PARTS:
+        raise Unusable(f"the reply has more than {_MOST_PARTS:,} lists and objects", is_json=True, complete=True)
+    try:
+        value = msgspec.json.decode(body.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        if _is_half(body):
+            raise Unusable(_HALF_TOLD, is_json=True, complete=True) from None
+        return _extract(body, reply), How.EXTRACTED
+    try:
+        return _convert(value, reply), How.PLAIN
+    except msgspec.ValidationError as error:
+        required = set(strict_schema(reply)["required"])
+        is_object = isinstance(value, dict)
+        raise Unusable(str(error), is_json=is_object, complete=is_object and required <= set(value)) from error
+
+
+def _is_half(text: str) -> bool:
+    """Whether it is one JSON object that lacks nothing but the other half of a character."""
+    if _HALF_ESCAPED.search(text) is None:
+        return False
+    try:
+        value = json.loads(text)
+        return isinstance(value, dict) and _has_half(value)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _has_half(value: Any) -> bool:
+    r"""Whether a text in it cannot be written down: `\ud800` without the escape that belongs to it."""
+    return bool(_HALF.search(json.dumps(value, ensure_ascii=False)))
+
+
+def _extract(text: str, reply: Any) -> Any:
+    """The one valid reply among the JSON objects in prose."""
+    found: list[Any] = []
+    why = "there is no JSON object in the reply" if text else "the reply is empty"
+    fenced = _FENCED.findall(text)
+    for part in fenced or [text]:
+        for value in _objects(part):
+            try:
+                valid = _convert(value, reply)
+            except msgspec.ValidationError as error:
+                why = str(error)
+                continue
+            if valid not in found and len(found) < _DIFFERENT:
+                found.append(valid)
+    if not found and fenced:
+        return _extract(text.replace("```", " "), reply)
+    if not found:
+        raise Unusable(why)
+    if len(found) > 1:
+        raise Unusable(f"the reply holds {len(found)} different JSON objects, wanted is one")
+    return found[0]
+
+
+def _objects(text: str) -> list[Any]:
+    """JSON objects in a text that stand in no other."""
+    decoder = json.JSONDecoder()
+    values: list[Any] = []
+    at, tries, scanned = text.find("{"), 0, 0
+    while at >= 0 and tries < _TRIES and scanned < _SCANNED:
+        tries += 1
+        try:
+            value, end = decoder.raw_decode(text, at)
+            values.append(value)
+        except json.JSONDecodeError as error:
+            end, scanned = at + 1, scanned + error.pos - at
+        except (ValueError, RecursionError):
+            end = at + 1
+        at = text.find("{", end)
+    return values
+
+
+def _convert(value: Any, reply: Any) -> Any:
+    """The value as a reply. Raises msgspec.ValidationError."""
+    whole = _whole(reply)
+    try:
+        if _has_half(value):
+            raise msgspec.ValidationError(_HALF_TOLD)
+        return msgspec.convert(_unpair(value, whole, whole.get("$defs", {})), reply)
+    except RecursionError as error:
+        raise msgspec.ValidationError("nested too deeply") from error
+
+
+@lru_cache(maxsize=256)
+def _whole(reply: Any) -> dict[str, Any]:
+    return msgspec.json.schema(reply)
+
+
+def _unpair(value: Any, node: dict[str, Any], defs: dict[str, Any]) -> Any:
+    """Maps that came as lists of {key, value} as maps; everything else as it is."""
+    if "$ref" in node:
+        node = defs[node["$ref"].rpartition("/")[2]]
+    if isinstance(value, dict):
+        fields = node.get("properties", {})
+        return {k: _unpair(v, fields[k], defs) if k in fields else v for k, v in value.items()}
+    if isinstance(value, list):
+        if node.get("type") == "object" and all(isinstance(v, dict) and set(v) == {"key", "value"} for v in value):
+            return {str(v["key"]): v["value"] for v in value}
+        items = node.get("items")
+        return [_unpair(v, items, defs) for v in value] if isinstance(items, dict) else value
+    return value
