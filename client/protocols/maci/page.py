@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from client.protocols.maci import story as maci_story
 from client.protocols.maci import transcript
 from client.protocols.maci.plot import draw
-from client.protocols.maci.story import GatedArgument, Story
+from client.protocols.maci.story import GatedArgument, Story, passed, top, why_refused
 from schemas.belief import Share
 from schemas.protocols.maci.messages import Outcome, Round
 from schemas.result import Result
@@ -42,7 +41,7 @@ def facts_of(found: Story, result: Result | None) -> dict[str, Any]:
         "next": _next(found),
         "chart": _chart(found, result),
         "seats": seats,
-        "bars": _bars(found, maci_story.top(mixture, _OUTCOMES, outcome.answer if outcome else ""), seats),
+        "bars": _bars(found, top(mixture, _OUTCOMES, outcome.answer if outcome else ""), seats),
         "others": max(0, len(mixture) - _OUTCOMES),
         "rounds": [
             (
@@ -112,7 +111,7 @@ def _bars(found: Story, shares: list[Share], seats: list[str]) -> list[Bar]:
 
 def _fate(argued: GatedArgument) -> str:
     ruled = argued.ruled
-    return maci_story.passed(ruled) if ruled.admitted else maci_story.why_refused(ruled)
+    return passed(ruled) if ruled.admitted else why_refused(ruled)
 
 
 def _documents(found: Story) -> Callable[[str], str]:

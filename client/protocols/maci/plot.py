@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from client.protocols.maci import story as maci_story
-from client.protocols.maci.story import GatedArgument, Story
+from client.protocols.maci.story import GatedArgument, Story, top
 from client.protocols.maci.transcript import stop_note
 from client.show.plotting import drawn
 from client.text import line
@@ -132,7 +131,7 @@ def _spread(arguments: Sequence[GatedArgument]) -> Iterator[tuple[int, float, Ga
 def _mixture(part: "Axes", rounds: Sequence[Round]) -> None:
     part.set_title("Mixture")
     mixtures = [(r.signals.round, r.signals.mixture) for r in rounds]
-    for k, share in enumerate(maci_story.top(mixtures[-1][1], _TOP)):
+    for k, share in enumerate(top(mixtures[-1][1], _TOP)):
         there: list[tuple[int, Any]] = [(t, m[share.outcome]) for t, m in mixtures if share.outcome in m]
         part.plot(
             [t for t, _ in there], [p for _, p in there], color=_COLOURS[k], marker="o",

@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from client.protocols.maci import story as maci_story
-from client.protocols.maci.story import KINDS, Story, top, why_refused
+from client.protocols.maci.story import KINDS, Story, body_of, passed, top, why_refused
 from client.show.lines import StyledLine
 from client.text import count, line, plain
 from schemas.belief import Belief
@@ -57,7 +56,7 @@ def shares(belief: Belief | Mapping[str, float], most: int = _TOP) -> str:
 
 def foot(post: Post) -> str:
     """The last round's signals and the dials of the next, for one line; empty for any other post."""
-    body = maci_story.body_of(post)
+    body = body_of(post)
     if not isinstance(body, Round):
         return ""
     s = body.signals
@@ -78,7 +77,7 @@ def dial_words(dials: Dials) -> str:
 
 def post_lines(post: Post, width: int) -> Iterator[StyledLine] | None:
     """One post in lines; None where it is none that this version can read."""
-    body = maci_story.body_of(post)
+    body = body_of(post)
     if body is None:
         return None
     say: Callable[[Post, Any, int], Iterator[StyledLine]] = _SAY[type(body)]
@@ -116,7 +115,7 @@ def _merged(post: Post, body: Merged, width: int) -> Iterator[StyledLine]:
 def _ruled(post: Post, body: Ruled, width: int) -> Iterator[StyledLine]:
     who = f"{line(post.seat)}, " if post.seat else ""
     if body.admitted:
-        yield "seat", f"  {who}{line(body.id)}, admitted ({maci_story.passed(body)}): {line(body.claim, width)}"
+        yield "seat", f"  {who}{line(body.id)}, admitted ({passed(body)}): {line(body.claim, width)}"
     else:
         yield "score", f"  {who}{line(body.id)}, refused ({why_refused(body)}): {line(body.claim, width)}"
     for reason in body.reasons:
@@ -339,7 +338,7 @@ def explained(found: Story) -> Iterator[str]:
         yield f"Round {t}: {signal_words(body.signals)}."
         for heard in found.arguments:
             if heard.round == t:
-                fate = f"admitted, {maci_story.passed(heard.ruled)}"
+                fate = f"admitted, {passed(heard.ruled)}"
                 told = fate if heard.ruled.admitted else f"refused, {why_refused(heard.ruled)}"
                 yield f"  {line(heard.ruled.id)} of {line(heard.seat)}: {told}: {line(heard.ruled.claim, 200)}"
         for seat, belief in body.beliefs.items():
