@@ -1,6 +1,7 @@
 """One table of users -> the nats-server configuration: who may say, hear and take what.
 
-Every isolation that Parley promises is decided here and carried out by the broker. CORE holds JetStream and the
+Every isolation that Parley promises is carried out by the broker, as this table is rendered for it. Who reads and
+writes which channel is decided in `bus.channels`. CORE holds JetStream and the
 streams; the others have none, and see of CORE only what it exports to exactly them. Rows are users; the rest follows
 from `bus.channels` (which group reads and writes which channel), so a team is added by adding rows there.
 

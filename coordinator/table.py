@@ -317,7 +317,7 @@ class Plan:
     """Turns that a session may come to; known before it begins."""
 
     rounds: int
-    """The cap."""
+    """Rounds at most."""
     least: tuple[Planned, ...]
     """One round that ends it, every turn asked once."""
     most: tuple[Planned, ...]

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
+FOLDERS = ("docs", "evaluation", "examples", "tests")
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in ROOT.glob(f"{folder}/**/*.md"))])
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 NAMED = re.compile(
-    r"`((?:tests|docs|bus|coordinator|agents|evaluation|parley|schemas|observability|examples|benchmarks|deploy)/[\w./-]+)`"
+    r"`((?:tests|docs|bus|coordinator|agents|client|evaluation|parley|schemas|observability|examples|benchmarks|deploy)/[\w./-]+)`"
 )
 TEST = re.compile(r"`(?:tests/\w+/)?(test_\w+)::(test_\w+)`")
 

@@ -17,6 +17,7 @@ from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
 from coordinator.protocols.consensus import lexical
 from coordinator.protocols.consensus.check import check
 from coordinator.protocols.consensus.outcome import ends_round, outcome
+from coordinator.protocols.consensus.score import band, direction, is_stuck
 from coordinator.protocols.consensus.seats import ROLES, seat
 from coordinator.protocols.consensus.state import (
     ANALYST,
@@ -24,12 +25,9 @@ from coordinator.protocols.consensus.state import (
     Phase,
     Round,
     State,
-    band,
-    direction,
     disagreements,
     groups,
     is_flip,
-    is_stuck,
     position,
     round_limit_names,
     shown_order,

@@ -7,14 +7,12 @@ from hashlib import blake2b
 import msgspec
 
 from coordinator.table import View
-from schemas.protocols.consensus import Position, Settings, Weighted
+from schemas.protocols.consensus import Position, Weighted
 from schemas.text import normalise
 from schemas.wire import Json, decode
 
 PANELIST = "panelist"
 ANALYST = "analyst"
-
-BANDS = ((90.0, "strong"), (70.0, "moderate"), (50.0, "weak"), (0.0, "none"))  # seed, "ConsensusAnalyzer"
 
 
 class Phase(StrEnum):
@@ -137,27 +135,6 @@ def is_flip(before: Position | None, now: Position) -> bool:
     if before is None or before.abstains or now.abstains:
         return False
     return normalise(before.answer) != normalise(now.answer)
-
-
-def band(score: float) -> str:
-    """strong | moderate | weak | none (seed, "ConsensusAnalyzer")."""
-    return next(name for least, name in BANDS if score >= least)
-
-
-def direction(trend: Sequence[float], progress: float) -> str:
-    """improving | stable | diverging: the last score against the one before; `progress` points or less are no
-    change."""
-    change = trend[-1] - trend[-2] if len(trend) > 1 else 0.0
-    if change > progress:
-        return "improving"
-    return "diverging" if change < -progress else "stable"
-
-
-def is_stuck(trend: Sequence[float], settings: Settings) -> bool:
-    """No progress over `stuck_rounds` rounds: none of the last scores is above the first of them by more than
-    `stuck_progress` points."""
-    window = trend[-settings.stuck_rounds :]
-    return len(window) == settings.stuck_rounds and max(window) - window[0] <= settings.stuck_progress
 
 
 def disagreements(found: Sequence[Group]) -> tuple[str, ...]:
