@@ -78,6 +78,7 @@ class Heard(QuietView):
     """Keeps live text and posts in the order in which they came."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.order: list[Live | Post] = []
 
     def post(self, post: Post) -> None:
