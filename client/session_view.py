@@ -3,7 +3,8 @@
 import msgspec
 
 from bus.channels import CLIENTS, may_read
-from client.protocols import Face, face_of, face_of_posts
+from client.protocols import face_of, face_of_posts
+from client.protocols.face import Face
 from client.records import Record, entries_of, opening, posts_of
 from client.show.presenter import Presenter
 from client.turns import Turns

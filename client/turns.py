@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from bus.channels import CONTROL
-from client.protocols import Face, face_of
+from client.protocols import face_of
+from client.protocols.face import Face
 from client.show.untrusted import items, object_of
 from coordinator.budget import OVERSTATED, booked
 from coordinator.machine import Session, begin, step

@@ -1,17 +1,20 @@
 """How each protocol is set up and shown, a package each: SETUPS and FACES by the protocol's name."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from client.protocols.face import Face
 from client.protocols.setup import Setup, in_order
-from schemas.post import Post
 from schemas.rooms import Rooms
 
+if TYPE_CHECKING:
+    from client.protocols.face import Face
+    from schemas.post import Post
+
 __all__ = [
-    "FACES", "SETUPS", "Face", "Setup", "all_setups", "face_of", "face_of_posts", "panel_setup", "setup_of",
+    "FACES", "SETUPS", "Setup", "all_setups", "face_of", "face_of_posts", "panel_setup", "setup_of",
 ]  # fmt: skip
 
-FACES: Rooms[Face] = Rooms("client.protocols", "face:FACE", "parley.faces")
+FACES: "Rooms[Face]" = Rooms("client.protocols", "face:FACE", "parley.faces")
 
 
 class _Setups(Rooms[Setup]):
@@ -34,8 +37,10 @@ class _Setups(Rooms[Setup]):
 SETUPS: Rooms[Setup] = _Setups("client.protocols", "setup:SETUP", "parley.faces")
 
 
-def face_of(protocol: str) -> Face:
+def face_of(protocol: str) -> "Face":
     """The protocol's face; one with defaults alone where it brings none, or is not known here."""
+    from client.protocols.face import Face  # messages and presenters, 30 ms: whoever lists options shows nothing
+
     return FACES.get(protocol) or Face(Setup(protocol))
 
 
@@ -54,7 +59,7 @@ def panel_setup() -> Setup:
     return next(setup for setup in all_setups() if setup.several)
 
 
-def face_of_posts(posts: Iterable[Post]) -> Face | None:
+def face_of_posts(posts: "Iterable[Post]") -> "Face | None":
     """The face that knows the first of these posts that any knows; None: none does. For sessions whose protocol nobody
     has said."""
     return next((face for post in posts for face in FACES.values() if face.knows(post)), None)
