@@ -24,7 +24,7 @@ from agents.models.base import Completion, Emit
 from benchmarks import bare
 from benchmarks.debates import Bench, Case, bench
 from benchmarks.processes import cpu_between, cpu_s
-from client.protocols.competition import files as formats
+from client.protocols.competition import files
 from parley.stack.lease import Stack
 from parley.stack.rows import AgentRow
 from schemas.log import Entry, Replied
@@ -114,9 +114,7 @@ def _said(brief: Any) -> msgspec.Struct:
 def stack() -> Stack:
     """One moderator, and an agent for each seat."""
     options = {"latency_s": LATENCY_S}
-    rows = (
-        AgentRow(queue=q, model="benchmarks.competition:make", options=options, room=ROOM) for q in formats.seats({})
-    )
+    rows = (AgentRow(queue=q, model="benchmarks.competition:make", options=options, room=ROOM) for q in files.seats({}))
     return Stack(agents=tuple(rows), log_level="WARNING")
 
 
@@ -140,7 +138,7 @@ async def _beside(loop: bare.Durable, f: Figure) -> Figure:
 
 async def _run(running: Bench, at_once: int, total: int) -> Figure:
     """`total` competitions, `at_once` of them under way."""
-    request = OpenSession(question=_MOTION, protocol="competition", settings=formats.whole({}), turn_timeout_s=600.0)
+    request = OpenSession(question=_MOTION, protocol="competition", settings=files.whole({}), turn_timeout_s=600.0)
     left = iter(range(total))
     logs: list[list[Entry]] = []
 

@@ -9,6 +9,7 @@ import msgspec
 
 from bus.channels import CLIENTS, may_read
 from bus.errors import BusError
+from client import visible_posts
 from client.api import Parley, Session
 from client.errors import ParleyError
 from client.post_order import in_order
@@ -51,12 +52,7 @@ async def show(session: Session, view: View, client: "Client", *, everything: bo
     turns = Turns(may_see=lambda channel: everything or may_read(CLIENTS, channel), sid=session.sid)
     view.knows(turns)
     posts = session.posts(on_live=view.live)
-    if everything:
-        from client import visible_posts as fetching
-
-        ordered = fetching.every_post(client, session.sid, posts)
-    else:
-        ordered = in_order(posts)
+    ordered = visible_posts.every_post(client, session.sid, posts) if everything else in_order(posts)
     async for post in ordered:
         if client.owner and post.transition >= turns.read and (view.tells or post.kind == CLOSED):
             await _catch_up(turns, client, session.sid)
