@@ -1,8 +1,16 @@
-"""YAML as people write it, where a key that stands twice in a mapping is refused."""
+"""YAML as people write it. Refused is a key that stands twice in a mapping, and what is no plain value: half a
+character, a value inside itself, one nested too deep."""
 
 from typing import Any
 
 import yaml
+
+MAX_DEPTH = 50
+"""Lists and mappings within each other."""
+MAX_VALUES = 200_000
+"""Of a file, with what its aliases repeat."""
+_MAX_BITS = 1_024
+"""Of a number."""
 
 
 class BadYaml(ValueError):
@@ -39,11 +47,47 @@ def read(text: str) -> Any:
     Raises
     ------
     BadYaml
-        Not YAML, or a key twice in one mapping: names the line and the key.
+        Not YAML, or a key twice in one mapping: names the line and the key. A text with half a character, values that
+        are nested too deep or are too many.
     """
     try:
-        return yaml.load(text, _Loader)
+        found = yaml.load(text, _Loader)
+        _plain(found)
     except _Twice as error:
         raise BadYaml(str(error)) from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: a date such as 2024-99-99
+    except RecursionError as error:
+        raise BadYaml(_DEEP) from error
+    except BadYaml:
+        raise
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date such as 2024-99-99
         raise BadYaml(f"is not YAML: {' '.join(str(error).split())}") from error
+    except (AttributeError, LookupError, TypeError) as error:  # `!!timestamp x`, `!!bool x`, `!!int ''`
+        raise BadYaml("is not YAML: a value is not what its tag says") from error
+    return found
+
+
+_DEEP = f"is not YAML: its lists and mappings are nested more than {MAX_DEPTH} deep"
+
+
+def _plain(whole: Any) -> None:
+    """Refuse what is no plain value, or more of it than anybody writes. Aliases make a few lines endless."""
+    seen, level = 0, [whole]
+    for _ in range(MAX_DEPTH + 1):
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                below += value
+                below += value.values()
+            elif isinstance(value, list | tuple | set):
+                below += value
+            elif isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+                why = "half a character (a lone surrogate), wanted is text"
+                raise BadYaml(f"is not YAML: {value[:40]!a} holds {why}")
+            elif isinstance(value, int) and value.bit_length() > _MAX_BITS:
+                raise BadYaml(f"is not YAML: a number has more than {_MAX_BITS:,} bits")
+            if seen + len(below) > MAX_VALUES:
+                raise BadYaml(f"is not YAML: with its aliases it has more than {MAX_VALUES:,} values")
+        if not below:
+            return
+        seen, level = seen + len(below), below
+    raise BadYaml(_DEEP)
