@@ -170,3 +170,38 @@ def test_every_file_of_json_ends_in_words(reader: tuple[str, ...], text: bytes, 
     file = tmp_path / "given.json"
     file.write_bytes(text)
     assert "given.json" in refused(*reader, str(file))
+
+
+# ---------------------------------------------------------------- what is pasted
+
+
+def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"\x1b[31mred\x1b[0m\r\nb\0\n")
+    (tmp_path / "said.jsonl").write_bytes(b'{"role": "user", "text": "a\\u0007b"}\r\n')
+    code, out, err = command(
+        "ask", "-", "--dry-run", "--json", "--protocol", "madp", "--snippet", str(tmp_path / "a.log"),
+        "--conversation", str(tmp_path / "said.jsonl"), "--state", str(tmp_path / "state"), said=b"why\x1b[2J?\r\n",
+    )  # fmt: skip
+    assert code == 0, err
+    notes = [
+        "question: 1 terminal sequence removed", "question: 1 line end made a line feed",
+        "code_snippets[0]: 2 terminal sequences removed", "code_snippets[0]: 1 line end made a line feed",
+        "code_snippets[0]: 1 control character removed (U+0000)",
+        "prior_conversation[0].text: 1 control character removed (U+0007)",
+    ]  # fmt: skip
+    assert json.loads(out)["cleaned"] == notes
+    assert [text.removeprefix("parley: ") for text in err.splitlines()][: len(notes)] == notes
+
+
+def test_nothing_is_noted_of_a_question_that_is_plain(tmp_path: Path) -> None:
+    code, out, err = command(
+        "ask", "a\tb\nc", "--dry-run", "--json", "--protocol", "competition", "--state", str(tmp_path / "state")
+    )
+    assert code == 0 and "cleaned" not in json.loads(out) and "removed" not in err
+
+
+def test_what_was_pasted_is_asked_without_it(tmp_path: Path) -> None:
+    """Competitions refuse a motion with control characters: this one has none any more when it is opened."""
+    state = ("--protocol", "competition", "--state", str(tmp_path / "state"))
+    code, out, err = command("ask", "\x1b[1mThis house would\x07\r\n", "--dry-run", "--json", *state)
+    assert code == 0 and len(json.loads(out)["cleaned"]) == 3, err
