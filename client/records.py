@@ -53,10 +53,16 @@ def read_record(path: Path) -> Record:
         size = path.stat().st_size
         if size > MAX_FILE:
             raise BadInput("file", f"{path} has {size:,} bytes, allowed are {MAX_FILE:,}")
-        lines = path.read_bytes().decode().split("\n")
-        head = decode(lines[0].encode(), _Head)
+        return parsed(path.read_bytes(), str(path))
     except OSError as error:
         raise BadInput("file", f"cannot read {path}: {error.strerror}") from error
+
+
+def parsed(data: bytes, path: str) -> Record:
+    """A record from what a file holds. Raises BadInput as read_record."""
+    try:
+        lines = data.decode().split("\n")
+        head = decode(lines[0].encode(), _Head)
     except UnicodeDecodeError as error:
         raise BadInput("file", f"{path} is no exported session: it is not UTF-8 text (byte {error.start})") from error
     except Undecodable as error:
@@ -70,7 +76,7 @@ def read_record(path: Path) -> Record:
         raise BadInput("file", f"{path} is no exported session: its first line does not say so")
     if head.version != VERSION:
         raise BadInput("file", f"{path} is of version {head.version!r}, read is version {VERSION}")
-    return record_of(head.session, lines[1:], str(path), 2)
+    return record_of(head.session, lines[1:], path, 2)
 
 
 def record_of(sid: str, entries: Iterable[str], source: str = "", first: int = 1) -> Record:
