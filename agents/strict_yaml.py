@@ -26,7 +26,18 @@ class _Twice(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """Looks at keys as they are read, before merged ones (`<<`) come to them, which a mapping may override."""
+    """Looks at keys as they are read, before merged ones (`<<`) come to them, which a mapping may override. What is
+    nested too deep is not read on: each level would take longer than the one before."""
+
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        if self.flow_level > MAX_DEPTH:
+            raise BadYaml(_DEEP)
+        super().fetch_flow_collection_start(token)
+
+    def add_indent(self, column: int) -> bool:
+        if len(self.indents) > MAX_DEPTH:
+            raise BadYaml(_DEEP)
+        return bool(super().add_indent(column))
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         node = super().compose_mapping_node(anchor)
@@ -36,7 +47,8 @@ class _Loader(yaml.SafeLoader):
                 continue
             name, line = self.construct_object(key), key.start_mark.line + 1
             if name in first:
-                raise _Twice(f"line {line}: the key {name} stands here again, first in line {first[name]}")
+                shown = name if str(name).isprintable() else ascii(name)
+                raise _Twice(f"line {line}: the key {shown} stands here again, first in line {first[name]}")
             first[name] = line
         return node
 

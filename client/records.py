@@ -5,7 +5,7 @@ stored.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -148,8 +148,16 @@ def posts_of(record: Record) -> list[Post]:
 
 
 def result_of(record: Record) -> Result | None:
-    """Its result; None while it is open."""
-    for post in reversed(posts_of(record)):
-        if post.kind == "closed":
-            return decode(post.body, Result)
+    """Its result; None while it is open. Raises Altered for what is none."""
+    return closing(record.sid, posts_of(record))
+
+
+def closing(sid: str, posts: Sequence[Post]) -> Result | None:
+    """The result that the last of these posts tells that tells one; None: none does. Raises Altered."""
+    for post in reversed(posts):
+        if post.kind == "closed" and post.channel == "control":
+            try:
+                return decode(post.body, Result)
+            except SchemaError as error:
+                raise Altered(f"session {sid}, post {post.n + 1}: {error}") from error
     return None

@@ -67,6 +67,8 @@ def decode(data: bytes | bytearray | memoryview | msgspec.Raw, as_type: type[T])
     ------
     Undecodable
         The bytes are not JSON, or not a message of that type.
+    InvalidValue
+        A field that must be named, though it may be left out where settings are made, is left out.
     """
     decoder = _decoders.get(as_type)
     if decoder is None:

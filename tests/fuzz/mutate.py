@@ -7,8 +7,9 @@ from collections.abc import Sequence
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 WORDS = (
     b"null", b"true", b"NaN", b"1e999", b"-1", b"0", b"-0.0", b"9" * 30, b"9" * 5_000, b"1e-400", b"[]", b"{}", b'""',
-    b'"', b"\\", b"\\ud800", b"\\udc00\\ud800", b"\\u0000", b"\\x", b"\xff", b"\xed\xa0\x80", b"\xc3", b"\x00", b"\x1b[31m",
-    b"\r\n", b"\xe2\x80\xae", b"\xef\xbb\xbf", b",", b":", b"}", b"]", b"{", b"[", b"[" * 300, b"]" * 300, b'{"a":' * 60,
+    b'"', b"\\", b"\\ud800", b"\\udc00\\ud800", b"\\u0000", b"\\x", b"\xff", b"\xed\xa0\x80", b"\xc3", b"\x00",
+    b"\x1b[31m", b"\r\n", b"\xe2\x80\xae", b"\xef\xbb\xbf", b",", b":", b"}", b"]", b"{", b"[", b"[" * 300, b"]" * 300,
+    b'{"a":' * 60,
 )  # fmt: skip
 DEEP = (b"[" * 2_000, b"]" * 1_000, b'[{"a":' * 900, b'{"a":' * 801)
 
