@@ -13,7 +13,7 @@ from coordinator.admission import steers
 
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # colours, movements
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]*+(?:\x07|\x1b\\|\x9c)"  # titles, links, and their ends
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]*+(?:\x07|\x1b\\|\x9c)"  # titles, links
     r"|\x1b[ -/]*+[0-~]"  # character sets, resets
 )
 _LINE_END = re.compile("\r\n|[\r\v\f\x85]")

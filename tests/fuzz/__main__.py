@@ -10,7 +10,15 @@ import typer
 from tests.fuzz.readers import READERS
 from tests.fuzz.run import Failed, fuzz
 
-Kind = StrEnum("Kind", {name: name for name in READERS})
+
+class Kind(StrEnum):
+    """Kinds of input: the keys of READERS."""
+
+    MESSAGES = "messages"
+    REPLIES = "replies"
+    YAML = "yaml"
+    ARCHIVES = "archives"
+    RECORDS = "records"
 
 
 def run(
@@ -35,4 +43,5 @@ def run(
         print(report.words(), flush=True)
 
 
-typer.run(run)
+if __name__ == "__main__":
+    typer.run(run)

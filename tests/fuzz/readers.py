@@ -1,5 +1,6 @@
 """What is fuzzed: good inputs, how they are changed, who reads them, and what a reader says that it raises."""
 
+import contextlib
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -40,8 +41,9 @@ class Reader:
     """One kind of input."""
 
     make: Callable[[random.Random], bytes]
-    read: Callable[[bytes], None]
-    """Reads it in every way. Raises AssertionError where what came out is wrong, and what may not be raised."""
+    read: Callable[[bytes], bool]
+    """Reads it in every way: whether it was taken. Raises AssertionError where what came out is wrong, and what may not
+    be raised."""
     share: int
     """Of a hundred inputs of a run: PyYAML is slow."""
 
@@ -88,18 +90,17 @@ def _make_message(rng: random.Random) -> bytes:
     return kind.to_bytes(2, "big") + mutated(rng, _messages()[kind][1])
 
 
-def _read_message(data: bytes) -> None:
+def _read_message(data: bytes) -> bool:
     kind = _messages()[int.from_bytes(data[:2], "big")][0]
     try:
         found = decode(data[2:], kind)
     except (Undecodable, InvalidValue):
-        return
+        return False
     again = encode(found)
     assert decode(again, kind) == found and encode(decode(again, kind)) == again, "it is written as it was read"
-    try:
+    with contextlib.suppress(Undecodable):
         compact(msgspec.Raw(data[2:]))
-    except Undecodable:
-        return
+    return True
 
 
 # ---------------------------------------------------------------- models' replies
@@ -121,7 +122,7 @@ def _replies() -> tuple[tuple[type[Any], tuple[bytes, ...]], ...]:
 def _strict(kind: type[Any]) -> bool:
     """Whether it may be the type of a reply."""
     try:
-        return bool(reply_schema.strict_schema(kind))
+        return bool(reply_schema.strict_schema.__wrapped__(kind))
     except (AssertionError, TypeError):
         return False
 
@@ -136,7 +137,7 @@ def _make_reply(rng: random.Random) -> bytes:
     return kind.to_bytes(2, "big") + text
 
 
-def _read_reply(data: bytes) -> None:
+def _read_reply(data: bytes) -> bool:
     kind, text = _replies()[int.from_bytes(data[:2], "big")][0], data[2:]
     reading = Reading(_LIMITS, None)
     try:
@@ -145,12 +146,15 @@ def _read_reply(data: bytes) -> None:
     except BadBody as error:
         assert len(str(error)) < 2_000
         said = ""
+    taken = False
     for one in (text.decode("utf-8", "replace"), said):
         try:
             found, _ = reply_schema.read(one, kind)
         except reply_schema.Unusable:
             continue
         encode(found)
+        taken = True
+    return taken
 
 
 # ---------------------------------------------------------------- YAML
@@ -158,8 +162,8 @@ def _read_reply(data: bytes) -> None:
 
 _TAGS = (
     b"!!bool x", b"!!int ''", b"!!timestamp x", b"!!binary =", b"!!set {a}", b"!!omap [a]", b"!!pairs [1]",
-    b"!!float ''", b"&a ", b"*a", b"<<: *a", b"<<: [*a, *a]", b"? ", b"- ", b": ", b"\n  ", b"\n", b"|\n ", b"'", b"---\n",
-    b"%YAML 9.9\n",
+    b"!!float ''", b"&a ", b"*a", b"<<: *a", b"<<: [*a, *a]", b"? ", b"- ", b": ", b"\n  ", b"\n", b"|\n ", b"'",
+    b"---\n", b"%YAML 9.9\n",
     b"0x" + b"f" * 5_000, b"1:59:59", b"2024-99-99", b"2024-01-01T00:00:00+99:99", b".nan", b".inf", b'"\\ud800"',
     b'"\\U00110000"',
     b"!!python/object:os.system x", b"! x", b"!<tag:x> y", b"#", b"\t",
@@ -170,28 +174,27 @@ _TAGS = (
 def _yamls() -> tuple[bytes, ...]:
     shipped = [p.read_bytes() for p in sorted((ROOT / "agents" / "experts").glob("*.yaml"))[:4]]
     shipped += [p.read_bytes() for p in sorted((ROOT / "schemas" / "formats").glob("*.yaml"))[:2]]
-    return tuple(text[:1_500] for text in shipped) + (
-        b"a: &a {b: 1, c: [x, y]}\nd: {<<: *a, e: 2024-01-01}\n",
-        b"- 1\n- [a, b]\n",
-    )
+    small = (b"a: &a {b: 1, c: [x, y]}\nd: {<<: *a, e: 2024-01-01}\n", b"- 1\n- [a, b]\n")
+    return (*(text[:1_500] for text in shipped), *small)
 
 
 def _make_yaml(rng: random.Random) -> bytes:
     return mutated(rng, _yamls(), (*WORDS, *_TAGS, *_TAGS))
 
 
-def _read_yaml(data: bytes) -> None:
+def _read_yaml(data: bytes) -> bool:
     text = data.decode("utf-8", "replace")
     try:
         found = strict_yaml.read(text)
     except strict_yaml.BadYaml as error:
         str(error).encode()
-        return
+        return False
     repr(found).encode()
     try:
         agents.experts.read_text(text)
     except ExpertError as error:
         str(error).encode()
+    return True
 
 
 # ---------------------------------------------------------------- archives
@@ -201,15 +204,16 @@ def _make_archive(rng: random.Random) -> bytes:
     return archives.mutated(rng, rng.choice(archives.SEEDS))
 
 
-def _read_archive(data: bytes) -> None:
+def _read_archive(data: bytes) -> bool:
     try:
         files = unpacked(data)
     except FolderError as error:
         assert len(str(error)) < 1_000
-        return
+        return False
     assert files == archives.as_tarfile_reads(data), "two readers, one folder"
     assert sum(len(content) for content, _ in files.values()) <= len(data)
     assert unpacked(archive(files)) == files
+    return True
 
 
 # ---------------------------------------------------------------- records, and JSON that people write
@@ -230,7 +234,7 @@ def _make_record(rng: random.Random) -> bytes:
     return mutated(rng, _records())
 
 
-def _read_record(data: bytes) -> None:
+def _read_record(data: bytes) -> bool:
     try:
         signals_file.run(*signals_file._parsed(json_file.loaded(data)))
     except InvalidValue as error:
@@ -241,10 +245,11 @@ def _read_record(data: bytes) -> None:
         result_of(record)
     except (BadInput, Altered) as error:
         str(error).encode()
-        return
+        return False
     assert not nested_too_deep(data)
     "\n".join((*transcript.show(seen), *documents.jsonl(seen))).encode()
     msgspec.json.encode(documents.document(seen))
+    return True
 
 
 READERS = {

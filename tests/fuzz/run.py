@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fuzz.readers import READERS
+from tests.fuzz import readers
 
 _TELL_S = 10.0
 
@@ -38,6 +38,8 @@ class Report:
 
     kind: str
     inputs: int
+    taken: int
+    """Of them, those that were read as what they should be; all others were refused."""
     seconds: float
     slowest_s: float
     slowest: int
@@ -47,23 +49,25 @@ class Report:
         """In one line."""
         speed = f"{self.inputs / max(self.seconds, 1e-9):,.0f} a second"
         slowest = f"the slowest {self.slowest_s * 1e3:,.0f} ms (input {self.slowest:,})"
-        return f"{self.kind}: {self.inputs:,} inputs in {self.seconds:,.1f} s, {speed}, {slowest}"
+        return (
+            f"{self.kind}: {self.inputs:,} inputs, {self.taken:,} taken, in {self.seconds:,.1f} s, {speed}, {slowest}"
+        )
 
 
 def made(kind: str, seed: int, number: int) -> bytes:
     """One input."""
-    return READERS[kind].make(random.Random(f"{seed}-{kind}-{number}"))
+    return readers.READERS[kind].make(random.Random(f"{seed}-{kind}-{number}"))
 
 
 def fuzz(kind: str, inputs: int, seed: int, tell: Callable[[str], None] = lambda _: None) -> Report:
     """So many inputs of a kind. Raises Failed at the first that raises what it should not."""
     started = told = time.perf_counter()
-    slowest, which = 0.0, 0
+    slowest, which, taken = 0.0, 0, 0
     for number in range(inputs):
         data = made(kind, seed, number)
         began = time.perf_counter()
         try:
-            READERS[kind].read(data)
+            taken += readers.READERS[kind].read(data)
         except Exception as error:
             raise Failed(kind, number, data, f"{type(error).__name__}: {error!s:.300}") from error
         now = time.perf_counter()
@@ -72,4 +76,4 @@ def fuzz(kind: str, inputs: int, seed: int, tell: Callable[[str], None] = lambda
         if now - told > _TELL_S:
             told = now
             tell(f"{kind}: {number + 1:,} of {inputs:,}, {(number + 1) / (now - started):,.0f} a second")
-    return Report(kind, inputs, time.perf_counter() - started, slowest, which)
+    return Report(kind, inputs, taken, time.perf_counter() - started, slowest, which)
