@@ -150,7 +150,7 @@ def model_of(spec: AgentSpec, environ: Mapping[str, str] | None = None) -> Model
     """The spec's model, as these variables have it; None: the environment and `.env`. Raises
     agents.models.ModelMisconfigured."""
     resolved = resolve(spec, environment() if environ is None else environ)
-    return make_model(resolved.model, resolved.options)
+    return make_model(resolved.model, resolved.options, {})  # a key that is for it was found, or none is
 
 
 def run(
