@@ -461,9 +461,9 @@ def main() -> int:
         os.set_inheritable(fd, False)
     if order.shown is None:
         return Supervisor(order).run()
-    from parley.stack import foreground
+    from parley.stack.announce_stack import supervise
 
-    return foreground.supervise(order, order.shown, lambda on_ready: Supervisor(order, on_ready).run())
+    return supervise(order, order.shown, lambda on_ready: Supervisor(order, on_ready).run())
 
 
 if __name__ == "__main__":
