@@ -30,8 +30,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bus.accounts import MAX_PAYLOAD, User, render, write_private
+from bus.accounts import MAX_PAYLOAD, User, write_private
 from bus.errors import ServerFailed, ServerNotFound, ServerTooOld
+from bus.rendered import render
 
 LEAST_VERSION = (2, 12)
 """The first nats-server with scheduled messages."""

@@ -43,8 +43,8 @@ class Held:
     """A session as this process last saw it."""
 
     __slots__ = (
-        "causes", "digest", "erased", "last", "last_n", "last_seq", "lock", "looked_at", "protocol", "refusals",
-        "session",
+        "authors", "causes", "digest", "erased", "last", "last_n", "last_seq", "lock", "looked_at", "protocol",
+        "refusals", "session",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -55,6 +55,8 @@ class Held:
         """When its log was last read, on the monotonic clock."""
         self.digest = ""
         self.causes: dict[str, int] = {}
+        self.authors: dict[str, str] = {}
+        """Of each cause that was submitted to IN, who submitted it."""
         self.refusals: dict[str, log.Refused] = {}
         self.last: tuple[log.Command, ...] = ()
         self.last_n = -1
@@ -68,10 +70,24 @@ class Held:
             return ""
         return next((r.why for r in self.refusals.values() if r.what == "open"), "")
 
+    def is_of(self, owner: str | None) -> bool:
+        """Whether it is a session of this owner, opened or refused; None: of anybody."""
+        if owner is None:
+            return True
+        if self.session is not None:
+            return self.session.opened.author == owner
+        return bool(self.refused_by(owner, "open"))
+
+    def refused_by(self, author: str, what: str) -> str:
+        """Why what this author (a client, or the session above) asked of it was refused, open or cancel; else empty."""
+        if self.session is not None:
+            return ""
+        return next((r.why for r in self.refusals.values() if r.what == what and r.author == author), "")
+
     def empty(self) -> None:
         """Forget all of it but that it was erased."""
         self.session, self.protocol, self.erased = None, None, True
-        self.causes, self.refusals = {}, {}
+        self.causes, self.refusals, self.authors = {}, {}, {}
         self.last, self.last_n = (), -1
 
 
@@ -188,7 +204,7 @@ class Sessions:
             session, again = record(protocol, held.session, held.digest, entry.event, entry.at_ns, entry.cause)
         if again.digest != entry.digest:
             raise BrokenLog(f"session {sid}: entry {entry.n} recomputes to something else")
-        self._keep(held, protocol, session, again.commands, entry.n, entry.cause, entry.digest)
+        self._keep(held, protocol, session, again.commands, entry)
         if session.closed:
             self._retire(sid, held)
 
@@ -204,17 +220,17 @@ class Sessions:
         protocol: Protocol,
         session: Session,
         commands: tuple[log.Command, ...],
-        n: int,
-        cause: str,
-        chain: str,
+        entry: log.Entry,
     ) -> None:
         held.protocol = protocol
         held.session = session
-        held.digest = chain
-        held.causes[cause] = n
+        held.digest = entry.digest
+        held.causes[entry.cause] = entry.n
+        if entry.cause.startswith("in:"):
+            held.authors[entry.cause] = getattr(entry.event, "author", "")
         if commands:
             held.last = commands
-            held.last_n = n
+            held.last_n = entry.n
 
     # -- one transition
     async def open(self, sid: str, cause: str, opened: log.Opened) -> Receipt:
@@ -227,7 +243,7 @@ class Sessions:
                     return Receipt(True, held.causes[cause], again=True)
                 if held.session is not None or held.erased:
                     return Receipt(False, why=f"session {sid} exists already")
-                if opened.parent and any(r.what == "cancel" for r in held.refusals.values()):
+                if opened.parent and held.refused_by(opened.parent, "cancel"):
                     return Receipt(False, why=f"session {opened.parent} cancelled it before it was opened")
                 protocol = self._protocol(opened.protocol)
                 session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
@@ -313,7 +329,7 @@ class Sessions:
                 raise
         else:
             self._metrics.append_seconds.observe(time.perf_counter() - started)
-            self._keep(held, protocol, session, entry.commands, entry.n, entry.cause, entry.digest)
+            self._keep(held, protocol, session, entry.commands, entry)
             held.last_seq = seq
         note(self._metrics, protocol, before, session, entry)
         _tell(session, entry)
