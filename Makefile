@@ -12,10 +12,10 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit serial specmap bench chaos results routing lint format diagrams schemas lock clean
+.PHONY: help install demo test unit serial specmap bench chaos fuzz results routing lint format diagrams schemas lock clean
 
 help:
-	@echo "make demo | test | specmap | bench | chaos | results | routing | lint | format | diagrams | schemas | lock | clean"
+	@echo "make demo | test | specmap | bench | chaos | fuzz | results | routing | lint | format | diagrams | schemas | lock | clean"
 
 install: $(STAMP)
 
@@ -62,6 +62,10 @@ bench: $(STAMP)
 
 chaos: $(STAMP)
 	$(BIN)/python -m tests.chaos
+
+# A million random inputs for everything that reads what others wrote: FUZZ="--only yaml --seed 2 --inputs 10000".
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # docs/results.md, from recorded debates: python -m evaluation --data DIR where they are not in ../shared/data.
 results: $(STAMP)

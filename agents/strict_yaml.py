@@ -1,8 +1,16 @@
-"""YAML as people write it, where a key that stands twice in a mapping is refused."""
+"""YAML as people write it. Refused is a key that stands twice in a mapping, and what is no plain value: half a
+character, a value inside itself, one nested too deep."""
 
 from typing import Any
 
 import yaml
+
+MAX_DEPTH = 50
+"""Lists and mappings within each other."""
+MAX_VALUES = 200_000
+"""Of a file, with what its aliases repeat."""
+_MAX_BITS = 1_024
+"""Of a number."""
 
 
 class BadYaml(ValueError):
@@ -18,7 +26,18 @@ class _Twice(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """Looks at keys as they are read, before merged ones (`<<`) come to them, which a mapping may override."""
+    """Looks at keys as they are read, before merged ones (`<<`) come to them, which a mapping may override. What is
+    nested too deep is not read on: each level would take longer than the one before."""
+
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        if self.flow_level > MAX_DEPTH:
+            raise BadYaml(_DEEP)
+        super().fetch_flow_collection_start(token)
+
+    def add_indent(self, column: int) -> bool:
+        if len(self.indents) > MAX_DEPTH:
+            raise BadYaml(_DEEP)
+        return bool(super().add_indent(column))
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         node = super().compose_mapping_node(anchor)
@@ -28,7 +47,8 @@ class _Loader(yaml.SafeLoader):
                 continue
             name, line = self.construct_object(key), key.start_mark.line + 1
             if name in first:
-                raise _Twice(f"line {line}: the key {name} stands here again, first in line {first[name]}")
+                shown = name if str(name).isprintable() else ascii(name)
+                raise _Twice(f"line {line}: the key {shown} stands here again, first in line {first[name]}")
             first[name] = line
         return node
 
@@ -39,11 +59,47 @@ def read(text: str) -> Any:
     Raises
     ------
     BadYaml
-        Not YAML, or a key twice in one mapping: names the line and the key.
+        Not YAML, or a key twice in one mapping: names the line and the key. A text with half a character, values that
+        are nested too deep or are too many.
     """
     try:
-        return yaml.load(text, _Loader)
+        found = yaml.load(text, _Loader)
+        _plain(found)
     except _Twice as error:
         raise BadYaml(str(error)) from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: a date such as 2024-99-99
+    except RecursionError as error:
+        raise BadYaml(_DEEP) from error
+    except BadYaml:
+        raise
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date such as 2024-99-99
         raise BadYaml(f"is not YAML: {' '.join(str(error).split())}") from error
+    except (AttributeError, LookupError, TypeError) as error:  # `!!timestamp x`, `!!bool x`, `!!int ''`
+        raise BadYaml("is not YAML: a value is not what its tag says") from error
+    return found
+
+
+_DEEP = f"is not YAML: its lists and mappings are nested more than {MAX_DEPTH} deep"
+
+
+def _plain(whole: Any) -> None:
+    """Refuse what is no plain value, or more of it than anybody writes. Aliases make a few lines endless."""
+    seen, level = 0, [whole]
+    for _ in range(MAX_DEPTH + 1):
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                below += value
+                below += value.values()
+            elif isinstance(value, list | tuple | set):
+                below += value
+            elif isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+                why = "half a character (a lone surrogate), wanted is text"
+                raise BadYaml(f"is not YAML: {value[:40]!a} holds {why}")
+            elif isinstance(value, int) and value.bit_length() > _MAX_BITS:
+                raise BadYaml(f"is not YAML: a number has more than {_MAX_BITS:,} bits")
+            if seen + len(below) > MAX_VALUES:
+                raise BadYaml(f"is not YAML: with its aliases it has more than {MAX_VALUES:,} values")
+        if not below:
+            return
+        seen, level = seen + len(below), below
+    raise BadYaml(_DEEP)

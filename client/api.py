@@ -141,14 +141,14 @@ class Parley:
             There is no such session, it is still open, or was erased; or the credentials are no owner's.
         """
         from client import follow_up
-        from client.records import Record
+        from client.records import record_of
 
         if not self.client.owner:
             raise BadInput("continue", "an owner's credentials are needed to read an earlier session")
         entries = await self.client.log(sid)
         if not entries:
             raise BadInput("continue", f"there is no session {sid}, or nothing is left of it")
-        return follow_up.document(Record(sid=sid, entries=tuple(entries)))
+        return follow_up.document(record_of(sid, entries))
 
     async def ask(
         self,

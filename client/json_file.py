@@ -6,7 +6,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from schemas.wire import InvalidValue
+from schemas.wire import MAX_DEPTH, InvalidValue, nested_too_deep
 
 T = TypeVar("T")
 
@@ -43,12 +43,12 @@ def loaded(data: bytes, whole: str = "the file") -> Any:
     def refused(text: str) -> NoReturn:
         raise InvalidValue(whole, text, "which is no number in JSON")
 
+    if nested_too_deep(data):
+        raise InvalidValue(whole, "lists and objects nested too deep", f"allowed are {MAX_DEPTH} levels")
     try:
         found = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=refused)
     except UnicodeDecodeError as error:
         raise InvalidValue(whole, f"byte {error.start}", "wanted is UTF-8 text") from error
-    except RecursionError as error:
-        raise InvalidValue(whole, "objects within objects", "they are nested too deep") from error
     except json.JSONDecodeError as error:
         raise InvalidValue(whole, f"line {error.lineno}, column {error.colno}", f"no JSON: {error.msg}") from error
     except InvalidValue:

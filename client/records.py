@@ -5,7 +5,7 @@ stored.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from client.errors import BadInput, ParleyError
 from schemas import log
 from schemas.post import Post
 from schemas.result import Result
-from schemas.wire import SchemaError, decode
+from schemas.wire import MAX_DEPTH, SchemaError, Undecodable, decode, nested_too_deep
 
 VERSION = 1
 MAX_FILE = 500_000_000
@@ -39,34 +39,78 @@ def write(record: Record) -> Iterator[str]:
     yield from record.entries
 
 
+class _Head(msgspec.Struct, frozen=True):
+    """The first line of a file."""
+
+    parley: str
+    session: str
+    version: int | None = None
+
+
 def read_record(path: Path) -> Record:
-    """A record from a file. Raises BadInput if it is missing, too large, or no record."""
+    """A record from a file. Raises BadInput if it is missing, too large, nested too deep, or no record."""
     try:
         size = path.stat().st_size
         if size > MAX_FILE:
             raise BadInput("file", f"{path} has {size:,} bytes, allowed are {MAX_FILE:,}")
-        lines = path.read_bytes().decode().split("\n")
-        head = json.loads(lines[0])
-        if isinstance(head, dict) and head.get("parley") == "posts":
-            whole = "wanted is the record (sessions export --all, with an owner's credentials)"
-            raise BadInput("file", f"{path} holds what was posted, as far as its owner might see it; {whole}")
-        if not isinstance(head, dict) or head.get("parley") != "session" or not isinstance(head.get("session"), str):
-            raise BadInput("file", f"{path} is no exported session: its first line does not say so")
+        return parsed(path.read_bytes(), str(path))
     except OSError as error:
         raise BadInput("file", f"cannot read {path}: {error.strerror}") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise BadInput("file", f"{path} is no exported session: {error}") from error
-    if head.get("version") != VERSION:
-        raise BadInput("file", f"{path} is of version {head.get('version')!r}, read is version {VERSION}")
-    return Record(sid=head["session"], entries=tuple(text for text in lines[1:] if text))
+
+
+def parsed(data: bytes, path: str) -> Record:
+    """A record from what a file holds. Raises BadInput as read_record."""
+    try:
+        lines = data.decode().split("\n")
+        head = decode(lines[0].encode(), _Head)
+    except UnicodeDecodeError as error:
+        raise BadInput("file", f"{path} is no exported session: it is not UTF-8 text (byte {error.start})") from error
+    except Undecodable as error:
+        raise BadInput(
+            "file", f"{path} is no exported session: its first line does not say so ({error.why})"
+        ) from error
+    if head.parley == "posts":
+        whole = "wanted is the record (sessions export --all, with an owner's credentials)"
+        raise BadInput("file", f"{path} holds what was posted, as far as its owner might see it; {whole}")
+    if head.parley != "session":
+        raise BadInput("file", f"{path} is no exported session: its first line does not say so")
+    if head.version != VERSION:
+        raise BadInput("file", f"{path} is of version {head.version!r}, read is version {VERSION}")
+    return record_of(head.session, lines[1:], path, 2)
+
+
+def record_of(sid: str, entries: Iterable[str], source: str = "", first: int = 1) -> Record:
+    """A record of entries as they are stored; empty lines are passed over.
+
+    Parameters
+    ----------
+    source, first
+        The file that they stand in, and the line of the first.
+
+    Raises
+    ------
+    BadInput
+        One is nested deeper than every command can show: names the line, or the entry, and the limit.
+    """
+    kept = []
+    for number, text in enumerate(entries, first):
+        if nested_too_deep(text.encode()):
+            where = f"{source}, line {number}" if source else f"session {sid}, entry {number}"
+            raise BadInput("file", f"{where}: lists and objects are nested too deep, allowed are {MAX_DEPTH} levels")
+        if text:
+            kept.append(text)
+    return Record(sid=sid, entries=tuple(kept))
 
 
 def entries_of(record: Record) -> tuple[log.Entry, ...]:
     """Its entries, decoded. Raises Altered for what is no entry."""
+    found: list[log.Entry] = []
     try:
-        return tuple(decode(text.encode(), log.Entry) for text in record.entries)
+        for text in record.entries:
+            found.append(decode(text.encode(), log.Entry))
     except SchemaError as error:
-        raise Altered(f"session {record.sid}: {error}") from error
+        raise Altered(f"session {record.sid}, entry {len(found) + 1}: {error}") from error
+    return tuple(found)
 
 
 def opening(record: Record) -> log.Opened:
@@ -104,8 +148,16 @@ def posts_of(record: Record) -> list[Post]:
 
 
 def result_of(record: Record) -> Result | None:
-    """Its result; None while it is open."""
-    for post in reversed(posts_of(record)):
-        if post.kind == "closed":
-            return decode(post.body, Result)
+    """Its result; None while it is open. Raises Altered for what is none."""
+    return closing(record.sid, posts_of(record))
+
+
+def closing(sid: str, posts: Sequence[Post]) -> Result | None:
+    """The result that the last of these posts tells that tells one; None: none does. Raises Altered."""
+    for post in reversed(posts):
+        if post.kind == "closed" and post.channel == "control":
+            try:
+                return decode(post.body, Result)
+            except SchemaError as error:
+                raise Altered(f"session {sid}, post {post.n + 1}: {error}") from error
     return None

@@ -5,13 +5,12 @@ import msgspec
 from bus.channels import CLIENTS, may_read
 from client.protocols import face_of, face_of_posts
 from client.protocols.face import Face
-from client.records import Record, entries_of, opening, posts_of
+from client.records import Record, closing, entries_of, opening, posts_of
 from client.show.presenter import Presenter
 from client.turns import Turns
 from schemas import log
 from schemas.post import Post
 from schemas.result import Result
-from schemas.wire import decode
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,11 +39,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def result(self) -> Result | None:
-        """Its result; None while it is open."""
-        for post in reversed(self.posts):
-            if post.kind == "closed" and post.channel == "control":
-                return decode(post.body, Result)
-        return None
+        """Its result; None while it is open. Raises Altered for what is none."""
+        return closing(self.sid, self.posts)
 
     @property
     def face(self) -> Face:

@@ -12,7 +12,7 @@ from bus.channels import readable_by
 from bus.errors import BadKeyFile, BusError, UnknownSession
 from client.api import CONNECT_S
 from client.errors import BadInput, Refusal, Unreachable
-from client.records import Record, posts_of
+from client.records import posts_of, record_of
 from client.session_view import Seen
 from client.turns import Turns
 from schemas.post import CLOSED, Post
@@ -96,7 +96,7 @@ async def every_post(client: "Client", sid: str, heard: AsyncIterator[Post]) -> 
     try:
         while True:
             entries += await client.log(sid, len(entries))
-            found = posts_of(Record(sid=sid, entries=tuple(entries)))
+            found = posts_of(record_of(sid, entries))
             for post in found[said:]:
                 yield post
                 if post.kind == CLOSED:

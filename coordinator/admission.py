@@ -223,7 +223,12 @@ def refuse_controls(field: str, text: str) -> None:
         Names the field, the character and where it stands.
     """
     for i, c in enumerate(text):
-        if c in _REORDERING or (c not in _HARMLESS_CONTROLS and unicodedata.category(c) in {"Cc", "Cs"}):
+        if steers(c):
             raise Inadmissible(
                 field, f"{field}: control character U+{ord(c):04X} at character {i + 1:,}; none is allowed"
             )
+
+
+def steers(char: str) -> bool:
+    """Whether a character is a control character, half of one, or reorders what a terminal shows."""
+    return char in _REORDERING or (char not in _HARMLESS_CONTROLS and unicodedata.category(char) in {"Cc", "Cs"})

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from agents.matching.ask_model import NOBODY, Named
+from client.pasted import cleaned
 from evaluation.loaders import BadData, NoData
 from evaluation.routing import Case
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
@@ -32,6 +33,8 @@ class RoutingSet(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     specs: tuple[ExpertSpec, ...]
     cases: tuple[Case, ...]
+    cleaned: tuple[str, ...] = ()
+    """What was taken out of prompts of one's own, with the line."""
 
 
 def golden(half: str, specs: Sequence[ExpertSpec], folder: Path = GOLDEN) -> RoutingSet:
@@ -45,7 +48,7 @@ def golden(half: str, specs: Sequence[ExpertSpec], folder: Path = GOLDEN) -> Rou
     files = sorted(folder.glob(f"{half}*.jsonl"))
     if not files:
         raise NoData(f"no file {half}*.jsonl in {folder}")
-    cases = tuple(case for file in files for case in _cases(file, specs, half))
+    cases = tuple(case for file in files for _, case in _numbered(file, specs, half))
     return RoutingSet(name=f"golden, {half} half", specs=tuple(specs), cases=cases)
 
 
@@ -57,10 +60,14 @@ def golden_file(file: Path, specs: Sequence[ExpertSpec]) -> RoutingSet:
     NoData, BadData
         It cannot be read, or has no prompt; as of `golden`.
     """
-    cases = tuple(_cases(file, specs, ""))
+    cases, notes = [], []
+    for number, case in _numbered(file, specs, ""):
+        found = cleaned(case.prompt)
+        cases.append(msgspec.structs.replace(case, prompt=found.text))
+        notes += [f"{file.name}, line {number}: prompt: {note}" for note in found.notes]
     if not cases:
         raise BadData(f"{file}: there is no prompt in it")
-    return RoutingSet(name=file.name, specs=tuple(specs), cases=cases)
+    return RoutingSet(name=file.name, specs=tuple(specs), cases=tuple(cases), cleaned=tuple(notes))
 
 
 class Answer(Named, frozen=True, kw_only=True):
@@ -95,7 +102,8 @@ def answers(of: RoutingSet, folder: Path = GOLDEN) -> dict[int, Named]:
     return dict(found)
 
 
-def _cases(file: Path, specs: Sequence[ExpertSpec], half: str) -> Iterator[Case]:
+def _numbered(file: Path, specs: Sequence[ExpertSpec], half: str) -> Iterator[tuple[int, Case]]:
+    """Cases with the numbers of their lines."""
     known = {s.id for s in specs}
     general = {s.id for s in specs if s.general}
     try:
@@ -104,7 +112,7 @@ def _cases(file: Path, specs: Sequence[ExpertSpec], half: str) -> Iterator[Case]
         raise NoData(f"{file}: {error.strerror or error}") from error
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield _case(line, f"{file.name}, line {number}", half, known, general)
+            yield number, _case(line, f"{file.name}, line {number}", half, known, general)
 
 
 def _case(line: bytes, where: str, half: str, known: set[str], general: set[str]) -> Case:
@@ -112,6 +120,8 @@ def _case(line: bytes, where: str, half: str, known: set[str], general: set[str]
         case = msgspec.json.decode(line, type=Case)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadData(f"{where}: {error}") from None
+    except RecursionError:
+        raise BadData(f"{where}: lists and objects are nested too deep") from None
     named = (case.right | set(case.support)) - known
     if named or (half and case.half not in ("", half)):
         raise BadData(f"{where}: half {case.half!r}, unknown experts {sorted(named)}")

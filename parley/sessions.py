@@ -11,7 +11,7 @@ from bus.errors import UnknownSession
 from client import visible_posts
 from client.api import Parley
 from client.errors import BadInput, Interrupted, Refusal
-from client.records import Record, read_record
+from client.records import Record, read_record, record_of
 from client.session_view import Seen
 from client.session_view import seen as as_seen
 from client.show import documents, explain, transcript
@@ -68,7 +68,7 @@ def record(settings: Settings, name: str) -> Record:
             entries = await parley.client.log(name)
             if not entries:
                 raise await _absent(parley, settings, name)
-            return Record(sid=name, entries=tuple(entries))
+            return record_of(name, entries)
 
     return run(main())
 

@@ -5,6 +5,8 @@ message that would be invalid cannot be built (`__post_init__` refuses it).
 """
 
 import math
+import re
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,6 +18,12 @@ Json = msgspec.Raw
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+MAX_DEPTH = 800
+"""Lists and objects within each other, in what is read from a file or a record: every command can show as many."""
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class SchemaError(Exception):
@@ -59,6 +67,8 @@ def decode(data: bytes | bytearray | memoryview | msgspec.Raw, as_type: type[T])
     ------
     Undecodable
         The bytes are not JSON, or not a message of that type.
+    InvalidValue
+        A field that must be named, though it may be left out where settings are made, is left out.
     """
     decoder = _decoders.get(as_type)
     if decoder is None:
@@ -67,7 +77,16 @@ def decode(data: bytes | bytearray | memoryview | msgspec.Raw, as_type: type[T])
         return decoder.decode(data)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         name = getattr(as_type, "__name__", None) or str(as_type)
-        raise Undecodable(name, str(error)) from error
+        deep = isinstance(error, RecursionError)
+        raise Undecodable(name, "its lists and objects are nested too deep" if deep else str(error)) from error
+
+
+def nested_too_deep(data: bytes) -> bool:
+    """Whether a JSON text has more than MAX_DEPTH lists and objects within each other, closed or not."""
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        return False
+    brackets = _TEXT.sub(b"", data).translate(_ONE_KIND, _NO_BRACKETS)
+    return max(accumulate(92 - c for c in brackets), default=0) > MAX_DEPTH  # [ is 91, ] is 93
 
 
 def compact(value: Json) -> Json:

@@ -72,7 +72,7 @@ def decode(data: bytes | bytearray, kind: type[_T], what: str) -> _T:
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError:
         raise
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):  # what is skipped is not looked at before it is read
         raise BadBody(f"{what} is not JSON") from None
     except RecursionError:
         raise BadBody(f"{what} is nested too deeply: the limit is {sys.getrecursionlimit():,} levels") from None

@@ -32,7 +32,7 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class Route(msgspec.Struct, frozen=True, kw_only=True):
+class Route(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a task would come to."""
 
     task: str
@@ -48,6 +48,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of models: declared claims take none."""
     duration_ms: float
     """Wall time, from the task to who leads; of several that are matched together, each has its share of that."""
+    cleaned: tuple[str, ...] = ()
+    """What was taken out of the task before it was matched; absent: nothing."""
 
 
 class Router(typing.Protocol):

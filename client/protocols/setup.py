@@ -42,6 +42,8 @@ class Option(NamedTuple):
     """From the value as it was typed to the setting's. Raises BadInput."""
     gives: Literal["setting", "question", "folder"] = "setting"
     """A setting; the question (Setup.motion reads it); or the folder that a session begins with."""
+    pasted: bool = False
+    """Its texts are what people paste: what would steer a terminal is taken out of them, and that is said."""
 
     @property
     def name(self) -> str:

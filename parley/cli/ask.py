@@ -1,7 +1,7 @@
 """The command line's `ask`: it parses, calls one function, prints."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +21,16 @@ from parley.cli.options import (
     WaitForHuman,
 )
 from parley.cli.output import write_lines
-from parley.cli.protocol_options import NOTHING, Given, folder_of, motion_of, refuse_foreign, settings_of, takes
+from parley.cli.protocol_options import (
+    NOTHING,
+    Given,
+    folder_of,
+    motion_of,
+    refuse_foreign,
+    settings_of,
+    takes,
+    without_controls,
+)
 
 
 @takes("options")
@@ -93,7 +102,8 @@ def ask(
         from parley.request import Look, request_of
 
         motion = motion_of(question, own)
-        settings_given, folder = {**motion.settings, **settings_of(own)}, folder_of(own)
+        motion, given, notes = without_controls(motion, settings_of(own), "options")
+        settings_given, folder = {**motion.settings, **given}, folder_of(own)
         plan = plan_of(options.settings(config, sets, **layers))
         refuse_foreign(plan.protocol, {**settings_given, "folder": folder})
         if settings_given:
@@ -102,7 +112,7 @@ def ask(
         if dry_run:
             found = estimated(plan, motion.question, documents)
             if json and not found.shortfall:
-                options.print_json(estimate.document(found))
+                options.print_json(_noted(estimate.document(found), notes))
             elif not json:
                 write_lines(estimate.table(found), None)
             estimate.refuse(found)
@@ -116,5 +126,12 @@ def ask(
 
         code, result = ask_command(request)
         if json and result is not None:
-            options.print_json(result)
+            options.print_json(_noted(result, notes))
     raise typer.Exit(code)
+
+
+def _noted(document: Any, notes: list[str]) -> Any:
+    """The document with what was taken out of the question; as it is where nothing was."""
+    import msgspec
+
+    return {**msgspec.to_builtins(document), "cleaned": notes} if notes else document

@@ -6,6 +6,7 @@ long as the rest of one.
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -195,6 +196,30 @@ def settings_of(given: Given) -> dict[str, Any]:
             raise BadInput(option.flag, f"{option.flag} is the former name of {flag}, which is given too")
         found[option.setting] = read if flag == option.flag else [*(before or ()), *read]
     return found
+
+
+class Cleaned(NamedTuple):
+    """What is asked, as it is used."""
+
+    motion: "Motion"
+    settings: dict[str, Any]
+    notes: list[str]
+    """What was taken out, in words."""
+
+
+def without_controls(motion: "Motion", settings: Mapping[str, Any], of: Of) -> "Cleaned":
+    """The question and what options give of text that people paste, cleaned (client.pasted); what was done is told on
+    standard error."""
+    from client.pasted import cleaned_values
+
+    question, notes = cleaned_values(motion.question, "question")
+    found = dict(settings)
+    for setting in dict.fromkeys(o.setting for o in declared(of) if o.pasted and o.setting in settings):
+        found[setting], more = cleaned_values(settings[setting], setting)
+        notes += more
+    for note in notes:
+        print(f"parley: {note}", file=sys.stderr)
+    return Cleaned(motion._replace(question=question), found, notes)
 
 
 def motion_of(question: str | None, given: Given) -> "Motion":

@@ -1,17 +1,20 @@
 """`parley route`: what it does once its arguments are read."""
 
 import asyncio
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import msgspec
 
 from client.errors import BadInput
 from client.protocols.routing import Route
+from client.text import clean, count
 from parley.cli.options import read_question
 from parley.routing.many import route_many
-from parley.routing.route import Wanted, read_prompts, route_one, specs_of, task_of
+from parley.routing.route import Line, Wanted, read_prompts, route_one, specs_of, task_of
 from schemas.expert import ExpertSpec
-from schemas.routing import Task
-from schemas.wire import InvalidValue
+from schemas.wire import InvalidValue, decode, encode
 
 
 def route(prompt: str | None, files: Sequence[str], experts: Path | None, *, keyword: bool) -> Route:
@@ -25,18 +28,53 @@ def route(prompt: str | None, files: Sequence[str], experts: Path | None, *, key
     if prompt is None:
         raise BadInput("task", "nothing is to be routed: give a task, - to read it, or --file")
     try:
-        task = task_of(Wanted(prompt=read_question() if prompt == "-" else prompt, files=tuple(files)))
+        task, notes = task_of(Wanted(prompt=read_question() if prompt == "-" else prompt, files=tuple(files)))
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
-    return asyncio.run(route_one(task, specs_of(experts), keyword=keyword))
+    for note in notes:
+        print(f"parley: task: {note}", file=sys.stderr)
+    found = asyncio.run(route_one(task, specs_of(experts), keyword=keyword))
+    return msgspec.structs.replace(found, cleaned=notes)
 
 
-def route_file(path: str, experts: Path | None, *, keyword: bool) -> None:
-    """Print where each task of a file goes, one JSON document a line. Raises BadInput."""
+def route_file(path: str, experts: Path | None, *, keyword: bool) -> int:
+    """Print where each task of a file goes, one JSON document a line; a bad line gets one that says why, in its place.
+
+    Returns
+    -------
+    The exit status: 1 where a line was bad.
+
+    Raises
+    ------
+    BadInput
+        As read_prompts.
+    """
     specs = specs_of(experts)
-    asyncio.run(_print(read_prompts(path), specs, keyword))
+    lines = read_prompts(path)
+    asyncio.run(_print(lines, specs, keyword))
+    bad = sum(one.task is None for one in lines)
+    if bad:
+        print(f"parley: file: {count(bad, 'line')} of {len(lines):,} bad, the others are answered", file=sys.stderr)
+    return 1 if bad else 0
 
 
-async def _print(tasks: Sequence[Task], specs: Sequence[ExpertSpec], keyword: bool) -> None:
-    async for line in route_many(tasks, specs, keyword=keyword):
-        print(line.decode(), flush=True)
+async def _print(lines: Sequence[Line], specs: Sequence[ExpertSpec], keyword: bool) -> None:
+    left = iter(lines)
+    async for route in route_many([one.task for one in lines if one.task is not None], specs, keyword=keyword):
+        one = _bad_ones(left)
+        assert one is not None, "a route for each task"
+        if one.cleaned:
+            route = encode(msgspec.structs.replace(decode(route, Route), cleaned=one.cleaned))
+        print(route.decode(), flush=True)
+    _bad_ones(left)
+
+
+def _bad_ones(left: Iterator[Line]) -> Line | None:
+    """Tell the bad lines that come next, and return the first good one after them."""
+    for one in left:
+        if one.task is not None:
+            return one
+        why = clean(one.why)
+        print(f"parley: file: {why}", file=sys.stderr)
+        print(encode({"line": one.number, "error": {"field": "file", "message": why}}).decode(), flush=True)
+    return None

@@ -56,6 +56,8 @@ def evaluate(
     for name in wanted:
         found = _set(name, golden, half, experts, data or DATA)
         if found is not None:
+            for note in found.cleaned:
+                print(f"parley: {note}", file=sys.stderr)
             print(f"... {found.name}: {len(found.cases):,} prompts, {len(found.specs)} experts", file=sys.stderr)
             reports += asyncio.run(_reports(found))
     if wanted == (GOLDEN,):

@@ -13,6 +13,7 @@ import msgspec
 from agents.experts import ExpertError, builtin, read_all
 from client.errors import BadInput
 from client.json_file import loaded, struct_of
+from client.pasted import cleaned
 from client.protocols import setup_of
 from client.protocols.routing import Route, Router, Routing
 from client.text import line
@@ -46,15 +47,26 @@ def router(specs: Sequence[ExpertSpec], *, keyword: bool = False) -> Router:
     return routing().router(specs, keyword=keyword)
 
 
-def task_of(wanted: Wanted) -> Task:
-    """A prompt as it is matched.
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a file of prompts, as it was read: a task, or why it is none."""
+
+    number: int
+    task: Task | None = None
+    cleaned: tuple[str, ...] = ()
+    """What was taken out of its prompt."""
+    why: str = ""
+
+
+def task_of(wanted: Wanted) -> tuple[Task, tuple[str, ...]]:
+    """A prompt as it is matched, and what was taken out of it (client.pasted).
 
     Raises
     ------
     InvalidValue
         Names the field, the value and the limit.
     """
-    return routing().task(wanted.prompt, wanted.files)
+    prompt = cleaned(wanted.prompt)
+    return routing().task(prompt.text, wanted.files), prompt.notes
 
 
 def specs_of(folder: Path | None) -> tuple[ExpertSpec, ...]:
@@ -80,14 +92,14 @@ def chunks(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
 # ---------------------------------------------------------------- a file of prompts
 
 
-def read_prompts(path: str) -> list[Task]:
+def read_prompts(path: str) -> list[Line]:
     """The prompts of a file of JSON lines (`-`: standard input), all checked before any is routed; blank lines are
-    passed over.
+    passed over. One that is bad says why: file, line, field, value and what is allowed.
 
     Raises
     ------
     BadInput
-        Names the file, the line's number, the field, the value and what is allowed.
+        The file cannot be read, has no prompt, or has none that is good: names the first.
     """
     name = "standard input" if path == "-" else path
     found = []
@@ -95,11 +107,15 @@ def read_prompts(path: str) -> list[Task]:
         if not text.strip():
             continue
         try:
-            found.append(task_of(_line(text)))
+            task, notes = task_of(_line(text))
         except InvalidValue as error:
-            raise BadInput("file", f"{name}, line {number}: {error}") from error
+            found.append(Line(number=number, why=f"{name}, line {number}: {error}"))
+        else:
+            found.append(Line(number=number, task=task, cleaned=notes))
     if not found:
         raise BadInput("file", f"{name}: there is no prompt in it")
+    if all(one.task is None for one in found):
+        raise BadInput("file", found[0].why)
     return found
 
 

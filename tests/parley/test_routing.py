@@ -134,7 +134,8 @@ def test_what_experts_say_of_themselves_reaches_no_terminal_as_a_command(tmp_pat
         (None, [], None, "task: nothing is to be routed"),
         ("", [], None, "prompt: got '', it must not be empty"),
         ("x" * 20_001, [], None, "prompt: got '20,001 characters', allowed are at most 20,000"),
-        ("a\x1b[2Jb", [], None, "control character U+001B at character 2; none is allowed"),
+        ("x", ["a\x1b[2Jb"], None, "control character U+001B at character 2; none is allowed"),
+        ("\x1b[2J\a", [], None, "prompt: got '', it must not be empty"),
         ("x", [""], None, "files: got '', it must not be empty"),
         ("x", [], "/nowhere", "experts: /nowhere: is no folder"),
     ],
@@ -163,8 +164,7 @@ def test_options_that_contradict_each_other_and_a_file_that_is_not_there() -> No
         ('{"prompt": "a", "prompt": "b"}', "prompt: got 'prompt', it stands twice"),
         ('{"prompt": "a", "files": "b"}', "files: got 'b', Expected `array`"),
         ('{"prompt": "a", "files": ["b", ""]}', "files: got '', it must not be empty"),
-        ('{"prompt": "a\\u0007"}', "control character U+0007 at character 2"),
-        ('{"prompt": "a\\u202eb"}', "control character U+202E at character 2"),
+        ('{"prompt": "a", "files": ["\\u0007"]}', "files: got '\\\\x07', control character U+0007 at character 1"),
         ('{"prompt": "a\\ud800"}', "half a character"),
         ('{"prompt": "a"', "no JSON"),
         ("[1]", "the line: got [1], Expected `object`"),
@@ -174,10 +174,13 @@ def test_options_that_contradict_each_other_and_a_file_that_is_not_there() -> No
 def test_a_bad_line_is_named_with_its_number_and_field(line: str, what: str, tmp_path: Path) -> None:
     file = tmp_path / "prompts.jsonl"
     file.write_text('{"prompt": "good"}\n\n' + line + "\n")
+    good, bad = read_prompts(str(file))
+    assert good.task == Task(prompt="good") and bad.task is None and (good.number, bad.number) == (1, 3)
+    assert f"{file}, line 3: " in bad.why and what in bad.why and len(bad.why) < 400
+    file.write_text("\n" + line)
     with pytest.raises(BadInput) as error:
         read_prompts(str(file))
-    assert f"{file}, line 3: " in str(error.value) and what in str(error.value)
-    assert error.value.field == "file" and len(str(error.value)) < 400
+    assert f"{file}, line 2: " in str(error.value) and what in str(error.value) and error.value.field == "file"
 
 
 def test_bytes_that_are_no_text_and_a_file_without_prompts(tmp_path: Path) -> None:
@@ -191,8 +194,8 @@ def test_bytes_that_are_no_text_and_a_file_without_prompts(tmp_path: Path) -> No
 
 
 def test_lines_are_text_in_any_form_that_a_person_writes() -> None:
-    task = task_of(Wanted(prompt="two\nlines\tand a família 👩‍🚀", files=("a b.py",)))
-    assert task.files_mentioned == ("a b.py",)
+    task, notes = task_of(Wanted(prompt="two\nlines\tand a família 👩‍🚀", files=("a b.py",)))
+    assert notes == () and task.prompt.startswith("two\nlines\tand") and task.files_mentioned == ("a b.py",)
     with pytest.raises(InvalidValue, match="files: got '201 items', allowed are at most 200"):
         task_of(Wanted(prompt="x", files=tuple(f"{i}" for i in range(201))))
 
@@ -200,7 +203,7 @@ def test_lines_are_text_in_any_form_that_a_person_writes() -> None:
 # ---------------------------------------------------------------- many
 
 
-def test_a_file_comes_back_line_for_line_and_nothing_before_all_lines_are_checked(tmp_path: Path) -> None:
+def test_a_file_comes_back_line_for_line_and_a_bad_line_is_one_bad_line() -> None:
     prompts = ["tune the slow query", "the React component renders twice", "who won the match yesterday?"]
     lines = "".join(json.dumps({"prompt": p}) + "\n" for p in prompts)
     code, out, err = command("route", "--file", "-", said="\ufeff" + lines)
@@ -208,8 +211,29 @@ def test_a_file_comes_back_line_for_line_and_nothing_before_all_lines_are_checke
     found = [json.loads(line) for line in out.splitlines()]
     assert [f["task"] for f in found] == prompts and all(list(f) == KEYS for f in found)
     assert [f["lead"] and f["lead"]["expert"] for f in found[:2]] == ["database-engineer", "frontend-engineer"]
-    code, out, err = command("route", "--file", "-", "--json", said=lines + "{}\n")
-    assert code == 2 and json.loads(out)["error"]["field"] == "file" and "line 4" in err
+    first, rest = lines.split("\n", 1)
+    code, out, err = command("route", "--file", "-", said=f"{{}}\n{first}\n\nnone\n{rest}[1]\n")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert code == 1 and [f.get("task") for f in found] == [None, prompts[0], None, *prompts[1:], None]
+    assert [f["line"] for f in found if "error" in f] == [1, 4, 7] and found[0]["error"]["field"] == "file"
+    assert "standard input, line 4: " in found[2]["error"]["message"]
+    assert "standard input, line 4: " in err and "file: 3 lines of 6 bad" in err
+    code, out, err = command("route", "--file", "-", "--json", said="\n{}\nnone\n")
+    assert code == 2 and json.loads(out)["error"]["field"] == "file" and "line 2" in err
+
+
+def test_what_is_pasted_is_cleaned_and_noted() -> None:
+    dirty, clean = "\x1b[31mthe tap\x1b[0m\r\n\tdrips\a", "the tap\n\tdrips"
+    notes = ["2 terminal sequences removed", "1 line end made a line feed", "1 control character removed (U+0007)"]
+    code, out, err = command("route", "-", "--json", said=dirty)
+    found = json.loads(out)
+    assert code == 0 and found["task"] == clean and found["cleaned"] == notes and list(found) == [*KEYS, "cleaned"]
+    assert err.splitlines() == [f"parley: task: {note}" for note in notes]
+    lines = json.dumps({"prompt": dirty}) + "\n" + json.dumps({"prompt": clean})
+    code, out, err = command("route", "--file", "-", said=lines)
+    first, second = (json.loads(line) for line in out.splitlines())
+    assert code == 0 and first["cleaned"] == notes and "cleaned" not in second
+    assert first["task"] == second["task"] == clean and first["candidates"] == second["candidates"]
 
 
 async def test_processes_answer_as_this_one_does_and_in_order() -> None:
@@ -294,6 +318,14 @@ def test_eval_measures_a_public_set_that_is_there() -> None:
     assert code == 0, err
     reports = json.loads(out)["reports"]
     assert reports[0]["matcher"] == "words" and {r["accuracy"]["of"] for r in reports} == {15}
+
+
+def test_prompts_of_ones_own_are_cleaned_and_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = golden(tmp_path, {"prompt": "tune the \x1b[1mslow\x1b[0m SQL query\r\n", "lead": "database-engineer"})
+    reports = routing_eval.evaluate(file, "test", None, None, [])
+    assert reports[0].accuracy.hits == 1
+    said = capsys.readouterr().err
+    assert "parley: golden.jsonl, line 1: prompt: 2 terminal sequences removed" in said and "\x1b" not in said
 
 
 def test_eval_names_what_is_not_as_it_should_be(tmp_path: Path) -> None:

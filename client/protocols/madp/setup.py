@@ -84,6 +84,7 @@ SETUP = MadpSetup(
             sets="code_snippets",
             metavar="FILE",
             read=_snippets,
+            pasted=True,
         ),
         Option(
             "--conversation",
@@ -92,6 +93,7 @@ SETUP = MadpSetup(
             sets="prior_conversation",
             metavar="FILE",
             read=_conversation,
+            pasted=True,
         ),
         Option(
             "--folder", Path | None, "madp: the folder that is worked on, a copy of it.", metavar="DIR", gives="folder"

@@ -31,7 +31,7 @@ def conversation(path: Path) -> list[dict[str, str]]:
         Names the file and the line.
     """
     found: list[dict[str, str]] = []
-    for number, text in enumerate(_text("conversation", path, MAX_CONVERSATION).splitlines(), 1):
+    for number, text in enumerate(_text("conversation", path, MAX_CONVERSATION).split("\n"), 1):
         if not text.strip():
             continue
         try:
@@ -49,7 +49,7 @@ def conversation(path: Path) -> list[dict[str, str]]:
 
 def _text(field: str, path: Path, most: int) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise BadInput(field, f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

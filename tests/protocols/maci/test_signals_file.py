@@ -308,7 +308,7 @@ def test_numbers_beyond_all_measure_are_refused(tmp_path: Path) -> None:
     endless = json.dumps(DEBATE).replace("0.62", "9" * 5000)
     assert refusal(endless, tmp_path).startswith("the file: got 'a number', which cannot be read")
     deep = "[" * 100_000
-    assert refusal(deep, tmp_path) == "the file: got 'objects within objects', they are nested too deep"
+    assert refusal(deep, tmp_path) == "the file: got 'lists and objects nested too deep', allowed are 800 levels"
 
 
 def test_a_terminals_escapes_are_not_printed() -> None:

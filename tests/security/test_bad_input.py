@@ -1,0 +1,207 @@
+"""Files that nobody sane writes, given to the command line: each ends with an error in words, none with a traceback."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agents import strict_yaml
+from client.errors import BadInput
+from client.records import read_record, record_of
+from schemas.wire import MAX_DEPTH, nested_too_deep
+from tests.support.forks import run as command
+
+RECORD = Path(__file__).parents[1] / "old_logs" / "092e006" / "consensus.jsonl"
+LINES = RECORD.read_text().split("\n")
+SHOWN = (
+    ("replay",), ("replay", "--json"), ("replay", "--set", "consensus.threshold=70"), ("explain",),
+    ("explain", "--json"), ("sessions", "show"), ("sessions", "show", "--json"), ("sessions", "export"),
+    ("sessions", "export", "--format", "json"), ("sessions", "export", "--format", "markdown"),
+    ("sessions", "export", "--html"),
+)  # fmt: skip
+
+
+def refused(*arguments: str, said: bytes = b"") -> str:
+    """What a command says that ends with an error in words."""
+    code, _, err = command(*arguments, said=said)
+    assert code == 2 and "Traceback" not in err and err.startswith("parley: "), err[-500:]
+    return err
+
+
+def record(to: Path, line: int, text: str) -> str:
+    """The recorded session with one line replaced."""
+    file = to / "session.jsonl"
+    file.write_text("\n".join([*LINES[:line], text, *LINES[line + 1 :]]))
+    return str(file)
+
+
+def deep(levels: int) -> str:
+    """An entry with a value within so many lists and objects, the event and the entry among them."""
+    before, event, after = LINES[1].partition('"event":{')
+    pairs, odd = divmod(levels - 2, 2)
+    return f'{before}{event}"zz":{"[" * odd}{_OPEN * pairs}1{_CLOSE * pairs}{"]" * odd},{after}'
+
+
+_OPEN, _CLOSE = '[{"x":', "}]"
+
+
+# ---------------------------------------------------------------- records
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=" ".join)
+def test_a_record_that_is_nested_too_deep_names_line_and_limit(shown: tuple[str, ...], tmp_path: Path) -> None:
+    head = record(tmp_path, 0, "[" * 5_000)
+    assert f"{head} is no exported session" in refused(*shown, head)
+    entry = record(tmp_path, 1, deep(MAX_DEPTH + 1))
+    assert f"{entry}, line 2: lists and objects are nested too deep, allowed are 800 levels" in refused(*shown, entry)
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=" ".join)
+def test_a_record_as_deep_as_is_allowed_is_shown(shown: tuple[str, ...], tmp_path: Path) -> None:
+    code, _, err = command(*shown, record(tmp_path, 1, deep(MAX_DEPTH)))
+    assert "Traceback" not in err and (code, err) in [(0, ""), (1, err)]
+    assert code == 0 or "does not recompute" in err
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=" ".join)
+def test_half_a_character_in_a_record_is_refused(shown: tuple[str, ...], tmp_path: Path) -> None:
+    head = json.dumps({"parley": "session", "session": "\ud800", "version": 1})
+    assert "surrogate" in refused(*shown, record(tmp_path, 0, head))
+
+
+def test_an_entry_that_is_none_is_named_by_its_number(tmp_path: Path) -> None:
+    file = record(tmp_path, 2, LINES[2].replace('"event":{', '"event":{"zz":"\\ud800",'))
+    code, _, err = command("explain", file)
+    assert code == 1 and "entry 2: not a Entry: JSON is malformed" in err
+
+
+def test_what_stands_on_a_bus_is_read_by_the_same_limit() -> None:
+    with pytest.raises(BadInput, match="session s, entry 2: lists and objects are nested too deep, allowed are 800"):
+        record_of("s", (LINES[1], deep(MAX_DEPTH + 1)))
+    assert len(record_of("s", (LINES[1], "", deep(MAX_DEPTH))).entries) == 2
+
+
+def test_brackets_in_texts_are_no_nesting() -> None:
+    text = json.dumps(["[{" * 2_000 + '"\\' * 9, "]" * 5_000])
+    assert not nested_too_deep(text.encode())
+    assert not nested_too_deep(b"[" + b"[],{}," * 2_000 + b"1]")
+    assert nested_too_deep(b'["\\"",' + b"[" * MAX_DEPTH)
+    assert not nested_too_deep(b"[" * MAX_DEPTH) and nested_too_deep(b'{"":' * (MAX_DEPTH + 1))
+    assert nested_too_deep(b"[" * 900 + b'"' + b'\\"' * 300_000)  # in an instant, though no text ends
+
+
+def test_a_record_of_another_version_or_of_posts_is_still_told_apart(tmp_path: Path) -> None:
+    other = record(tmp_path, 0, json.dumps({"parley": "session", "session": "s", "version": 2}))
+    with pytest.raises(BadInput, match="is of version 2, read is version 1"):
+        read_record(Path(other))
+    posts = record(tmp_path, 0, json.dumps({"parley": "posts", "session": "s", "version": 1}))
+    with pytest.raises(BadInput, match="holds what was posted"):
+        read_record(Path(posts))
+
+
+# ---------------------------------------------------------------- YAML and JSON that people write
+
+ENDLESS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{c}: &{c} [{','.join([f'*{chr(ord(c) - 1)}'] * 9)}]\n" for c in "bcdefg"
+)
+YAMLS = {
+    "half a character": ('a: ["\\ud800"]', r"'\\ud800' holds half a character"),
+    "half a character in a key": ('"\\udfff": 1', "half a character"),
+    "no date": ("a: !!timestamp x", "a value is not what its tag says"),
+    "no date as a key": ("!!timestamp x: 1", "a value is not what its tag says"),
+    "no truth": ("a: !!bool x", "a value is not what its tag says"),
+    "no number": ("a: !!int ''", "a value is not what its tag says"),
+    "no decimal": ("a: !!float ''", "a value is not what its tag says"),
+    "a long number": ("a: 0x" + "f" * 5_000, "a number has more than 1,024 bits"),
+    "a long number as a key": ("? 0x" + "f" * 5_000 + "\n: 1", "a number has more than 1,024 bits"),
+    "within itself": ("a: &x [*x]", "nested more than 50 deep"),
+    "within itself, by a merge": ("a: &x\n  b: *x", "nested more than 50 deep"),
+    "deep": ("a: " + "[" * 51 + "]" * 51, "nested more than 50 deep"),
+    "very deep": ("a: " + "[" * 5_000, "nested more than 50 deep"),
+    "a few lines that are millions": (ENDLESS, "more than 200,000 values"),
+}
+
+
+@pytest.mark.parametrize("case", YAMLS)
+def test_yaml_that_is_no_plain_value_is_refused(case: str) -> None:
+    text, why = YAMLS[case]
+    with pytest.raises(strict_yaml.BadYaml, match=why) as error:
+        strict_yaml.read(text)
+    assert len(str(error.value)) < 300 and str(error.value).isascii()
+
+
+def test_yaml_as_people_write_it_is_read() -> None:
+    assert strict_yaml.read("a: &x {b: é}\nc: *x\nd: 2024-01-01\n") is not None
+    assert strict_yaml.read("a: " + "[" * 49 + "]" * 49) is not None
+    assert strict_yaml.read(f"a: {2**1_000}") == {"a": 2**1_000}
+
+
+FILES = {
+    "half a character": b'"\\ud800": "\\ud800"\n', "not UTF-8": b"\xff\xfea: 1\n", "no truth": b"a: !!bool x\n",
+    "within itself": b"&x [*x]\n", "a long number": b"? 0x" + b"f" * 5_000 + b"\n: 1\n",
+}  # fmt: skip
+READERS = (
+    ("doctor", "--config"), ("ask", "q", "--dry-run", "--panel-file"),
+    ("ask", "--protocol", "competition", "--dry-run", "--topic", "a", "--topics"),
+    ("ask", "q", "--protocol", "competition", "--dry-run", "--format"),
+    ("ask", "q", "--protocol", "competition", "--dry-run", "--style", "pro_1=a", "--personalities"),
+    ("experts", "check"), ("agent",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FILES)
+@pytest.mark.parametrize("reader", READERS, ids=lambda r: " ".join(r)[-24:])
+def test_every_file_of_yaml_ends_in_words(reader: tuple[str, ...], case: str, tmp_path: Path) -> None:
+    file = tmp_path / "given.yaml"
+    file.write_bytes(FILES[case])
+    code, out, err = command(*reader, str(file))
+    assert code == 2 and "Traceback" not in err and "given.yaml" in out + err
+
+
+@pytest.mark.parametrize(
+    "text", [b'{"prompt": "\\ud800"}', b'{"prompt": "\xff"}', b"[" * 5_000, b'{"prompt": ' + b"9" * 5_000 + b"}"]
+)
+@pytest.mark.parametrize(
+    "reader",
+    [("signals",), ("eval", "routing", "--golden"), ("ask", "q", "--dry-run", "--conversation"), ("replay",)],
+    ids=lambda r: r[0],
+)
+def test_every_file_of_json_ends_in_words(reader: tuple[str, ...], text: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "given.json"
+    file.write_bytes(text)
+    assert "given.json" in refused(*reader, str(file))
+
+
+# ---------------------------------------------------------------- what is pasted
+
+
+def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"\x1b[31mred\x1b[0m\r\nb\0\n")
+    (tmp_path / "said.jsonl").write_bytes(b'{"role": "user", "text": "a\\u0007b"}\r\n')
+    code, out, err = command(
+        "ask", "-", "--dry-run", "--json", "--protocol", "madp", "--snippet", str(tmp_path / "a.log"),
+        "--conversation", str(tmp_path / "said.jsonl"), "--state", str(tmp_path / "state"), said=b"why\x1b[2J?\r\n",
+    )  # fmt: skip
+    assert code == 0, err
+    notes = [
+        "question: 1 terminal sequence removed", "question: 1 line end made a line feed",
+        "code_snippets[0]: 2 terminal sequences removed", "code_snippets[0]: 1 line end made a line feed",
+        "code_snippets[0]: 1 control character removed (U+0000)",
+        "prior_conversation[0].text: 1 control character removed (U+0007)",
+    ]  # fmt: skip
+    assert json.loads(out)["cleaned"] == notes
+    assert [text.removeprefix("parley: ") for text in err.splitlines()][: len(notes)] == notes
+
+
+def test_nothing_is_noted_of_a_question_that_is_plain(tmp_path: Path) -> None:
+    code, out, err = command(
+        "ask", "a\tb\nc", "--dry-run", "--json", "--protocol", "competition", "--state", str(tmp_path / "state")
+    )
+    assert code == 0 and "cleaned" not in json.loads(out) and "removed" not in err
+
+
+def test_what_was_pasted_is_asked_without_it(tmp_path: Path) -> None:
+    """Competitions refuse a motion with control characters: this one has none any more when it is opened."""
+    state = ("--protocol", "competition", "--state", str(tmp_path / "state"))
+    code, out, err = command("ask", "\x1b[1mThis house would\x07\r\n", "--dry-run", "--json", *state)
+    assert code == 0 and len(json.loads(out)["cleaned"]) == 3, err
