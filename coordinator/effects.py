@@ -16,10 +16,12 @@ from coordinator import briefing
 from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
+from coordinator.unreadable.lost import Lost
 from observability import tracing
 from schemas import log
 from schemas.result import Result
 from schemas.session import CancelSession, SessionEnded, TellSession
+from schemas.stops import VERSION_LOST
 from schemas.wire import decode, encode
 
 Commands = tuple[log.Command, ...]
@@ -122,6 +124,18 @@ class Effects:
     async def ended(self, sid: str, parent: str, ended: SessionEnded) -> None:
         """Tell a session that one which it started is over. Told again, it is not awaited any more."""
         await self._submit(sid, parent, ended, f"{sid}-ended")
+
+    async def lost(self, sid: str, end: Lost) -> None:
+        """What a session that nobody could run leaves to be done: who waits for it is told, what is beneath it ends,
+        and whoever follows it hears. Repeating it is fine."""
+        await self._clear_timer(sid)
+        for child in end.children:
+            await self._submit(sid, child, CancelSession(reason=f"session {sid} ended"), f"{sid}-lost-{child}")
+        if end.parent:  # as one whose texts are gone: every release books all that it might have used
+            told = SessionEnded(protocol=end.protocol, status="erased", reason=VERSION_LOST, why=end.why)
+            await self.ended(sid, end.parent, told)
+        for post in end.posts[-2:]:
+            await self._connection.publish(subjects.post(sid, post.channel, post.kind), encode(post))
 
     async def _submit(self, sid: str, to: str, message: object, msg_id: str) -> None:
         """From one session to another, through IN like any submission."""

@@ -216,7 +216,8 @@ class Supervisor:
             name = f"moderator-{i}"
             make = services.moderator(
                 token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
-                log_max_age_s=stack.log_max_age_s, notify_url=stack.notify_url, checkpoint=checkpoint,
+                log_max_age_s=stack.log_max_age_s, unreadable_s=stack.unreadable_s, notify_url=stack.notify_url,
+                checkpoint=checkpoint,
             )  # fmt: skip
             self._children.append(_Child(name, self._serve(services, name, name, partial(_same, make))))
         here = environment()
