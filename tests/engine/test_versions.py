@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from bus import subjects
 from bus.log import Log
-from client import records
 from client.client import Client
+from coordinator.commands import StartChild
 from coordinator.machine import Protocol
 from coordinator.moderator import Moderator
 from coordinator.protocols import PROTOCOLS
@@ -22,8 +22,11 @@ from observability.metrics import Metrics
 from schemas import log
 from schemas.presence import Workers
 from schemas.result import Result
+from schemas.session import Budget, OpenSession
 from schemas.stops import STOPS, VERSION_LOST
 from schemas.wire import decode
+from tests.coordinator.floor_play import ANSWERS, FLOOR, ends
+from tests.engine.floor import say
 from tests.parley.support import Front
 from tests.support.engine import Engine, until
 
@@ -112,6 +115,21 @@ async def test_it_is_neither_answered_nor_acknowledged_nor_put_aside_and_others_
     assert (one.session, one.protocol, one.version, one.reason) == ("s1", "consensus", NOW.version + 90, "version")
 
 
+async def test_doctor_names_it(bare: Engine, tmp_path: Path) -> None:
+    await lost(bare, "s1")
+    await bare.owner.store(subjects.inbox("client", "owner", "s1"), b'{"t":"cancel"}')
+    owner = tmp_path / "owner.json"
+    bare.credentials["owner"].save(owner)
+    arguments = ("doctor", "--nats", bare.server.url, "--creds", str(owner))
+
+    async def named() -> str:
+        _, out, _ = await asyncio.to_thread(Front(tmp_path).run, *arguments)
+        return out if "cannot run session s1" in out else ""
+
+    found = await until(named, 30.0)
+    assert f"protocol consensus, version {NOW.version + 90}" in found and "docs/compatibility.md" in found
+
+
 async def test_a_session_that_nobody_can_run_ends_and_says_so(bare: Engine) -> None:
     client = Client(bare.owner, "owner")
     later = await opened(bare, "s1")
@@ -146,6 +164,31 @@ async def test_a_session_that_nobody_can_run_ends_and_says_so(bare: Engine) -> N
     del again
 
 
+async def test_the_session_above_hears_of_it(bare: Engine) -> None:
+    """As of one whose texts are gone: all that it might have used is booked."""
+    protocols = {**PROTOCOLS, "floor": FLOOR}
+    later = await bare.moderator({**protocols, **LATER})
+    workers = await bare.workers({"latency_s": 600.0}, drain_s=0.0)
+    child = OpenSession(question="Who is right?", protocol="consensus", budget=Budget(calls=40))
+    ANSWERS["start"] = lambda view: (StartChild(opening=child),)
+    ANSWERS["ChildEnded"] = ends
+    assert (await bare.open("s1", protocol="floor", settings={"seconds": 60.0}, budget={"calls": 400})).fate == "taken"
+    await say(bare, "start")
+
+    async def beneath() -> str:
+        return next((r.session for r in (await bare.sessions()).rows if r.session != "s1"), "")
+
+    sid = await until(beneath)
+    for one in (*workers, later):
+        await one.__aexit__()
+    await bare.moderator(protocols, unreadable_s=0.2)
+    await bare.owner.store(subjects.inbox("owner", "owner", sid), b'{"t":"cancel"}')
+    await bare.closed("s1")
+    event = (await bare.entries("s1"))[-1].event
+    assert isinstance(event, log.ChildEnded) and event.session == sid
+    assert (event.ended.status, event.ended.reason) == ("erased", VERSION_LOST)
+
+
 async def test_it_ends_for_a_moderator_of_the_release_before(bare: Engine) -> None:
     """What the entry lies under ends a session there, too: such a moderator folds no further."""
     await lost(bare, "s1", unreadable_s=0.0)
@@ -172,22 +215,3 @@ def test_only_what_one_submission_waited_counts() -> None:
     assert unreadable.waited(1) and not unreadable.waited(2)
     unreadable.settled(1)
     assert not unreadable.waited(1)
-
-
-async def test_its_record_is_shown_explained_exported_and_replayed(bare: Engine, tmp_path: Path) -> None:
-    await lost(bare, "s1", unreadable_s=0.0)
-    await bare.owner.store(subjects.inbox("client", "owner", "s1"), b'{"t":"cancel"}')
-    await Client(bare.owner, "owner").result("s1")
-    record = records.Record(sid="s1", entries=await bare.log("s1"))
-    path = tmp_path / "s1.jsonl"
-    path.write_text("".join(f"{text}\n" for text in records.write(record)))
-    front = Front(tmp_path)
-    for command in (
-        ("sessions", "show"),
-        ("explain",),
-        ("sessions", "export", "--html"),
-        ("sessions", "export", "--format", "markdown"),
-    ):
-        code, out, err = await asyncio.to_thread(front.run, *command, str(path))
-        assert (code, err) == (0, ""), (command, err)
-        assert STOPS[VERSION_LOST].words in out or VERSION_LOST in out, (command, out)
