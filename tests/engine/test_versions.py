@@ -179,8 +179,9 @@ async def test_the_session_above_hears_of_it(bare: Engine) -> None:
         return next((r.session for r in (await bare.sessions()).rows if r.session != "s1"), "")
 
     sid = await until(beneath)
-    for one in (*workers, later):
-        await one.__aexit__()
+    for worker in workers:
+        await worker.__aexit__()
+    await later.__aexit__()
     await bare.moderator(protocols, unreadable_s=0.2)
     await bare.owner.store(subjects.inbox("owner", "owner", sid), b'{"t":"cancel"}')
     await bare.closed("s1")
