@@ -24,7 +24,7 @@ from dotenv.parser import parse_stream
 
 from agents.models.base import ModelMisconfigured
 from agents.openai.providers import PRESETS, provider
-from agents.secrets import as_key, key_from, variable
+from agents.secrets import Secret, as_key, key_from, variable
 from agents.specs import AgentSpec
 
 WITHOUT_A_SERVER = ("extractive",)
@@ -121,6 +121,55 @@ def resolve(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     """
     found = _with_model(spec, environ)
     return _with_encoder(found, environ) if found.model == "extractive" and "helper" in found.roles else found
+
+
+def variables_of(spec: AgentSpec, environ: Mapping[str, str]) -> tuple[AgentSpec, dict[str, str]]:
+    """The spec as `resolve` has it, and the variables that it goes by: with these alone it finds the same. Of the keys
+    that are set, only those that the agent uses are among them.
+
+    A model of the operator's own (`module:attribute`) gets what begins with the agent's prefixes, and what its option
+    `key_variable` names.
+
+    Raises
+    ------
+    ModelMisconfigured
+        As `resolve`.
+    """
+    read = _Read(environ)
+    found = resolve(spec, read)
+    names = set(read.names)
+    if ":" in found.model:
+        own = tuple(prefix for prefix in prefixes(spec.queue, spec.roles) if prefix)
+        names |= {name for name in environ if name.startswith(own)}
+        named = str(found.options.get("key_variable") or "")
+        names |= {named, f"{named}_FILE"}
+    keys = _keys(found.options)
+    return found, {name: environ[name] for name in names if name in environ and _is_for(name, keys, environ)}
+
+
+class _Read(dict[str, str]):
+    """Variables that remember which of them were looked at."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        super().__init__(environ)
+        self.names: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.names.add(name)
+        return super().get(name, default)
+
+
+def _keys(options: Mapping[str, Any]) -> set[str]:
+    """Every key among a resolved spec's options."""
+    encoder = options.get("encoder")
+    found = (options.get("api_key"), encoder.get("api_key") if isinstance(encoder, Mapping) else None)
+    return {key.reveal() for key in found if isinstance(key, Secret)}
+
+
+def _is_for(name: str, keys: set[str], environ: Mapping[str, str]) -> bool:
+    """Whether a variable holds no key, or one of these."""
+    plain = name.removesuffix("_FILE")
+    return not plain.endswith(("LLM_API_KEY", "ENCODER_API_KEY")) or variable(plain, environ) in keys
 
 
 def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:

@@ -417,7 +417,8 @@ class Worker:
     async def _live(self, work: Work, turn: Turn, state: str, text: str = "") -> None:
         live = Live(session=work.session, seat=turn.seat, turn=turn.id, state=state, text=text, attempt=turn.attempt)
         with contextlib.suppress(BusError):
-            await self._connection.publish(subjects.live(work.channel, self._spec.queue, work.session), encode(live))
+            subject = subjects.live_owned(work.channel, self._spec.queue, work.owner, work.session)
+            await self._connection.publish(subject, encode(live))
 
     # -- hearing
     def _on_control(self, msg: Msg) -> None:

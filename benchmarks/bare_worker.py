@@ -16,8 +16,9 @@ from nats.aio.msg import Msg
 
 from benchmarks.protocol import ANSWER_CHARS, DEBATERS_QUEUE
 from bus import subjects
-from bus.accounts import load_credentials, next_subject
+from bus.accounts import load_credentials
 from bus.channels import PUBLIC
+from bus.rights import next_subject
 
 _BATCH = 1_000
 _ANSWER = b"x" * ANSWER_CHARS

@@ -30,8 +30,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bus.accounts import MAX_PAYLOAD, User, render, write_private
+from bus.accounts import MAX_PAYLOAD, User, write_private
 from bus.errors import ServerFailed, ServerNotFound, ServerTooOld
+from bus.rendered import render
 
 LEAST_VERSION = (2, 12)
 """The first nats-server with scheduled messages."""
@@ -111,6 +112,8 @@ class EmbeddedServer:
         The table and the users' public keys (`bus.accounts`).
     port
         0: a free one, kept over restarts.
+    environ
+        The server's environment; None: this process's.
     """
 
     def __init__(
@@ -123,6 +126,7 @@ class EmbeddedServer:
         max_payload: int = MAX_PAYLOAD,
         sync_always: bool = False,
         extra: Mapping[str, Any] | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = Path(folder).resolve()
         self.config_path = self.folder / "server.conf"
@@ -132,6 +136,7 @@ class EmbeddedServer:
         self._keys = dict(keys)
         self._options = {"max_payload": max_payload, "sync_always": sync_always}
         self._extra = dict(extra or {})
+        self._environ = dict(os.environ if environ is None else environ)
         self._process: subprocess.Popen[bytes] | None = None
         self._guardian: subprocess.Popen[bytes] | None = None
 
@@ -263,13 +268,14 @@ class EmbeddedServer:
 
     def _spawn(self, command: list[str]) -> None:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-        guardian = subprocess.Popen(["sh", "-c", _GUARDIAN], stdin=subprocess.PIPE, **quiet)  # type: ignore[call-overload]
+        environ = {"GOGC": GARBAGE, **self._environ}
+        guardian = subprocess.Popen(["sh", "-c", _GUARDIAN], stdin=subprocess.PIPE, env=environ, **quiet)  # type: ignore[call-overload]
         self._guardian = guardian
         process = subprocess.Popen(
             ["sh", "-c", _LAUNCHER, "sh", *command],
             stdin=subprocess.PIPE,
             cwd=self.folder,
-            env={"GOGC": GARBAGE, **os.environ},
+            env=environ,
             **quiet,  # type: ignore[call-overload]
         )
         self._process = process

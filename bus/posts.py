@@ -36,6 +36,10 @@ class Reader:
         self._connection = connection
         self._quiet_s = quiet_s
         self._patience_s = patience_s
+        self._sees_all = connection.credentials.row.sees_all
+        self._owners = ("", *connection.credentials.reads)
+        """Whose sessions it reads: its own, or everybody's, and each that was granted."""
+        self._of: dict[str, str] = {}
 
     async def follow(
         self, sid: str, channels: Sequence[str], from_k: int = 0, on_live: Callable[[Live], None] | None = None
@@ -114,7 +118,10 @@ class Reader:
         subscribe = self._connection.subscribe
         subscriptions = [await subscribe(subjects.channel(sid, c), hear) for c in channels]
         if on_live is not None:
-            subscriptions += [await subscribe(subjects.live_of(c, sid), hear_live) for c in channels]
+            spoken = [subjects.live_of(c, sid) for c in channels]
+            if self._sees_all:
+                spoken += [subjects.live_owned(c, "*", "*", sid) for c in channels]
+            subscriptions += [await subscribe(subject, hear_live) for subject in spoken]
         return subscriptions
 
     async def _catch_up(self, sid: str, channels: Sequence[str], following: "_Following") -> AsyncGenerator[Post, None]:
@@ -142,11 +149,24 @@ class Reader:
             more = page.more and bool(page.posts)
 
     async def _page(self, sid: str, channel: str, k: int) -> Posts:
+        """Of whichever owner the session is; where it is nobody's of them, what is said of one's own."""
+        if sid in self._of or self._sees_all or len(self._owners) == 1:
+            return await self._ask(sid, self._of.get(sid, ""), channel, k)
+        pages = {owner: await self._ask(sid, owner, channel, k) for owner in self._owners}
+        owner = next((o for o, page in pages.items() if page.known), "")
+        if pages[owner].known:
+            self._of[sid] = owner
+        return pages[owner]
+
+    async def _ask(self, sid: str, owner: str, channel: str, k: int) -> Posts:
+        subject = subjects.read(channel, sid)
+        if owner:
+            subject = subjects.owned(owner, subject)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience_s
         while True:
             try:
-                msg = await self._connection.request(subjects.read(channel, sid), encode(ReadPosts(k=k)), 2.0)
+                msg = await self._connection.request(subject, encode(ReadPosts(k=k)), 2.0)
                 return decode(msg.data, Posts)
             except LocalFault:
                 raise

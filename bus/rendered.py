@@ -1,12 +1,18 @@
-"""A configuration that `bus.accounts.render` made, changed: a user less, or other users."""
+"""The server's configuration: rendered from the accounts' table, and changed (a user less, or other users)."""
 
+import contextlib
+import itertools
 import json
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from bus.accounts import SYS, User, render
+from bus import channels, subjects
+from bus.accounts import MAX_PAYLOAD, SYS, User
 from bus.channels import CORE
 from bus.errors import BadTable
+from bus.rights import broker_account, grants, permissions
 
 
 def nkeys(config: Mapping[str, Any]) -> frozenset[str]:
@@ -51,3 +57,105 @@ def without(config: Mapping[str, Any], public: str) -> dict[str, Any]:
             i for i in account["imports"] if (i.get("service") or i.get("stream"))["account"] not in gone
         ]
     return {**config, "accounts": kept}
+
+
+def _check(users: tuple[User, ...], keys: Mapping[str, str]) -> None:
+    seen: set[str] = set()
+    for user in users:
+        if user.name in seen:
+            raise BadTable(f"two users are called {user.name!r}")
+        if user.name not in keys:
+            raise BadTable(f"user {user.name!r} has no key")
+        seen.add(user.name)
+
+
+_TOLD = tuple(subject.removesuffix("*.*") for subject in (subjects.READ_ALL, subjects.DOC_ALL, subjects.GET_ALL))
+"""History, documents and artifacts name no author: there the server tells moderators who asks (`rights.asker`)."""
+
+
+def _is_told(subject: str) -> bool:
+    with contextlib.suppress(subjects.BadSubject):
+        subject = subjects.parse_owned(subject)[1]
+    return subject.startswith(_TOLD)
+
+
+def _renamed(local: str) -> str:
+    """What a stream's import renames to: each `*` by its number."""
+    places = itertools.count(1)
+    return re.sub(r"\*", lambda _: f"${next(places)}", local)
+
+
+def _accounts(users: tuple[User, ...], keys: Mapping[str, str]) -> dict[str, Any]:
+    named = sorted({channels.CORE, SYS, *map(broker_account, users)})
+    accounts: dict[str, Any] = {name: {"users": [], "exports": [], "imports": []} for name in named}
+    accounts[channels.CORE]["jetstream"] = "enabled"
+    for user in users:
+        row = {"nkey": keys[user.name], "permissions": permissions(user, users)}
+        accounts[broker_account(user)]["users"].append(row)
+    for (exporter, kind, subject), importers in sorted(grants(users).items()):
+        sort = "stream" if kind == "heard" else "service"
+        export: dict[str, Any] = {sort: subject, "accounts": sorted(importers)}
+        if sort == "service":
+            export["response_type"] = kind
+        accounts[exporter]["exports"].append(export)
+        for account, crossings in sorted(importers.items()):
+            for taken, local in dict.fromkeys(crossings):
+                import_: dict[str, Any] = {sort: {"account": exporter, "subject": taken}}
+                if local != taken:
+                    import_["to"] = _renamed(local) if sort == "stream" else local
+                if sort == "service" and _is_told(taken):
+                    import_["share"] = True
+                accounts[account]["imports"].append(import_)
+    return accounts
+
+
+def render(
+    users: Iterable[User],
+    keys: Mapping[str, str],
+    *,
+    store_dir: Path | str,
+    host: str = "127.0.0.1",
+    port: int = 4222,
+    max_payload: int = MAX_PAYLOAD,
+    sync_always: bool = False,
+    extra: Mapping[str, Any] | None = None,
+) -> str:
+    """The nats-server configuration for these users (JSON, which nats-server reads).
+
+    Parameters
+    ----------
+    keys
+        User -> public key; no secret stands in a server's configuration.
+    store_dir
+        JetStream's folder.
+    port
+        -1: the server picks one.
+    max_payload
+        Bytes.
+    sync_always
+        Every write reaches the disk before it is acknowledged: survives power loss, about 40 times slower.
+    extra
+        Further top-level settings.
+
+    Raises
+    ------
+    BadTable
+        Two users of one name, or a user without a key.
+    """
+    rows = tuple(users)
+    _check(rows, keys)
+    jetstream: dict[str, Any] = {"store_dir": str(store_dir)}
+    if sync_always:
+        jetstream["sync_interval"] = "always"
+    config: dict[str, Any] = {
+        "server_name": "parley",
+        "host": host,
+        "port": port,
+        "max_payload": max_payload,
+        "max_pending": max(64 * 1024 * 1024, 2 * max_payload),
+        "jetstream": jetstream,
+        "system_account": SYS,
+        "accounts": _accounts(rows, keys),
+        **(extra or {}),
+    }
+    return json.dumps(config, indent=2) + "\n"

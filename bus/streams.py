@@ -4,6 +4,7 @@
 |---|---|---|
 | LOG | by age | every session's transitions |
 | IN | work queue | submissions of clients, timers and humans; at most `IN_PER_SUBJECT` waiting under one subject |
+| INNER | work queue, one day | what sessions say to each other: moderators alone write, with ids of their own |
 | WORK | work queue, one day | turns |
 | TIMER | one message a subject | schedules, and what they make |
 | ASIDE | the last `ASIDE_MESSAGES` | what could not be handled |
@@ -25,10 +26,10 @@ from bus import subjects
 from bus.connection import Connection
 from bus.errors import ApiError
 
-LOG, IN, WORK, TIMER, ASIDE, ARTIFACTS = "LOG", "IN", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
-STREAMS = (LOG, TIMER, IN, WORK, ASIDE, ARTIFACTS)
+LOG, IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "LOG", "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
+STREAMS = (LOG, TIMER, IN, INNER, WORK, ASIDE, ARTIFACTS)
 MODERATORS = "moderators"
-"""The consumer of IN that all moderators share."""
+"""The consumer of IN, and that of INNER, which all moderators share."""
 
 DAY_S = 86_400.0
 IN_PER_SUBJECT = 100
@@ -90,6 +91,7 @@ def stream_configs(*, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "
                 }
             ],
         },
+        INNER: {"subjects": [subjects.INNER_ALL], "retention": "workqueue", "max_age": _ns(DAY_S)},
         WORK: {"subjects": [subjects.WORK_ALL], "retention": "workqueue", "max_age": _ns(DAY_S)},
         ASIDE: {
             "subjects": [subjects.ASIDE_ALL],
@@ -131,7 +133,8 @@ async def ensure_streams(
             if error.err_code != _ALREADY:
                 raise
             await conn.api(f"STREAM.UPDATE.{name}", config)
-    await _ensure_consumer(conn, IN, MODERATORS, None, ack_wait_s)
+    for stream in (IN, INNER):
+        await _ensure_consumer(conn, stream, MODERATORS, None, ack_wait_s)
 
 
 async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_WAIT_S) -> None:
@@ -146,7 +149,7 @@ async def purge_session(conn: Connection, sid: str) -> None:
     """Remove what every stream but LOG holds of one session. Repeating it is fine."""
     filters = (
         (WORK, subjects.work_of_session(sid)), (TIMER, subjects.timer(sid)), (TIMER, subjects.fired(sid)),
-        (IN, subjects.inbox_of_session(sid)), (ASIDE, subjects.aside(sid)),
+        (IN, subjects.inbox_of_session(sid)), (INNER, subjects.inner_of_session(sid)), (ASIDE, subjects.aside(sid)),
         (ARTIFACTS, subjects.artifact_of(sid)),
     )  # fmt: skip
     for stream, only in filters:

@@ -8,11 +8,12 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 |---|---|---|
 | `parley.log.<sid>.<kind>` | moderators | LOG: a message a transition; kind is opened, step, closed, refused, erased |
 | `parley.in.<channel>.<author>.<sid>` | clients, timers, humans | IN: submissions that no worker stands behind |
+| `parley.inner.<sender>.<sid>` | moderators | INNER: what one session says to another |
 | `parley.work.<queue>.<sid>.<n>` | moderators | WORK: turns |
 | `parley.timer.<sid>`, `parley.fired.<sid>` | moderators, the server | TIMER: a session's schedule, what it makes |
 | `parley.aside.<sid>` | moderators | ASIDE: what could not be handled |
 | `parley.ch.<sid>.<channel>.<kind>` | moderators | live posts, core: who acts on one kind hears that alone |
-| `parley.live.<channel>.<author>.<sid>` | workers | seat states and text as it comes, core |
+| `parley.live.<channel>.<author>.<owner>.<sid>` | workers | seat states and text as it comes, core |
 | `parley.say.<lane>.<channel>.<author>.<sid>` | participants | replies and words from the floor, core request |
 | `parley.check.<lane>.<channel>.<author>.<sid>` | participants | is this turn open, core request |
 | `parley.read.<channel>.<sid>` | readers of the channel | history, core request |
@@ -23,6 +24,12 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.fate.<channel>.<author>.<sid>` | clients | what became of a submission, core request |
 | `parley.own.<what>.<author>.<sid>` | owners | sessions, logs, living workers, erasing a session, core request |
 | `parley.here.<role>.<queue>.<pin>`, `parley.call` | workers; moderators, helpers | announcements, and the call |
+| `parley.of.<owner>.ch.…`, and `.read.`, `.doc.`, `.get.` | as without `of` | the same, of one owner's sessions |
+
+A session's owner is the client that opened it, or that opened the session above it. Agents, moderators and the owners
+of the tenant use the subjects without `of.<owner>`: they see all sessions. A client's account imports what stands under
+its own name only, and the broker renames it there to the subject without the owner. So a client says
+`parley.read.public.SID`, and moderators hear `parley.of.NAME.read.public.SID`.
 """
 
 import re
@@ -114,6 +121,40 @@ def parse_log(subject: str) -> tuple[str, str]:
     """(session, kind)."""
     sid, kind = _parse(subject, "log", 2)
     return sid, kind
+
+
+# -- of one owner
+def owned(owner: str, subject: str) -> str:
+    """A subject of channels, history, documents or artifacts, of one owner's sessions."""
+    return _join("of", escape(owner) if owner != "*" else owner, subject.removeprefix(_ROOT + "."))
+
+
+def parse_owned(subject: str) -> tuple[str, str]:
+    """(owner, the subject without it)."""
+    parts = subject.split(".", 3)
+    if len(parts) != 4 or parts[:2] != [_ROOT, "of"]:
+        raise BadSubject(subject, f"{_ROOT}.of, an owner and a subject")
+    return unescape(parts[2]), _join(parts[3])
+
+
+# -- INNER
+INNER_ALL = _join("inner", ">")
+
+
+def inner(sender: str, sid: str) -> str:
+    """Where one session says something to another."""
+    return _join("inner", escape(sender), escape(sid))
+
+
+def inner_of_session(sid: str) -> str:
+    """Everything that was said to one session."""
+    return _join("inner", "*", escape(sid))
+
+
+def parse_inner(subject: str) -> tuple[str, str]:
+    """(sender, session)."""
+    sender, sid = _parse(subject, "inner", 2)
+    return sender, sid
 
 
 # -- IN
@@ -251,28 +292,33 @@ def parse_post(subject: str) -> tuple[str, str, str]:
 
 
 def live(name: str, author: str, sid: str) -> str:
-    """Seat states and live text."""
+    """Seat states and live text, as the account of one owner's reader has them, and as earlier workers publish them."""
     return _join("live", escape(name), escape(author), escape(sid))
 
 
+def live_owned(name: str, author: str, owner: str, sid: str) -> str:
+    """Seat states and live text, as a worker publishes them; `*` stands for any author, owner or session."""
+    return _request("live", name, author, owner, sid)
+
+
 def parse_live(subject: str) -> tuple[str, str, str]:
-    """(channel, author, session)."""
-    name, author, sid = _parse(subject, "live", 3)
+    """(channel, author, session), of both forms."""
+    name, author, *_, sid = _parse(subject, "live", 4 if subject.count(".") == 5 else 3)
     return name, author, sid
 
 
 def live_by(name: str, author: str) -> str:
-    """What one author may publish live on a channel."""
+    """What an author of an earlier release may publish live on a channel."""
     return _join("live", escape(name), escape(author), "*")
 
 
 def live_of(name: str, sid: str) -> str:
-    """Everything live of one channel of a session."""
+    """Everything live of one channel of a session, without the owner."""
     return _join("live", escape(name), "*", escape(sid))
 
 
 def live_all(name: str) -> str:
-    """Everything live of one channel: what an account imports."""
+    """Everything live of one channel, without the owner."""
     return _join("live", escape(name), "*", "*")
 
 

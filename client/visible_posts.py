@@ -66,7 +66,8 @@ async def posts(url: str, creds: Path | None, sid: str) -> Seen:
     except UnknownSession as error:
         if error.why:
             raise Refusal("session", str(error)) from None
-        raise BadInput("session", f"there is no session {sid} in {url}") from None
+        limited = "" if credentials.row.sees_all else f", or it is none that {credentials.user!r} may read"
+        raise BadInput("session", f"there is no session {sid} in {url}{limited}") from None
     except TimeoutError:
         raise Unreachable(f"no NATS server answers at {url} within {CONNECT_S:g} s") from None
     except BusError as error:

@@ -36,10 +36,12 @@ class Shelf:
             return Answer(verdict="refused", why=str(error))
         return Answer(verdict="accepted")
 
-    async def get(self, msg: Msg, channel: str, sid: str) -> GotArtifact:
-        """One by its id. The broker has seen to it that the asker reads the channel; artifacts lie on `public`."""
+    async def get(self, msg: Msg, channel: str, sid: str, owner: str | None = None) -> GotArtifact:
+        """One by its id. The broker has seen to it that the asker reads the channel, of the sessions of `owner` if one
+        is named; artifacts lie on `public`."""
         asked = decode(msg.data, GetArtifact)
-        data = await self._artifacts.get(sid, asked.id) if channel == PUBLIC else None
+        there = channel == PUBLIC and (owner is None or (await self._sessions.look(sid, fresh=True)).is_of(owner))
+        data = await self._artifacts.get(sid, asked.id) if there else None
         return GotArtifact(found=data is not None, data=data or b"")
 
     async def _client(self, author: str, sid: str) -> str:

@@ -95,6 +95,7 @@ def build(
                 continue
             work = Work(
                 session=session.sid,
+                owner=session.opened.author,
                 protocol=session.opened.protocol,
                 question=session.question or session.opened.question,
                 round=round_,

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from bus import subjects
-from bus.channels import SESSION
+from bus.channels import CLIENTS, may_read
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
 from bus.timers import Timers
@@ -19,6 +19,7 @@ from coordinator.presence import Presence
 from coordinator.unreadable.lost import Lost
 from observability import tracing
 from schemas import log
+from schemas.post import Post
 from schemas.result import Result
 from schemas.session import CancelSession, SessionEnded, TellSession
 from schemas.stops import VERSION_LOST
@@ -104,9 +105,16 @@ class Effects:
             await asyncio.gather(*effects)
 
     async def _say(self, session: Session, n: int, commands: Commands) -> None:
+        """Posts go out twice: for agents and others who see all sessions, and for their owner."""
         first = _first_post(session, n)
         for post in session.posts[first : first + sum(isinstance(c, log.Say) for c in commands)]:
-            await self._connection.publish(subjects.post(session.sid, post.channel, post.kind), encode(post))
+            await self._post(session.opened.author, post)
+
+    async def _post(self, owner: str, post: Post) -> None:
+        subject, data = subjects.post(post.session, post.channel, post.kind), encode(post)
+        await self._connection.publish(subject, data)
+        if may_read(CLIENTS, post.channel):
+            await self._connection.publish(subjects.owned(owner, subject), data)
 
     def _timer(self, session: Session, commands: Commands) -> int | None:
         """When the session's timer is to fire, where these commands move it: when it is set for, or earlier, to look
@@ -135,13 +143,13 @@ class Effects:
             told = SessionEnded(protocol=end.protocol, status="erased", reason=VERSION_LOST, why=end.why)
             await self.ended(sid, end.parent, told)
         for post in end.posts[-2:]:
-            await self._connection.publish(subjects.post(sid, post.channel, post.kind), encode(post))
+            await self._post(end.author, post)
 
     async def _submit(self, sid: str, to: str, message: object, msg_id: str) -> None:
-        """From one session to another, through IN like any submission."""
+        """From one session to another, through INNER."""
         headers: dict[str, str] = {}
-        subject = subjects.inbox(SESSION, sid, to)
-        with tracing.publish("in", subject, headers=headers, session=to, message_id=msg_id):
+        subject = subjects.inner(sid, to)
+        with tracing.publish("inner", subject, headers=headers, session=to, message_id=msg_id):
             await self._connection.store(subject, encode(message), msg_id=msg_id, headers=headers)
 
     async def _send(self, sid: str, sending: briefing.Sending, reissued: bool) -> None:

@@ -1,5 +1,6 @@
-"""What IN carries: openings, cancellations, answers, fired timers, what sessions tell each other. What is asked ends in
-its session's log, taken or refused; what comes from a timer or another session and has no place any more is dropped.
+"""What IN carries (openings, cancellations, answers, fired timers) and INNER (what sessions tell each other). What is
+asked ends in its session's log, taken or refused; what comes from a timer or another session and has no place any more
+is dropped. Clients write to IN alone, so that no message id of theirs meets one of the moderators'.
 
 A submission is acknowledged only after that is stored and the effects are out. What cannot be decoded, what can never
 be stored, and what raises is recorded in ASIDE and terminated; what met trouble on the bus is left for another try.
@@ -27,6 +28,7 @@ from coordinator.machine import Inadmissible, Protocol, outcome
 from coordinator.presence import Presence
 from coordinator.protocols import STANDING
 from coordinator.session_store import Held, Sessions
+from coordinator.transition import is_child_id
 from coordinator.unreadable.broken import BrokenLog, Unreadable
 from observability import logs, tracing
 from observability.metrics import Metrics
@@ -51,6 +53,16 @@ _PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
 """Until a submission that was handed back comes again: the first of them more for each time, at most the second."""
 _YOUNG_S = 3.0
 """So long after its start a moderator waits for announcements before it refuses a session for want of a worker."""
+
+
+def _addressed(subject: str) -> tuple[str, str, str]:
+    """(channel, author, session) of a message on IN or INNER. Moderators of the release before speak for sessions on
+    IN."""
+    try:
+        sender, sid = subjects.parse_inner(subject)
+    except subjects.BadSubject:
+        return subjects.parse_inbox(subject)
+    return SESSION, sender, sid
 
 
 class BadSessionId(SchemaError):
@@ -87,47 +99,51 @@ class Intake:
         self._unreadable = unreadable
         self._spawn = spawn
         self._started = time.monotonic()
-        self._pull = Pull(
-            connection, streams.IN, streams.MODERATORS, room=_ROOM, on_message=self._on_delivery,
-            on_nobody=ensure_streams,
-        )  # fmt: skip
+        self._pulls = [
+            Pull(connection, stream, streams.MODERATORS, room=_ROOM, on_message=on_message, on_nobody=ensure_streams)
+            for stream, on_message in ((streams.IN, self._on_submission), (streams.INNER, self._on_word))
+        ]
 
     async def start(self) -> None:
         """Begin to pull."""
         self._started = time.monotonic()
-        await self._pull.start()
+        for pull in self._pulls:
+            await pull.start()
 
     async def stop(self) -> None:
         """Take no more."""
-        await self._pull.stop()
+        for pull in self._pulls:
+            await pull.stop()
 
     @property
     def alive(self) -> bool:
-        """Whether the loop that pulls still runs."""
-        return self._pull.alive
+        """Whether the loops that pull still run."""
+        return all(pull.alive for pull in self._pulls)
 
-    def _on_delivery(self, delivery: Delivery) -> None:
-        self._spawn(self._see_through(delivery))
+    def _on_submission(self, delivery: Delivery) -> None:
+        self._spawn(self._see_through(self._pulls[0], delivery, f"in:{delivery.seq}"))
 
-    async def _see_through(self, delivery: Delivery) -> None:
-        cause = f"in:{delivery.seq}"
+    def _on_word(self, delivery: Delivery) -> None:
+        self._spawn(self._see_through(self._pulls[1], delivery, f"inner:{delivery.seq}"))
+
+    async def _see_through(self, pull: Pull, delivery: Delivery, cause: str) -> None:
         try:
             why = await self._handled(delivery, cause)
             if why:
                 await self._aside(delivery, cause, why)
-            await self._pull.settle(delivery, b"+TERM" if why else b"+ACK")
-            self._unreadable.settled(delivery.seq)
+            await pull.settle(delivery, b"+TERM" if why else b"+ACK")
+            self._unreadable.settled(cause)
         except BrokenLog as error:
-            await self._leave(delivery, cause, error)
+            await self._leave(pull, delivery, cause, error)
         except BusError as error:
             _LOGGER.warning("submission left for another try: %s", error, extra={"subject": delivery.subject})
         finally:
-            self._pull.release()
+            pull.release()
 
     async def _handled(self, delivery: Delivery, cause: str) -> str:
         """Empty when it was taken or refused; else why it is put aside. Raises BusError where another try may help."""
         try:
-            channel, author, sid = subjects.parse_inbox(delivery.subject)
+            channel, author, sid = _addressed(delivery.subject)
             if not SESSION_ID.fullmatch(sid):
                 raise BadSessionId(sid)
             submission: Submission = decode(delivery.data, Submission)  # type: ignore[arg-type]
@@ -146,19 +162,19 @@ class Intake:
         self._metrics.submissions.labels(kind=type(submission).__name__, verdict=verdict).inc()
         return ""
 
-    async def _leave(self, delivery: Delivery, cause: str, error: BrokenLog) -> None:
+    async def _leave(self, pull: Pull, delivery: Delivery, cause: str, error: BrokenLog) -> None:
         """Hand a submission back, with a pause, for a moderator that can run its session. Where none came for too long,
         the session ends."""
         self._unreadable.meet(error)
         _LOGGER.info("left to another moderator: %s", error, extra={"subject": delivery.subject})
         try:
-            if self._unreadable.waited(delivery.seq) and not await self._sessions.lose(error):
+            if self._unreadable.waited(cause) and not await self._sessions.lose(error):
                 await self._aside(delivery, cause, f"nobody can run its session, which is over: {error}")
-                await self._pull.settle(delivery, b"+TERM")
-                self._unreadable.settled(delivery.seq)
+                await pull.settle(delivery, b"+TERM")
+                self._unreadable.settled(cause)
                 return
             pause_s = min(_PAUSE_S * delivery.delivered, _MOST_PAUSE_S)
-            await self._pull.settle(delivery, b'-NAK {"delay": %d}' % round(pause_s * 1e9))
+            await pull.settle(delivery, b'-NAK {"delay": %d}' % round(pause_s * 1e9))
         except BusError as fault:
             _LOGGER.warning("submission left for another try: %s", fault, extra={"subject": delivery.subject})
 
@@ -166,7 +182,7 @@ class Intake:
         self._metrics.aside.labels(kind="undecodable" if why.startswith("undecodable") else "raised").inc()
         _LOGGER.warning("put aside: %s", why, extra={"subject": delivery.subject[:200]})
         with contextlib.suppress(subjects.BadSubject):
-            sid = subjects.parse_inbox(delivery.subject)[2]
+            sid = _addressed(delivery.subject)[2]
             if SESSION_ID.fullmatch(sid):
                 await self._asides.put(sid, delivery.subject, cause, why, delivery.data, time.time_ns())
                 return
@@ -207,9 +223,15 @@ class Intake:
         held = await self._sessions.look(sid)
         if channel == SESSION and held.session is not None and held.session.opened.parent != author:
             return False
-        if channel == CLIENT and held.session is not None and held.session.opened.author != author:
-            return await self._refused(sid, cause, "cancel", author, "", f"session {sid} was opened by somebody else")
-        if held.session is None and held.refused:
+        if channel == CLIENT and held.session is not None:
+            opened = held.session.opened
+            if opened.author != author:
+                why = f"session {sid} was opened by somebody else"
+                return await self._refused(sid, cause, "cancel", author, "", why)
+            if opened.parent:
+                why = f"session {sid} runs beneath session {opened.parent}; cancel that one"
+                return await self._refused(sid, cause, "cancel", author, "session", why)
+        if held.session is None and held.refused and (channel != CLIENT or held.is_of(author)):
             why = f"session {sid} was refused: {held.refused}"
             return await self._refused(sid, cause, "cancel", author, "session", why)
         taken = await self._sessions.take(sid, cause, log.Cancelled(author=author, reason=message.reason[:500]))
@@ -256,6 +278,9 @@ class Intake:
                 await self._sessions.reissue(sid, cause)
                 return True
             return await self._open_child(author, sid, cause, request, held)
+        if is_child_id(sid):
+            why = f"session: got {sid!r}, but ids that end in -c and a number are of sessions beneath others"
+            return await self._refused(sid, cause, "open", author, "session", why)
         if request.parent:
             why = f"parent: got {request.parent!r}, but sessions beneath others are opened by moderators"
             return await self._refused(sid, cause, "open", author, "parent", why)
@@ -279,7 +304,7 @@ class Intake:
         if request.inherits:
             mine = tuple(msgspec.structs.replace(d, holders=()) for d in above.opened.documents)
             request = msgspec.structs.replace(request, documents=(*mine, *request.documents))
-        why = held.refused or await self._opened(sid, cause, request, parent, above.opened.author)
+        why = held.refused_by(parent, "open") or await self._opened(sid, cause, request, parent, above.opened.author)
         if why:
             ended = SessionEnded(protocol=request.protocol, status="refused", why=why)
             await self._effects.ended(sid, parent, ended)

@@ -17,13 +17,13 @@ from typing import Any, Self
 import msgspec
 
 from bus import streams, subjects
-from bus.accounts import asker
 from bus.artifacts import Artifacts
 from bus.channels import may_submit
 from bus.connection import Connection
 from bus.errors import BusError, PayloadTooLarge
 from bus.library import Msg, Subscription
 from bus.log import Asides
+from bus.rights import asker
 from coordinator import briefing
 from coordinator.artifact_store import Shelf
 from coordinator.budget import pays_for_tries
@@ -126,16 +126,23 @@ class Moderator:
             (subjects.say_lane(any_), shared, serve(subjects.parse_say, self._on_say)),
             (subjects.check_lane(self._lane), "", serve(subjects.parse_check, self._on_check)),
             (subjects.check_lane(any_), shared, serve(subjects.parse_check, self._on_check)),
-            (subjects.READ_ALL, shared, serve(subjects.parse_read, self._desk.read, "read")),
-            (subjects.DOC_ALL, shared, serve(subjects.parse_doc, self._desk.documents, "doc")),
             (subjects.PUT_ALL, shared, serve(subjects.parse_put, self._shelf.put)),
-            (subjects.GET_ALL, shared, serve(subjects.parse_get, self._shelf.get, "artifact")),
             (subjects.FATE_ALL, shared, serve(subjects.parse_fate, self._desk.fate, "fate")),
             (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own, "own")),
             (subjects.HERE_ALL, "", self._on_here),
             (subjects.log_kind(subjects.ERASED), "", self._on_erased),
         ):
             self._subs.append(await self._connection.subscribe(subject, handler, queue=queue))
+        # By those who see all sessions, and by those who read one owner's.
+        for subject, parse, answer, what in (
+            (subjects.READ_ALL, subjects.parse_read, self._desk.read, "read"),
+            (subjects.DOC_ALL, subjects.parse_doc, self._desk.documents, "doc"),
+            (subjects.GET_ALL, subjects.parse_get, self._shelf.get, "artifact"),
+        ):
+            for of in (False, True):
+                told = subjects.owned("*", subject) if of else subject
+                handler = serve(parse, answer, what, owned=of)
+                self._subs.append(await self._connection.subscribe(told, handler, queue=shared))
         await self._connection.publish(subjects.CALL, b"")
         await self._connection.nc.flush()
         await self._intake.start()
@@ -178,18 +185,27 @@ class Moderator:
 
     # -- requests
     def _serve(
-        self, parse: Callable[[str], tuple[str, ...]], handler: Callable[..., Awaitable[object]], read: str = ""
+        self,
+        parse: Callable[[str], tuple[str, ...]],
+        handler: Callable[..., Awaitable[object]],
+        read: str = "",
+        *,
+        owned: bool = False,
     ) -> Callable[[Msg], None]:
-        """A handler of requests: bounded for each author, each in a task of its own, answered whatever happens."""
+        """A handler of requests: bounded for each author, each in a task of its own, answered whatever happens.
+
+        `owned`: the subject names whose sessions the asker reads, which the handler is told last.
+        """
 
         def receive(msg: Msg) -> None:
             try:
-                parts = parse(msg.subject)
+                of, subject = subjects.parse_owned(msg.subject) if owned else (None, msg.subject)
+                parts = parse(subject)
             except subjects.BadSubject as error:
                 self._spawn(self._answer(msg, Answer(verdict="refused", why=str(error))))
                 return
             # The author where the subject names one; else the account, which the server adds to the request.
-            who = ".".join(parts[1:-1]) or asker(msg.headers) or parts[0]
+            who = ("" if owned else ".".join(parts[1:-1])) or asker(msg.headers) or parts[0]
             if parts[-1] and not SESSION_ID.fullmatch(parts[-1]):
                 self._spawn(self._answer(msg, Answer(verdict="refused", why=str(BadSessionId(parts[-1])))))
                 return
@@ -198,13 +214,13 @@ class Moderator:
                 self._spawn(self._answer(msg, Answer(verdict="busy")))
                 return
             self._serving[who] += 1
-            self._spawn(handle(msg, parts, who))
+            self._spawn(handle(msg, parts, who, of))
 
-        async def handle(msg: Msg, parts: tuple[str, ...], who: str) -> None:
+        async def handle(msg: Msg, parts: tuple[str, ...], who: str, of: str | None) -> None:
             if read:
                 self._metrics.reads.labels(kind=read).inc()
             try:
-                answer = await handler(msg, *parts)
+                answer = await (handler(msg, *parts) if of is None else handler(msg, *parts, of))
             except PayloadTooLarge as error:
                 await self._put_aside(msg.subject, parts[-1], f"request-{time.time_ns()}", f"raised: {error}", msg.data)
                 answer = Answer(verdict="refused", why=str(error))

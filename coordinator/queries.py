@@ -44,10 +44,13 @@ class Desk:
         self._asides = asides
         self._presence = presence
 
-    async def read(self, msg: Msg, channel: str, sid: str) -> Posts:
-        """A channel's posts from `k` on, as many as fit one message. The broker has seen to it that the asker may."""
+    async def read(self, msg: Msg, channel: str, sid: str, owner: str | None = None) -> Posts:
+        """A channel's posts from `k` on, as many as fit one message. The broker has seen to it that the asker reads the
+        channel, of the sessions of `owner` if one is named; of another's he hears what he hears of none."""
         asked = decode(msg.data, ReadPosts)
         held = await self._sessions.find(sid)
+        if held is not None and not held.is_of(owner):
+            held = None
         if held is None or (held.session is None and held.lost is None):
             refused = "" if held is None or held.erased else held.refused
             return Posts(posts=(), known=held is not None and not held.erased and not refused, refused=refused)
@@ -62,11 +65,11 @@ class Desk:
             page.append(post)
         return Posts(posts=tuple(page))
 
-    async def documents(self, msg: Msg, channel: str, sid: str) -> Documents:
+    async def documents(self, msg: Msg, channel: str, sid: str, owner: str | None = None) -> Documents:
         """Documents of a session by content hash, as many as fit one message. Documents lie on `public`."""
         asked = decode(msg.data, FetchDocuments)
         held = await self._sessions.look(sid)
-        if held.session is None or held.erased or channel != PUBLIC:
+        if held.session is None or held.erased or channel != PUBLIC or not held.is_of(owner):
             return Documents(documents=())
         wanted = set(asked.ids)
         page: list[Document] = []
@@ -81,10 +84,10 @@ class Desk:
         return Documents(documents=tuple(page))
 
     async def fate(self, msg: Msg, channel: str, author: str, sid: str) -> Fate:
-        """What became of a submission to IN: told to its author only."""
+        """What became of a submission to IN: told to its author only, everybody else hears what he hears of none."""
         cause = f"in:{decode(msg.data, AskFate).seq}"
         held = await self._sessions.look(sid, fresh=True)
-        if cause in held.causes:
+        if held.authors.get(cause) == author:
             return Fate(fate="taken")
         refused = held.refusals.get(cause)
         if refused is not None and refused.author == author:

@@ -41,7 +41,7 @@ class Held:
     """A session as this process last saw it."""
 
     __slots__ = (
-        "causes", "digest", "erased", "last", "last_n", "last_seq", "lock", "looked_at", "lost", "protocol",
+        "authors", "causes", "digest", "erased", "last", "last_n", "last_seq", "lock", "looked_at", "lost", "protocol",
         "refusals", "session",
     )  # fmt: skip
 
@@ -53,6 +53,8 @@ class Held:
         """When its log was last read, on the monotonic clock."""
         self.digest = ""
         self.causes: dict[str, int] = {}
+        self.authors: dict[str, str] = {}
+        """Of each cause that was submitted to IN, who submitted it."""
         self.refusals: dict[str, log.Refused] = {}
         self.last: tuple[log.Command, ...] = ()
         self.last_n = -1
@@ -73,11 +75,25 @@ class Held:
         """Why nothing is taken for it any more; empty where it may be."""
         return self.lost.why if self.lost else "it was erased" if self.erased else ""
 
+    def is_of(self, owner: str | None) -> bool:
+        """Whether it is a session of this owner, opened or refused; None: of anybody."""
+        if owner is None:
+            return True
+        if self.session is not None:
+            return self.session.opened.author == owner
+        if self.lost is not None:
+            return self.lost.author == owner
+        return any(r.what == "open" and r.author == owner for r in self.refusals.values())
+
+    def refused_by(self, parent: str, what: str) -> str:
+        """Why what the session above asked of this one (open, cancel) was refused: nobody else's refusals count."""
+        return next((r.why for r in self.refusals.values() if r.what == what and r.author == parent), "")
+
     def empty(self, left: lost.Lost | None = None) -> None:
         """Forget all of it but that it was erased, or what is left of one that nobody could run."""
         self.session, self.protocol = None, None
         self.lost, self.erased = left, left is None
-        self.causes = left.causes if left else {}
+        self.causes, self.authors = (left.causes, left.authors) if left else ({}, {})
         self.refusals = {}
         self.last, self.last_n = (), -1
 
@@ -209,7 +225,7 @@ class Sessions:
             raise BrokenLog(sid, "entry", why, name, version) from error
         if again.digest != entry.digest:
             raise BrokenLog(sid, "digest", f"entry {entry.n} recomputes to something else", name, version)
-        self._keep(held, protocol, session, again.commands, entry.n, entry.cause, entry.digest)
+        self._keep(held, protocol, session, again.commands, entry)
         if session.closed:
             self._retire(sid, held)
 
@@ -226,17 +242,17 @@ class Sessions:
         protocol: Protocol,
         session: Session,
         commands: tuple[log.Command, ...],
-        n: int,
-        cause: str,
-        chain: str,
+        entry: log.Entry,
     ) -> None:
         held.protocol = protocol
         held.session = session
-        held.digest = chain
-        held.causes[cause] = n
+        held.digest = entry.digest
+        held.causes[entry.cause] = entry.n
+        if entry.cause.startswith("in:"):
+            held.authors[entry.cause] = getattr(entry.event, "author", "")
         if commands:
             held.last = commands
-            held.last_n = n
+            held.last_n = entry.n
 
     # -- one transition
     async def open(self, sid: str, cause: str, opened: log.Opened) -> Receipt:
@@ -249,7 +265,7 @@ class Sessions:
                     return Receipt(True, held.causes[cause], again=True)
                 if held.session is not None or held.over:
                     return Receipt(False, why=f"session {sid} exists already")
-                if opened.parent and any(r.what == "cancel" for r in held.refusals.values()):
+                if opened.parent and held.refused_by(opened.parent, "cancel"):
                     return Receipt(False, why=f"session {opened.parent} cancelled it before it was opened")
                 protocol = self._protocol(sid, opened.protocol, opened.version)
                 session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
@@ -338,7 +354,7 @@ class Sessions:
                 raise
         else:
             self._metrics.append_seconds.observe(time.perf_counter() - started)
-            self._keep(held, protocol, session, entry.commands, entry.n, entry.cause, entry.digest)
+            self._keep(held, protocol, session, entry.commands, entry)
             held.last_seq = seq
         note(self._metrics, protocol, before, session, entry)
         _tell(session, entry)

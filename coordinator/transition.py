@@ -1,6 +1,7 @@
 """One step of a session in the making: what every protocol's steps have in common, done to a copy of the state."""
 
 import hashlib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -50,6 +51,7 @@ _ERROR_CHARS = 2_000
 _WAIT_S = 86_400.0
 """For a turn of a person who is waited for."""
 _ID_CHARS = 64
+_CHILD = re.compile(r"-c\d+\Z")
 """Of a session's id."""
 
 Transition = tuple[Session, tuple[log.Command, ...]]
@@ -58,11 +60,16 @@ Transition = tuple[Session, tuple[log.Command, ...]]
 def child_id(sid: str, n: int) -> str:
     """The id of the session that transition `n` of this one starts: at most 64 characters, of a long id the first ones
     and a hash."""
-    tail = f"-c{n}"
+    tail = f"-c{n}"  # no session that a client opens has such an id (is_child_id)
     if len(sid) + len(tail) <= _ID_CHARS:
         return sid + tail
     mark = "-" + hashlib.blake2b(sid.encode(), digest_size=6).hexdigest()
     return sid[: _ID_CHARS - len(mark) - len(tail)] + mark + tail
+
+
+def is_child_id(sid: str) -> bool:
+    """Whether an id is of the form that `child_id` makes."""
+    return _CHILD.search(sid) is not None
 
 
 class TransitionDraft:

@@ -101,6 +101,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """A WORK message: turns of one queue and round, and the context that they share."""
 
     session: str
+    owner: str = ""
+    """The client whose session it is; empty where a moderator of an earlier release asks."""
     protocol: str
     question: str
     round: int

@@ -27,7 +27,9 @@ class Bus:
     """A running server with its table of users and their keys; streams and queues exist."""
 
     def __init__(self, folder: Path) -> None:
-        self.users: tuple[User, ...] = accounts.table(QUEUES)
+        self.users: tuple[User, ...] = accounts.table(
+            QUEUES, clients=("client", "bob"), readers={"audit": ("client",), "auditor": ("*",)}
+        )
         self.keys: dict[str, Credentials] = accounts.mint(self.users)
         self.server = EmbeddedServer(folder, self.users, accounts.publics(self.keys))
 

@@ -12,6 +12,8 @@ class LiveText:
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self._held = ""
+        self._blank = True
+        """Nothing but white space has come so far: it is held back until more comes."""
         self._depth = 0
         self._in_text = False
         self._is_value = False
@@ -20,15 +22,17 @@ class LiveText:
     def feed(self, piece: str) -> None:
         """More of the reply."""
         for c in piece:
-            self._held += self._step(c)
+            shown = self._step(c)
+            self._held += shown
+            self._blank = self._blank and (not shown or shown.isspace())
         if len(self._held) >= _ENOUGH:
             self.flush()
 
     def flush(self) -> None:
         """Emit what is held back."""
-        if self._held.strip():
+        if self._held and not self._blank:
             self._emit(self._held)
-        self._held = ""
+            self._held = ""
 
     def _step(self, c: str) -> str:
         if self._in_text:

@@ -49,7 +49,7 @@ class Unreadable:
         self._limit_s = limit_s
         self._clock = clock
         self._met: OrderedDict[str, _Met] = OrderedDict()
-        self._waiting: OrderedDict[int, float] = OrderedDict()
+        self._waiting: OrderedDict[str, float] = OrderedDict()
         for reason in UNREADABLE:
             metrics.sessions_unreadable.labels(reason=reason).set_function(partial(self._count, reason))
 
@@ -65,17 +65,17 @@ class Unreadable:
         """It can be run, or it is over."""
         self._met.pop(sid, None)
 
-    def waited(self, seq: int) -> bool:
+    def waited(self, cause: str) -> bool:
         """Whether this submission has met nobody for too long who can run its session, as far as this process has seen:
         what waited while no moderator ran does not count."""
-        since = self._waiting.setdefault(seq, self._clock())
+        since = self._waiting.setdefault(cause, self._clock())
         if len(self._waiting) > _MOST:
             self._waiting.popitem(last=False)
         return self._clock() - since >= self._limit_s
 
-    def settled(self, seq: int) -> None:
+    def settled(self, cause: str) -> None:
         """The submission waits no more."""
-        self._waiting.pop(seq, None)
+        self._waiting.pop(cause, None)
 
     def sessions(self) -> tuple[UnreadableSession, ...]:
         """Those that were met in the last minute."""

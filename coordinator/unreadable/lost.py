@@ -34,6 +34,8 @@ class _AnyEntry(msgspec.Struct, frozen=True):
 
 class _Tagged(msgspec.Struct, frozen=True):
     t: str = ""
+    author: str = ""
+    """Of an event."""
     session: str = ""
     """That a command starts."""
 
@@ -43,6 +45,7 @@ class _Opening(msgspec.Struct, frozen=True):
     version: int = 0
     question: str = ""
     parent: str = ""
+    author: str = ""
 
 
 class _Reply(msgspec.Struct, frozen=True):
@@ -53,10 +56,14 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     """A session that ended because nobody could run it."""
 
     protocol: str
+    author: str
+    """Whose it is."""
     parent: str
     children: tuple[str, ...]
     """Sessions that it started."""
     causes: dict[str, int]
+    authors: dict[str, str]
+    """Of each cause that was submitted to IN, who submitted it."""
     posts: tuple[Post, ...]
     """All of them, the result's last."""
     opened_ns: int
@@ -82,9 +89,10 @@ def fold(sid: str, stored: Sequence[Stored]) -> Lost:
     opening = _opening(entries)
     children = dict.fromkeys(c.session for e in entries for c in map(_tagged, e.commands) if c.t == "start_child")
     return Lost(
-        protocol=opening.protocol, parent=opening.parent, children=tuple(children),
-        causes={e.cause: e.n for e in entries}, posts=tuple(_posts(sid, entries)),
-        opened_ns=entries[0].at_ns if entries else 0, closed_ns=entries[-1].at_ns if entries else 0,
+        protocol=opening.protocol, author=opening.author, parent=opening.parent, children=tuple(children),
+        causes={e.cause: e.n for e in entries},
+        authors={e.cause: _tagged(e.event).author for e in entries if e.cause.startswith("in:")},
+        posts=tuple(_posts(sid, entries)), opened_ns=entries[0].at_ns if entries else 0, closed_ns=entries[-1].at_ns if entries else 0,
     )  # fmt: skip
 
 

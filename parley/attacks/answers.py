@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 
-from bus import accounts, channels, subjects
+from bus import accounts, channels, rights, subjects
 from bus.accounts import Credentials
 from bus.errors import BusError, Denied, StoreError
 from parley.attacks.scene import (
@@ -136,13 +136,13 @@ def _turn(actor: Actor, target: Callable[[str], str]) -> Try:
         await scene.ensure_consumer(queue)
 
         async def ask(reply: str) -> None:
-            await actor.conn.publish(accounts.next_subject(queue), _PULL, reply=reply, confirm=True)
+            await actor.conn.publish(rights.next_subject(queue), _PULL, reply=reply, confirm=True)
 
         async def control() -> None:
             inbox = actor.conn.nc.new_inbox()
             got: list[bytes] = []
             sub = await actor.conn.subscribe(inbox, lambda msg: got.append(msg.data))
-            await actor.conn.publish(accounts.next_subject(queue), _PULL, reply=inbox, confirm=True)
+            await actor.conn.publish(rights.next_subject(queue), _PULL, reply=inbox, confirm=True)
             for n in range(_BURST):
                 await scene.referee.store(subjects.work(queue, sid, str(n)), scene.secret)
             deadline = time.monotonic() + ASK_S
@@ -184,10 +184,10 @@ def _draw(actor: Actor, victim: Credentials) -> Try:
 
     async def pull(sid: str, drawn: str) -> Verdict:
         stored = await scene.referee.store(drawn, scene.secret)
-        reply = accounts.next_subject(victim.queue)
+        reply = rights.next_subject(victim.queue)
         for n in range(_BURST):
             await scene.referee.store(subjects.work(queue, sid, str(n)), b'{"batch":1}')
-            await actor.conn.publish(accounts.next_subject(queue), _PULL, reply=reply, confirm=True)
+            await actor.conn.publish(rights.next_subject(queue), _PULL, reply=reply, confirm=True)
         # Its own worker settles it at once if there is one; else it is not given out. In between it was drawn.
         deadline = time.monotonic() + 1.5
         while True:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any
 
-from bus import accounts, subjects
+from bus import accounts, rights, subjects
 from bus.errors import Denied
 from parley.attacks.scene import HELD, LET_THROUGH, SUCCEEDED, Actor, Attack, Verdict, violation, worst
 
@@ -169,7 +169,7 @@ def _taking(actor: Actor) -> Iterator[Attack]:
     """Others' turns: asked for, and settled. A pull that is no JSON is answered, and takes nothing."""
     scene = actor.scene
     for victim in actor.others(accounts.AGENT):
-        next_ = accounts.next_subject(victim.user)
+        next_ = rights.next_subject(victim.user)
         yield f"takes turns of {victim.user}", partial(actor.asks, next_, b"{")
     yield "takes submissions", lambda: actor.asks(API + "CONSUMER.MSG.NEXT.IN.moderators", b"{")
     submission = ["$JS.ACK.IN.moderators.1.999999999.999999999.0.0"]

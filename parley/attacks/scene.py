@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 import msgspec
 from nats.aio.msg import Msg
 
-from bus import accounts, channels, streams, subjects
+from bus import accounts, channels, rights, streams, subjects
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError, Denied, NoModerator
@@ -188,7 +188,7 @@ class Scene:
         got: asyncio.Queue[Msg] = asyncio.Queue()
         sub = await self.referee.subscribe(inbox, got.put_nowait)
         body = b'{"batch":10,"expires":500000000}'
-        await self.referee.publish(accounts.next_subject(HELD), body, reply=inbox)
+        await self.referee.publish(rights.next_subject(HELD), body, reply=inbox)
         try:
             async with asyncio.timeout(ASK_S):
                 while True:

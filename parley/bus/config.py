@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.specs import load
-from bus import accounts
+from bus import accounts, rendered
 from bus.errors import BadKeyFile, BadTable
 from client.errors import BadInput
 from client.protocols import all_setups
@@ -20,6 +20,7 @@ def bus_config(
     moderators: int,
     clients: tuple[str, ...],
     humans: tuple[str, ...] = (),
+    readers: Mapping[str, tuple[str, ...]] | None = None,
     host: str,
     port: int,
     store: str,
@@ -35,6 +36,8 @@ def bus_config(
     ----------
     seats
         How many there are, as the protocols' options say it (client.protocols.setup.Setup.keyed).
+    readers
+        Client -> the clients whose sessions it reads beside its own; `*`: all clients'.
 
     Raises
     ------
@@ -51,9 +54,9 @@ def bus_config(
         known = keys.enrolled(folder)
         pins = {queue: spec.pin for queue, spec in specs.items()} | {queue: c.pin for queue, c in known.items()}
         queues |= {queue: c.role for queue, c in known.items()}
-        users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",), pins=pins)
+        users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",), pins=pins, readers=readers)
         credentials, _ = keys.ensure(folder, users)
-        text = accounts.render(users, accounts.publics(credentials), store_dir=store, host=host, port=port, extra=extra)
+        text = rendered.render(users, accounts.publics(credentials), store_dir=store, host=host, port=port, extra=extra)
         accounts.rewrite_private(folder / "nats-server.conf", text.encode())
     except (BadTable, BadKeyFile) as error:
         raise BadInput("bus", str(error)) from error

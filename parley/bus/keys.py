@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
+
 from bus import accounts, subjects
 from schemas.expert import QUEUE
 
@@ -26,7 +28,9 @@ def ensure(folder: Path, users: Iterable[accounts.User]) -> tuple[dict[str, acco
             old = accounts.load_credentials(path)
             is_its = (old.user, old.kind, old.account, old.queue) == (user.name, user.kind, user.account, user.queue)
             if is_its and old.pin == user.pin:  # one who is pinned anew gets a new key, so that the old one is out
-                found[user.name] = old
+                found[user.name] = msgspec.structs.replace(old, reads=user.reads)
+                if old.reads != user.reads:  # what it may read is decided by the server: the key stays
+                    found[user.name].save(path)
     for name, new in accounts.mint(u for u in wanted if u.name not in found).items():
         new.save(file(folder, name))
         found[name] = new

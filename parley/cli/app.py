@@ -116,8 +116,7 @@ def up(
             settings = settings.over(name, section)
         plan = plan_of(settings)
         refuse_foreign(plan.protocol, settings_of(own))
-        code = foreground.up(plan, clients=tuple(clients or ("client",)), json=json)
-    raise typer.Exit(code)
+        foreground.up(plan, clients=tuple(clients or ("client",)), json=json)
 
 
 @app.command()

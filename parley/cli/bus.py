@@ -27,6 +27,13 @@ def bus_config(
     clients: Annotated[
         list[str] | None, typer.Option("--client", help="Client credentials by name; repeatable.")
     ] = None,
+    readers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reader",
+            help="NAME=CLIENT: NAME also reads CLIENT's sessions; NAME=*: those of all clients; repeatable.",
+        ),
+    ] = None,
     humans: Humans = None,
     host: Annotated[str, typer.Option(help="Where the server listens.")] = "0.0.0.0",
     port: Annotated[int, typer.Option(help="On which port.", min=1, max=65_535)] = 4222,
@@ -43,6 +50,7 @@ def bus_config(
     \b
     Example:
       parley bus config --dir deploy/keys --panel 3 --moderators 2
+      parley bus config --dir deploy/keys --client alice --client bob --reader audit=alice
     """
     with options.errors(json):
         from parley.bus import config
@@ -53,6 +61,7 @@ def bus_config(
             moderators=moderators,
             clients=tuple(clients or ("client",)),
             humans=tuple(humans or ()),
+            readers=_readers(readers or []),
             host=host,
             port=port,
             store=store,
@@ -62,6 +71,19 @@ def bus_config(
             options.print_json(written)
         else:
             write_lines((f"{name:14} {path}" for name, path in written.items()), None)
+
+
+def _readers(texts: list[str]) -> dict[str, tuple[str, ...]]:
+    """NAME=CLIENT texts -> NAME: its clients. Raises BadInput."""
+    from client.errors import BadInput
+
+    granted: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        name, _, owner = text.partition("=")
+        if not name or not owner:
+            raise BadInput("reader", f"got {text!r}, wanted is NAME=CLIENT, or NAME=* for all clients")
+        granted[name] = (*granted.get(name, ()), owner)
+    return granted
 
 
 def _address(nats: str | None, folder: Path) -> str:

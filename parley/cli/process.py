@@ -18,11 +18,7 @@ NOBODY_READS = 141
 def main(app: typer.Typer) -> None:
     """Run the command line and end with its status. What a terminal cannot show is written out; a standard stream
     that is closed is `/dev/null`."""
-    _open_streams()
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+    open_streams()
     arguments = sys.argv[1:]
     code = _run(app, arguments)
     try:
@@ -100,8 +96,9 @@ def _encoded(value: object) -> str:
     return json.dumps(value)
 
 
-def _open_streams() -> None:
-    """A closed standard stream is taken by the next file that is opened, if nothing is done about it."""
+def open_streams() -> None:
+    """A closed standard stream is taken by the next file that is opened, if nothing is done about it. What a stream
+    cannot show is written out."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -111,6 +108,10 @@ def _open_streams() -> None:
         if getattr(sys, name) is None:
             mode = "r" if number == 0 else "w"
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
 
 
 def _name(arguments: Sequence[str], number: int) -> str:

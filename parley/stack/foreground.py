@@ -1,9 +1,12 @@
 """What runs in the foreground until a signal: the whole stack, one moderator, or one worker."""
 
 import contextlib
+import os
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -11,14 +14,26 @@ from bus import accounts
 from bus.errors import BadKeyFile, BusError
 from client.api import connected
 from client.errors import BadInput, ParleyError, Unreachable
-from parley.cli.process import one_thread
+from parley.cli.process import open_streams, told
 from parley.plan import Plan
 from parley.settings import Settings
+from parley.stack import child_environment
 from parley.stack.access import bus_options, run
 from parley.stack.agent_identity import check_models, check_tools
 from parley.stack.announce import unpriced_words
 from parley.stack.earlier_sessions import earlier_words, open_sessions
-from parley.stack.lease import OTHER, OWNER, Order, Running, default_state, remembered
+from parley.stack.lease import (
+    OTHER,
+    OWNER,
+    STOPS,
+    SUPERVISOR,
+    Order,
+    Running,
+    Shown,
+    complete,
+    default_state,
+    remembered,
+)
 from schemas.session import human_queue, is_human
 
 replace = msgspec.structs.replace
@@ -26,12 +41,12 @@ _EARLIER_S = 3.0
 """So long `up` waits for the list of sessions that go on."""
 
 
-def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
-    """The stack in the foreground, until SIGTERM or SIGINT; the exit status. Raises BadInput, StackFailed."""
-    plan.check()
-    one_thread()
-    from parley.stack.supervisor import Supervisor  # after that: it loads numpy
+def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
+    """Become the supervisor of the stack, in the foreground, until SIGTERM or SIGINT. Raises BadInput.
 
+    The process goes on as the supervisor's program, because what a service is forked from must not hold its keys.
+    """
+    plan.check()
     settings = plan.settings
     state = (settings.state or default_state()).absolute()
     stack = replace(plan.stack(), clients=clients)
@@ -45,17 +60,35 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
         (state / "logs").mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
         raise BadInput("state", f"cannot use {state}: {error.strerror}") from error
-    order = Order(stack=stack, state=str(state.resolve()), permanent=True)
+    shown = Shown(
+        protocol=plan.protocol, options=bus_options(settings), json=json, before=remembered(state) is not None
+    )
+    order = Order(stack=stack, state=str(state.resolve()), permanent=True, shown=shown)
+    with complete(order) as (order, environment), child_environment.anonymous(msgspec.json.encode(order)) as said:
+        os.lseek(said, 0, os.SEEK_SET)
+        os.dup2(said, 0)
+        for fd in order.own.values():
+            os.set_inheritable(fd, True)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until the supervisor knows what to do
+        os.execve(SUPERVISOR[0], SUPERVISOR, environment)
+
+
+def supervise(order: Order, shown: Shown, serve: Callable[[Callable[[Running], None]], int]) -> int:
+    """What is said of a stack in the foreground, which `serve` runs; the exit status."""
+    open_streams()
+    state = Path(order.state)
 
     def on_ready(running: Running) -> None:
-        print(_addresses(running, state, plan.protocol, json=json), flush=True)
-        if before:
-            _tell_earlier(running, bus_options(settings))
+        print(_addresses(running, state, shown), flush=True)
+        if shown.before:
+            _tell_earlier(running, shown.options)
 
-    before = remembered(state) is not None
-    code = Supervisor(order, on_ready).run()
+    code = serve(on_ready)
     if code == OTHER:
-        raise BadInput("state", f"a stack runs in {state} already; end it, or name another folder with --state")
+        error = BadInput("state", f"a stack runs in {state} already; end it, or name another folder with --state")
+        return told(str(error), error.field, error.exit_code, json=shown.json)
     return code
 
 
@@ -72,8 +105,8 @@ def _tell_earlier(running: Running, options: str) -> None:
     run(main())
 
 
-def _addresses(running: Running, state: Path, protocol: str, *, json: bool) -> str:
-    if json:
+def _addresses(running: Running, state: Path, shown: Shown) -> str:
+    if shown.json:
         return msgspec.json.encode(running).decode()
     lines = [f"bus          {running.url}", f"state        {state}"]
     lines += [f"credentials  {user:12} {path}" for user, path in running.credentials.items()]
@@ -81,7 +114,7 @@ def _addresses(running: Running, state: Path, protocol: str, *, json: bool) -> s
     seats = [user.removesuffix(human_queue("")) for user in running.credentials if is_human(user)]
     lines += [f"sit          parley sit SESSION {seat} --state {state}" for seat in seats]
     bus = f"--nats {running.url} --creds {running.credentials[OWNER]}"
-    lines.append(f'ask          parley ask --protocol {protocol} {bus} "..."')
+    lines.append(f'ask          parley ask --protocol {shown.protocol} {bus} "..."')
     return "\n".join(lines)
 
 

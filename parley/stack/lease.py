@@ -27,13 +27,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
 from client.errors import BadInput, StackFailed
+from parley.stack import child_environment
 from parley.stack.agent_identity import Served, differences, served
 from parley.stack.rows import AgentRow, names_models
 
@@ -42,8 +43,11 @@ _START_S = 30.0
 _WATCH_S = 0.2
 OWNER = "owner"
 REMEMBERED = "last-stack.json"
+STOPS = (signal.SIGTERM, signal.SIGINT)
+"""Signals that end a stack in the foreground."""
 
 
+SUPERVISOR = (sys.executable, "-P", "-m", "parley.stack.supervisor")
 OTHER = 75
 """The supervisor's exit status when another has the directory."""
 
@@ -73,6 +77,17 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str = "INFO"
 
 
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stack in the foreground says of itself, and how."""
+
+    protocol: str
+    options: str
+    """That name the same bus again."""
+    json: bool = False
+    before: bool = False
+    """A stack ran here before."""
+
+
 class Order(msgspec.Struct, frozen=True, kw_only=True):
     """What the supervisor is told on its standard input."""
 
@@ -82,6 +97,12 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Runs until it is signalled, whoever uses it."""
     ephemeral: bool = False
     """The folder is removed at the end."""
+    own: dict[str, int] = {}
+    """User -> descriptor of the file with what of the environment is for it (parley.stack.child_environment)."""
+    served: tuple[Served, ...] = ()
+    """What the agents come out as."""
+    shown: Shown | None = None
+    """Said on standard output once all is ready."""
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
@@ -353,19 +374,10 @@ class Lease:
     def _spawn(self, replaced: Order | None) -> subprocess.Popen[bytes]:
         order = replaced or Order(stack=self._stack, state=str(self.state), ephemeral=self._ephemeral)
         self.began = self.began or (self.state / REMEMBERED).exists()
-        # Same modules as here, and nothing from the working folder; no threads before the forks.
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([*(p for p in sys.path if p), str(Path(__file__).parents[2])]),
-            "OPENBLAS_NUM_THREADS": "1",
-            "OMP_NUM_THREADS": "1",
-            **self._stack.env,
-        }
-        with (self.state / "logs" / "supervisor.log").open("ab") as log:
+        with complete(order) as (order, environment), (self.state / "logs" / "supervisor.log").open("ab") as log:
             child = subprocess.Popen(
-                [sys.executable, "-P", "-m", "parley.stack.supervisor"], stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=log, env=environment, start_new_session=True,
+                SUPERVISOR, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log, env=environment,
+                pass_fds=tuple(order.own.values()), start_new_session=True,
             )  # fmt: skip
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):
@@ -427,6 +439,31 @@ class Lease:
                     StackFailed
                 ):  # it is tried again; whoever waits on the bus has a limit of his own
                     await asyncio.to_thread(self._ensure, self._died())
+
+
+@contextlib.contextmanager
+def complete(order: Order) -> Iterator[tuple[Order, dict[str, str]]]:
+    """The order as the supervisor gets it, and the supervisor's environment: no key is in either. The files with what
+    is for one service are open while this lasts."""
+    stack = order.stack
+    environ = {**os.environ, **stack.env}
+    own = child_environment.of_each(stack.agents, moderators_of(stack), environ, notifies=bool(stack.notify_url))
+    with child_environment.in_files(own) as files:
+        whole = msgspec.structs.replace(
+            order, own=files, served=served(stack.agents, environ), stack=msgspec.structs.replace(stack, env={})
+        )
+        yield (
+            whole,
+            {
+                **child_environment.of_supervisor(environ),
+                **child_environment.kept(child_environment.SERVICE, stack.env),
+            },
+        )
+
+
+def moderators_of(stack: Stack) -> tuple[str, ...]:
+    """The users that moderators are."""
+    return tuple(f"moderator-{i}" for i in range(1, stack.moderators + 1))
 
 
 def _try(lock: int, how: int) -> bool:

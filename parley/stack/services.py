@@ -10,7 +10,7 @@ import gc
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import cache
 from pathlib import Path
@@ -114,15 +114,19 @@ def agent(
     ack_wait_s: float = 8.0,
     drain_s: float = 20.0,
     tools: Path | None = None,
+    environ: Mapping[str, str] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Make:
     """A worker of the spec's queue. Raises agents.models.ModelMisconfigured when its model cannot be made, or the allow
     list of tools (`tools`, else what the environment names) cannot be used.
 
+    `environ`: the variables that it goes by; None: this process's environment, and `.env`.
+
     An expert's decides itself about the posts that it hears (agents.protocols.kit.Kit.hear).
     """
-    model = model_of(spec)
-    allowed = find(environment(), tools) if spec.expert is not None else None
+    environ = environment() if environ is None else environ
+    model = model_of(spec, environ)
+    allowed = find(environ, tools) if spec.expert is not None else None
     expert, known = spec.expert, kits()
     hear = None
     if expert is not None:
@@ -143,9 +147,10 @@ def kits() -> tuple[Kit, ...]:
     return tuple(KITS.values())
 
 
-def model_of(spec: AgentSpec) -> Model:
-    """The spec's model, as the environment and `.env` have it. Raises agents.models.ModelMisconfigured."""
-    resolved = resolve(spec, environment())
+def model_of(spec: AgentSpec, environ: Mapping[str, str] | None = None) -> Model:
+    """The spec's model, as these variables have it; None: the environment and `.env`. Raises
+    agents.models.ModelMisconfigured."""
+    resolved = resolve(spec, environment() if environ is None else environ)
     return make_model(resolved.model, resolved.options)
 
 

@@ -31,8 +31,8 @@ from bus import accounts
 from bus.embedded import EmbeddedServer
 from bus.errors import BusError, ServerFailed, WrongCredentials
 from parley.bus import keys
-from parley.stack.agent_identity import Served, served
-from parley.stack.lease import OTHER, OWNER, REMEMBERED, Order, Running, Service
+from parley.stack.child_environment import NATS_SERVER, kept, take
+from parley.stack.lease import OTHER, OWNER, REMEMBERED, STOPS, Order, Running, Service, moderators_of
 from parley.stack.rows import AgentRow
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ NATS = "nats"
 class _Child:
     """One service and its process."""
 
-    def __init__(self, name: str, serve: Callable[[], int]) -> None:
+    def __init__(self, name: str, user: str, serve: Callable[[], int]) -> None:
         self.name = name
+        self.user = user
         self.serve = serve
         self.pid = 0
         self.started = 0.0
@@ -80,7 +81,6 @@ class Supervisor:
         self._nats_starts = 1
         self._nats_due = 0.0
         self._said = b""
-        self._served: tuple[Served, ...] | None = None
 
     def run(self) -> int:
         """Start everything, keep it running, end it; the exit status. OTHER: another stack has the directory."""
@@ -120,9 +120,8 @@ class Supervisor:
         return False
 
     def _remember(self) -> None:
-        """What runs here, for those who later only look at its sessions. Its environment may hold secrets, and stays
-        out."""
-        order = msgspec.structs.replace(self.order, stack=msgspec.structs.replace(self.order.stack, env={}))
+        """What runs here, for those who later only look at its sessions."""
+        order = msgspec.structs.replace(self.order, own={}, served=(), shown=None)
         accounts.write_private(self.state / REMEMBERED, msgspec.json.encode(order))
 
     def _port_before(self) -> int:
@@ -142,6 +141,7 @@ class Supervisor:
         for number in (signal.SIGCHLD, signal.SIGUSR1):
             signal.signal(number, _ignore)
         signal.signal(signal.SIGHUP, self._on_enrolled)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)  # held back since `up`
         self._lifeline_r, self._lifeline_w = os.pipe()
         self._report_r, self._report_w = os.pipe()
         os.set_blocking(self._report_r, False)
@@ -157,8 +157,9 @@ class Supervisor:
         specs = {a.queue: _spec(a) for a in stack.agents}
         roles = {queue: spec.roles[0] for queue, spec in specs.items()} | stack.humans
         pins = {queue: spec.pin for queue, spec in specs.items()}
-        moderators = tuple(f"moderator-{i}" for i in range(1, stack.moderators + 1))
-        self._table = accounts.table(roles, moderators=moderators, clients=stack.clients, owners=(OWNER,), pins=pins)
+        self._table = accounts.table(
+            roles, moderators=moderators_of(stack), clients=stack.clients, owners=(OWNER,), pins=pins
+        )
         self._own, self._token_key = keys.ensure(self.state / "keys", self._table)
         users = self._admitted()
         folder = self.state / "bus"
@@ -166,13 +167,14 @@ class Supervisor:
         port = self._port_before()
         self._await_free(port)
         public = accounts.publics(self._credentials)
-        self._server = EmbeddedServer(folder, users, public, port=port)
+        environ = kept(NATS_SERVER, os.environ)
+        self._server = EmbeddedServer(folder, users, public, port=port, environ=environ)
         try:
             self._server.start()
         except ServerFailed:
             if not port:
                 raise
-            self._server = EmbeddedServer(folder, users, public)  # someone else has the port by now
+            self._server = EmbeddedServer(folder, users, public, environ=environ)  # someone else has the port by now
             self._server.start()
         (folder / "port").write_text(str(self._server.port))
 
@@ -203,8 +205,6 @@ class Supervisor:
 
     def _load(self) -> None:
         """Import what the services need, once, and describe them."""
-        from agents.config import environment, resolve
-        from agents.models import ModelError
         from agents.specs import SpecError
         from parley.stack import services
 
@@ -212,30 +212,30 @@ class Supervisor:
         for name in stack.imports:
             importlib.import_module(name)
         checkpoint = _attribute(stack.checkpoint) if stack.checkpoint else None
-        for i in range(1, stack.moderators + 1):
-            name = f"moderator-{i}"
+        for name in moderators_of(stack):
             make = services.moderator(
                 token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
                 log_max_age_s=stack.log_max_age_s, unreadable_s=stack.unreadable_s, notify_url=stack.notify_url,
                 checkpoint=checkpoint,
             )  # fmt: skip
-            self._children.append(_Child(name, self._serve(services, name, name, partial(_same, make))))
-        here = environment()
+            self._children.append(_Child(name, name, self._serve(services, name, name, partial(_same, make))))
+        if any(s.facts.get("model") == "openai" for s in self.order.served):
+            importlib.import_module("agents.openai.model")  # once, not in each process
         for row in stack.agents:
             try:
                 spec = services.spec_of(row)
             except SpecError as error:
                 raise ValueError(str(error)) from error
-            with contextlib.suppress(ModelError):  # its own process says so, and the others serve
-                if resolve(spec, here).model == "openai":
-                    importlib.import_module("agents.openai.model")  # once, not in each process
 
             def make_agent(spec: Any = spec) -> Any:
-                return services.agent(spec, ack_wait_s=stack.ack_wait_s, drain_s=_DRAIN_S, checkpoint=checkpoint)
+                return services.agent(
+                    spec, ack_wait_s=stack.ack_wait_s, drain_s=_DRAIN_S, environ=os.environ, checkpoint=checkpoint
+                )
 
             for copy in range(1, row.copies + 1):
                 name = f"{row.queue}-{copy}"
-                self._children.append(_Child(name, self._serve(services, name, row.queue, make_agent)))
+                serve = self._serve(services, name, row.queue, make_agent)
+                self._children.append(_Child(name, row.queue, serve))
         kits = services.kits()
         if any(row.model in ("", "extractive") for row in stack.agents):
             with contextlib.suppress(ImportError):
@@ -243,7 +243,6 @@ class Supervisor:
                 for kit in kits:
                     if kit.extractive is not None:
                         kit.extractive()
-        self._served = served(stack.agents, os.environ)
         gc.collect()
         gc.freeze()
 
@@ -279,7 +278,7 @@ class Supervisor:
 
         code = 70
         try:
-            self._become_service()
+            self._become_service(self.order.own.get(child.user))
             code = child.serve()
         except (WrongCredentials, NotEnrolled, ToolsError) as error:
             print(f"{child.name}: {error}; it is not started again", file=sys.stderr)
@@ -290,16 +289,19 @@ class Supervisor:
             sys.stderr.flush()
             os._exit(code)
 
-    def _become_service(self) -> None:
+    def _become_service(self, own: int | None) -> None:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGUSR1):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        kept = {0, 1, 2, self._lifeline_r, self._report_w}
+        kept = {0, 1, 2, self._lifeline_r, self._report_w, own}
         for name in os.listdir("/dev/fd"):
             if int(name) not in kept:
                 with contextlib.suppress(OSError):
                     os.close(int(name))
+        if own is not None:
+            take(own)
+            os.close(own)
 
     def _turn(self) -> None:
         """Wait for something to happen, then see to everything."""
@@ -384,7 +386,7 @@ class Supervisor:
             queues=tuple(a.queue for a in self.order.stack.agents),
             permanent=self.order.permanent,
             ready=bool(self._children) and all(c.ready or c.refused for c in self._children),
-            served=self._served,
+            served=self.order.served,
         )
         write_private = accounts.write_private
         write_private(self.state / "stack.json", msgspec.json.format(msgspec.json.encode(running), indent=2) + b"\n")
@@ -454,9 +456,15 @@ def _attribute(path: str) -> Any:
 
 
 def main() -> int:
-    """Run the stack that standard input describes."""
+    """Run the stack that standard input describes; the exit status. OTHER: another stack has the directory."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    return Supervisor(order).run()
+    for fd in order.own.values():
+        os.set_inheritable(fd, False)
+    if order.shown is None:
+        return Supervisor(order).run()
+    from parley.stack import foreground
+
+    return foreground.supervise(order, order.shown, lambda on_ready: Supervisor(order, on_ready).run())
 
 
 if __name__ == "__main__":

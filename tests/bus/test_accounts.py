@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from nats.aio.msg import Msg
 
-from bus import accounts, channels, subjects
+from bus import accounts, channels, rendered, rights, subjects
 from bus.connection import Connection
 from bus.errors import BadKeyFile, BadTable, Denied, NoAnswer, NoModerator, StoreError
 
@@ -45,8 +45,8 @@ PUBLISH_ATTACKS = {
     "erase in another owner's name": ("owner", subjects.own("erase", "client", SID)),
     "read a log as a panelist": ("panel_1", subjects.own("log", "panel_1", SID)),
     "reply to a turn as a client": ("client", subjects.say("any", "public", "client", SID)),
-    "take a colleague's turns": ("panel_1", accounts.next_subject("panel_2")),
-    "take turns as a client": ("client", accounts.next_subject("panel_1")),
+    "take a colleague's turns": ("panel_1", rights.next_subject("panel_2")),
+    "take turns as a client": ("client", rights.next_subject("panel_1")),
     "take submissions": ("panel_1", "$JS.API.CONSUMER.MSG.NEXT.IN.moderators"),
     "ack a colleague's turn": ("panel_1", "$JS.ACK.WORK.panel_2.1.1.1.0.0"),
     "ack a submission": ("panel_1", "$JS.ACK.IN.moderators.1.1.1.0.0"),
@@ -99,6 +99,8 @@ async def moderate(conn: Connection, subject: str, answer: bytes = b"ok") -> lis
             await conn.publish(msg.reply, answer)
 
     await conn.subscribe(subject, serve)
+    if subject in (subjects.READ_ALL, subjects.DOC_ALL):
+        await conn.subscribe(subjects.owned("*", subject), serve)
     return heard
 
 
@@ -123,7 +125,7 @@ async def pull(conn: Connection, queue: str, body: bytes = b'{"batch":1,"expires
 
     inbox = conn.nc.new_inbox()
     taken = await conn.subscribe(inbox, first)
-    await conn.publish(accounts.next_subject(queue), body, reply=inbox)
+    await conn.publish(rights.next_subject(queue), body, reply=inbox)
     try:
         return await asyncio.wait_for(got, 10)
     finally:
@@ -176,7 +178,7 @@ async def test_answer_wanted_at_an_ack_subject_is_refused(dial: Dial) -> None:
     await moderator.store(subject, b"turn")
     taken = await pull(victim, "panel_2")
     assert taken.subject == subject
-    for asked in (accounts.next_subject("panel_1"), subjects.read("public", "acks")):
+    for asked in (rights.next_subject("panel_1"), subjects.read("public", "acks")):
         with pytest.raises(Denied, match="be answered"):
             await attacker.publish(asked, b'{"batch":1,"no_wait":true}', reply=taken.reply, confirm=True)
     assert await waiting(moderator, "WORK", subject) == 1
@@ -189,7 +191,7 @@ async def test_answer_wanted_at_a_colleagues_pull_draws_no_turn(dial: Dial) -> N
     await moderator.store(subjects.work("panel_1", "draw", "1"), b'{"batch":1}')
     await moderator.store(subjects.work("panel_2", "draw", "1"), b"turn")
     now = b'{"batch":1,"no_wait":true}'
-    await attacker.publish(accounts.next_subject("panel_1"), now, reply=accounts.next_subject("panel_2"), confirm=True)
+    await attacker.publish(rights.next_subject("panel_1"), now, reply=rights.next_subject("panel_2"), confirm=True)
     await pull(attacker, "panel_1", b'{"batch":1,"expires":50000000}')
     turn = await pull(victim, "panel_2", now)
     assert turn.data == b"turn"
@@ -268,7 +270,7 @@ async def test_one_pull_brings_several_turns(dial: Dial, eventually: Eventually)
         await moderator.store(subjects.work("panel_3", SID, str(n)), str(n).encode())
     inbox = panelist.nc.new_inbox()
     heard = await listen(panelist, inbox)
-    await panelist.publish(accounts.next_subject("panel_3"), b'{"batch":3,"expires":2000000000}', reply=inbox)
+    await panelist.publish(rights.next_subject("panel_3"), b'{"batch":3,"expires":2000000000}', reply=inbox)
     await eventually(lambda: len(heard) == 3)
     assert [m.data for m in heard] == [b"0", b"1", b"2"]
     for m in heard:
@@ -307,9 +309,13 @@ async def test_posts_history_and_documents_are_read(dial: Dial, eventually: Even
     every = await listen(reader, subjects.channel_all("control"))
     await moderate(moderator, subjects.READ_ALL, b"posts")
     await moderate(moderator, subjects.DOC_ALL, b"documents")
-    await moderator.publish(subjects.post(SID, "public", "said"), b"p")
-    await moderator.publish(subjects.post("other", "public", "said"), b"not mine")
-    await moderator.publish(subjects.post(SID, "control", "stop"), b"c")
+    for subject, data in (
+        (subjects.post(SID, "public", "said"), b"p"),
+        (subjects.post("other", "public", "said"), b"not mine"),
+        (subjects.post(SID, "control", "stop"), b"c"),
+    ):
+        await moderator.publish(subject, data)
+        await moderator.publish(subjects.owned("client", subject), data)
     await eventually(lambda: one and every)
     assert [m.data for m in one] == [b"p"]
     assert [m.data for m in every] == [b"c"]
@@ -339,13 +345,26 @@ async def test_copies_share_a_post_through_a_queue_group(dial: Dial, eventually:
 
 async def test_live_text_reaches_every_reader_once(dial: Dial, eventually: Eventually) -> None:
     speaker = await dial("panel_1")
-    users = ("client", "owner", "analyst", "panel_2")
-    ears = [await listen(await dial(u), subjects.live_of("public", SID)) for u in users]
-    await speaker.publish(subjects.live("public", "panel_1", SID), b"1", confirm=True)
-    await speaker.publish(subjects.live("public", "panel_1", "other"), b"x", confirm=True)
-    await speaker.publish(subjects.live("public", "panel_1", SID), b"2", confirm=True)
+    ears = [await listen(await dial("client"), subjects.live_of("public", SID))]
+    ears += [
+        await listen(await dial(user), subjects.live_owned("public", "*", "*", SID))
+        for user in ("owner", "analyst", "panel_2")
+    ]
+    stranger = await listen(await dial("bob"), subjects.live_of("public", SID))
+    for sid, data in ((SID, b"1"), ("other", b"x"), (SID, b"2")):
+        await speaker.publish(subjects.live_owned("public", "panel_1", "client", sid), data, confirm=True)
     await eventually(lambda: all(len(ear) >= 2 for ear in ears))
     assert [[m.data for m in ear] for ear in ears] == [[b"1", b"2"]] * 4
+    assert stranger == []
+
+
+async def test_live_text_of_an_earlier_worker_reaches_those_who_see_all(dial: Dial, eventually: Eventually) -> None:
+    """It does not say whose session it is."""
+    speaker = await dial("panel_1")
+    heard, unheard = [await listen(await dial(u), subjects.live_of("public", SID)) for u in ("owner", "client")]
+    await speaker.publish(subjects.live("public", "panel_1", SID), b"1", confirm=True)
+    await eventually(lambda: heard)
+    assert unheard == []
 
 
 async def test_call_reaches_agents(dial: Dial, eventually: Eventually) -> None:
@@ -378,7 +397,7 @@ async def test_operator_asks_the_server_and_nothing_else(dial: Dial) -> None:
 
 def test_only_core_has_jetstream_and_every_list_allows() -> None:
     users = accounts.table({"panel_1": "panelist", "analyst": "analyst"})
-    text = accounts.render(users, accounts.publics(accounts.mint(users)), store_dir="/var/lib/nats")
+    text = rendered.render(users, accounts.publics(accounts.mint(users)), store_dir="/var/lib/nats")
     found = json.loads(text)["accounts"]
     assert [name for name, a in found.items() if "jetstream" in a] == [channels.CORE]
     assert set(found) == {"CORE", "SYS", "CLIENTS:client", "CLIENTS:owner", "PANEL:panel_1", "HELPERS:analyst"}
@@ -394,7 +413,7 @@ def test_only_core_has_jetstream_and_every_list_allows() -> None:
 def test_configuration_holds_no_secret() -> None:
     users = accounts.table({"panel_1": "panelist"})
     keys = accounts.mint(users)
-    text = accounts.render(users, accounts.publics(keys), store_dir="/x")
+    text = rendered.render(users, accounts.publics(keys), store_dir="/x")
     assert all(c.public in text and c.seed not in text for c in keys.values())
 
 
@@ -402,7 +421,7 @@ def test_configuration_holds_no_secret() -> None:
     ("build", "said"),
     [
         (lambda: accounts.table({"q": "jester"}), "jester"),
-        (lambda: accounts.render(accounts.table({"client": "panelist"}), {}, store_dir="/x"), "no key"),
+        (lambda: rendered.render(accounts.table({"client": "panelist"}), {}, store_dir="/x"), "no key"),
         (lambda: accounts.User(name="", kind="client", account="CLIENTS"), "name"),
         (lambda: accounts.User(name="x", kind="king", account="CLIENTS"), "king"),
         (lambda: accounts.User(name="x", kind="client", account="CLIENTS", queue="q"), "queue"),
@@ -416,7 +435,7 @@ def test_bad_table(build: Callable[[], object], said: str) -> None:
 def test_two_users_of_one_name() -> None:
     users = accounts.table({"client": "panelist"})
     with pytest.raises(BadTable, match="two users"):
-        accounts.render(users, accounts.publics(accounts.mint(users)), store_dir="/x")
+        rendered.render(users, accounts.publics(accounts.mint(users)), store_dir="/x")
 
 
 def test_credentials_file(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from nats.aio.msg import Msg
 
-from bus import accounts, streams, subjects
+from bus import rights, streams, subjects
 from bus.connection import Connection, PubAck
 from bus.errors import ApiError, Conflict, StoreError
 from tests.conftest import Bus
@@ -112,7 +112,7 @@ async def test_turns_are_stored_once_and_handed_out_again(dial: Dial, eventually
 
     inbox = agent.nc.new_inbox()
     await agent.subscribe(inbox, keep)
-    await agent.publish(accounts.next_subject("panel_2"), b'{"batch":2,"expires":8000000000}', reply=inbox)
+    await agent.publish(rights.next_subject("panel_2"), b'{"batch":2,"expires":8000000000}', reply=inbox)
     await eventually(lambda: len(heard) == 2)  # the second after ack_wait
     assert [m.data for m in heard] == [b"turn", b"turn"]
     assert heard[0].reply != heard[1].reply

@@ -80,7 +80,7 @@ async def test_an_expert_stores_for_its_open_turn_and_every_reader_fetches(bus: 
     id = await artifacts.put(expert, "s1", data, **turn)
     assert id == id_of(data)
     assert await artifacts.put(expert, "s1", data, **turn) == id, "stored twice is stored once"
-    for name in ("expert_api", "client", "owner"):
+    for name in ("expert_api", "auditor", "owner"):
         assert await artifacts.get(await bus.connect(name), "s1", id) == data
     with pytest.raises(ArtifactRefused, match="session s2 has no artifact"):
         await artifacts.get(expert, "s2", id)

@@ -209,10 +209,10 @@ def test_only_what_one_submission_waited_counts() -> None:
     """A session that is idle for longer, and runs elsewhere, goes on."""
     now = [0.0]
     unreadable = Unreadable(Metrics(CollectorRegistry()), 10.0, clock=lambda: now[0])
-    assert not unreadable.waited(1)
+    assert not unreadable.waited("in:1")
     now[0] = 9.0
-    assert not unreadable.waited(1) and not unreadable.waited(2)
+    assert not unreadable.waited("in:1") and not unreadable.waited("in:2")
     now[0] = 10.0
-    assert unreadable.waited(1) and not unreadable.waited(2)
-    unreadable.settled(1)
-    assert not unreadable.waited(1)
+    assert unreadable.waited("in:1") and not unreadable.waited("in:2")
+    unreadable.settled("in:1")
+    assert not unreadable.waited("in:1")

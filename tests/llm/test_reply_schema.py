@@ -119,6 +119,12 @@ def test_live_text_is_the_texts_of_the_top_level_however_it_is_cut(answer: str, 
     assert found == (plain + "\n" if plain.strip() else "")
 
 
+@pytest.mark.parametrize("text", ["a" * 60, " " * 70 + "a", "a" * 59 + " " * 60 + "b"])
+def test_live_text_keeps_white_space_where_a_piece_ends(text: str) -> None:
+    reply = encode({"answer": text}).decode()
+    assert live(list(reply)) == live([reply]) == text + "\n"
+
+
 def test_prose_passes_as_it_is() -> None:
     assert live(["I would ", "say A4."]) == "I would say A4."
 

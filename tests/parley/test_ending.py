@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -174,18 +173,16 @@ async def _row(p: parley.Parley, sid: str) -> str:
 
 @pytest.mark.serial
 def test_an_interrupt_with_json_prints_the_cancelled_frame(fresh: Front) -> None:
-    """An interrupt before the asker knows that it was taken takes the opening back, without a frame: then once more."""
-    found: dict[str, Any] = {}
-    for _ in range(4):
-        child = fresh.start("ask", QUESTION, "--config", str(fresh.slow_agents(30.0)), "--json")
-        until(fresh.journal.exists, "no model call was begun")
-        child.send_signal(signal.SIGTERM)
-        out, _ = child.communicate(timeout=20)
-        assert child.returncode == 130
-        found = json.loads(out)
-        if "status" in found:
-            break
-        fresh.journal.unlink(missing_ok=True)
+    """Before the asker knows that it was taken, an interrupt takes the opening back without a frame: how to sit is told
+    after that."""
+    config = str(fresh.slow_agents(30.0))
+    child = fresh.start("ask", QUESTION, "--config", config, "--json", "--human", "panelist_1")
+    assert child.stderr is not None
+    assert child.stderr.readline().startswith("to sit on panelist_1: parley sit ")
+    child.send_signal(signal.SIGTERM)
+    out, err = child.communicate(timeout=20)
+    assert child.returncode == 130, err
+    found = json.loads(out)
     assert (found["status"], found["stop"]["reason"]) == ("cancelled", "cancelled")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bus import accounts, streams, subjects
+from bus import accounts, rights, streams, subjects
 from bus.connection import connect
 from bus.embedded import EmbeddedServer
 from client.errors import BadInput, Unreachable
@@ -160,7 +160,7 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     "direct gets": ("con_1", "publish", "$JS.API.DIRECT.GET.LOG", "gets a log entry directly"),
     "making consumers": ("con_1", "publish", "$JS.API.CONSUMER.CREATE.>", "makes a named consumer"),
     "looking at a consumer": ("con_1", "publish", "$JS.API.CONSUMER.INFO.>", "looks at its own consumer"),
-    "another's turns": ("con_1", "publish", accounts.next_subject("pro_1"), "takes turns of pro_1"),
+    "another's turns": ("con_1", "publish", rights.next_subject("pro_1"), "takes turns of pro_1"),
     "settling turns": ("con_1", "publish", "$JS.ACK.>", "terminates a turn of pro_1"),
     "advisories": ("con_1", "subscribe", "$JS.EVENT.>", "hears JetStream's advisories"),
     "another's inbox": ("con_1", "subscribe", "_INBOX_pro_1.>", "hears the inbox of pro_1"),
@@ -240,11 +240,12 @@ async def test_the_server_tells_readers_apart_whatever_they_claim(tmp_path: Path
         seen: list[str] = []
 
         async def serve(msg: Any) -> None:
-            seen.append(accounts.asker(msg.headers))
+            seen.append(rights.asker(msg.headers))
             await connection.publish(msg.reply, b"{}")
 
         await connection.subscribe(subjects.READ_ALL, serve)
         await connection.subscribe(subjects.DOC_ALL, serve)
+        await connection.subscribe(subjects.owned("*", subjects.READ_ALL), serve)
         forged = {"Nats-Request-Info": '{"acc":"PRO:pro_1"}'}
         for user, subject in (
             ("con_1", subjects.read("public", "s")), ("con_1", subjects.doc("public", "s")),
@@ -252,8 +253,8 @@ async def test_the_server_tells_readers_apart_whatever_they_claim(tmp_path: Path
         ):  # fmt: skip
             await (await target.connect(user)).request(subject, b"{}", 5.0, forged)
         assert seen == ["CON:con_1", "CON:con_1", "CLIENTS:client"]
-    assert accounts.asker({"Nats-Request-Info": "no json"}) == ""
-    assert accounts.asker(None) == ""
+    assert rights.asker({"Nats-Request-Info": "no json"}) == ""
+    assert rights.asker(None) == ""
 
 
 async def test_a_bus_that_has_just_started_is_waited_for(tmp_path: Path) -> None:

@@ -209,13 +209,13 @@ async def test_what_cannot_be_revoked_is_named(tmp_path: Path) -> None:
 def test_a_configuration_without_a_user_names_him_nowhere() -> None:
     users = table({"pro_1": "pro", "con_1": "con"})
     public = publics(accounts.mint(users))
-    config = json.loads(accounts.render(users, public, store_dir="/x"))
+    config = json.loads(rendered.render(users, public, store_dir="/x"))
     less = rendered.without(config, public["con_1"])
     text = json.dumps(less)
     assert "con_1" not in text.replace("team_con", "")
     assert public["con_1"] not in text
     assert public["pro_1"] in text
-    rest = json.loads(accounts.render([u for u in users if u.name != "con_1"], public, store_dir="/x"))
+    rest = json.loads(rendered.render([u for u in users if u.name != "con_1"], public, store_dir="/x"))
     assert less == rest, "as if he had never been"
     with pytest.raises(BadTable, match="no user"):
         rendered.without(less, public["con_1"])

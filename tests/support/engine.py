@@ -58,7 +58,9 @@ class Engine:
         ack_wait_s: float = 1.0,
         pins: Mapping[str, str] | None = None,
     ) -> None:
-        self.users = table(queues, pins=pins)
+        self.users = table(
+            queues, clients=("client", "alice", "bob"), pins=pins, readers={"audit": ("alice",), "auditor": ("*",)}
+        )
         self.credentials: dict[str, Credentials] = mint(self.users)
         self.server = EmbeddedServer(folder, self.users, publics(self.credentials))
         self.queues = dict(queues)

@@ -1,0 +1,189 @@
+"""What each row of the accounts' table may say and hear, and what crosses between the broker's accounts for it.
+
+A client's account imports what stands under its own name (`subjects.owned`), and the broker renames it there to the
+subject without the owner. Who sees all sessions imports the subjects without an owner. A client that was granted
+another's sessions hears them among its own, and asks for history by the subject that names the owner.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bus import channels, subjects
+from bus.accounts import AGENT, MODERATOR, OPERATOR, OWNER, SYS, User
+from schemas.expert import ROLE
+
+
+def _writable(account: str) -> list[str]:
+    return [c.name for c in channels.CHANNELS.values() if account in c.writers]
+
+
+def next_subject(queue: str) -> str:
+    """Where a queue's next turns are asked for.
+
+    The server remembers each question for as long as the inbox that it named is subscribed (0.7 kB each, measured): who
+    pulls for long takes a new inbox every thousand pulls or so.
+    """
+    return f"$JS.API.CONSUMER.MSG.NEXT.WORK.{subjects.consumer(queue)}"
+
+
+def _acks(queue: str) -> str:
+    return f"$JS.ACK.WORK.{subjects.consumer(queue)}.>"
+
+
+class Crossing(NamedTuple):
+    """One subject of CORE that a user's account imports."""
+
+    kind: str
+    """Singleton or Stream: questions, and how many answers each has; heard: posts."""
+    subject: str
+    """As CORE has it."""
+    local: str
+    """As the user's account has it: what the user may publish or subscribe to."""
+
+
+def _services(user: User) -> list[Crossing]:
+    """Subjects of CORE that the user may ask on. The first two forms are those of history, documents and artifacts."""
+    asked: list[str] = []
+    told: list[str] = []
+    for name in channels.readable_by(user.account):
+        told += [subjects.read_of(name), subjects.doc_of(name)]
+    if user.account in channels.WITH_ARTIFACTS:
+        told.append(subjects.get_of(channels.PUBLIC))
+        asked.append(subjects.put_by(channels.stores_on(user.account), user.name))
+    for name in _writable(user.account):
+        if name == channels.CLIENT:
+            asked += [subjects.inbox_by(name, user.name), subjects.fate_by(name, user.name)]
+        elif user.kind == AGENT:
+            asked += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
+    if user.kind == OWNER:
+        asked += [
+            subjects.own_by(user.name),
+            subjects.inbox_by(channels.OWNER, user.name),
+            subjects.fate_by(channels.OWNER, user.name),
+        ]
+    if user.kind == AGENT:
+        asked += [subjects.here(user.role, user.queue, user.pin), _acks(user.queue)]
+    found = [Crossing("Singleton", subject, subject) for subject in asked]
+    if user.sees_all:
+        found += [Crossing("Singleton", subject, subject) for subject in told]
+    else:
+        for subject in told:
+            found.append(Crossing("Singleton", subjects.owned(user.name, subject), subject))
+            owned = (subjects.owned(owner, subject) for owner in user.reads)
+            found += [Crossing("Singleton", theirs, theirs) for theirs in owned]
+    if user.kind == AGENT:
+        found.append(Crossing("Stream", next_subject(user.queue), next_subject(user.queue)))
+    return found
+
+
+def _live(user: User) -> list[str]:
+    """Subjects on which the user speaks straight to others: live text, a helper's call for experts."""
+    if user.kind != AGENT:
+        return []
+    call = [subjects.CALL] if user.role in channels.MATCHING else []
+    spoken: list[str] = []
+    for name in _writable(user.account):  # the second form is that of the release before
+        spoken += [subjects.live_owned(name, user.name, "*", "*"), subjects.live_by(name, user.name)]
+    return [*call, *spoken]
+
+
+def _heard(user: User) -> list[Crossing]:
+    """Streams of CORE that the user may hear."""
+    posts = [subjects.channel_all(name) for name in channels.readable_by(user.account)]
+    if user.kind == AGENT:
+        posts.append(subjects.CALL)
+    if user.sees_all:
+        return [Crossing("heard", subject, subject) for subject in posts]
+    owners = (user.name, *user.reads)
+    return [Crossing("heard", subjects.owned(o, subject), subject) for subject in posts for o in owners]
+
+
+def _heard_live(user: User) -> list[str]:
+    """Subjects of live text as the user's account has them."""
+    names = channels.heard_live(user.account)
+    owned = [subjects.live_owned(name, "*", "*", "*") for name in names] if user.sees_all else []
+    return [*(subjects.live_all(name) for name in names), *owned]
+
+
+def permissions(user: User, users: Iterable[User] = ()) -> dict[str, Any]:
+    """The user's allow lists, as nats-server wants them. `users` is the table: moderators answer one another."""
+    inbox = f"{user.inbox_prefix}.>"
+    if user.kind == OPERATOR:
+        return {"publish": {"allow": ["$SYS.REQ.>"]}, "subscribe": {"allow": ["$SYS.>", inbox]}}
+    if user.kind == MODERATOR:
+        inboxes = [f"{u.inbox_prefix}.>" for u in users if u.kind == MODERATOR] or [inbox]
+        everything = [subjects.ALL, "$JS.API.>", "$SRV.>"]
+        return {
+            "publish": {"allow": [*everything, "$JS.ACK.>", "_R_.>", *inboxes]},
+            "subscribe": {"allow": [subjects.ALL, "$SRV.>", inbox]},
+        }
+    live = _heard_live(user)
+    live += [subjects.here_of(ROLE)] if user.role in channels.MATCHING else []
+    return {
+        "publish": {"allow": [*(c.local for c in _services(user)), *_live(user)]},
+        "subscribe": {"allow": [inbox, *dict.fromkeys(c.local for c in _heard(user)), *live]},
+    }
+
+
+Grants = dict[tuple[str, str, str], dict[str, list[tuple[str, str]]]]
+"""(exporting account, kind of export, subject) -> importing account -> (subject taken of it, as it is called there)."""
+
+
+def broker_account(user: User) -> str:
+    """The account that the broker keeps this user in: its group's in CORE and SYS, else one of its own."""
+    return user.account if user.account in (channels.CORE, SYS) else f"{user.account}:{subjects.escape(user.name)}"
+
+
+def asker(headers: Mapping[str, str] | None) -> str:
+    """The account that a request for history or documents came from, as the server says; empty inside CORE.
+
+    The server writes this header itself, over whatever the asker put there.
+    """
+    said = (headers or {}).get("Nats-Request-Info")
+    if not said:
+        return ""
+    try:
+        return msgspec.json.decode(said, type=_Info).acc
+    except (msgspec.DecodeError, UnicodeError):
+        return ""
+
+
+class _Info(msgspec.Struct):
+    acc: str = ""
+
+
+def grants(users: Iterable[User]) -> Grants:
+    """What crosses between accounts; kinds of export are Singleton and Stream (services), and heard (a stream)."""
+    rows = [u for u in users if u.account not in (channels.CORE, SYS)]
+    found: Grants = {}
+
+    def grant(exporter: str, kind: str, subject: str, to: User, taken: str = "", local: str = "") -> None:
+        importers = found.setdefault((exporter, kind, subject), {})
+        importers.setdefault(broker_account(to), []).append((taken or subject, local or subject))
+
+    for user in rows:
+        for crossing in (*_services(user), *_heard(user)):
+            grant(channels.CORE, crossing.kind, crossing.subject, user, local=crossing.local)
+    listeners = {name: [u for u in rows if name in channels.heard_live(u.account)] for name in channels.CHANNELS}
+    for user in rows:
+        mine = broker_account(user)
+        for name in _writable(user.account) if user.kind == AGENT else ():
+            before, now = subjects.live_by(name, user.name), subjects.live_owned(name, user.name, "*", "*")
+            for ears in listeners[name]:
+                if ears == user:
+                    continue
+                if ears.sees_all:
+                    grant(mine, "heard", before, ears)
+                    grant(mine, "heard", now, ears)
+                    continue
+                for owner in (ears.name, *ears.reads):
+                    grant(mine, "heard", now, ears, subjects.live_owned(name, user.name, owner, "*"), before)
+    # Straight, too: what reached CORE from another account, the server hands on to no third.
+    experts, matching = ([u for u in rows if u.pin], [u for u in rows if u.role in channels.MATCHING])
+    for user in experts:
+        for ears in matching:
+            grant(broker_account(user), "heard", subjects.here(user.role, user.queue, user.pin), ears)
+            grant(broker_account(ears), "heard", subjects.CALL, user)
+    return found

@@ -1,0 +1,139 @@
+"""Which environment variables each process of an embedded stack gets. What no pattern here names is not passed on.
+
+| process | variables |
+|---|---|
+| nats-server and its guardian | NATS_SERVER |
+| supervisor, moderators, agents | SERVICE |
+| a moderator with a webhook, whoever sends traces, an agent with a model or encoder elsewhere | NETWORK as well |
+| an agent whose encoder loads a model | LOADED as well |
+| an agent | and what its own model and encoder are set by (agents.config.variables_of), one key of each at most |
+
+A service is forked from the supervisor without `exec`, so what the supervisor has, each has. The supervisor therefore
+gets no key. What is for one service only lies in an anonymous file of its own; the supervisor holds it open and does
+not read it, and the service closes all others before it reads its own.
+"""
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from observability.setup import ENDPOINT, TRACES_ENDPOINT
+from parley.stack.rows import AgentRow, names_models
+from schemas.expert import expert_of
+
+if TYPE_CHECKING:
+    from agents.specs import AgentSpec
+
+_SYSTEM = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR", "TMPDIR", "LD_LIBRARY_PATH")
+_OWN = ("PARLEY_[!_]*",)
+"""Settings (PARLEY__...) are read before a stack starts, and may hold a webhook's address."""
+NATS_SERVER = (*_SYSTEM, *_OWN, "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG")
+SERVICE = (*_SYSTEM, *_OWN, "PYTHON*", "MALLOC_*", "OTEL_*")
+NETWORK = ("[Hh][Tt][Tt][Pp]_[Pp][Rr][Oo][Xx][Yy]", "[Hh][Tt][Tt][Pp][Ss]_[Pp][Rr][Oo][Xx][Yy]",
+           "[Aa][Ll][Ll]_[Pp][Rr][Oo][Xx][Yy]", "[Nn][Oo]_[Pp][Rr][Oo][Xx][Yy]",
+           "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")  # fmt: skip
+"""A proxy's address may hold a password."""
+LOADED = ("HF_*", "HUGGINGFACE_*", "TRANSFORMERS_*", "SENTENCE_TRANSFORMERS_*", "TORCH_*", "CUDA_*", "XDG_CACHE_HOME")
+_TOOLS = "PARLEY_TOOLS"
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""A process with threads cannot be forked."""
+
+
+def kept(patterns: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a pattern names."""
+    wanted = tuple(patterns)
+    return {name: value for name, value in environ.items() if any(fnmatchcase(name, p) for p in wanted)}
+
+
+def of_supervisor(environ: Mapping[str, str]) -> dict[str, str]:
+    """The supervisor's own: the same modules as here, and nothing from the working folder."""
+    path = os.pathsep.join([*(p for p in sys.path if p), str(Path(__file__).parents[2])])
+    return {**kept(SERVICE, environ), **_ONE_THREAD, "PYTHONPATH": path}
+
+
+def of_each(
+    rows: tuple[AgentRow, ...], moderators: Iterable[str], environ: Mapping[str, str], *, notifies: bool
+) -> dict[str, dict[str, str]]:
+    """What single services get beside the supervisor's environment, by user (moderator, queue).
+
+    Parameters
+    ----------
+    environ
+        Of whom starts the stack. What a file `.env` says for an agent's model is taken too.
+    notifies
+        Whether moderators call a webhook.
+    """
+    traced = bool(environ.get(ENDPOINT) or environ.get(TRACES_ENDPOINT))
+    network = kept(NETWORK, environ)
+    found = {name: network for name in moderators if traced or notifies}
+    found |= {row.queue: network for row in rows if traced}
+    if names_models(rows, environ):
+        for row in rows:
+            found[row.queue] = {**found.get(row.queue, {}), **_of_agent(row, environ)}
+    return {user: own for user, own in found.items() if own}
+
+
+def _of_agent(row: AgentRow, environ: Mapping[str, str]) -> dict[str, str]:
+    from agents.config import environment, variables_of
+    from agents.models import ModelError
+    from agents.specs import SpecError
+    from parley.stack.services import spec_of
+
+    try:
+        over_file = environment(environ=environ)
+        spec, own = variables_of(spec_of(row), over_file)
+    except (ModelError, SpecError):
+        return {}  # its own process says so
+    found = {**_beyond(spec, environ), **own}
+    if expert_of(row.queue) and _TOOLS in over_file:
+        found[_TOOLS] = over_file[_TOOLS]
+    return found
+
+
+def _beyond(spec: "AgentSpec", environ: Mapping[str, str]) -> dict[str, str]:
+    """What a model or an encoder that is not of this machine's processor alone needs."""
+    if spec.model == "openai" or ":" in spec.model:
+        return kept(NETWORK, environ)
+    encoder = spec.options.get("encoder")
+    match encoder.get("name") if isinstance(encoder, dict) else encoder:
+        case "openai":
+            return kept(NETWORK, environ)
+        case "sentence-transformers":
+            return kept((*NETWORK, *LOADED), environ)
+    return {}
+
+
+@contextlib.contextmanager
+def in_files(own: Mapping[str, Mapping[str, str]]) -> Iterator[dict[str, int]]:
+    """An anonymous file for each, open while this lasts; user -> descriptor."""
+    with contextlib.ExitStack() as closing:
+        yield {user: closing.enter_context(anonymous(msgspec.json.encode(dict(given)))) for user, given in own.items()}
+
+
+@contextlib.contextmanager
+def anonymous(data: bytes) -> Iterator[int]:
+    """A file without a name, in memory where the system can do that."""
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("parley")
+    else:
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def take(fd: int) -> None:
+    """Add what a file of `in_files` holds to this process's environment. Others may take it too, later."""
+    os.environ.update(msgspec.json.decode(os.pread(fd, os.fstat(fd).st_size, 0), type=dict[str, str]))

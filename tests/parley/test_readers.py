@@ -1,0 +1,65 @@
+"""`parley bus config --reader`: an operator grants a client the sessions of others, and takes that back."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bus.accounts import load_credentials
+from tests.parley.support import Front
+
+
+@pytest.fixture
+def front(tmp_path: Path) -> Front:
+    return Front(tmp_path)
+
+
+def config(front: Front, *words: str) -> dict[str, Any]:
+    """The server's configuration as written for these arguments."""
+    front.json("bus", "config", "--dir", str(front.folder / "keys"), "--json", *words)
+    found: dict[str, Any] = json.loads((front.folder / "keys" / "nats-server.conf").read_text())
+    return found
+
+
+def imported(found: dict[str, Any], user: str) -> set[str]:
+    """What the user's account takes of CORE."""
+    rows = found["accounts"][f"CLIENTS:{user}"]["imports"]
+    return {
+        r["subject"] for row in rows for r in (row.get("stream"), row.get("service")) if r and r["account"] == "CORE"
+    }
+
+
+def test_an_operator_grants_a_client_the_sessions_of_others(front: Front) -> None:
+    keys = front.folder / "keys"
+    before = config(front, "--client", "alice", "--client", "bob")
+    found = config(front, "--client", "alice", "--client", "bob", "--reader", "audit=alice", "--reader", "board=*")
+    assert before["accounts"]["CLIENTS:alice"] == found["accounts"]["CLIENTS:alice"], "who was there reads what it read"
+    read, posts = "parley.of.alice.read.public.*", "parley.of.alice.ch.*.public.*"
+    assert {read, posts} <= imported(found, "alice")
+    assert {read, posts} <= imported(found, "audit")
+    assert not any(
+        ".of.alice." in subject or ".ch." in subject.replace(".of.bob.ch.", "") for subject in imported(found, "bob")
+    )
+    assert {"parley.read.public.*", "parley.ch.*.public.*"} <= imported(found, "board")
+    assert load_credentials(keys / "audit.json").reads == ("alice",)
+    server = str(Path(sys.executable).parent / "nats-server")
+    subprocess.run([server, "-t", "-c", str(keys / "nats-server.conf")], check=True, capture_output=True)
+
+
+def test_a_grant_is_taken_back_and_the_key_stays(front: Front) -> None:
+    keys = front.folder / "keys"
+    config(front, "--client", "audit", "--reader", "audit=alice")
+    seed = load_credentials(keys / "audit.json").seed
+    found = config(front, "--client", "audit")
+    left = load_credentials(keys / "audit.json")
+    assert (left.seed, left.reads) == (seed, ())
+    assert not any(".of.alice." in subject for subject in imported(found, "audit"))
+
+
+def test_a_grant_that_names_nobody_is_refused(front: Front) -> None:
+    code, _, err = front.run("bus", "config", "--dir", str(front.folder / "keys"), "--reader", "audit")
+    assert code == 2
+    assert "reader: got 'audit', wanted is NAME=CLIENT, or NAME=* for all clients" in err
