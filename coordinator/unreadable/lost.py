@@ -92,7 +92,8 @@ def fold(sid: str, stored: Sequence[Stored]) -> Lost:
         protocol=opening.protocol, author=opening.author, parent=opening.parent, children=tuple(children),
         causes={e.cause: e.n for e in entries},
         authors={e.cause: _tagged(e.event).author for e in entries if e.cause.startswith("in:")},
-        posts=tuple(_posts(sid, entries)), opened_ns=entries[0].at_ns if entries else 0, closed_ns=entries[-1].at_ns if entries else 0,
+        posts=tuple(_posts(sid, entries)), opened_ns=entries[0].at_ns if entries else 0,
+        closed_ns=entries[-1].at_ns if entries else 0,
     )  # fmt: skip
 
 
