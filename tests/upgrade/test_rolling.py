@@ -165,7 +165,7 @@ async def folded(connection: Connection, sids: list[str]) -> list[str]:
 
 @pytest.mark.serial
 @pytest.mark.slow
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("back", [False, True], ids=["to this release", "back to the one before"])
 async def test_sessions_go_on_while_processes_are_exchanged(stack: Stack, before: Path, back: bool) -> None:
     first, then = (ROOT, before) if back else (before, ROOT)
@@ -188,6 +188,8 @@ async def test_sessions_go_on_while_processes_are_exchanged(stack: Stack, before
         await stack.ready(new[0], then)
         sessions += await opened(client, protocols)
         moderator.kill()
+        rows = await client.sessions()
+        assert {r.protocol for r in rows if r.status == "open"} >= set(protocols), "too quick to be exchanged under"
         await under_way(client, sessions, 3)
         old[0].terminate()
         await asyncio.to_thread(old[0].wait, 10)
@@ -195,7 +197,7 @@ async def test_sessions_go_on_while_processes_are_exchanged(stack: Stack, before
         await stack.ready(new[1], then)
         old[1].terminate()
         await asyncio.to_thread(old[1].wait, 10)
-        results = await asyncio.wait_for(asyncio.gather(*(s.result() for s in sessions)), 30)
+        results = await asyncio.wait_for(asyncio.gather(*(s.result() for s in sessions)), 60)
         assert other.poll() is None
         reasons = [r.stop.reason for r in results]
         assert all(r.status == "finished" and r.outcome for r in results), reasons
