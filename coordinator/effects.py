@@ -13,10 +13,10 @@ from bus.connection import Connection
 from bus.errors import BusError, Conflict
 from bus.timers import Timers
 from coordinator import briefing
+from coordinator.folded.lost import Lost
 from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
-from coordinator.unreadable.lost import Lost
 from observability import tracing
 from schemas import log
 from schemas.post import Post

@@ -24,12 +24,13 @@ from bus.work import Delivery, Pull
 from coordinator import briefing, estimate
 from coordinator.admission import admit, check_beneath
 from coordinator.effects import Effects
+from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.held import Held
 from coordinator.machine import Inadmissible, Protocol, outcome
 from coordinator.presence import Presence
 from coordinator.protocols import STANDING
-from coordinator.session_store import Held, Sessions
+from coordinator.session_store import Sessions
 from coordinator.transition import is_child_id
-from coordinator.unreadable.broken import BrokenLog, Unreadable
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log

@@ -28,13 +28,14 @@ from coordinator import briefing
 from coordinator.artifact_store import Shelf
 from coordinator.budget import pays_for_tries
 from coordinator.effects import Effects
+from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.held import Held
 from coordinator.intake import BadSessionId, Intake
 from coordinator.machine import Protocol
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from coordinator.queries import Desk
-from coordinator.session_store import Held, Receipt, Sessions
-from coordinator.unreadable.broken import BrokenLog, Unreadable
+from coordinator.session_store import Receipt, Sessions
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log

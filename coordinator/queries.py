@@ -6,9 +6,9 @@ from bus import subjects
 from bus.channels import PUBLIC
 from bus.library import Msg
 from bus.log import Asides
+from coordinator.folded.broken import Unreadable
 from coordinator.presence import Presence
 from coordinator.session_store import Sessions
-from coordinator.unreadable.broken import Unreadable
 from schemas.log import Aside
 from schemas.post import (
     AskFate,

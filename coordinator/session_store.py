@@ -7,7 +7,6 @@ effects out before an answer) are those of docs/bus.md.
 
 import asyncio
 import logging
-import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -20,11 +19,12 @@ from bus.errors import BusError, Conflict
 from bus.log import Log, Stored
 from bus.streams import purge_session
 from coordinator.effects import Effects
+from coordinator.folded import lost
+from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.held import Held
 from coordinator.machine import Illegal, Protocol, Session, record, record_opening
 from coordinator.measures import note
 from coordinator.protocols import STANDING
-from coordinator.unreadable import lost
-from coordinator.unreadable.broken import BrokenLog, Unreadable
 from observability.metrics import Metrics
 from schemas import log
 from schemas.post import SessionRow
@@ -35,67 +35,6 @@ _LOGGER = logging.getLogger(__name__)
 _TRIES = 50
 _CLOSED_KEPT = 200
 """Closed sessions that stay folded: their readers come soon, or not."""
-
-
-class Held:
-    """A session as this process last saw it."""
-
-    __slots__ = (
-        "authors", "causes", "digest", "erased", "last", "last_n", "last_seq", "lock", "looked_at", "lost", "protocol",
-        "refusals", "session",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.session: Session | None = None
-        self.protocol: Protocol | None = None
-        self.last_seq = 0
-        self.looked_at = -math.inf
-        """When its log was last read, on the monotonic clock."""
-        self.digest = ""
-        self.causes: dict[str, int] = {}
-        self.authors: dict[str, str] = {}
-        """Of each cause that was submitted to IN, who submitted it."""
-        self.refusals: dict[str, log.Refused] = {}
-        self.last: tuple[log.Command, ...] = ()
-        self.last_n = -1
-        self.erased = False
-        self.lost: lost.Lost | None = None
-        """What stays known where nobody could run it; `session` is None then."""
-        self.lock = asyncio.Lock()
-
-    @property
-    def refused(self) -> str:
-        """Why its opening was refused; empty if it was not, or was taken when it was asked again."""
-        if self.session is not None:
-            return ""
-        return next((r.why for r in self.refusals.values() if r.what == "open"), "")
-
-    @property
-    def over(self) -> str:
-        """Why nothing is taken for it any more; empty where it may be."""
-        return self.lost.why if self.lost else "it was erased" if self.erased else ""
-
-    def is_of(self, owner: str | None) -> bool:
-        """Whether it is a session of this owner, opened or refused; None: of anybody."""
-        if owner is None:
-            return True
-        if self.session is not None:
-            return self.session.opened.author == owner
-        if self.lost is not None:
-            return self.lost.author == owner
-        return any(r.what == "open" and r.author == owner for r in self.refusals.values())
-
-    def refused_by(self, parent: str, what: str) -> str:
-        """Why what the session above asked of this one (open, cancel) was refused: nobody else's refusals count."""
-        return next((r.why for r in self.refusals.values() if r.what == what and r.author == parent), "")
-
-    def empty(self, left: lost.Lost | None = None) -> None:
-        """Forget all of it but that it was erased, or what is left of one that nobody could run."""
-        self.session, self.protocol = None, None
-        self.lost, self.erased = left, left is None
-        self.causes, self.authors = (left.causes, left.authors) if left else ({}, {})
-        self.refusals = {}
-        self.last, self.last_n = (), -1
 
 
 class Receipt(msgspec.Struct, frozen=True):

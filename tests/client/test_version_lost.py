@@ -9,8 +9,8 @@ from bus import subjects
 from bus.log import Stored
 from client import records
 from client.records import Record, read_record
-from coordinator.unreadable import lost
-from coordinator.unreadable.broken import BrokenLog
+from coordinator.folded import lost
+from coordinator.folded.broken import BrokenLog
 from parley.follow import exit_code
 from parley.show.view import AnswerView, PlainView, QuietView
 from schemas.stops import STOPS, VERSION_LOST

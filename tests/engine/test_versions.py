@@ -13,11 +13,11 @@ from bus import subjects
 from bus.log import Log
 from client.client import Client
 from coordinator.commands import StartChild
+from coordinator.folded.broken import Unreadable
 from coordinator.machine import Protocol
 from coordinator.moderator import Moderator
 from coordinator.protocols import PROTOCOLS
 from coordinator.table import Step, View
-from coordinator.unreadable.broken import Unreadable
 from observability.metrics import Metrics
 from schemas import log
 from schemas.presence import Workers

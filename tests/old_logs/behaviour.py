@@ -90,21 +90,21 @@ def now(name: str) -> dict[str, Any]:
     return {"version": PROTOCOLS[name].version, "digest": behaviour(PROTOCOLS[name])}
 
 
-def kept() -> dict[str, Any]:
+def kept(path: Path = KEPT) -> dict[str, Any]:
     """The rows that are kept."""
-    found: dict[str, Any] = json.loads(KEPT.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 
-def write(also: set[str]) -> None:
+def write(also: set[str], path: Path = KEPT) -> None:
     """Keep the rows of protocols whose version is another, and of these."""
-    before = kept() if KEPT.exists() else {}
+    before = kept(path) if path.exists() else {}
     rows = {}
     for name in sorted({*walks(), *(p.name for p in STANDING.values())}):
         row = before.get(name)
         stays = row is not None and row["version"] == PROTOCOLS[name].version and name not in also
         rows[name] = row if stays else now(name)
-    KEPT.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ async def serve(url: str, keys: Path, latency_s: float, queues: list[str]) -> No
         await asyncio.sleep(latency_s)
         return await reply(*arguments)
 
-    Extractive.reply = slow  # type: ignore[method-assign]
+    Extractive.reply = slow  # type: ignore[method-assign, assignment]
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     async with AsyncExitStack() as stack:

@@ -13,7 +13,7 @@ import msgspec
 from bus import subjects
 from bus.channels import CONTROL
 from bus.log import Stored
-from coordinator.unreadable.broken import BrokenLog
+from coordinator.folded.broken import BrokenLog
 from schemas import log
 from schemas.post import CLOSED, Post, SessionRow
 from schemas.result import Result, ResultUsage, Stop
