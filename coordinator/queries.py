@@ -52,7 +52,9 @@ class Desk:
         if held is not None and not held.is_of(owner):
             held = None
         if held is None or (held.session is None and held.lost is None):
-            refused = "" if held is None or held.erased else held.refused
+            refused = ""
+            if held is not None and not held.erased:
+                refused = held.refused if owner is None else held.refused_by(owner, "open")
             return Posts(posts=(), known=held is not None and not held.erased and not refused, refused=refused)
         page: list[Post] = []
         size = 0

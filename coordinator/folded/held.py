@@ -54,11 +54,13 @@ class Held:
             return self.session.opened.author == owner
         if self.lost is not None:
             return self.lost.author == owner
-        return any(r.what == "open" and r.author == owner for r in self.refusals.values())
+        return bool(self.refused_by(owner, "open"))
 
-    def refused_by(self, parent: str, what: str) -> str:
-        """Why what the session above asked of this one (open, cancel) was refused: nobody else's refusals count."""
-        return next((r.why for r in self.refusals.values() if r.what == what and r.author == parent), "")
+    def refused_by(self, author: str, what: str) -> str:
+        """Why what this author (a client, or the session above) asked of it was refused, open or cancel; else empty."""
+        if self.session is not None:
+            return ""
+        return next((r.why for r in self.refusals.values() if r.what == what and r.author == author), "")
 
     def empty(self, left: lost.Lost | None = None) -> None:
         """Forget all of it but that it was erased, or what is left of one that nobody could run."""

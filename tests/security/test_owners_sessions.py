@@ -141,6 +141,9 @@ async def test_a_refused_opening_is_told_to_its_author_alone(bare: Engine) -> No
     page: Any = await until(lambda: history(alice))
     assert page.refused.startswith("protocol: got 'nope'")
     assert await history(bob) is None
+    await bob.store(subjects.inbox(CLIENT, "bob", "s1"), encode(OpenSession(question="?", protocol="bad")), msg_id="y")
+    mine: Any = await until(lambda: history(bob))
+    assert mine.refused.startswith("protocol: got 'bad'"), "its own, and not that of who asked before"
 
 
 async def test_a_child_is_of_the_owner_of_the_session_above(bare: Engine) -> None:
