@@ -71,7 +71,7 @@ def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_
         raise BadInput("token-key", str(error)) from error
     make = services.moderator(
         token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=settings.retention.log_days * 86_400,
-        notify_url=settings.notify.webhook,
+        unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
     )  # fmt: skip
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
