@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -169,7 +170,7 @@ async def folded(connection: Connection, sids: list[str]) -> list[str]:
 @pytest.mark.parametrize("back", [False, True], ids=["to this release", "back to the one before"])
 async def test_sessions_go_on_while_processes_are_exchanged(stack: Stack, before: Path, back: bool) -> None:
     first, then = (ROOT, before) if back else (before, ROOT)
-    protocols = sorted(set(PROTOCOLS) - {p.name for p in STANDING.values()})
+    protocols = sorted(set(PROTOCOLS) - {p.name for p in STANDING.values()})  # those that are over soon come last
     assert len(protocols) == 5
     moderator = stack.moderator(first, "moderator-1")
     old = [stack.agents(first, half) for half in HALVES]
@@ -187,18 +188,22 @@ async def test_sessions_go_on_while_processes_are_exchanged(stack: Stack, before
         await under_way(client, sessions, 2)
         await stack.ready(new[0], then)
         sessions += await opened(client, protocols)
+        exchanged = [time.time_ns()]
         moderator.kill()
-        rows = await client.sessions()
-        assert {r.protocol for r in rows if r.status == "open"} >= set(protocols), "too quick to be exchanged under"
-        await under_way(client, sessions, 3)
+        sessions += await opened(client, protocols)
+        exchanged.append(time.time_ns())
         old[0].terminate()
         await asyncio.to_thread(old[0].wait, 10)
-        sessions += await opened(client, protocols)
         await stack.ready(new[1], then)
+        sessions += await opened(client, protocols)
+        exchanged.append(time.time_ns())
         old[1].terminate()
         await asyncio.to_thread(old[1].wait, 10)
         results = await asyncio.wait_for(asyncio.gather(*(s.result() for s in sessions)), 60)
         assert other.poll() is None
+        rows = [r for r in await client.sessions() if r.closed_ns]
+        under = {r.protocol for r in rows for at in exchanged if r.opened_ns < at < (r.closed_ns or 0)}
+        assert under == set(protocols), "sessions of some protocol were over before anything was exchanged"
         reasons = [r.stop.reason for r in results]
         assert all(r.status == "finished" and r.outcome for r in results), reasons
         assert VERSION_LOST not in reasons and set(reasons) <= set(STOPS)
