@@ -112,6 +112,8 @@ YAMLS = {
     "no truth": ("a: !!bool x", "a value is not what its tag says"),
     "no number": ("a: !!int ''", "a value is not what its tag says"),
     "no decimal": ("a: !!float ''", "a value is not what its tag says"),
+    "a character beyond all": ('a: "\\UFFFFFFFF"', "a value is not what its tag says"),
+    "the same half twice": ('"\\ud800": 1\n"\\ud800": 2', "the key '.ud800' stands here again"),
     "a long number": ("a: 0x" + "f" * 5_000, "a number has more than 1,024 bits"),
     "a long number as a key": ("? 0x" + "f" * 5_000 + "\n: 1", "a number has more than 1,024 bits"),
     "within itself": ("a: &x [*x]", "nested more than 50 deep"),
