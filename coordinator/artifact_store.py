@@ -46,8 +46,8 @@ class Shelf:
 
     async def _client(self, author: str, sid: str) -> str:
         held = await self._sessions.look(sid, fresh=True)
-        if held.erased:
-            return f"session {sid} was erased"
+        if held.over:
+            return f"session {sid}: {held.over}"
         if held.session is not None and held.session.opened.author != author:
             return f"session {sid} was opened by somebody else"
         return ""

@@ -13,13 +13,16 @@ from bus.connection import Connection
 from bus.errors import BusError, Conflict
 from bus.timers import Timers
 from coordinator import briefing
+from coordinator.folded.lost import Lost
 from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from observability import tracing
 from schemas import log
+from schemas.post import Post
 from schemas.result import Result
 from schemas.session import CancelSession, SessionEnded, TellSession
+from schemas.stops import VERSION_LOST
 from schemas.wire import decode, encode
 
 Commands = tuple[log.Command, ...]
@@ -105,10 +108,13 @@ class Effects:
         """Posts go out twice: for agents and others who see all sessions, and for their owner."""
         first = _first_post(session, n)
         for post in session.posts[first : first + sum(isinstance(c, log.Say) for c in commands)]:
-            subject, data = subjects.post(session.sid, post.channel, post.kind), encode(post)
-            await self._connection.publish(subject, data)
-            if may_read(CLIENTS, post.channel):
-                await self._connection.publish(subjects.owned(session.opened.author, subject), data)
+            await self._post(session.opened.author, post)
+
+    async def _post(self, owner: str, post: Post) -> None:
+        subject, data = subjects.post(post.session, post.channel, post.kind), encode(post)
+        await self._connection.publish(subject, data)
+        if may_read(CLIENTS, post.channel):
+            await self._connection.publish(subjects.owned(owner, subject), data)
 
     def _timer(self, session: Session, commands: Commands) -> int | None:
         """When the session's timer is to fire, where these commands move it: when it is set for, or earlier, to look
@@ -126,6 +132,18 @@ class Effects:
     async def ended(self, sid: str, parent: str, ended: SessionEnded) -> None:
         """Tell a session that one which it started is over. Told again, it is not awaited any more."""
         await self._submit(sid, parent, ended, f"{sid}-ended")
+
+    async def lost(self, sid: str, end: Lost) -> None:
+        """What a session that nobody could run leaves to be done: who waits for it is told, what is beneath it ends,
+        and whoever follows it hears. Repeating it is fine."""
+        await self._clear_timer(sid)
+        for child in end.children:
+            await self._submit(sid, child, CancelSession(reason=f"session {sid} ended"), f"{sid}-lost-{child}")
+        if end.parent:  # as one whose texts are gone: every release books all that it might have used
+            told = SessionEnded(protocol=end.protocol, status="erased", reason=VERSION_LOST, why=end.why)
+            await self.ended(sid, end.parent, told)
+        for post in end.posts[-2:]:
+            await self._post(end.author, post)
 
     async def _submit(self, sid: str, to: str, message: object, msg_id: str) -> None:
         """From one session to another, through INNER."""

@@ -24,10 +24,12 @@ from bus.work import Delivery, Pull
 from coordinator import briefing, estimate
 from coordinator.admission import admit, check_beneath
 from coordinator.effects import Effects
+from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.held import Held
 from coordinator.machine import Inadmissible, Protocol, outcome
 from coordinator.presence import Presence
 from coordinator.protocols import STANDING
-from coordinator.session_store import Held, Sessions
+from coordinator.session_store import Sessions
 from coordinator.transition import is_child_id
 from observability import logs, tracing
 from observability.metrics import Metrics
@@ -48,6 +50,8 @@ _LOGGER = logging.getLogger(__name__)
 _ROOM = 256
 _RECENT_S = 0.25
 """How old what an opening knows of a standing session may be, where another moderator has moved it."""
+_PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
+"""Until a submission that was handed back comes again: the first of them more for each time, at most the second."""
 _YOUNG_S = 3.0
 """So long after its start a moderator waits for announcements before it refuses a session for want of a worker."""
 
@@ -83,6 +87,7 @@ class Intake:
         protocols: Mapping[str, Protocol],
         effects: Effects,
         metrics: Metrics,
+        unreadable: Unreadable,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         ensure_streams: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
@@ -92,6 +97,7 @@ class Intake:
         self._protocols = protocols
         self._effects = effects
         self._metrics = metrics
+        self._unreadable = unreadable
         self._spawn = spawn
         self._started = time.monotonic()
         self._pulls = [
@@ -127,6 +133,9 @@ class Intake:
             if why:
                 await self._aside(delivery, cause, why)
             await pull.settle(delivery, b"+TERM" if why else b"+ACK")
+            self._unreadable.settled(cause)
+        except BrokenLog as error:
+            await self._leave(pull, delivery, cause, error)
         except BusError as error:
             _LOGGER.warning("submission left for another try: %s", error, extra={"subject": delivery.subject})
         finally:
@@ -145,7 +154,7 @@ class Intake:
             return f"undecodable: {error}"
         except LocalFault as error:
             return f"raised: {error}"  # nothing that another try would mend
-        except BusError:
+        except (BusError, BrokenLog):
             raise
         except Exception as error:
             _LOGGER.exception("handling raised", extra={"subject": delivery.subject})
@@ -153,6 +162,22 @@ class Intake:
         verdict = "accepted" if taken else "refused"
         self._metrics.submissions.labels(kind=type(submission).__name__, verdict=verdict).inc()
         return ""
+
+    async def _leave(self, pull: Pull, delivery: Delivery, cause: str, error: BrokenLog) -> None:
+        """Hand a submission back, with a pause, for a moderator that can run its session. Where none came for too long,
+        the session ends."""
+        self._unreadable.meet(error)
+        _LOGGER.info("left to another moderator: %s", error, extra={"subject": delivery.subject})
+        try:
+            if self._unreadable.waited(cause) and not await self._sessions.lose(error):
+                await self._aside(delivery, cause, f"nobody can run its session, which is over: {error}")
+                await pull.settle(delivery, b"+TERM")
+                self._unreadable.settled(cause)
+                return
+            pause_s = min(_PAUSE_S * delivery.delivered, _MOST_PAUSE_S)
+            await pull.settle(delivery, b'-NAK {"delay": %d}' % round(pause_s * 1e9))
+        except BusError as fault:
+            _LOGGER.warning("submission left for another try: %s", fault, extra={"subject": delivery.subject})
 
     async def _aside(self, delivery: Delivery, cause: str, why: str) -> None:
         self._metrics.aside.labels(kind="undecodable" if why.startswith("undecodable") else "raised").inc()
@@ -238,6 +263,8 @@ class Intake:
         """A timer fired: the effects of the last transition once more, and then the event, with who is gone."""
         held = await self._sessions.find(sid)
         if held is None or held.session is None or held.protocol is None or held.session.closed:
+            if held is not None and held.lost:
+                await self._sessions.reissue(sid)
             return False
         gone = self._presence.gone(held.protocol.watched(held.session))
         with contextlib.suppress(LocalFault):  # what can never be sent must not keep the deadline from passing
@@ -272,7 +299,7 @@ class Intake:
             return False
         if held.session is not None and held.session.opened.parent == parent:
             return True  # sent again
-        if held.erased:
+        if held.over:
             await self._effects.ended(sid, parent, SessionEnded(protocol=request.protocol, status="erased"))
             return False
         if request.inherits:

@@ -28,12 +28,14 @@ from coordinator import briefing
 from coordinator.artifact_store import Shelf
 from coordinator.budget import pays_for_tries
 from coordinator.effects import Effects
+from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.held import Held
 from coordinator.intake import BadSessionId, Intake
 from coordinator.machine import Protocol
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from coordinator.queries import Desk
-from coordinator.session_store import Held, Receipt, Sessions
+from coordinator.session_store import Receipt, Sessions
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
@@ -64,12 +66,14 @@ class Moderator:
         work_ack_wait_s: float = 8.0,
         turns_per_message: int = 1,
         log_max_age_s: float = streams.LOG_MAX_AGE_S,
+        unreadable_s: float = 3_600.0,
         notify_url: str = "",
         clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
-        """`notify_url`: the webhook for calls to people; empty: none. `clock`: seconds, by which workers fall silent.
-        Raises schemas.wire.InvalidValue for no URL."""
+        """`unreadable_s`: so long what comes for a session waits for a moderator that can run it, before the session
+        ends. `notify_url`: the webhook for calls to people; empty: none. `clock`: seconds, by which workers fall
+        silent. Raises schemas.wire.InvalidValue for no URL."""
         self._connection = connection
         self._log_max_age_s = log_max_age_s
         self._key = token_key
@@ -81,15 +85,17 @@ class Moderator:
         self._checkpoint = checkpoint
         self._notifier = Notifier(metrics, notify_url)
         self.presence = Presence(clock)
+        self._unreadable = Unreadable(metrics, unreadable_s)
         effects = Effects(
             connection, protocols=protocols, presence=self.presence, key=token_key, lane=self._lane,
             notifier=self._notifier, turns_per_message=turns_per_message,
         )  # fmt: skip
         self.sessions = Sessions(
-            connection, protocols=protocols, effects=effects, metrics=metrics, checkpoint=checkpoint
-        )
+            connection, protocols=protocols, effects=effects, metrics=metrics, unreadable=self._unreadable,
+            checkpoint=checkpoint,
+        )  # fmt: skip
         self._asides = Asides(connection)
-        self._desk = Desk(self.sessions, self._asides, self.presence)
+        self._desk = Desk(self.sessions, self._asides, self.presence, self._unreadable, self._lane)
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues: set[str] = set()
         self._serving: Counter[str] = Counter()
@@ -98,7 +104,8 @@ class Moderator:
         self._started = 0.0
         self._intake = Intake(
             connection, sessions=self.sessions, asides=self._asides, presence=self.presence, protocols=protocols,
-            effects=effects, metrics=metrics, spawn=self._spawn, ensure_streams=self._ensure_streams,
+            effects=effects, metrics=metrics, unreadable=self._unreadable, spawn=self._spawn,
+            ensure_streams=self._ensure_streams,
         )  # fmt: skip
 
     @property
@@ -218,6 +225,12 @@ class Moderator:
             except PayloadTooLarge as error:
                 await self._put_aside(msg.subject, parts[-1], f"request-{time.time_ns()}", f"raised: {error}", msg.data)
                 answer = Answer(verdict="refused", why=str(error))
+            except BrokenLog as error:
+                self._unreadable.meet(error)
+                _LOGGER.info("left to another moderator: %s", error, extra={"subject": msg.subject})
+                if parts[0] == self._lane:
+                    return  # who asks this moderator alone takes silence for its end, and asks any
+                answer = Answer(verdict="busy")  # who asks any asks again
             except BusError as error:
                 _LOGGER.warning("not answered: %s", error, extra={"subject": msg.subject})
                 return  # silence is retried

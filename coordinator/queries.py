@@ -6,6 +6,7 @@ from bus import subjects
 from bus.channels import PUBLIC
 from bus.library import Msg
 from bus.log import Asides
+from coordinator.folded.broken import Unreadable
 from coordinator.presence import Presence
 from coordinator.session_store import Sessions
 from schemas.log import Aside
@@ -33,8 +34,13 @@ _MOST_ROWS = 1_000
 class Desk:
     """Answers questions; changes nothing, but for an owner who has a session erased."""
 
-    def __init__(self, sessions: Sessions, asides: Asides, presence: Presence) -> None:
+    def __init__(
+        self, sessions: Sessions, asides: Asides, presence: Presence, unreadable: Unreadable, name: str
+    ) -> None:
+        """`name`: this moderator's."""
         self._sessions = sessions
+        self._unreadable = unreadable
+        self._name = name
         self._asides = asides
         self._presence = presence
 
@@ -45,14 +51,14 @@ class Desk:
         held = await self._sessions.find(sid)
         if held is not None and not held.is_of(owner):
             held = None
-        if held is None or held.session is None:
+        if held is None or (held.session is None and held.lost is None):
             refused = ""
             if held is not None and not held.erased:
                 refused = held.refused if owner is None else held.refused_by(owner, "open")
             return Posts(posts=(), known=held is not None and not held.erased and not refused, refused=refused)
         page: list[Post] = []
         size = 0
-        for post in held.session.posts:
+        for post in held.session.posts if held.session else held.lost.posts if held.lost else ():
             if post.channel != channel or post.k < asked.k:
                 continue
             size += len(bytes(post.body)) + 300
@@ -103,7 +109,10 @@ class Desk:
             return await self._log(decode(msg.data, ReadLog), sid)
         if what == "workers":
             here = self._presence
-            return Workers(workers=here.everybody(), experts=here.experts(), listening_s=here.listening_s())
+            return Workers(
+                workers=here.everybody(), experts=here.experts(), listening_s=here.listening_s(), moderator=self._name,
+                unreadable=self._unreadable.sessions(),
+            )  # fmt: skip
         if what == "erase":
             decode(msg.data, EraseSession)
             taken = await self._sessions.erase(sid, author)

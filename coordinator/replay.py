@@ -78,6 +78,8 @@ def replay(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> Repl
     for n, data in enumerate(raw_entries):
         stored = data.encode() if isinstance(data, str) else bytes(data)
         entry = _read(n, stored)
+        if isinstance(entry.event, log.Lost) and session is not None:
+            break  # no machine took it
         try:
             if session is None or protocol is None:
                 opened, protocol = _opening(lookup, entry)

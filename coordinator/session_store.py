@@ -7,7 +7,6 @@ effects out before an answer) are those of docs/bus.md.
 
 import asyncio
 import logging
-import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -20,75 +19,22 @@ from bus.errors import BusError, Conflict
 from bus.log import Log, Stored
 from bus.streams import purge_session
 from coordinator.effects import Effects
-from coordinator.machine import Illegal, MachineError, Protocol, Session, record, record_opening
+from coordinator.folded import lost
+from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.held import Held
+from coordinator.machine import Illegal, Protocol, Session, record, record_opening
 from coordinator.measures import note
 from coordinator.protocols import STANDING
 from observability.metrics import Metrics
 from schemas import log
 from schemas.post import SessionRow
-from schemas.stops import STOPS
-from schemas.wire import Json, decode, encode
+from schemas.stops import STOPS, VERSION_LOST
+from schemas.wire import Json, SchemaError, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 _TRIES = 50
 _CLOSED_KEPT = 200
 """Closed sessions that stay folded: their readers come soon, or not."""
-
-
-class BrokenLog(MachineError):
-    """The log cannot be folded: a gap, an unknown protocol, an entry that the machine refuses. Ours or the disk's."""
-
-
-class Held:
-    """A session as this process last saw it."""
-
-    __slots__ = (
-        "authors", "causes", "digest", "erased", "last", "last_n", "last_seq", "lock", "looked_at", "protocol",
-        "refusals", "session",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.session: Session | None = None
-        self.protocol: Protocol | None = None
-        self.last_seq = 0
-        self.looked_at = -math.inf
-        """When its log was last read, on the monotonic clock."""
-        self.digest = ""
-        self.causes: dict[str, int] = {}
-        self.authors: dict[str, str] = {}
-        """Of each cause that was submitted to IN, who submitted it."""
-        self.refusals: dict[str, log.Refused] = {}
-        self.last: tuple[log.Command, ...] = ()
-        self.last_n = -1
-        self.erased = False
-        self.lock = asyncio.Lock()
-
-    @property
-    def refused(self) -> str:
-        """Why its opening was refused; empty if it was not, or was taken when it was asked again."""
-        if self.session is not None:
-            return ""
-        return next((r.why for r in self.refusals.values() if r.what == "open"), "")
-
-    def is_of(self, owner: str | None) -> bool:
-        """Whether it is a session of this owner, opened or refused; None: of anybody."""
-        if owner is None:
-            return True
-        if self.session is not None:
-            return self.session.opened.author == owner
-        return bool(self.refused_by(owner, "open"))
-
-    def refused_by(self, author: str, what: str) -> str:
-        """Why what this author (a client, or the session above) asked of it was refused, open or cancel; else empty."""
-        if self.session is not None:
-            return ""
-        return next((r.why for r in self.refusals.values() if r.what == what and r.author == author), "")
-
-    def empty(self) -> None:
-        """Forget all of it but that it was erased."""
-        self.session, self.protocol, self.erased = None, None, True
-        self.causes, self.refusals, self.authors = {}, {}, {}
-        self.last, self.last_n = (), -1
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -111,6 +57,7 @@ class Sessions:
         protocols: Mapping[str, Protocol],
         effects: Effects,
         metrics: Metrics,
+        unreadable: Unreadable,
         most: int = 20_000,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
@@ -119,6 +66,7 @@ class Sessions:
         self._protocols = protocols
         self._effects = effects
         self._metrics = metrics
+        self._unreadable = unreadable
         self._most = most
         self._checkpoint = checkpoint
         self._held: OrderedDict[str, Held] = OrderedDict()
@@ -161,13 +109,22 @@ class Sessions:
         return held
 
     async def _reload(self, sid: str, held: Held) -> bool:
-        """Fold what was appended since; whether there was anything."""
+        """Fold what was appended since; whether there was anything. Raises BrokenLog."""
         looked_at = time.monotonic()
         stored = await self._log.read(sid, held.last_seq)
         held.looked_at = looked_at
+        end = next((i for i, m in enumerate(stored) if m.kind == subjects.ERASED), None)
+        if end is not None:  # nobody needs to understand what lies before
+            if lost.read_end(stored[end]) is None:
+                stored = stored[end:]
+            else:
+                held.empty(lost.fold(sid, await self._log.read(sid)))
+                held.last_seq = stored[end].seq
+                stored = stored[end + 1 :]
         for message in stored:
             self._fold(sid, held, message)
-        return bool(stored)
+        self._unreadable.drop(sid)
+        return bool(stored) or end is not None
 
     def _fold(self, sid: str, held: Held, message: Stored) -> None:
         """Take one message of the log; a message that cannot be taken changes nothing, now and at every later look."""
@@ -176,9 +133,9 @@ class Sessions:
             held.refusals[refused.cause] = refused
         elif message.kind == subjects.ERASED:
             held.empty()
-        else:
+        elif not held.lost:  # what came later was taken by a moderator that did not know of such an end
             try:
-                self._fold_entry(sid, held, decode(message.data, log.Entry))
+                self._fold_entry(sid, held, _entry(sid, message))
             except BrokenLog as error:
                 if sid not in STANDING:
                     raise
@@ -191,27 +148,31 @@ class Sessions:
         if held.session is None and entry.n and sid in STANDING:
             return  # its opening is older than the log keeps: it is opened anew
         if isinstance(entry.event, log.Opened):
-            protocol = self._protocol(entry.event.protocol)
-            if not protocol.steps(entry.event.version):
-                raise BrokenLog(
-                    f"session {sid}: {protocol.name} {entry.event.version}, this moderator has {protocol.version}"
-                )
-            session, again = record_opening(protocol, sid, entry.event, entry.at_ns, entry.cause)
+            name, version = entry.event.protocol, entry.event.version
+            protocol = self._protocol(sid, name, version)
+            if not protocol.steps(version):
+                why = f"it is of {name} {version}, and this moderator has {protocol.version}"
+                raise BrokenLog(sid, "version", why, name, version)
         else:
             if held.session is None or held.protocol is None or entry.n != held.session.n:
-                raise BrokenLog(f"session {sid}: entry {entry.n} does not follow")
-            protocol = held.protocol
-            session, again = record(protocol, held.session, held.digest, entry.event, entry.at_ns, entry.cause)
+                raise BrokenLog(sid, "gap", f"entry {entry.n} does not follow")
+            protocol, name, version = held.protocol, held.protocol.name, held.session.opened.version
+        try:
+            session, again = _stepped(protocol, sid, held, entry)
+        except Exception as error:  # the events of another version may break anything
+            why = f"entry {entry.n} cannot be taken: {type(error).__name__}: {error}"
+            raise BrokenLog(sid, "entry", why, name, version) from error
         if again.digest != entry.digest:
-            raise BrokenLog(f"session {sid}: entry {entry.n} recomputes to something else")
+            raise BrokenLog(sid, "digest", f"entry {entry.n} recomputes to something else", name, version)
         self._keep(held, protocol, session, again.commands, entry)
         if session.closed:
             self._retire(sid, held)
 
-    def _protocol(self, name: str) -> Protocol:
+    def _protocol(self, sid: str, name: str, version: int) -> Protocol:
         protocol = self._protocols.get(name)
         if protocol is None:
-            raise BrokenLog(f"protocol {name} is not known here; known are {', '.join(sorted(self._protocols))}")
+            why = f"protocol {name} is not known here; known are {', '.join(sorted(self._protocols))}"
+            raise BrokenLog(sid, "protocol", why, name, version)
         return protocol
 
     @staticmethod
@@ -241,11 +202,11 @@ class Sessions:
                 if cause in held.causes:
                     await self._again(sid, held, held.causes[cause])
                     return Receipt(True, held.causes[cause], again=True)
-                if held.session is not None or held.erased:
+                if held.session is not None or held.over:
                     return Receipt(False, why=f"session {sid} exists already")
                 if opened.parent and held.refused_by(opened.parent, "cancel"):
                     return Receipt(False, why=f"session {opened.parent} cancelled it before it was opened")
-                protocol = self._protocol(opened.protocol)
+                protocol = self._protocol(sid, opened.protocol, opened.version)
                 session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
                 row = SessionRow(
                     session=sid, seq=0, protocol=opened.protocol, question=opened.question[:300], status="open",
@@ -266,8 +227,11 @@ class Sessions:
                 if held.session is None or held.protocol is None:
                     if await self._reload(sid, held):
                         continue
-                    why = f"session {sid} was erased" if held.erased else f"there is no session {sid}"
-                    return Receipt(False, why=why)
+                    if held.lost:  # whoever ended it may have died before the effects were out
+                        await self._effects.lost(sid, held.lost)
+                    return Receipt(
+                        False, why=f"session {sid}: {held.over}" if held.over else f"there is no session {sid}"
+                    )
                 started = time.perf_counter()
                 try:
                     session, entry = record(held.protocol, held.session, held.digest, event, time.time_ns(), cause)
@@ -369,6 +333,9 @@ class Sessions:
     # -- effects
     async def _again(self, sid: str, held: Held, n: int, *, timer: bool = True) -> None:
         """Carry transition `n`'s effects out once more, marked re-issued: the first time may not have got out."""
+        if held.lost:
+            await self._effects.lost(sid, held.lost)
+            return
         commands = held.last
         if n != held.last_n:
             beside = (subjects.REFUSED, subjects.ERASED)
@@ -377,7 +344,7 @@ class Sessions:
         assert held.session is not None
         self._metrics.effects_reissued.inc()
         sendings = self._effects.build(held.session, n, commands, held.session.at_ns, reissued=True)
-        if not timer:
+        if not timer:  # these are an entry's last commands: the others keep their places, which are their ids
             commands = tuple(c for c in commands if not isinstance(c, log.SetTimer | log.Ask))  # turns are in sendings
         await self._effects.carry_out(held.session, n, commands, sendings, reissued=True)
 
@@ -386,14 +353,20 @@ class Sessions:
         before they were out), or the last one (a timer fired, and sets itself again)."""
         held = await self.look(sid)
         async with held.lock:
-            if held.session is not None:
+            if held.session is not None or held.lost:
                 await self._again(sid, held, held.causes[cause] if cause else held.last_n, timer=timer)
 
     # -- for owners
     async def entries(self, sid: str, n: int) -> list[Json]:
-        """Entries from transition `n` on, exactly as stored."""
-        beside = (subjects.REFUSED, subjects.ERASED)
-        return [msgspec.Raw(s.data) for s in await self._log.read(sid) if s.kind not in beside][n:]
+        """Entries from transition `n` on, exactly as stored; the one that ends a session that nobody could run is the
+        last."""
+        found: list[Json] = []
+        for stored in await self._log.read(sid):
+            if stored.kind == subjects.ERASED:
+                return [*found, msgspec.Raw(stored.data)][n:] if lost.read_end(stored) is not None else []
+            if stored.kind != subjects.REFUSED:
+                found.append(msgspec.Raw(stored.data))
+        return found[n:]
 
     async def rows(self) -> list[SessionRow]:
         """One row a session, in the order of their openings; only what is new since the last time is read."""
@@ -408,11 +381,11 @@ class Sessions:
         async with held.lock:
             for _ in range(_TRIES):
                 if not held.erased:
-                    if held.session is None:
+                    if held.session is None and held.lost is None:
                         return Receipt(False, why=f"there is no session {sid}")
-                    if not held.session.closed:
+                    if held.session is not None and not held.session.closed:
                         return Receipt(False, why=f"session {sid} is open; cancel it first")
-                    erased, row = _tombstone(held.session, author, time.time_ns())
+                    erased, row = _tombstone(sid, held.session or held.lost, author, time.time_ns())
                     try:
                         seq = await self._log.append(sid, subjects.ERASED, encode(erased), held.last_seq, row)
                     except Conflict:
@@ -424,6 +397,29 @@ class Sessions:
                 await purge_session(self._connection, sid)
                 return Receipt(True)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
+
+    async def lose(self, error: BrokenLog) -> bool:
+        """End a session that nobody can run, for which something has waited for too long; False: it is over already,
+        and all that comes for it is to be dropped."""
+        sid, held = error.sid, self._get(error.sid)
+        async with held.lock:
+            stored = await self._log.read(sid)
+            if any(m.kind == subjects.ERASED for m in stored):
+                return True
+            if not stored or any(m.kind == subjects.CLOSED for m in stored) or sid in STANDING:
+                return False
+            entry, row = lost.ending(sid, stored, error, time.time_ns())
+            try:
+                await self._log.append(sid, subjects.ERASED, encode(entry), stored[-1].seq, row)
+            except Conflict:
+                return True  # somebody runs it after all
+            _LOGGER.error("ended, as no moderator can run it: %s", error)
+            label = self._metrics.protocol(row.protocol)
+            self._metrics.sessions_closed.labels(protocol=label, reason=VERSION_LOST).inc()
+            await self._reload(sid, held)
+            if held.lost:
+                await self._effects.lost(sid, held.lost)
+        return True
 
     def forget(self, sid: str) -> None:
         """Drop what this process holds of a session that another one erased."""
@@ -447,14 +443,33 @@ def _tell(session: Session, entry: log.Entry) -> None:
         )
 
 
-def _tombstone(session: Session, author: str, at_ns: int) -> tuple[log.Erased, SessionRow]:
+def _entry(sid: str, message: Stored) -> log.Entry:
+    try:
+        return decode(message.data, log.Entry)
+    except SchemaError as error:
+        raise BrokenLog(sid, "entry", f"an entry cannot be read: {error}") from error
+
+
+def _stepped(protocol: Protocol, sid: str, held: Held, entry: log.Entry) -> tuple[Session, log.Entry]:
+    if isinstance(entry.event, log.Opened):
+        return record_opening(protocol, sid, entry.event, entry.at_ns, entry.cause)
+    assert held.session is not None
+    return record(protocol, held.session, held.digest, entry.event, entry.at_ns, entry.cause)
+
+
+def _tombstone(sid: str, session: Session | lost.Lost | None, author: str, at_ns: int) -> tuple[log.Erased, SessionRow]:
     """What stays, and its row: neither holds a word of the session."""
-    assert session.stopped is not None, "a closed session was stopped"
-    status, reason = STOPS[session.stopped.reason].status, session.stopped.reason
-    facts = {"protocol": session.opened.protocol, "opened_ns": session.opened_ns, "closed_ns": session.at_ns}
+    assert session is not None
+    if isinstance(session, lost.Lost):
+        reason, protocol, closed_ns = VERSION_LOST, session.protocol, session.closed_ns
+    else:
+        assert session.stopped is not None, "a closed session was stopped"
+        reason, protocol, closed_ns = session.stopped.reason, session.opened.protocol, session.at_ns
+    status = STOPS[reason].status
+    facts = {"protocol": protocol, "opened_ns": session.opened_ns, "closed_ns": closed_ns}
     erased = log.Erased(at_ns=at_ns, author=author, status=status, reason=reason, **facts)  # type: ignore[arg-type]
     row = SessionRow(
-        session=session.sid, seq=0, question="", status="erased", reason=reason, erased_ns=at_ns, erased_by=author,
+        session=sid, seq=0, question="", status="erased", reason=reason, erased_ns=at_ns, erased_by=author,
         **facts,  # type: ignore[arg-type]
     )  # fmt: skip
     return erased, row

@@ -34,6 +34,8 @@ LATE = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 MAX_VALUES = 32
 """Distinct values of one label whose values come from outside (models, protocols, roles); the rest are `other`."""
 
+UNREADABLE = ("protocol", "version", "digest", "entry", "gap")
+"""Why a moderator cannot run a session (coordinator.folded)."""
 VERDICTS = ("accepted", "refused", "busy")
 TURN_OUTCOMES = ("accepted", "retried", "missed", "withdrawn")
 WORKER_OUTCOMES = ("accepted", "refused", "cancelled", "expired", "failed")
@@ -117,6 +119,17 @@ class Metrics:
             "sessions_closed_total", "Sessions closed, by the reason of their stop.", ("protocol", "reason")
         )
         self.sessions_cached = self._gauge("sessions_cached", "Sessions that this moderator holds folded in memory.")
+        self.sessions_unreadable = self._gauge(
+            "sessions_unreadable",
+            "Sessions met in the last minute that this moderator cannot run and leaves to another one.",
+            ("reason",),
+        )
+        self.left = self._counter(
+            "left_total", "Submissions and requests left to another moderator, since this one cannot run the session.",
+            ("reason",),
+        )  # fmt: skip
+        for reason in UNREADABLE:
+            self.left.labels(reason=reason)
         self.session_seconds = self._histogram(
             "session_seconds", "From the first entry of a session to its last.", SESSIONS, ("protocol",)
         )

@@ -93,6 +93,8 @@ class RetentionSection(Section):
 
     log_days: float = Field(default=90.0, ge=0, le=36_500)
     """Days after which the entries of a session's log are removed; 0: never."""
+    unreadable_hours: float = Field(default=1.0, ge=0, le=720)
+    """Hours for which what comes for a session waits for a moderator that can run it; then the session ends."""
 
 
 class NotifySection(Section):

@@ -124,7 +124,15 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="told")
     body: Json
 
 
-Event = Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled | Decided | ChildEnded | Told
+class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost"):
+    """Nobody could run the session any more (schemas.stops.VERSION_LOST). No machine takes it: its entry lies beside
+    the transitions, under the kind `erased`, which ends a session for moderators of every release, and has no digest.
+    """
+
+    why: str
+
+
+Event = Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled | Decided | ChildEnded | Told | Lost
 
 # ---------------------------------------------------------------- commands
 

@@ -106,6 +106,19 @@ HEARD_S = 2.0
 """A moderator that has listened for less may not have heard everybody."""
 
 
+class UnreadableSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that a moderator met in the last minute, and left to another one."""
+
+    session: str
+    protocol: str
+    """Empty: not known."""
+    version: int
+    """Of the protocol, as the session was opened; 0: not known."""
+    reason: str
+    """protocol | version | digest | entry | gap"""
+    why: str
+
+
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """Every living worker that a moderator has heard, copies of one queue apart."""
 
@@ -115,6 +128,10 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """What the living experts are, by id."""
     listening_s: float
     """For how long that moderator has listened; workers announce themselves when it starts, and every 5 s."""
+    moderator: str = ""
+    """Which moderator answers."""
+    unreadable: tuple[UnreadableSession, ...] = ()
+    """Sessions that it leaves to another one."""
 
     @property
     def heard(self) -> bool:

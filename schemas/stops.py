@@ -38,6 +38,8 @@ class Stops(Mapping[str, StopRow]):
         return len(self._rows)
 
 
+VERSION_LOST = "version_lost"
+"""The one reason that no protocol gives: moderators end a session with it that none of them can compute."""
 STOPS = Stops(
     (
         StopRow(
@@ -159,6 +161,13 @@ STOPS = Stops(
             status="cancelled",
             exit_code=130,
             words="a client cancelled the session",
+        ),
+        StopRow(
+            reason=VERSION_LOST,
+            converged=False,
+            status="failed",
+            exit_code=1,
+            words="no moderator that runs can go on with the session: it is of another version",
         ),
     )
 )

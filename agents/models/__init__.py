@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-def make_model(name: str, options: Mapping[str, Any] | None = None) -> Model:
+def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None) -> Model:
     """The model that an operator named.
 
     Parameters
@@ -37,6 +37,8 @@ def make_model(name: str, options: Mapping[str, Any] | None = None) -> Model:
         `extractive`; `openai` (any compatible server; docs/models.md); `recorded` (option `path`); or
         `module:attribute`, a callable that takes the options as one mapping. It comes from the operator's configuration
         and never from the bus.
+    environ
+        Where `openai` looks for a key that the options do not bring; None: the process's environment.
 
     Raises
     ------
@@ -51,7 +53,7 @@ def make_model(name: str, options: Mapping[str, Any] | None = None) -> Model:
     if name == "openai":
         from agents.openai.model import make as make_openai
 
-        return make_openai(given)
+        return make_openai(given, environ)
     if name == "recorded":
         from agents.models import recorded
 

@@ -6,6 +6,7 @@ instead of answering, in agents/openai/endpoint.py."""
 import asyncio
 import logging
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -97,8 +98,8 @@ class OpenAIModel(ConnectedModel):
             raise ModelUnavailable(f"{self.name}: no reply before the turn's deadline", turn.usage) from None
 
 
-def make(options: dict[str, Any]) -> OpenAIModel:
-    """The model; options as in docs/models.md.
+def make(options: dict[str, Any], environ: Mapping[str, str] | None = None) -> OpenAIModel:
+    """The model; options as in docs/models.md, a key that they do not bring as in agents.openai.options.parse.
 
     Raises
     ------
@@ -106,4 +107,4 @@ def make(options: dict[str, Any]) -> OpenAIModel:
         An option that is unknown, out of range or missing, no key for a provider that needs one, a price table that
         cannot be used.
     """
-    return OpenAIModel(parse(options))
+    return OpenAIModel(parse(options, environ))

@@ -13,18 +13,8 @@ from functools import partial
 from bus import accounts, channels, rights, subjects
 from bus.accounts import Credentials
 from bus.errors import BusError, Denied, StoreError
-from parley.attacks.scene import (
-    ASK_S,
-    LET_THROUGH,
-    NOT_STORED,
-    REFUSED,
-    SUCCEEDED,
-    Actor,
-    Attack,
-    CannotRun,
-    Verdict,
-    violation,
-)
+from parley.attacks.actor import Actor, Attack
+from parley.attacks.scene import ASK_S, LET_THROUGH, NOT_STORED, REFUSED, SUCCEEDED, CannotRun, Verdict, violation
 from schemas.post import CLOSED
 from schemas.session import CancelSession
 from schemas.wire import encode
@@ -64,6 +54,8 @@ def _targets(actor: Actor) -> Iterator[tuple[str, Callable[[str], str]]]:
         yield f"as live text of {name}", partial(subjects.live, on, name)
         yield f"as a turn of {name}", partial(_turn_of, name)
         yield f"in the inbox of {name}", (victim.inbox_prefix + ".{}").format
+    yield "as a post for a session's owner", _owners_post
+    yield "as what one session tells another", partial(subjects.inner, "somebody")
     yield "in the log", lambda sid: subjects.log(sid, subjects.STEP)
     yield "as a timer", lambda sid: subjects.timer(sid)
     yield "as a submission", lambda sid: subjects.inbox("client", "somebody", sid)
@@ -72,6 +64,10 @@ def _targets(actor: Actor) -> Iterator[tuple[str, Callable[[str], str]]]:
 
 def _turn_of(queue: str, sid: str) -> str:
     return subjects.work(queue, sid, "1")
+
+
+def _owners_post(sid: str) -> str:
+    return subjects.owned("somebody", _post_on(channels.PUBLIC, sid))
 
 
 def _post_on(channel: str, sid: str) -> str:

@@ -7,7 +7,8 @@ from functools import partial
 from bus import accounts, channels, subjects
 from bus.accounts import Credentials
 from bus.connection import connect
-from parley.attacks.scene import NOT_STORED, Actor, Attack, Verdict, writes
+from parley.attacks.actor import Actor, Attack
+from parley.attacks.scene import NOT_STORED, Verdict, writes
 from schemas import expert
 
 Stimulus = Callable[[], Awaitable[object]]
@@ -73,6 +74,7 @@ def _of_core(actor: Actor) -> Iterator[Attack]:
     """What belongs to moderators."""
     sid = actor.scene.sid
     public, log = subjects.post(sid, "public", "said"), subjects.log(sid, subjects.STEP)
+    owned = partial(subjects.owned, "somebody")
     rows = {
         "hears everything": (">", log),
         "hears everything of Parley": (subjects.ALL, log),
@@ -95,8 +97,19 @@ def _of_core(actor: Actor) -> Iterator[Attack]:
         "hears artifacts on their way": (subjects.PUT_ALL, subjects.put("public", "somebody", sid)),
         "serves artifacts in a moderator's place": (subjects.GET_ALL, subjects.get("public", sid)),
         "hears questions of clients": (subjects.FATE_ALL, subjects.fate("client", "somebody", sid)),
+        "hears what sessions tell each other": (subjects.INNER_ALL, subjects.inner(sid, "somebody")),
+        "hears what is told to the owners of sessions": (subjects.owned("*", subjects.ALL), owned(public)),
+        "serves history to a session's owner in a moderator's place": (
+            subjects.owned("*", subjects.READ_ALL), owned(subjects.read("public", sid)),
+        ),
+        "serves documents to a session's owner in a moderator's place": (
+            subjects.owned("*", subjects.DOC_ALL), owned(subjects.doc("public", sid)),
+        ),
+        "serves artifacts to a session's owner in a moderator's place": (
+            subjects.owned("*", subjects.GET_ALL), owned(subjects.get("public", sid)),
+        ),
         "hears questions of owners": (subjects.OWN_ALL, subjects.own("nothing", "somebody", sid)),
-    }
+    }  # fmt: skip
     if actor.user.role not in channels.MATCHING:
         experts = subjects.here_of(expert.ROLE)
         rows["hears announcements of experts"] = (experts, subjects.here(expert.ROLE, "nobody", "nobody"))

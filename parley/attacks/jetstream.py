@@ -12,7 +12,8 @@ from typing import Any
 
 from bus import accounts, rights, subjects
 from bus.errors import Denied
-from parley.attacks.scene import HELD, LET_THROUGH, SUCCEEDED, Actor, Attack, Verdict, violation, worst
+from parley.attacks.actor import Actor, Attack, worst
+from parley.attacks.scene import HELD, LET_THROUGH, SUCCEEDED, Verdict, violation
 
 API = "$JS.API."
 _KEEP_NS = 5_000_000_000
@@ -48,6 +49,10 @@ def _reading(actor: Actor) -> Iterator[Attack]:
     turn = subjects.work_of_session(scene.beside("held"))
     yield "gets a stored turn", _api(actor, "STREAM.MSG.GET.WORK", {"seq": 1, "next_by_subj": turn}, secret)
     yield "gets what was put aside", _api(actor, "DIRECT.GET.ASIDE", {"seq": 1})
+    yield "gets what one session told another", _api(actor, "STREAM.MSG.GET.INNER", {"seq": 1})
+    object_ = subjects.artifact(scene.beside("log"), "0" * 64)
+    yield "gets an artifact directly", _api(actor, "DIRECT.GET.ARTIFACTS", {"last_by_subj": object_})
+    yield "gets an artifact directly, by subject", _api(actor, f"DIRECT.GET.ARTIFACTS.{object_}")
     chunks = {"deliver_subject": actor.conn.nc.new_inbox(), "no_consumers": True}
     yield "copies the whole log", _api(actor, "STREAM.SNAPSHOT.LOG", chunks)
 
@@ -67,6 +72,7 @@ def _consumers(actor: Actor) -> Iterator[Attack]:
     reply = subjects.say("any", "public", "somebody", scene.fresh())
     turn = subjects.work("nobody", scene.fresh(), "1")
     fired = subjects.inbox("timer", "timer", scene.fresh())
+    inner = subjects.inner("somebody", scene.fresh())
     forms: dict[str, tuple[str, str, dict[str, Any]]] = {
         "a durable consumer": ("LOG", "DURABLE.CREATE.LOG.{name}", {**base, "durable_name": "{name}"}),
         "an ephemeral consumer": ("LOG", "CREATE.LOG", base),
@@ -82,6 +88,12 @@ def _consumers(actor: Actor) -> Iterator[Attack]:
         "a consumer of timers": ("TIMER", "CREATE.TIMER.{name}", named),
         "a consumer of turns": ("WORK", "CREATE.WORK.{name}", {**settled, "filter_subject": turn}),
         "a consumer of submissions": ("IN", "CREATE.IN.{name}", {**settled, "filter_subject": fired}),
+        "a consumer of what sessions tell each other": (
+            "INNER",
+            "CREATE.INNER.{name}",
+            {**settled, "filter_subject": inner},
+        ),
+        "a consumer of artifacts": ("ARTIFACTS", "CREATE.ARTIFACTS.{name}", named),
     }
     for what, (stream, suffix, config) in forms.items():
         name = f"check-{secrets.token_hex(4)}"
@@ -112,6 +124,12 @@ def _streams(actor: Actor) -> Iterator[Attack]:
         "mirrors the log": {"mirror": {"name": "LOG"}},
         "sources the log": {"sources": [{"name": "LOG"}]},
         "sources turns": {"sources": [{"name": "WORK"}]},
+        "mirrors what sessions tell each other": {"mirror": {"name": "INNER"}},
+        "sources what sessions tell each other": {"sources": [{"name": "INNER"}]},
+        "mirrors artifacts": {"mirror": {"name": "ARTIFACTS"}},
+        "keeps what is told to the owners of sessions": {
+            "subjects": [subjects.owned("*", subjects.channel_all("public"))],
+        },
         f"keeps {foreign} in a stream": {"subjects": [subjects.channel_all(foreign)]},
         "has posts published again": {
             "subjects": [subjects.channel(scene.fresh(), "public")],
@@ -140,6 +158,18 @@ def _looking(actor: Actor) -> Iterator[Attack]:
     yield "lists consumers", _api(actor, "CONSUMER.LIST.WORK")
     yield "lists the names of consumers", _api(actor, "CONSUMER.NAMES.WORK")
     yield "looks at moderators' consumer", _api(actor, "CONSUMER.INFO.IN.moderators")
+    yield (
+        "looks at the moderators' consumer of what sessions tell each other",
+        _api(actor, "CONSUMER.INFO.INNER.moderators"),
+    )
+    yield (
+        "counts what sessions tell each other",
+        _api(actor, "STREAM.INFO.INNER", {"subjects_filter": subjects.INNER_ALL}),
+    )
+    yield (
+        "counts a session's artifacts",
+        _api(actor, "STREAM.INFO.ARTIFACTS", {"subjects_filter": subjects.ARTIFACT_ALL}),
+    )
     yield "looks at the account", _api(actor, "INFO")
 
 
@@ -150,10 +180,23 @@ def _destroying(actor: Actor) -> Iterator[Attack]:
     yield "purges turns", _api(actor, "STREAM.PURGE.WORK", {"filter": of_turns})
     yield "purges a timer", _api(actor, "STREAM.PURGE.TIMER", {"filter": subjects.timer(scene.fresh())})
     yield "purges submissions", _api(actor, "STREAM.PURGE.IN", {"filter": subjects.inbox_of_session(scene.fresh())})
+    inner = {"filter": subjects.inner_of_session(scene.fresh())}
+    yield "purges what was told to a session", _api(actor, "STREAM.PURGE.INNER", inner)
+    yield "purges artifacts", _api(actor, "STREAM.PURGE.ARTIFACTS", {"filter": subjects.artifact_of(scene.fresh())})
     yield "deletes a log entry", lambda: _delete(actor)
-    for stream in ("LOG", "WORK", "IN"):  # a deletion that says anything is refused for its form, by whom it reaches
+    for stream in (
+        "LOG",
+        "WORK",
+        "IN",
+        "INNER",
+        "ARTIFACTS",
+    ):  # a deletion that says anything is refused for its form, by whom it reaches
         yield f"deletes the stream {stream}", _api(actor, f"STREAM.DELETE.{stream}", {"not": "empty"})
     yield "deletes moderators' consumer", _api(actor, "CONSUMER.DELETE.IN.moderators", {"not": "empty"})
+    yield (
+        "deletes the moderators' consumer of what sessions tell each other",
+        _api(actor, "CONSUMER.DELETE.INNER.moderators", {"not": "empty"}),
+    )
     for victim in actor.victims(accounts.AGENT)[:1]:
         suffix = f"CONSUMER.DELETE.WORK.{subjects.consumer(victim.user)}"
         yield f"deletes the consumer of {victim.user}", _api(actor, suffix, {"not": "empty"})
@@ -172,6 +215,9 @@ def _taking(actor: Actor) -> Iterator[Attack]:
         next_ = rights.next_subject(victim.user)
         yield f"takes turns of {victim.user}", partial(actor.asks, next_, b"{")
     yield "takes submissions", lambda: actor.asks(API + "CONSUMER.MSG.NEXT.IN.moderators", b"{")
+    yield "takes what one session tells another", lambda: actor.asks(API + "CONSUMER.MSG.NEXT.INNER.moderators", b"{")
+    told = ["$JS.ACK.INNER.moderators.1.999999999.999999999.0.0"]
+    yield "settles what one session told another", _settles(actor, told, *(word for _, word in _SETTLE))
     submission = ["$JS.ACK.IN.moderators.1.999999999.999999999.0.0"]
     yield "settles a submission", _settles(actor, submission, *(word for _, word in _SETTLE))
     for victim in actor.others(accounts.AGENT):

@@ -8,26 +8,28 @@ not to. What was let through counts as a failure, whether anybody was there to b
 import asyncio
 import base64
 import contextlib
-import json
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Literal, Self
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 from nats.aio.msg import Msg
 
-from bus import accounts, channels, rights, streams, subjects
+from agents.tools.folder import archive
+from bus import accounts, artifacts, channels, rights, streams, subjects
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
-from bus.errors import ApiError, BusError, Denied, NoModerator
+from bus.errors import ApiError, BusError, Denied
 from client.protocols import panel_setup
 from coordinator.protocols import PROTOCOLS
-from schemas.post import AskFate, Fate, Post, Posts, ReadPosts
+from coordinator.transition import child_id
+from schemas.post import CLOSED, AskFate, Fate, Post, Posts, ReadPosts
 from schemas.presence import Announcement, AskWorkers, Workers
-from schemas.session import CancelSession, OpenSession, Seat
+from schemas.session import CancelSession, Document, OpenSession, Seat
 from schemas.turn import Turn, Work
 from schemas.wire import SchemaError, decode, encode
 
@@ -84,6 +86,31 @@ class OpenTurn(msgspec.Struct, frozen=True):
     turn: Turn
 
 
+class Owned(msgspec.Struct):
+    """A session of one client's, which others attack: with a document and an artifact."""
+
+    owner: str
+    sid: str
+    document: str
+    """Its id."""
+    seq: int = 0
+    """Of its opening, in IN; 0: it could not be opened."""
+
+
+class _Archive(NamedTuple):
+    id: str
+    data: bytes
+
+
+def _archive() -> _Archive:
+    data = archive({"check.txt": (b"parley bus check", False)})
+    return _Archive(sha256(data).hexdigest(), data)
+
+
+ARCHIVE = _archive()
+"""What the check stores as an artifact."""
+
+
 def writes(user: Credentials) -> list[str]:
     """The channels that a user speaks on."""
     return [c.name for c in channels.CHANNELS.values() if user.account in c.writers]
@@ -106,6 +133,9 @@ class Scene:
         """How the users of this bus make the id of a submission."""
         self.connections: dict[str, Connection] = {}
         self.turns: tuple[OpenTurn, ...] = ()
+        self._count = 0
+        self.owned = self._to_be_opened()
+        """Client -> its session, which others attack."""
         self.log_seq = 0
         self.held = ""
         """Where a turn that somebody else holds is settled."""
@@ -116,7 +146,6 @@ class Scene:
         self.serving: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """A queue whose turns an attack counts on is left alone by the others."""
         self._opening = asyncio.Lock()
-        self._count = 0
 
     # -- life
     async def __aenter__(self) -> Self:
@@ -157,6 +186,8 @@ class Scene:
         self.held = await self._hold()
         try:
             await self._open()
+            for owned in self.owned.values():
+                await self._open_owned(owned)
         except (BusError, CannotRun, TimeoutError) as error:
             self.fault = str(error)
 
@@ -211,28 +242,48 @@ class Scene:
             found.append(OpenTurn(queue, work, work.turns[0]))
         self.turns = tuple(found)
 
-    async def open(self, sid: str, *, turn_timeout_s: float) -> None:
-        """Open one more session of silent seats. Raises BusError, CannotRun."""
+    def _to_be_opened(self) -> dict[str, Owned]:
+        """Of two clients, so that each has one to attack: of those that read no others' first, then of owners."""
+        rank = {accounts.CLIENT: 0, accounts.OWNER: 1}
+        found = sorted(
+            (c for c in self.users.values() if c.kind in rank), key=lambda c: (rank[c.kind], c.reads, c.user)
+        )
+        document = sha256(self.secret).hexdigest()
+        return {c.user: Owned(c.user, self.fresh(), document) for c in found[:2]}
+
+    async def _open_owned(self, owned: Owned) -> None:
+        conn = self.connections[owned.owner]
+        document = Document(id=owned.document, name="secret.txt", text=self.secret.decode())
+        seq = await self.open(owned.sid, turn_timeout_s=300.0, by=owned.owner, documents=(document,))
+        await artifacts.put(conn, owned.sid, ARCHIVE.data, patience_s=ASK_S)
+        owned.seq = seq
+
+    async def open(self, sid: str, *, turn_timeout_s: float, by: str = "", documents: tuple[Document, ...] = ()) -> int:
+        """Open one more session of silent seats; the opening's sequence in IN. Raises BusError, CannotRun."""
+        author, seq = by or self.opener, 0
         seats = tuple(Seat(seat=q, role=r, queue=q) for q, r in _ROLES.items())
         opening = OpenSession(
             question="A session of parley bus check: its seats are silent.",
             protocol=PROTOCOL.name,
             seats=seats,
             turn_timeout_s=turn_timeout_s,
-        )  # fmt: skip
+            documents=documents,
+        )
         fate = Fate(fate="pending")
         async with self._opening:  # one that is through says that its seats are gone
             try:
                 for _ in range(_TRIES):  # of several moderators one may not have heard yet who another knows of
                     await self._announce(draining=False)
                     await self._until_heard()
-                    fate = await self.submit(self.opener, channels.CLIENT, sid, encode(opening))
+                    seq = await self.store(author, channels.CLIENT, sid, encode(opening))
+                    fate = await self.fate(author, author, channels.CLIENT, sid, seq)
                     if fate.fate == "taken" or "no worker is alive" not in fate.why:
                         break
             finally:
                 await self._announce(draining=True)
         if fate.fate != "taken":
             raise CannotRun(f"no session could be opened: {fate.why or fate.fate}")
+        return seq
 
     async def _until_heard(self) -> None:
         """Wait until a moderator has heard of the check's queues, as far as one may ask: only owners may."""
@@ -258,6 +309,21 @@ class Scene:
         if not self.turns:
             raise CannotRun(self.fault)
 
+    def needs(self, owned: Owned) -> None:
+        """Raises CannotRun where this client's session is not there."""
+        if not owned.seq:
+            raise CannotRun(self.fault)
+
+    async def until_closed(self, sid: str) -> None:
+        """Wait until a session is over: its seats are silent. Raises CannotRun."""
+        deadline = time.monotonic() + READY_S
+        while time.monotonic() < deadline:
+            found = await self.referee.request(subjects.read(channels.CONTROL, sid), encode(ReadPosts()), ASK_S)
+            if any(post.kind == CLOSED for post in decode(found.data, Posts).posts):
+                return
+            await self.grace()
+        raise CannotRun(f"a session did not end within {READY_S:g} s")
+
     async def posts(self, sid: str, channel: str) -> tuple[Post, ...]:
         """A channel's history, as the opener may read it."""
         msg = await self.connections[self.opener].request(subjects.read(channel, sid), encode(ReadPosts()), ASK_S)
@@ -272,9 +338,12 @@ class Scene:
 
     async def submit(self, name: str, channel: str, sid: str, data: bytes) -> Fate:
         """Store something on IN in a user's own name, and wait for its fate. Raises BusError, CannotRun."""
+        return await self.fate(name, name, channel, sid, await self.store(name, channel, sid, data))
+
+    async def store(self, name: str, channel: str, sid: str, data: bytes) -> int:
+        """Store something on IN in a user's own name; its sequence."""
         conn = self.connections[name]
-        ack = await conn.store(subjects.inbox(channel, name, sid), data, msg_id=secrets.token_hex(16))
-        return await self.fate(name, name, channel, sid, ack.seq)
+        return (await conn.store(subjects.inbox(channel, name, sid), data, msg_id=secrets.token_hex(16))).seq
 
     async def fate(self, who: str, author: str, channel: str, sid: str, seq: int, timeout_s: float = 8.0) -> Fate:
         """What a moderator tells one user about a submission of an author."""
@@ -292,10 +361,15 @@ class Scene:
             channel = channels.OWNER if self.users[self.opener].kind == accounts.OWNER else channels.CLIENT
             cancel = encode(CancelSession(reason="the check is over"))
             await self.submit(self.opener, channel, self.sid, cancel)
+        for owned in self.owned.values():
+            if owned.seq:
+                cancel = encode(CancelSession(reason="the check is over"))
+                await self.submit(owned.owner, channels.CLIENT, owned.sid, cancel)
         for suffix, body in self._leftovers.items():
             with contextlib.suppress(ApiError):
                 await self.referee.api(suffix, body)
-        for sid in [self.sid, *(self.beside(str(i)) for i in ("log", "held", *range(self._count + 1)))]:
+        beneath = [child_id(owned.sid, 1) for owned in self.owned.values()]
+        for sid in [self.sid, *(self.beside(str(i)) for i in ("log", "held", *range(self._count + 1))), *beneath]:
             await streams.purge_session(self.referee, sid)
             if sid != self.sid:
                 await self.referee.api("STREAM.PURGE.LOG", {"filter": subjects.log_of(sid)})
@@ -340,106 +414,3 @@ class Scene:
     async def grace(self) -> None:
         """Time for what a server or a moderator sends on its own."""
         await asyncio.sleep(_GRACE_S)
-
-
-class Actor:
-    """One user as an attacker."""
-
-    def __init__(self, scene: Scene, name: str) -> None:
-        self.scene = scene
-        self.name = name
-        self.user = scene.users[name]
-        self.conn = scene.connections[name]
-        self.agent = self.user.kind == accounts.AGENT
-        self.owner = self.user.kind == accounts.OWNER
-
-    @property
-    def group(self) -> str:
-        """The account of the tables, and the kind where it is no agent."""
-        return self.user.account if self.agent else self.user.kind
-
-    def foreign(self) -> list[str]:
-        """Channels that somebody reads and this user may not."""
-        mine = channels.readable_by(self.user.account)
-        return [c.name for c in channels.CHANNELS.values() if c.readers and c.name not in mine]
-
-    def others(self, *kinds: str) -> list[Credentials]:
-        """All other users of these kinds: the other team first, then its own account, then the rest; agents first."""
-        teams = (channels.PRO, channels.CON)
-
-        def distance(other: Credentials) -> tuple[bool, int, str]:
-            own = other.account == self.user.account
-            return other.kind != accounts.AGENT, 1 if own else 0 if other.account in teams else 2, other.user
-
-        return sorted((c for n, c in self.scene.users.items() if n != self.name and c.kind in kinds), key=distance)
-
-    def victims(self, *kinds: str) -> list[Credentials]:
-        """One of each account and kind, in the order of `others`."""
-        found: dict[tuple[str, str], Credentials] = {}
-        for other in self.others(*kinds):
-            found.setdefault((other.account, other.kind), other)
-        return list(found.values())
-
-    async def publishes(
-        self, subject: str, payload: bytes = b"", *, headers: Mapping[str, str] | None = None, reply: str = "",
-        ears: Iterable[str] = (),
-    ) -> Verdict:  # fmt: skip
-        """Publish where this user may not. Let through, it is looked whether it arrived."""
-        scene = self.scene
-        data = payload or json.dumps(scene.secret.decode()).encode()
-        try:
-            await self.conn.publish(subject, data, headers, reply=reply, confirm=True)
-        except Denied as denied:
-            return violation(denied)
-        async with scene.ears(subject, [*ears, scene.referee.credentials.user]) as heard:
-            await self.conn.publish(subject, data, headers, reply=reply, confirm=True)
-            await scene.settle(scene.referee, *(scene.connections[e] for e in ears))
-            if heard:
-                return Verdict(SUCCEEDED, "it arrived")
-        return Verdict(LET_THROUGH, "the broker took it, and nobody was there to hear it")
-
-    async def asks(self, subject: str, payload: bytes = b"", *, wants: bytes = b"") -> Verdict:
-        """Ask where this user may not. An answer is a success; `wants`: only one that holds this."""
-        try:
-            answer = await self.conn.request(subject, payload, 0.5)
-        except Denied as denied:
-            return violation(denied)
-        except NoModerator:
-            return Verdict(LET_THROUGH, "no responders")
-        except BusError as error:
-            return Verdict(LET_THROUGH, f"no answer: {error}")
-        said = answer.data[:120].decode(errors="replace")
-        secret = base64.b64encode(wants)[:-4]
-        if wants and wants not in answer.data and secret not in answer.data:
-            return Verdict(LET_THROUGH, f"answered, without the secret: {said}")
-        return Verdict(SUCCEEDED, f"answered: {said}")
-
-    async def hears(
-        self, subject: str, stimulus: Callable[[], Awaitable[object]], *, queue: str = "", wants: bytes = b""
-    ) -> Verdict:
-        """Subscribe where this user may not. Let through, the secret is posted there."""
-        heard: list[bytes] = []
-        try:
-            sub = await self.conn.subscribe(subject, lambda msg: heard.append(msg.data), queue)
-        except Denied as denied:
-            return violation(denied)
-        try:
-            await stimulus()
-            for _ in range(5):
-                await self.scene.settle(self.scene.referee, self.conn)
-                if any(wants in data for data in heard):
-                    return Verdict(SUCCEEDED, "it heard what was posted there")
-                await self.scene.grace()
-        finally:
-            await sub.unsubscribe()
-        return Verdict(LET_THROUGH, "the broker took the subscription; nothing was heard")
-
-
-Attack = tuple[str, Callable[[], Awaitable[Verdict]]]
-"""What is tried, in words, and how."""
-
-
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Of several ways to do one thing: refused only if all are."""
-    order = (SUCCEEDED, LET_THROUGH, NOT_RUN, REFUSED)
-    return min(verdicts, key=lambda v: order.index(v.outcome))

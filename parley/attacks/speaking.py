@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 from bus import accounts, channels, subjects
-from parley.attacks.scene import NOT_STORED, Actor, Attack, Verdict, worst, writes
+from parley.attacks.actor import Actor, Attack, worst
+from parley.attacks.scene import NOT_STORED, Verdict, writes
 
 Try = Callable[[], Awaitable[Verdict]]
 _ASKED = ("sessions", "workers", "log", "erase")
@@ -41,6 +42,8 @@ def _as_others(actor: Actor) -> Iterator[Attack]:
         yield f"replies as {name}", _at(actor, *(subjects.say("any", c, name, sid) for c in on))
         yield f"asks about turns as {name}", _at(actor, *(subjects.check("any", c, name, sid) for c in on))
         yield f"speaks live as {name}", _at(actor, *(subjects.live(c, name, sid) for c in on))
+        owned = [subjects.live_owned(c, name, "somebody", sid) for c in on]
+        yield f"speaks live as {name} to a session's owner", _at(actor, *owned)
         yield f"stores artifacts as {name}", _at(actor, *(subjects.put(c, name, sid) for c in on))
         heres = [subjects.here(role, name, victim.pin) for role in _roles(victim.account)]
         yield f"announces itself as {name}", _at(actor, *heres)
@@ -67,13 +70,17 @@ def _elsewhere(actor: Actor) -> Iterator[Attack]:
         yield f"replies on {channel}", _at(actor, subjects.say("any", channel, name, sid))
         yield f"asks about turns on {channel}", _at(actor, subjects.check("any", channel, name, sid))
         if channels.CHANNELS[channel].readers:
+            owned = subjects.live_owned(channel, name, "somebody", sid)
             yield f"speaks live on {channel}", _at(actor, subjects.live(channel, name, sid))
+            yield f"speaks live on {channel} to a session's owner", _at(actor, owned)
 
 
 def _as_a_moderator(actor: Actor) -> Iterator[Attack]:
     sid = actor.scene.fresh()
     for channel in (c for c, row in channels.CHANNELS.items() if row.readers):
-        yield f"posts on {channel}", _at(actor, subjects.post(sid, channel, "said"))
+        post = subjects.post(sid, channel, "said")
+        yield f"posts on {channel}", _at(actor, post)
+        yield f"posts on {channel} for a session's owner", _at(actor, subjects.owned("somebody", post))
     for kind in (subjects.OPENED, subjects.STEP, subjects.CLOSED, subjects.ERASED):
         yield f"writes the log ({kind})", _at(actor, subjects.log(sid, kind))
     yield "sets a timer", _at(actor, subjects.timer(sid))
@@ -81,6 +88,7 @@ def _as_a_moderator(actor: Actor) -> Iterator[Attack]:
     yield "submits that a timer fired", _at(actor, subjects.inbox("timer", "timer", sid))
     yield "stores an artifact by itself", _at(actor, subjects.artifact(sid, "0" * 64))
     yield "submits as a session", _at(actor, subjects.inbox(channels.SESSION, actor.scene.sid, sid))
+    yield "tells a session something as another session", _at(actor, subjects.inner(actor.scene.sid, sid))
     yield "puts something aside", _at(actor, subjects.aside(sid))
     if actor.user.role not in channels.MATCHING:
         yield "calls for announcements", _at(actor, subjects.CALL)

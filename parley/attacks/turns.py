@@ -10,19 +10,8 @@ from bus import accounts, channels, subjects
 from bus.accounts import Credentials
 from bus.errors import Denied
 from coordinator import briefing
-from parley.attacks.scene import (
-    ASK_S,
-    LET_THROUGH,
-    NOT_STORED,
-    PROTOCOL,
-    REFUSED,
-    SUCCEEDED,
-    Actor,
-    Attack,
-    Verdict,
-    violation,
-    worst,
-)
+from parley.attacks.actor import Actor, Attack, worst
+from parley.attacks.scene import ASK_S, LET_THROUGH, NOT_STORED, PROTOCOL, REFUSED, SUCCEEDED, Verdict, violation
 from schemas.session import CancelSession, OpenSession, TimerDue
 from schemas.turn import Answer, Check, Checked, Reply
 from schemas.wire import Undecodable, decode, encode, raw

@@ -8,23 +8,26 @@ tried is not.
 import asyncio
 import contextlib
 import logging
+import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from bus import accounts, connection
+from bus import accounts, channels, connection
 from bus.accounts import Credentials
 from bus.errors import BadKeyFile, BusError
 from client.errors import BadInput, Unreachable
-from parley.attacks import answers, hearing, jetstream, speaking, turns
-from parley.attacks.scene import NOT_RUN, REFUSED, Actor, CannotRun, Row, Scene, Verdict
+from parley.attacks import answers, hearing, jetstream, owners, speaking, turns
+from parley.attacks.actor import Actor
+from parley.attacks.scene import NOT_RUN, REFUSED, CannotRun, Row, Scene, Verdict
 
 SECRET_LESS = (accounts.MODERATOR, accounts.OPERATOR)
 """Kinds that are trusted with everything of the bus or of the server: they attack nobody."""
 _ONE_S = 20.0
+_WORD = re.compile(r"[\w-]+")
 
 
 def load(folder: Path) -> dict[str, Credentials]:
@@ -96,7 +99,7 @@ def _quiet() -> Iterator[None]:
 
 async def _attacks(actor: Actor, pick: Callable[[str], bool]) -> list[Row]:
     rows = []
-    for module in (hearing, speaking, jetstream, answers, turns):
+    for module in (hearing, speaking, jetstream, answers, turns, owners):
         for what, attack in module.attacks(actor):
             if not pick(what):
                 continue
@@ -131,6 +134,16 @@ def good(rows: Sequence[Row]) -> bool:
     return bool(rows) and all(row.outcome == REFUSED for row in rows)
 
 
+def distinct(attacks: Iterable[str], users: Iterable[str]) -> frozenset[str]:
+    """The different ones: at which user or channel an attack is aimed makes no other of it."""
+    names = {*channels.CHANNELS, *users}
+    return frozenset(_WORD.sub(lambda word: "…" if word[0] in names else word[0], attack) for attack in attacks)
+
+
+def _distinct(rows: Sequence[Row]) -> int:
+    return len(distinct((row.attack for row in rows), (row.who for row in rows)))
+
+
 def document(url: str, rows: Sequence[Row]) -> dict[str, Any]:
     """As JSON values."""
     counts = Counter(row.outcome for row in rows)
@@ -138,6 +151,7 @@ def document(url: str, rows: Sequence[Row]) -> dict[str, Any]:
         "bus": url,
         "passed": good(rows),
         "attacks": len(rows),
+        "distinct": _distinct(rows),
         "different": len({(row.group, row.attack) for row in rows}),
         "outcomes": dict(counts),
         "rows": [msgspec.to_builtins(row) for row in rows],
@@ -152,4 +166,5 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{row.who:{who}}  {row.attack:{what}}  {row.outcome:13}  {row.how}"
     counts = Counter(row.outcome for row in rows)
     said = ", ".join(f"{n} {outcome}" for outcome, n in counts.most_common())
-    yield f"{len(rows)} attacks by {len({row.who for row in rows})} users: {said or 'nothing was tried'}"
+    tried = f"{len(rows)} attacks ({_distinct(rows)} distinct) by {len({row.who for row in rows})} users"
+    yield f"{tried}: {said or 'nothing was tried'}"

@@ -4,9 +4,10 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+if TYPE_CHECKING:
+    import typer
 
 INTERRUPTED = 130
 PATHS = ("--config", "--creds", "--dir", "--evidence", "--output", "--panel-file", "--state", "--token-key")
@@ -15,7 +16,7 @@ NOBODY_READS = 141
 """As a process that SIGPIPE ended."""
 
 
-def main(app: typer.Typer) -> None:
+def main(app: "typer.Typer") -> None:
     """Run the command line and end with its status. What a terminal cannot show is written out; a standard stream
     that is closed is `/dev/null`."""
     open_streams()
@@ -28,8 +29,9 @@ def main(app: typer.Typer) -> None:
     sys.exit(code)
 
 
-def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
+def _run(app: "typer.Typer", arguments: Sequence[str]) -> int:
     """The exit status."""
+    from typer import Abort
     from typer._click.exceptions import ClickException, NoSuchOption
 
     as_json = "--json" in arguments
@@ -49,7 +51,7 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
         field = _field(error)
         value = field if isinstance(error, NoSuchOption) else _value(arguments, field)
         return told(error.format_message(), field, error.exit_code, json=True, value=value)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, Abort):
         return told("interrupted", "interrupted", INTERRUPTED, json=as_json)
     except OSError as error:
         return unwritable(error)

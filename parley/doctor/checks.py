@@ -30,9 +30,12 @@ from schemas.presence import Announcement
 if TYPE_CHECKING:
     from agents.openai.model import OpenAIModel
     from client.client import Client
+    from schemas.presence import Workers
 
 PROBE_S = 20.0
 _ASK_S = 3.0
+_ASKED_AGAIN = 8
+_MOST_UNREADABLE = 5
 _PROBE_TOKENS = 16
 _PROBE = "Reply with the word ok."
 
@@ -213,6 +216,19 @@ class _Doctor:
             return
         self.moderators = Part(status="ok", what=f"one answers, and has listened for {found.listening_s:.0f} s")
         self.workers = found.workers
+        await self._unreadable(client, found)
+
+    async def _unreadable(self, client: "Client", found: "Workers") -> None:
+        """Sessions that moderators leave to others. Whichever is free answers: so it is asked a few times."""
+        met = {u.session: u for u in found.unreadable}
+        for _ in range(_ASKED_AGAIN):
+            met |= {u.session: u for u in (await client.workers(_ASK_S)).unreadable}
+        for one in sorted(met.values(), key=lambda u: u.session)[:_MOST_UNREADABLE]:
+            of = f"protocol {one.protocol}, version {one.version}" if one.protocol else "of another release"
+            self.lacks(
+                f"a moderator cannot run session {one.session} ({of}): {one.why}",
+                "keep, or start, a moderator of the release that opened it until it is closed (docs/compatibility.md)",
+            )
 
     # -- roles
     def _roles(self) -> Iterator[RoleFound]:

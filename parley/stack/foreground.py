@@ -1,10 +1,8 @@
 """What runs in the foreground until a signal: the whole stack, one moderator, or one worker."""
 
-import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,33 +10,16 @@ import msgspec
 
 from bus import accounts
 from bus.errors import BadKeyFile, BusError
-from client.api import connected
-from client.errors import BadInput, ParleyError, Unreachable
-from parley.cli.process import open_streams, told
+from client.errors import BadInput, Unreachable
 from parley.plan import Plan
 from parley.settings import Settings
 from parley.stack import child_environment
-from parley.stack.access import bus_options, run
+from parley.stack.access import bus_options
 from parley.stack.agent_identity import check_models, check_tools
 from parley.stack.announce import unpriced_words
-from parley.stack.earlier_sessions import earlier_words, open_sessions
-from parley.stack.lease import (
-    OTHER,
-    OWNER,
-    STOPS,
-    SUPERVISOR,
-    Order,
-    Running,
-    Shown,
-    complete,
-    default_state,
-    remembered,
-)
-from schemas.session import human_queue, is_human
+from parley.stack.lease import STOPS, SUPERVISOR, Order, Shown, complete, default_state, remembered
 
 replace = msgspec.structs.replace
-_EARLIER_S = 3.0
-"""So long `up` waits for the list of sessions that go on."""
 
 
 def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
@@ -75,49 +56,6 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
         os.execve(SUPERVISOR[0], SUPERVISOR, environment)
 
 
-def supervise(order: Order, shown: Shown, serve: Callable[[Callable[[Running], None]], int]) -> int:
-    """What is said of a stack in the foreground, which `serve` runs; the exit status."""
-    open_streams()
-    state = Path(order.state)
-
-    def on_ready(running: Running) -> None:
-        print(_addresses(running, state, shown), flush=True)
-        if shown.before:
-            _tell_earlier(running, shown.options)
-
-    code = serve(on_ready)
-    if code == OTHER:
-        error = BadInput("state", f"a stack runs in {state} already; end it, or name another folder with --state")
-        return told(str(error), error.field, error.exit_code, json=shown.json)
-    return code
-
-
-def _tell_earlier(running: Running, options: str) -> None:
-    """Sessions of the stack before this one go on: one line on stderr."""
-
-    async def main() -> None:
-        with contextlib.suppress(ParleyError, BusError):
-            async with connected(running.url, Path(running.credentials[OWNER]), _EARLIER_S) as client:
-                text = earlier_words(await open_sessions(client), options)
-                if text:
-                    print(text, file=sys.stderr, flush=True)
-
-    run(main())
-
-
-def _addresses(running: Running, state: Path, shown: Shown) -> str:
-    if shown.json:
-        return msgspec.json.encode(running).decode()
-    lines = [f"bus          {running.url}", f"state        {state}"]
-    lines += [f"credentials  {user:12} {path}" for user, path in running.credentials.items()]
-    lines += [f"service      {name:16} pid {s.pid}  {s.metrics}" for name, s in running.services.items()]
-    seats = [user.removesuffix(human_queue("")) for user in running.credentials if is_human(user)]
-    lines += [f"sit          parley sit SESSION {seat} --state {state}" for seat in seats]
-    bus = f"--nats {running.url} --creds {running.credentials[OWNER]}"
-    lines.append(f'ask          parley ask --protocol {shown.protocol} {bus} "..."')
-    return "\n".join(lines)
-
-
 def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_level: str) -> int:
     """One moderator in this process, until SIGTERM; the exit status."""
     from parley.stack import services
@@ -133,7 +71,7 @@ def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_
         raise BadInput("token-key", str(error)) from error
     make = services.moderator(
         token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=settings.retention.log_days * 86_400,
-        notify_url=settings.notify.webhook,
+        unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
     )  # fmt: skip
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 

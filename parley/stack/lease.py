@@ -61,6 +61,8 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     turns_per_message: int = 1
     log_max_age_s: float = 90 * 86_400.0
     """How long sessions are kept; 0: for ever."""
+    unreadable_s: float = 3_600.0
+    """How long a session waits for a moderator that can run it."""
     notify_url: str = ""
     """The moderators' webhook; empty: none."""
     clients: tuple[str, ...] = ("client",)

@@ -92,6 +92,7 @@ def moderator(
     ack_wait_s: float = 8.0,
     turns_per_message: int = 1,
     log_max_age_s: float = LOG_MAX_AGE_S,
+    unreadable_s: float = 3_600.0,
     notify_url: str = "",
     checkpoint: Checkpoint | None = None,
 ) -> Make:
@@ -101,7 +102,7 @@ def moderator(
         return Moderator(
             connection, token_key=token_key, metrics=metrics, protocols=dict(PROTOCOLS), in_ack_wait_s=ack_wait_s,
             work_ack_wait_s=ack_wait_s, turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
-            notify_url=notify_url, checkpoint=checkpoint,
+            unreadable_s=unreadable_s, notify_url=notify_url, checkpoint=checkpoint,
         )  # fmt: skip
 
     return make
@@ -150,7 +151,7 @@ def model_of(spec: AgentSpec, environ: Mapping[str, str] | None = None) -> Model
     """The spec's model, as these variables have it; None: the environment and `.env`. Raises
     agents.models.ModelMisconfigured."""
     resolved = resolve(spec, environment() if environ is None else environ)
-    return make_model(resolved.model, resolved.options)
+    return make_model(resolved.model, resolved.options, {})  # a key that is for it was found, or none is
 
 
 def run(

@@ -215,7 +215,8 @@ class Supervisor:
         for name in moderators_of(stack):
             make = services.moderator(
                 token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
-                log_max_age_s=stack.log_max_age_s, notify_url=stack.notify_url, checkpoint=checkpoint,
+                log_max_age_s=stack.log_max_age_s, unreadable_s=stack.unreadable_s, notify_url=stack.notify_url,
+                checkpoint=checkpoint,
             )  # fmt: skip
             self._children.append(_Child(name, name, self._serve(services, name, name, partial(_same, make))))
         if any(s.facts.get("model") == "openai" for s in self.order.served):
@@ -461,9 +462,9 @@ def main() -> int:
         os.set_inheritable(fd, False)
     if order.shown is None:
         return Supervisor(order).run()
-    from parley.stack import foreground
+    from parley.stack.announce_stack import supervise
 
-    return foreground.supervise(order, order.shown, lambda on_ready: Supervisor(order, on_ready).run())
+    return supervise(order, order.shown, lambda on_ready: Supervisor(order, on_ready).run())
 
 
 if __name__ == "__main__":

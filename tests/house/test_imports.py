@@ -19,7 +19,7 @@ PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 ON_THE_BUS = {
-    "briefing", "effects", "measures", "intake", "moderator", "notify", "presence", "session_store",
+    "briefing", "effects", "folded", "measures", "intake", "moderator", "notify", "presence", "session_store",
     "artifact_store", "queries",
 }  # fmt: skip
 """The half of the coordinator that is not pure."""

@@ -7,9 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agents import config
-from agents.config import VARIABLES, environment, prefixes, resolve
+from agents.config import VARIABLES, environment, prefixes, resolve, variables_of
 from agents.models import ModelMisconfigured, make_model
 from agents.openai import prices
 from agents.openai.options import parse
@@ -17,6 +19,7 @@ from agents.openai.providers import PRESETS, Rung, family_of
 from agents.secrets import Secret, scrub
 from agents.specs import AgentSpec, builtin
 from agents.specs import parse as parse_spec
+from parley.stack.services import model_of
 
 ROOT = Path(__file__).parents[2]
 KEY = "sk-very-secret-0123456789"
@@ -141,6 +144,80 @@ def test_a_key_goes_to_no_other_host(nearer: dict[str, str]) -> None:
     environ = {"LLM_PROVIDER": "openai", "LLM_MODEL": "g", "LLM_API_KEY": KEY, "OPENAI_API_KEY": KEY} | nearer
     assert "api_key" not in options(environ)
     assert options(environ, spec("analyst"))["api_key"] == KEY
+
+
+def test_a_model_takes_no_key_that_was_not_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    environ = {"LLM_PROVIDER": "openai", "LLM_MODEL": "g", "LLM_API_KEY": KEY, "PANELIST_LLM_PROVIDER": "ollama",
+               "PANELIST_LLM_MODEL": "m"}  # fmt: skip
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    keys = [model_of(spec(queue)).options.api_key for queue in ("panelist_1", "analyst")]  # type: ignore[attr-defined]
+    assert keys[0] is None and isinstance(keys[1], Secret) and keys[1].reveal() == KEY
+
+
+_SETTINGS = {
+    "LLM_PROVIDER": ("openai", "ollama", "zhipu", "openai_compatible", "extractive"),
+    "LLM_MODEL": ("m", "n"),
+    "LLM_BASE_URL": ("http://a/v1", "http://b/v1"),
+    "LLM_API_KEY": ("key-a", "key-b"),
+    "LLM_TEMPERATURE": ("0.5",),
+    "ENCODER": ("openai", "embedded", "none"),
+    "ENCODER_MODEL": ("e",),
+    "ENCODER_BASE_URL": ("http://c/v1",),
+    "ENCODER_API_KEY": ("key-c", "key-d"),
+}
+_NAMES = {f"{prefix}{name}": values for prefix in ("", "PANELIST_", "PANELIST_1_", "HELPER_", "ANALYST_")
+          for name, values in _SETTINGS.items()}  # fmt: skip
+_NAMES |= {"OPENAI_API_KEY": ("key-o",), "ZAI_API_KEY": ("key-z",), "MINE": ("key-m",), "OTHER_TOKEN": ("key-x",)}
+_FILES = (
+    "{queue: panelist_1, roles: [panelist]}",
+    "{queue: panelist_1, roles: [panelist], model: openai, options: {model: f, key_variable: MINE}}",
+    "{queue: helper, roles: [helper]}",
+    "{queue: helper, roles: [helper], model: extractive, options: {encoder: {name: openai, model: e}}}",
+    "{queue: panelist_1, roles: [panelist], model: extractive}",
+)
+
+
+def _plain(found: AgentSpec) -> tuple[str, str, set[str]]:
+    """Model, options and keys."""
+    keys: set[str] = set()
+
+    def shown(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: shown(v) for k, v in value.items()}
+        if isinstance(value, Secret):
+            keys.add(value.reveal())
+            return f"key {value.reveal()}"
+        return value
+
+    return found.model, repr(shown(found.options)), keys
+
+
+@given(
+    st.sampled_from(_FILES),
+    st.lists(st.sampled_from([(name, value) for name, values in _NAMES.items() for value in values]), max_size=9),
+)
+def test_an_agents_own_variables_are_all_that_it_needs_and_no_other_key(
+    text: str, pairs: list[tuple[str, str]]
+) -> None:
+    file, environ = parse_spec(text), dict(pairs)
+    try:
+        found = resolve(file, environ)
+    except ModelMisconfigured:
+        with pytest.raises(ModelMisconfigured):
+            variables_of(file, environ)
+        return
+    same, own = variables_of(file, environ)
+    model, options, keys = _plain(found)
+    assert _plain(same) == _plain(resolve(file, own)) == (model, options, keys)
+    assert {value for value in own.values() if value.startswith("key-")} == keys
+
+
+def test_a_model_of_ones_own_gets_what_names_its_seat_or_role_and_the_key_that_it_names() -> None:
+    file = parse_spec("{queue: panelist_1, roles: [panelist], model: 'mine:make', options: {key_variable: MINE}}")
+    wanted = {"PANELIST_1_TOKEN": "a", "PANELIST_CACHE": "b", "MINE": "c"}
+    _, own = variables_of(file, wanted | {"OPENAI_API_KEY": "x", "ANALYST_TOKEN": "y", "LLM_API_KEY": "z"})
+    assert own == wanted
 
 
 def test_keys_come_from_files_too(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ QUEUES = {
     "expert_sre": "expert",
 }  # fmt: skip
 PINS = {"expert_sre": "5e" * 16}
+READERS = {"audit": ("client",), "auditor": ("*",)}
+"""Who reads whose sessions; `*`: everybody's."""
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -43,10 +45,11 @@ class Target(Engine):
         folder: Path,
         change: Change = unchanged,
         queues: Mapping[str, str] = QUEUES,
-        clients: tuple[str, ...] = ("client",),
+        clients: tuple[str, ...] = ("client", "client_2"),
+        readers: Mapping[str, tuple[str, ...]] = READERS,
     ) -> None:
         super().__init__(folder, queues, pins=PINS)
-        self.users = table(queues, clients=clients, pins=PINS)
+        self.users = table(queues, clients=clients, pins=PINS, readers=readers)
         self.credentials = mint(self.users)
         self._changed = _Changed(folder, self.users, publics(self.credentials))
         self._changed.change = change

@@ -3,18 +3,22 @@ permission is loosened."""
 
 import asyncio
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bus import accounts, rights, streams, subjects
+from bus import accounts, artifacts, rights, streams, subjects
 from bus.connection import connect
 from bus.embedded import EmbeddedServer
+from bus.errors import ArtifactRefused, UnknownSession
+from bus.posts import Reader
+from bus.rendered import renewed
 from client.errors import BadInput, Unreachable
-from parley.attacks.scene import LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row
+from parley.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row, Scene
 from parley.bus import check as bus_check
-from tests.security.support import QUEUES, Target, allowed, naive
+from tests.security.support import PINS, QUEUES, READERS, Target, allowed, naive
 from tests.support.forks import run
 
 HEADERS = (
@@ -46,9 +50,11 @@ async def test_every_attack_is_refused(tmp_path: Path) -> None:
         assert [r for r in found["rows"] if r["outcome"] != REFUSED] == []
         assert (code, err, found["passed"]) == (0, "", True)
         assert found["different"] >= 1_000, "an attack by a kind of user"
-        assert {row["who"] for row in found["rows"]} == {*QUEUES, "client", "owner"}
+        assert found["distinct"] >= 120, "whomever they are aimed at"
+        assert {row["who"] for row in found["rows"]} == {*QUEUES, "client", "client_2", "audit", "auditor", "owner"}
         kinds = {row["how"].split("(")[0].split(":")[0].strip() for row in found["rows"]}
         assert {"permissions violation", "the moderator refused", "the answer stayed in its own account"} <= kinds
+        assert {"answered as if there were no such session", "it heard its own, and not the other's"} <= kinds
         await nothing_is_left(target)
         target.save(few, "moderator", "con_1", "owner")
         target.change(allowed("con_1", "publish", "$SRV.PING", accounts.publics(target.credentials)))
@@ -98,15 +104,55 @@ async def test_every_attack_succeeds_where_one_account_holds_everybody(tmp_path:
             return attack not in (*HEADERS, *BY_THE_SERVER, RELOAD)
 
         rows = await bus_check.check(
-            target.server.url, target.credentials, guess=lambda sid: sid, only=("con_1", "client"), pick=but_reload
-        )
+            target.server.url, target.credentials, guess=lambda sid: sid, only=("con_1", "client", "audit"),
+            pick=but_reload,
+        )  # fmt: skip
         assert [r for r in rows if r.outcome != SUCCEEDED] == []
-        again = await bus_check.check(
+        rows += await bus_check.check(
             target.server.url, target.credentials, only=("con_1",), pick=lambda attack: attack == RELOAD
         )
-        assert [r.outcome for r in again] == [SUCCEEDED]
-    ours = {(r.who, r.attack) for r in rows}
-    assert len(ours) > 300
+        assert rows[-1].outcome == SUCCEEDED
+        every: set[str] = set()
+
+        def name(attack: str) -> bool:
+            every.add(attack)
+            return False
+
+        await bus_check.check(target.server.url, target.credentials, pick=name)
+    assert len({(r.who, r.attack) for r in rows}) > 300
+    shown = bus_check.distinct((r.attack for r in rows), target.credentials)
+    assert len(shown) >= 120
+    assert bus_check.distinct(every, target.credentials) - shown == {*HEADERS, *BY_THE_SERVER}
+
+
+async def test_a_granted_reader_attacks_those_alone_whom_it_may_not_read(tmp_path: Path) -> None:
+    """Reading what was granted is no attack, and works; nothing else is granted with it."""
+    tried: dict[str, set[str]] = {}
+    async with Target(tmp_path) as target:
+        await target.up()
+        rows = await bus_check.check(
+            target.server.url, target.credentials, only=("audit", "auditor", "client"),
+            pick=lambda attack: attack.startswith(("asks for the history of public of", "cancels a session of")),
+        )  # fmt: skip
+        assert {r.outcome for r in rows} == {REFUSED}
+        for row in rows:
+            tried.setdefault(row.who, set()).add(row.attack)
+        history, cancels = "asks for the history of public of a session of {}".format, "cancels a session of {}".format
+        assert tried == {
+            "audit": {history("client_2"), cancels("client"), cancels("client_2")},
+            "auditor": {cancels("client"), cancels("client_2")},
+            "client": {history("client_2"), cancels("client_2")},
+        }
+        async with Scene(target.server.url, target.credentials) as scene:
+            for who, owner, reads in (
+                ("audit", "client", True), ("audit", "client_2", False), ("auditor", "client", True),
+                ("auditor", "client_2", True), ("client", "client_2", False),
+            ):  # fmt: skip
+                conn, sid = scene.connections[who], scene.owned[owner].sid
+                with nullcontext() if reads else pytest.raises(UnknownSession):
+                    await Reader(conn).history(sid, "control")
+                with nullcontext() if reads else pytest.raises(ArtifactRefused):
+                    assert await artifacts.get(conn, sid, ARCHIVE.id) == ARCHIVE.data
 
 
 async def test_headers_reach_others_where_streams_take_them(tmp_path: Path) -> None:
@@ -125,6 +171,17 @@ async def test_headers_reach_others_where_streams_take_them(tmp_path: Path) -> N
             target.server.url, target.credentials, only=("client",), pick=lambda attack: attack in HEADERS
         )
         assert [(r.attack, r.outcome) for r in rows] == [(a, SUCCEEDED) for a in HEADERS]
+
+
+async def test_the_only_client_attacks_a_session_of_the_owner(tmp_path: Path) -> None:
+    async with Target(tmp_path, clients=("client",), readers={}) as target:
+        await target.up()
+        rows = await bus_check.check(
+            target.server.url, target.credentials, only=("client",),
+            pick=lambda attack: attack.endswith("of a session of owner"),
+        )  # fmt: skip
+        assert {r.outcome for r in rows} == {REFUSED}
+        assert {r.attack for r in rows} >= {"asks for documents of a session of owner"}
 
 
 MUTATIONS: dict[str, tuple[str, str, str, str]] = {
@@ -166,6 +223,65 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     "another's inbox": ("con_1", "subscribe", "_INBOX_pro_1.>", "hears the inbox of pro_1"),
     "the server": ("con_1", "publish", "$SYS.REQ.SERVER.*.RELOAD", RELOAD),
     "services": ("con_1", "publish", "$SRV.>", "asks which services there are (PING)"),
+    "another client's posts": (
+        "client", "subscribe", subjects.owned("client_2", subjects.channel_all("public")),
+        "hears posts on public under the name of client_2",
+    ),
+    "any client's posts": (
+        "client", "subscribe", subjects.owned("*", subjects.channel_all("scores")),
+        "hears posts on scores under any owner's name, those of client_2 too",
+    ),
+    "posts for owners": (
+        "con_1", "subscribe", subjects.owned("*", subjects.ALL), "hears what is told to the owners of sessions",
+    ),
+    "another client's live text": (
+        "client", "subscribe", subjects.live_owned("public", "*", "*", "*"),
+        "hears live text of any owner, that of client_2 too",
+    ),
+    "another client's history": (
+        "audit", "publish", subjects.owned("client_2", subjects.read_of("inbox")),
+        "asks for the history of inbox under the name of client_2",
+    ),
+    "another client's documents": (
+        "client", "publish", subjects.owned("client_2", subjects.doc_of("public")),
+        "asks for documents under the name of client_2",
+    ),
+    "another client's artifacts": (
+        "client", "publish", subjects.owned("client_2", subjects.get_of("public")),
+        "asks for an artifact under the name of client_2",
+    ),
+    "a moderator's place": (
+        "client", "subscribe", subjects.owned("client_2", subjects.READ_ALL),
+        "serves history of client_2 in a moderator's place",
+    ),
+    "another client's submissions": (
+        "audit", "publish", subjects.inbox_by("client", "client"), "cancels a session of client",
+    ),
+    "an owner's orders": (
+        "client", "publish", subjects.inbox_by("owner", "client"), "decides in a session of client_2",
+    ),
+    "another client's store": (
+        "client", "publish", subjects.put_by("client", "client_2"), "stores an artifact in a session of client_2",
+    ),
+    "another client's fates": (
+        "client", "publish", subjects.fate_by("client", "client_2"),
+        "learns what became of the opening of a session of client_2",
+    ),
+    "what sessions tell each other": (
+        "client", "publish", subjects.INNER_ALL, "cancels one beneath a session of client_2",
+    ),
+    "the ids of moderators' words": (
+        "client", "publish", subjects.INNER_ALL, "swallows the end of one by its id",
+    ),
+    "posts to owners": (
+        "con_1", "publish", subjects.owned("*", subjects.channel_all("public")),
+        "posts on public for a session's owner",
+    ),
+    "mirrors": ("con_1", "publish", "$JS.API.STREAM.CREATE.>", "mirrors what sessions tell each other"),
+    "purging": ("con_1", "publish", "$JS.API.STREAM.PURGE.INNER", "purges what was told to a session"),
+    "the moderators' consumers": (
+        "con_1", "publish", "$JS.API.CONSUMER.MSG.NEXT.INNER.>", "takes what one session tells another",
+    ),
 }  # fmt: skip
 
 
@@ -178,6 +294,7 @@ async def test_a_row_turns_red_when_one_permission_is_loosened(tmp_path: Path) -
         for what, (user, side, subject, attack) in MUTATIONS.items():
             target.change(allowed(user, side, subject, keys))
             rows = await bus_check.check(target.server.url, target.credentials, only=(user,), pick=attack.__eq__)
+            assert len(rows) == 1, (what, attack)
             assert [r.outcome for r in rows] in ([LET_THROUGH], [SUCCEEDED]), (what, rows)
             assert not bus_check.good(rows)
 
@@ -209,6 +326,55 @@ async def test_what_both_fences_let_through_is_heard(tmp_path: Path) -> None:
         }
 
 
+async def test_what_the_accounts_let_a_client_read_of_another_is_heard(tmp_path: Path) -> None:
+    """The broker's table grants `client` the sessions of `client_2`, and its credentials do not say so."""
+    async with Target(tmp_path) as target:
+        await target.up()
+        looser = accounts.table(
+            QUEUES, clients=("client", "client_2"), pins=PINS, readers={**READERS, "client": ("client_2",)}
+        )
+        keys = accounts.publics(target.credentials)
+        target.change(lambda config: config.update(renewed(config, looser, keys)))
+        rows = await bus_check.check(
+            target.server.url, target.credentials, only=("client",),
+            pick=lambda attack: "client_2" in attack and attack.startswith(("hears", "asks for")),
+        )  # fmt: skip
+    red = {r.attack for r in rows if r.outcome == SUCCEEDED}
+    assert red >= {
+        "hears posts on public of a session of client_2",
+        "hears posts on control of sessions of client_2 among its own",
+        "hears a session that client_2 opens, from the opening on",
+        "hears live text of sessions of client_2 among its own",
+        "hears live text of a session of client_2",
+        "asks for the history of public under the name of client_2",
+        "asks for documents under the name of client_2",
+        "asks for an artifact under the name of client_2",
+    }
+
+
+async def test_what_moderators_answer_of_anothers_session_is_told(tmp_path: Path) -> None:
+    """Requests of `client` reach moderators without an owner, as an agent's do."""
+
+    def change(config: dict[str, Any]) -> None:
+        core, mine = config["accounts"]["CORE"], config["accounts"]["CLIENTS:client"]
+        for form in (subjects.read_of("public"), subjects.doc_of("public"), subjects.get_of("public")):
+            next(e for e in core["exports"] if e.get("service") == form)["accounts"].append("CLIENTS:client")
+            mine["imports"] = [i for i in mine["imports"] if i.get("to") != form]
+            mine["imports"].append({"service": {"account": "CORE", "subject": form}, "share": True})
+
+    async with Target(tmp_path, change) as target:
+        await target.up()
+        rows = await bus_check.check(
+            target.server.url, target.credentials, only=("client",),
+            pick=lambda attack: attack.startswith("asks for") and attack.endswith("of a session of client_2"),
+        )  # fmt: skip
+    assert {r.attack: r.outcome for r in rows if r.outcome == SUCCEEDED} == {
+        "asks for the history of public of a session of client_2": SUCCEEDED,
+        "asks for documents of a session of client_2": SUCCEEDED,
+        "asks for an artifact of a session of client_2": SUCCEEDED,
+    }
+
+
 async def test_without_a_moderator_it_says_what_could_not_be_tried(tmp_path: Path) -> None:
     async with Target(tmp_path) as target:
         async with await connect(target.server.url, target.credentials["moderator"], name="t") as moderator:
@@ -227,9 +393,11 @@ def test_a_table_and_a_document_have_every_row() -> None:
     ]
     lines = list(bus_check.table(rows))
     assert "con_1  hears posts of team_pro  refused" in lines[0]
-    assert lines[-1] == "2 attacks by 1 users: 1 refused, 1 SUCCEEDED"
+    assert lines[-1] == "2 attacks (2 distinct) by 1 users: 1 refused, 1 SUCCEEDED"
     document = json.loads(json.dumps(bus_check.document("nats://x", rows)))
     assert (document["passed"], document["attacks"], len(document["rows"])) == (False, 2, 2)
+    same = [rows[0], Row(who="pro_1", group="PRO", attack="hears posts of team_con", outcome=REFUSED, how="")]
+    assert bus_check.document("nats://x", same)["distinct"] == 1, "on another channel it is the same attack"
     assert bus_check.good(rows[:1])
     assert not bus_check.good([]), "nothing tried is nothing shown"
 

@@ -65,6 +65,11 @@ async def test_no_mode_takes_memory_or_the_loop_and_each_is_named(call: str) -> 
     assert not wrong
 
 
+def test_the_documented_figures_are_of_these_modes() -> None:
+    table = (ROOT / "docs" / "security.md").read_text(encoding="utf-8").partition("| mode | before")[2]
+    assert re.findall(r"^\| (.+?) \|.*\| \d+ \| \d+ ms \|$", table, re.M) == list(MODES)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 async def test_eight_at_once_stay_within_the_same_memory() -> None:

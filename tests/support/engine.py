@@ -24,6 +24,7 @@ from observability.metrics import Metrics
 from schemas.log import Entry
 from schemas.post import AskFate, Fate, ListSessions, LogPage, Post, Posts, ReadLog, ReadPosts, SessionRows
 from schemas.session import CancelSession, OpenSession
+from schemas.turn import Answer
 from schemas.wire import decode, encode
 
 QUEUES = {"panelist_1": "panelist", "panelist_2": "panelist", "panelist_3": "panelist", "analyst": "analyst"}
@@ -130,8 +131,7 @@ class Engine:
         ack = await self.owner.store(subjects.inbox("client", "owner", sid), data)
 
         async def fate() -> Fate | None:
-            msg = await self.owner.request(subjects.fate("client", "owner", sid), encode(AskFate(seq=ack.seq)), 5.0)
-            found = decode(msg.data, Fate)
+            found = await self.ask(subjects.fate("client", "owner", sid), AskFate(seq=ack.seq), Fate)
             return None if found.fate == "pending" else found
 
         found = await until(fate)
@@ -140,8 +140,17 @@ class Engine:
 
     async def posts(self, sid: str, channel: str) -> tuple[Post, ...]:
         """A channel's history."""
-        msg = await self.owner.request(subjects.read(channel, sid), encode(ReadPosts()), 5.0)
-        return decode(msg.data, Posts).posts
+        found: Posts = await self.ask(subjects.read(channel, sid), ReadPosts(), Posts)
+        return found.posts
+
+    async def ask(self, subject: str, question: object, wanted: type[Any]) -> Any:
+        """As the owner; again while the moderator that is asked is busy."""
+
+        async def once() -> Any:
+            data = (await self.owner.request(subject, encode(question), 5.0)).data
+            return None if data == encode(Answer(verdict="busy")) else decode(data, wanted)
+
+        return await until(once)
 
     async def closed(self, sid: str, timeout_s: float = 15.0) -> Post:
         """Wait until the session is closed; the post that says so."""

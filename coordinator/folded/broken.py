@@ -1,0 +1,95 @@
+"""Sessions that this moderator cannot run: what they are left for, for how long, and who is told."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from coordinator.machine import MachineError
+from observability.metrics import UNREADABLE, Metrics
+from schemas.presence import UnreadableSession
+
+_RECENT_S = 60.0
+"""A session that was met no later than that counts."""
+_MOST = 10_000
+"""Sessions and submissions that are remembered."""
+
+
+class BrokenLog(MachineError):
+    """This process cannot fold the log of a session: another moderator may. Nothing was answered, nothing changed.
+
+    Parameters
+    ----------
+    reason
+        protocol: it is not known here · version: it is not stepped here · digest: an entry recomputes to something else
+        · entry: one cannot be read, or its event cannot be taken · gap: entries are missing.
+    """
+
+    def __init__(self, sid: str, reason: str, why: str, protocol: str = "", version: int = 0) -> None:
+        self.sid = sid
+        self.reason = reason
+        self.protocol = protocol
+        self.version = version
+        super().__init__(f"session {sid}: {why}")
+
+
+class _Met(msgspec.Struct):
+    error: BrokenLog
+    last: float
+
+
+class Unreadable:
+    """What one moderator met and could not run."""
+
+    def __init__(self, metrics: Metrics, limit_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """`limit_s`: so long a submission waits for somebody who can run its session."""
+        self._metrics = metrics
+        self._limit_s = limit_s
+        self._clock = clock
+        self._met: OrderedDict[str, _Met] = OrderedDict()
+        self._waiting: OrderedDict[str, float] = OrderedDict()
+        for reason in UNREADABLE:
+            metrics.sessions_unreadable.labels(reason=reason).set_function(partial(self._count, reason))
+
+    def meet(self, error: BrokenLog) -> None:
+        """Something came for a session, and it is left to another moderator."""
+        self._metrics.left.labels(reason=error.reason).inc()
+        self._met[error.sid] = _Met(error, self._clock())
+        self._met.move_to_end(error.sid)
+        if len(self._met) > _MOST:
+            self._met.popitem(last=False)
+
+    def drop(self, sid: str) -> None:
+        """It can be run, or it is over."""
+        self._met.pop(sid, None)
+
+    def waited(self, cause: str) -> bool:
+        """Whether this submission has met nobody for too long who can run its session, as far as this process has seen:
+        what waited while no moderator ran does not count."""
+        since = self._waiting.setdefault(cause, self._clock())
+        if len(self._waiting) > _MOST:
+            self._waiting.popitem(last=False)
+        return self._clock() - since >= self._limit_s
+
+    def settled(self, cause: str) -> None:
+        """The submission waits no more."""
+        self._waiting.pop(cause, None)
+
+    def sessions(self) -> tuple[UnreadableSession, ...]:
+        """Those that were met in the last minute."""
+        return tuple(
+            UnreadableSession(
+                session=m.error.sid, protocol=m.error.protocol, version=m.error.version, reason=m.error.reason,
+                why=str(m.error),
+            )
+            for m in self._recent()
+        )  # fmt: skip
+
+    def _recent(self) -> list[_Met]:
+        now = self._clock()
+        return [m for m in self._met.values() if now - m.last < _RECENT_S]
+
+    def _count(self, reason: str) -> float:
+        return float(sum(m.error.reason == reason for m in self._recent()))

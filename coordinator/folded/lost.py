@@ -1,0 +1,181 @@
+"""The end of a session that nobody can run any more: what its log says without a machine, and the entry that ends it.
+
+That entry lies beside the transitions, under the kind of an erased session: a moderator of any release takes nothing
+more for such a session. Unlike there all texts stay, and the entry posts the result as any last entry does.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from bus import subjects
+from bus.channels import CONTROL
+from bus.log import Stored
+from coordinator.folded.broken import BrokenLog
+from schemas import log
+from schemas.post import CLOSED, Post, SessionRow
+from schemas.result import Result, ResultUsage, Stop
+from schemas.stops import STOPS, VERSION_LOST
+from schemas.turn import Usage
+from schemas.wire import SchemaError, compact, decode, raw
+
+
+class _AnyEntry(msgspec.Struct, frozen=True):
+    """As much of an entry as every release writes."""
+
+    n: int
+    at_ns: int
+    cause: str
+    event: msgspec.Raw
+    commands: tuple[msgspec.Raw, ...]
+
+
+class _Tagged(msgspec.Struct, frozen=True):
+    t: str = ""
+    author: str = ""
+    """Of an event."""
+    session: str = ""
+    """That a command starts."""
+
+
+class _Opening(msgspec.Struct, frozen=True):
+    protocol: str = ""
+    version: int = 0
+    question: str = ""
+    parent: str = ""
+    author: str = ""
+
+
+class _Reply(msgspec.Struct, frozen=True):
+    usage: Usage = Usage()
+
+
+class Lost(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that ended because nobody could run it."""
+
+    protocol: str
+    author: str
+    """Whose it is."""
+    parent: str
+    children: tuple[str, ...]
+    """Sessions that it started."""
+    causes: dict[str, int]
+    authors: dict[str, str]
+    """Of each cause that was submitted to IN, who submitted it."""
+    posts: tuple[Post, ...]
+    """All of them, the result's last."""
+    opened_ns: int
+    closed_ns: int
+
+    @property
+    def why(self) -> str:
+        """Why nothing is taken for it any more."""
+        return f"it is over: {STOPS[VERSION_LOST].words} ({VERSION_LOST})"
+
+
+def read_end(stored: Stored) -> log.Entry | None:
+    """The entry that ends a lost session; None where the session's texts were erased."""
+    try:
+        return decode(stored.data, log.Entry)
+    except SchemaError:
+        return None
+
+
+def fold(sid: str, stored: Sequence[Stored]) -> Lost:
+    """What a whole log says, its ending included."""
+    entries = list(_entries(stored))
+    opening = _opening(entries)
+    children = dict.fromkeys(c.session for e in entries for c in map(_tagged, e.commands) if c.t == "start_child")
+    return Lost(
+        protocol=opening.protocol, author=opening.author, parent=opening.parent, children=tuple(children),
+        causes={e.cause: e.n for e in entries},
+        authors={e.cause: _tagged(e.event).author for e in entries if e.cause.startswith("in:")},
+        posts=tuple(_posts(sid, entries)), opened_ns=entries[0].at_ns if entries else 0,
+        closed_ns=entries[-1].at_ns if entries else 0,
+    )  # fmt: skip
+
+
+def ending(sid: str, stored: Sequence[Stored], error: BrokenLog, at_ns: int) -> tuple[log.Entry, SessionRow]:
+    """The entry to append, and its row."""
+    entries = list(_entries(stored))
+    opening, opened_ns = _opening(entries), entries[0].at_ns if entries else at_ns
+    version = opening.version or error.version
+    stop = Stop(
+        reason=VERSION_LOST, converged=False,
+        certificate={"protocol": opening.protocol, "version": version, "why": str(error), "reason": error.reason},
+    )  # fmt: skip
+    status = STOPS[VERSION_LOST].status
+    result = Result(
+        session=sid, protocol=opening.protocol, status=status, outcome={}, stop=stop, rounds=(), usage=_used(entries),
+        duration_s=max(0.0, (at_ns - opened_ns) / 1e9),
+    )  # fmt: skip
+    n = entries[-1].n + 1 if entries else 0
+    told = {"reason": VERSION_LOST, "converged": False, "transition": n, "certificate": stop.certificate}
+    commands = (
+        log.Say(channel=CONTROL, kind="stop", round=0, body=raw(told)),
+        log.Say(channel=CONTROL, kind=CLOSED, round=0, body=raw(result)),
+        log.Close(status=status, reason=VERSION_LOST),
+    )
+    entry = log.Entry(
+        n=n, at_ns=at_ns, cause=VERSION_LOST, event=log.Lost(why=str(error)),
+        commands=commands, digest="",
+    )  # fmt: skip
+    row = SessionRow(
+        session=sid, seq=0, protocol=opening.protocol, question=opening.question[:300], status=status,
+        reason=VERSION_LOST, opened_ns=opened_ns, closed_ns=at_ns,
+    )  # fmt: skip
+    return entry, row
+
+
+def _entries(stored: Iterable[Stored]) -> Iterable[_AnyEntry]:
+    for message in stored:
+        if message.kind != subjects.REFUSED and (found := _read(message.data, _AnyEntry)) is not None:
+            yield found
+
+
+def _opening(entries: Sequence[_AnyEntry]) -> _Opening:
+    first = _read(entries[0].event, _Opening) if entries and not entries[0].n else None
+    return first or _Opening()
+
+
+def _tagged(command: msgspec.Raw) -> _Tagged:
+    return _read(command, _Tagged) or _Tagged()
+
+
+def _posts(sid: str, entries: Sequence[_AnyEntry]) -> Iterable[Post]:
+    """Numbered as the machine numbers them."""
+    ks: Counter[str] = Counter()
+    n = 0
+    for entry in entries:
+        for command in entry.commands:
+            if _tagged(command).t != "say" or (said := _read(command, log.Say)) is None:
+                continue
+            yield Post(
+                session=sid, channel=said.channel, k=ks[said.channel], n=n, transition=entry.n, at_ns=entry.at_ns,
+                seat=said.seat, kind=said.kind, round=said.round, body=compact(said.body),
+            )  # fmt: skip
+            ks[said.channel] += 1
+            n += 1
+
+
+def _used(entries: Sequence[_AnyEntry]) -> ResultUsage:
+    """What its replies said, and the turns that none came for: they may have cost something."""
+    tags = [_tagged(e.event).t for e in entries]
+    replies = [r.usage for e, t in zip(entries, tags, strict=True) if t == "replied" and (r := _read(e.event, _Reply))]
+    used = sum(replies, Usage())
+    asked = sum(_tagged(c).t == "ask" for e in entries for c in e.commands)
+    return ResultUsage(
+        turns=len(replies), calls=used.calls, input_tokens=used.input_tokens, output_tokens=used.output_tokens,
+        estimated=used.estimated, cost_usd=used.cost_usd, unaccounted_turns=max(0, asked - len(replies)),
+        unaccounted_tokens=0, by_seat={},
+    )  # fmt: skip
+
+
+def _read(data: bytes | msgspec.Raw, wanted: type[Any]) -> Any:
+    """None for what is not of that form."""
+    try:
+        return decode(data, wanted)
+    except SchemaError:
+        return None

@@ -1,0 +1,65 @@
+"""What a stack in the foreground says of itself. Imported before its services are forked, so it loads little."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from client.errors import BadInput
+from parley.cli.process import open_streams, told
+from parley.stack.lease import OTHER, OWNER, Order, Running, Shown
+from schemas.session import human_queue, is_human
+
+_EARLIER_S = 3.0
+"""So long the list of sessions that go on is waited for."""
+
+
+def supervise(order: Order, shown: Shown, serve: Callable[[Callable[[Running], None]], int]) -> int:
+    """What is said of a stack in the foreground, which `serve` runs; the exit status."""
+    open_streams()
+    state = Path(order.state)
+
+    def on_ready(running: Running) -> None:
+        print(_addresses(running, state, shown), flush=True)
+        if shown.before:
+            _tell_earlier(running, shown.options)
+
+    code = serve(on_ready)
+    if code == OTHER:
+        error = BadInput("state", f"a stack runs in {state} already; end it, or name another folder with --state")
+        return told(str(error), error.field, error.exit_code, json=shown.json)
+    return code
+
+
+def _tell_earlier(running: Running, options: str) -> None:
+    """Sessions of the stack before this one go on: one line on stderr."""
+
+    from bus.errors import BusError
+    from client.api import connected
+    from client.errors import ParleyError
+    from parley.stack.earlier_sessions import earlier_words, open_sessions
+
+    async def main() -> None:
+        with contextlib.suppress(ParleyError, BusError):
+            async with connected(running.url, Path(running.credentials[OWNER]), _EARLIER_S) as client:
+                text = earlier_words(await open_sessions(client), options)
+                if text:
+                    print(text, file=sys.stderr, flush=True)
+
+    asyncio.run(main())
+
+
+def _addresses(running: Running, state: Path, shown: Shown) -> str:
+    if shown.json:
+        return msgspec.json.encode(running).decode()
+    lines = [f"bus          {running.url}", f"state        {state}"]
+    lines += [f"credentials  {user:12} {path}" for user, path in running.credentials.items()]
+    lines += [f"service      {name:16} pid {s.pid}  {s.metrics}" for name, s in running.services.items()]
+    seats = [user.removesuffix(human_queue("")) for user in running.credentials if is_human(user)]
+    lines += [f"sit          parley sit SESSION {seat} --state {state}" for seat in seats]
+    bus = f"--nats {running.url} --creds {running.credentials[OWNER]}"
+    lines.append(f'ask          parley ask --protocol {shown.protocol} {bus} "..."')
+    return "\n".join(lines)

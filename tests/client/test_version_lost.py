@@ -1,0 +1,63 @@
+"""A session of any protocol that ended because nobody could run it: shown, explained, exported, replayed, followed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bus import subjects
+from bus.log import Stored
+from client import records
+from client.records import Record, read_record
+from coordinator.folded import lost
+from coordinator.folded.broken import BrokenLog
+from parley.follow import exit_code
+from parley.show.view import AnswerView, PlainView, QuietView
+from schemas.stops import STOPS, VERSION_LOST
+from schemas.wire import encode
+from tests.old_logs.test_old_logs import BEFORE, LOGS
+from tests.parley.support import Front
+
+SAID = STOPS[VERSION_LOST].words
+
+
+def ended(path: Path) -> Record:
+    """An old record, cut off in the middle, and ended."""
+    record = read_record(path)
+    entries = record.entries[: len(record.entries) // 2]
+    stored = [Stored(i + 1, subjects.STEP, text.encode()) for i, text in enumerate(entries)]
+    error = BrokenLog(record.sid, "version", "it is of another version", "x", 9)
+    entry, _ = lost.ending(record.sid, stored, error, records.entries_of(record)[-1].at_ns)
+    whole = Record(sid=record.sid, entries=(*entries, encode(entry).decode()))
+    assert list(lost.fold(record.sid, [*stored, Stored(99, subjects.ERASED, encode(entry))]).posts) == records.posts_of(
+        whole
+    )
+    return whole
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_it_is_shown_whatever_its_protocol(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = ended(LOGS[name])
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(f"{text}\n" for text in records.write(record)))
+    front = Front(tmp_path)
+    for command in (
+        ("sessions", "show"), ("explain",), ("sessions", "export", "--html", "--all"),
+        ("sessions", "export", "--format", "markdown", "--all"),
+    ):  # fmt: skip
+        code, out, err = front.run(*command, str(path))
+        assert (code, err) == (0, ""), (command, err)
+        assert SAID in out or VERSION_LOST in out, (command, out)
+    posts, result = records.posts_of(record), records.result_of(record)
+    assert result is not None and exit_code(result) == 1
+    for view in (PlainView(), AnswerView(), QuietView()):
+        view.runs(result.protocol, {})
+        for post in posts:
+            view.post(post)
+        view.result(result)
+    shown = capsys.readouterr()
+    assert SAID in shown.out and SAID in shown.err  # what `parley ask` ends with
+    code, out, err = front.run("replay", str(path))
+    assert (code, err) == (0, "") and "recompute to the same entries" in out
+    code, out, err = front.run("sessions", "export", str(path), "--format", "json", "--all")
+    assert json.loads(out)["result"]["stop"]["reason"] == VERSION_LOST

@@ -1,0 +1,218 @@
+"""A moderator that cannot run a session leaves it to one that can; where nobody can any more, it ends and says why."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from bus import subjects
+from bus.log import Log
+from client.client import Client
+from coordinator.commands import StartChild
+from coordinator.folded.broken import Unreadable
+from coordinator.machine import Protocol
+from coordinator.moderator import Moderator
+from coordinator.protocols import PROTOCOLS
+from coordinator.table import Step, View
+from observability.metrics import Metrics
+from schemas import log
+from schemas.presence import Workers
+from schemas.result import Result
+from schemas.session import Budget, OpenSession
+from schemas.stops import STOPS, VERSION_LOST
+from schemas.wire import decode
+from tests.coordinator.floor_play import ANSWERS, FLOOR, ends
+from tests.engine.floor import say
+from tests.parley.support import Front
+from tests.support.engine import Engine, until
+
+NOW = PROTOCOLS["consensus"]
+LATER = {"consensus": replace(NOW, version=NOW.version + 90, oldest=NOW.version), "breaker": PROTOCOLS["breaker"]}
+"""As a later release has them: it steps the sessions of this one, and opens others."""
+
+
+def otherwise() -> Mapping[str, Protocol]:
+    """The same version, but it leads elsewhere: whoever forgets to raise it."""
+    return {"consensus": replace(NOW, attempts=lambda settings: 9, start=_start), "breaker": PROTOCOLS["breaker"]}
+
+
+def _start(view: View) -> Step:
+    state, wishes = NOW.start(view)
+    return state, tuple(reversed(wishes))
+
+
+def left(moderator: Moderator, reason: str) -> float:
+    return float(moderator._metrics.left.labels(reason=reason)._value.get())
+
+
+async def put_aside(engine: Engine) -> int:
+    connection = await engine.connect("moderator")
+    return int((await connection.api("STREAM.INFO.ASIDE"))["state"]["messages"])
+
+
+@pytest.mark.parametrize(
+    ("protocols", "reason"), [(LATER, "version"), (otherwise(), "digest")], ids=["version", "digest"]
+)
+async def test_a_moderator_leaves_what_it_cannot_run_to_one_that_can(
+    bare: Engine, protocols: Mapping[str, Protocol], reason: str
+) -> None:
+    """Replies, checks, timers and cancels reach either of them; none is refused, dropped or put aside."""
+    other = await bare.moderator(protocols)
+    await bare.workers()
+    fates = [await bare.open(f"s{i}") for i in range(6)]
+    assert {f.fate for f in fates} == {"taken"}
+    now = await bare.moderator()
+    fates = [await bare.open(f"t{i}", budget={"seconds": 60}) for i in range(6)]
+    assert {f.fate for f in fates} == {"taken"}
+    for sid in (*(f"s{i}" for i in range(6)), *(f"t{i}" for i in range(6))):
+        closed = decode((await bare.closed(sid, 30.0)).body, Result)
+        assert closed.stop.reason == "threshold", closed
+    del other
+    assert left(now, reason) > 0 or left(now, "entry") > 0
+    assert await put_aside(bare) == 0
+
+
+async def opened(engine: Engine, sid: str) -> Moderator:
+    """A moderator of a later release, and a session that it has opened; its workers are gone before they answered."""
+    later = await engine.moderator(LATER)
+    workers = await engine.workers({"latency_s": 600.0}, drain_s=0.0)
+    assert (await engine.open(sid)).fate == "taken"
+    for worker in workers:
+        await worker.__aexit__()
+    return later
+
+
+async def lost(engine: Engine, sid: str, **options: Any) -> Moderator:
+    """A session of a later release that ran no further, and a moderator of this one alone."""
+    later = await opened(engine, sid)
+    await later.__aexit__()
+    return await engine.moderator(**options)
+
+
+async def test_it_is_neither_answered_nor_acknowledged_nor_put_aside_and_others_go_on(bare: Engine) -> None:
+    moderator = await lost(bare, "s1")
+    await bare.workers(drain_s=0.0)
+    await bare.owner.store(subjects.inbox("client", "owner", "s1"), b'{"t":"cancel"}')
+
+    async def asked_again() -> bool:
+        return left(moderator, "version") >= 4
+
+    await until(asked_again)
+    assert (await bare.open("s2")).fate == "taken"
+    await bare.closed("s2")
+    connection = await bare.connect("moderator")
+    held = (await connection.api("STREAM.INFO.IN"))["state"]["messages"]
+    assert held == 1 and await put_aside(bare) == 0
+    assert len(await bare.log("s1")) == 1
+    assert b'parley_sessions_unreadable{reason="version"} 1.0' in generate_latest(moderator._metrics.registry)
+    client = Client(bare.owner, "owner")
+    found: Workers = await client.workers()
+    (one,) = found.unreadable
+    assert (one.session, one.protocol, one.version, one.reason) == ("s1", "consensus", NOW.version + 90, "version")
+
+
+async def test_doctor_names_it(bare: Engine, tmp_path: Path) -> None:
+    await lost(bare, "s1")
+    await bare.owner.store(subjects.inbox("client", "owner", "s1"), b'{"t":"cancel"}')
+    owner = tmp_path / "owner.json"
+    bare.credentials["owner"].save(owner)
+    arguments = ("doctor", "--nats", bare.server.url, "--creds", str(owner))
+
+    async def named() -> str:
+        _, out, _ = await asyncio.to_thread(Front(tmp_path).run, *arguments)
+        return out if "cannot run session s1" in out else ""
+
+    found = await until(named, 30.0)
+    assert f"protocol consensus, version {NOW.version + 90}" in found and "docs/compatibility.md" in found
+
+
+async def test_a_session_that_nobody_can_run_ends_and_says_so(bare: Engine) -> None:
+    client = Client(bare.owner, "owner")
+    later = await opened(bare, "s1")
+    waiting = asyncio.create_task(client.result("s1"))
+    public = len(await bare.posts("s1", "control"))
+    await later.__aexit__()
+    moderator = await bare.moderator(unreadable_s=0.3)
+    await bare.owner.store(subjects.inbox("client", "owner", "s1"), b'{"t":"cancel"}')
+    result = await asyncio.wait_for(waiting, 20)
+    assert (result.status, result.stop.reason, result.stop.converged) == ("failed", VERSION_LOST, False)
+    assert result.stop.certificate["version"] == NOW.version + 90
+    assert STOPS[VERSION_LOST].exit_code == 1
+    (row,) = await client.sessions()
+    assert (row.status, row.reason, row.protocol) == ("failed", VERSION_LOST, "consensus") and row.closed_ns
+    posts = await bare.posts("s1", "control")
+    assert [p.k for p in posts] == list(range(len(posts))) and len(posts) == public + 2
+    entries = await bare.entries("s1")
+    assert isinstance(entries[-1].event, log.Lost) and entries[-1].n == len(entries) - 1
+    # the submission that brought it is settled, and later ones are refused
+    fate = await bare.cancel("s1")
+    assert fate.fate == "refused" and VERSION_LOST in fate.why
+    assert (await bare.open("s1")).fate == "refused"
+    assert moderator._unreadable.sessions() == () and await put_aside(bare) == 0
+    # a later release takes nothing more for it, and shows the same
+    await moderator.__aexit__()
+    again = await bare.moderator(LATER)
+    assert (await bare.cancel("s1")).fate == "refused"
+    assert await bare.posts("s1", "control") == posts
+    await client.erase("s1")
+    assert [r.status for r in await client.sessions()] == ["erased"]
+    assert await client.log("s1") == []
+    del again
+
+
+async def test_the_session_above_hears_of_it(bare: Engine) -> None:
+    """As of one whose texts are gone: all that it might have used is booked."""
+    protocols = {**PROTOCOLS, "floor": FLOOR}
+    later = await bare.moderator({**protocols, **LATER})
+    workers = await bare.workers({"latency_s": 600.0}, drain_s=0.0)
+    child = OpenSession(question="Who is right?", protocol="consensus", budget=Budget(calls=40))
+    ANSWERS["start"] = lambda view: (StartChild(opening=child),)
+    ANSWERS["ChildEnded"] = ends
+    assert (await bare.open("s1", protocol="floor", settings={"seconds": 60.0}, budget={"calls": 400})).fate == "taken"
+    await say(bare, "start")
+
+    async def beneath() -> str:
+        return next((r.session for r in (await bare.sessions()).rows if r.session != "s1"), "")
+
+    sid = await until(beneath)
+    for worker in workers:
+        await worker.__aexit__()
+    await later.__aexit__()
+    await bare.moderator(protocols, unreadable_s=0.2)
+    await bare.owner.store(subjects.inbox("owner", "owner", sid), b'{"t":"cancel"}')
+    await bare.closed("s1")
+    event = (await bare.entries("s1"))[-1].event
+    assert isinstance(event, log.ChildEnded) and event.session == sid
+    assert (event.ended.status, event.ended.reason) == ("erased", VERSION_LOST)
+
+
+async def test_it_ends_for_a_moderator_of_the_release_before(bare: Engine) -> None:
+    """What the entry lies under ends a session there, too: such a moderator folds no further."""
+    await lost(bare, "s1", unreadable_s=0.0)
+    await bare.owner.store(subjects.inbox("client", "owner", "s1"), b'{"t":"cancel"}')
+    client = Client(bare.owner, "owner")
+
+    async def ended() -> bool:
+        return (await client.sessions())[0].reason == VERSION_LOST
+
+    await until(ended)
+    connection = await bare.connect("moderator")
+    kinds = [m.kind for m in await Log(connection).read("s1")]
+    assert kinds[:2] == [subjects.OPENED, subjects.ERASED]
+
+
+def test_only_what_one_submission_waited_counts() -> None:
+    """A session that is idle for longer, and runs elsewhere, goes on."""
+    now = [0.0]
+    unreadable = Unreadable(Metrics(CollectorRegistry()), 10.0, clock=lambda: now[0])
+    assert not unreadable.waited("in:1")
+    now[0] = 9.0
+    assert not unreadable.waited("in:1") and not unreadable.waited("in:2")
+    now[0] = 10.0
+    assert unreadable.waited("in:1") and not unreadable.waited("in:2")
+    unreadable.settled("in:1")
+    assert not unreadable.waited("in:1")

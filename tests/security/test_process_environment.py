@@ -1,0 +1,165 @@
+"""What each process of a real stack knows: its environment as the system has it, and its memory."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from parley.stack.lease import Lease, Running, Stack, read_running
+from parley.stack.rows import AgentRow, rows_of
+from tests.parley.support import ROOT
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="what a process holds is read in /proc"),
+]
+
+AGENTS = {"panelist_1-1", "panelist_1-2", "panelist_2-1", "panelist_3-1", "analyst-1", "helper-1"}
+NAMED = {
+    "LLM_PROVIDER": "openai", "LLM_MODEL": "some", "LLM_BASE_URL": "http://127.0.0.1:9/v1",
+    "PANELIST_2_LLM_PROVIDER": "zhipu", "PANELIST_2_LLM_MODEL": "glm", "ANALYST_LLM_PROVIDER": "extractive",
+}  # fmt: skip
+SECRETS = {
+    "OPENAI_API_KEY": {"panelist_1-1", "panelist_1-2"},
+    "ZAI_API_KEY": {"panelist_2-1"},
+    "ANTHROPIC_API_KEY": set[str](),
+    "ANALYST_LLM_API_KEY": set[str](),
+    "HELPER_ENCODER_API_KEY": {"helper-1"},
+    "MINE": {"panelist_3-1"},
+    "PANELIST_3_TOKEN": {"panelist_3-1"},
+    "SOMETHING_ELSE": set[str](),
+    "PARLEY__NOTIFY__TOKEN": set[str](),
+    "HTTPS_PROXY": {"panelist_1-1", "panelist_1-2", "panelist_2-1", "panelist_3-1", "helper-1"},
+}
+"""Variable -> the services that hold its value."""
+HELPER = {"HELPER_ENCODER": "openai", "HELPER_ENCODER_MODEL": "e", "HELPER_ENCODER_BASE_URL": "http://127.0.0.1:9/v1"}
+
+
+def value_of(name: str) -> str:
+    """A secret like no other."""
+    return f"secret-{name.lower().replace('_', '-')}-0f1e2d3c"
+
+
+def secrets_in(data: bytes) -> set[bytes]:
+    """The secrets that stand somewhere in it."""
+    return set(re.findall(rb"secret-[a-z0-9-]+-0f1e2d3c", data))
+
+
+def variables() -> dict[str, str]:
+    """What whoever starts the stack has set, without what sets the tests' own models."""
+    kept = {k: v for k, v in os.environ.items() if "LLM_" not in k and not k.startswith("PARLEY")}
+    return {**kept, **NAMED, **HELPER, **{name: value_of(name) for name in SECRETS}, "PYTHONPATH": str(ROOT)}
+
+
+def rows(folder: Path) -> tuple[AgentRow, ...]:
+    """Three panelists of different models, one of them in two copies, an analyst and a helper."""
+    spec = folder / "own.yaml"
+    spec.write_text(
+        "queue: panelist_3\nroles: [panelist]\nmodel: tests.support.model:make\noptions: {key_variable: MINE}\n"
+    )
+    own = {
+        "panelist_1": AgentRow(queue="panelist_1", copies=2),
+        "panelist_3": AgentRow(queue="panelist_3", spec=str(spec)),
+    }
+    return (*(own.get(row.queue, row) for row in rows_of("consensus", 3)), AgentRow(queue="helper"))
+
+
+@contextmanager
+def leased(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, Running]]:
+    """A stack that another process of ours starts, as `parley ask` does."""
+    for name in [n for n in os.environ if "LLM_" in n]:
+        monkeypatch.delenv(name)
+    for name, value in variables().items():
+        monkeypatch.setenv(name, value)
+    with Lease(Stack(agents=rows(folder)), folder / "state", wait_ready=True) as lease:
+        yield lease.state, lease.running()
+
+
+@contextmanager
+def in_foreground(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, Running]]:
+    """`parley up` in an interpreter of its own."""
+    config = [{"queue": row.queue, "spec": row.spec, "copies": row.copies} for row in rows(folder)]
+    (folder / "parley.yaml").write_text(json.dumps({"protocol": "consensus", "stack": {"agents": config}}))
+    environ = {k: v for k, v in variables().items() if not k.startswith("PARLEY__")}
+    up = subprocess.Popen(
+        [sys.executable, "-m", "parley", "up", "--json", "--state", "state"], cwd=folder, env=environ,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert up.stdout is not None and up.stderr is not None
+        said = up.stdout.readline()
+        assert said, up.stderr.read()
+        running = read_running(folder / "state")
+        assert running is not None and running.supervisor == up.pid
+        yield folder / "state", running
+        up.terminate()
+        assert up.wait(20) == 0
+    finally:
+        up.kill()
+        up.communicate()
+
+
+def memory(pid: int) -> bytes:
+    """All that a process may write to, and has not swapped out."""
+    found = []
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
+        for line in maps:
+            start, end, mode = re.match(r"(\w+)-(\w+) (\S+)", line).groups()  # type: ignore[union-attr]
+            if mode.startswith("rw"):
+                mem.seek(int(start, 16))
+                try:
+                    found.append(mem.read(int(end, 16) - int(start, 16)) or b"")
+                except OSError:  # the system's own pages
+                    continue
+    return b"\n".join(found)
+
+
+def processes(running: Running) -> Mapping[str, int]:
+    """Every process of the stack by name, also those that no service is."""
+    named = {running.supervisor: "supervisor", **{s.pid: name for name, s in running.services.items()}}
+    children = psutil.Process(running.supervisor).children(recursive=True)
+    return {"supervisor": running.supervisor, **{named.get(c.pid, f"{c.name()} {c.pid}"): c.pid for c in children}}
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize("started", [leased, in_foreground])
+def test_a_secret_reaches_the_agents_that_use_it_and_no_other_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: object
+) -> None:
+    assert callable(started)
+    with started(tmp_path, monkeypatch) as (state, running):
+        found = processes(running)
+        assert AGENTS | {"supervisor", "nats", "moderator-1"} < set(found), "a guardian stands beside them"
+        environments = {n: Path(f"/proc/{pid}/environ").read_bytes() for n, pid in found.items()}
+        lines = {n: Path(f"/proc/{pid}/cmdline").read_bytes() for n, pid in found.items()}
+        held = {n: secrets_in(memory(pid)) for n, pid in found.items()}
+        for name, users in SECRETS.items():
+            if name.startswith("PARLEY__") and started is in_foreground:
+                continue
+            assert {n for n, secrets in held.items() if value_of(name).encode() in secrets} == users, name
+        assert not [n for n in found if secrets_in(environments[n] + lines[n])]
+        assert all(b"PATH=" in text for text in environments.values())
+        files = {str(path): path.read_bytes() for path in state.rglob("*") if path.is_file()}
+    assert any(name.endswith("panelist_1-1.jsonl") for name in files)
+    assert not [name for name, data in files.items() if b"0f1e2d3c" in data], "nothing of it is on disk"
+
+
+def test_a_killed_agent_has_its_key_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with leased(tmp_path, monkeypatch) as (state, before):
+        agent = psutil.Process(before.services["panelist_2-1"].pid)
+        agent.kill()
+        while True:
+            after = read_running(state)
+            assert after is not None
+            service = after.services.get("panelist_2-1")
+            if service is not None and service.pid != agent.pid and service.ready:
+                break
+        found = secrets_in(memory(service.pid))
+        assert value_of("ZAI_API_KEY").encode() in found and value_of("OPENAI_API_KEY").encode() not in found
