@@ -230,7 +230,17 @@ class Client:
 
     async def _ask(self, deadline: float, subject: str, data: bytes, wanted: type[T]) -> T:
         async def once() -> T:
-            return decode((await self._connection.request(subject, data, _REQUEST_S)).data, wanted)
+            answer = (await self._connection.request(subject, data, _REQUEST_S)).data
+            try:
+                return decode(answer, wanted)
+            except Undecodable as error:
+                try:  # a moderator that is busy, or refuses to answer
+                    said = decode(answer, Answer)
+                except Undecodable:  # asked again, it would answer the same
+                    raise Refusal("", f"the moderator's answer cannot be read: {error}") from error
+                if said.verdict == "refused":
+                    raise Refusal("", said.why) from error
+                raise
 
         return await self._until(deadline, once)
 

@@ -1,11 +1,15 @@
 """`parley bus config`: a server configuration and everybody's credentials, for the seats of every protocol."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from agents.specs import load
 from bus import accounts, rendered
+from bus.channels import CLIENTS
 from bus.errors import BadKeyFile, BadTable
 from client.errors import BadInput
 from client.protocols import all_setups
@@ -21,30 +25,34 @@ def bus_config(
     clients: tuple[str, ...],
     humans: tuple[str, ...] = (),
     readers: Mapping[str, tuple[str, ...]] | None = None,
-    host: str,
-    port: int,
-    store: str,
-    monitor: str,
+    host: str | None = None,
+    port: int | None = None,
+    store: str | None = None,
+    monitor: str | None = None,
 ) -> dict[str, str]:
     """Write a server configuration and everybody's credentials, for the seats of every protocol; what was written,
     name -> path.
 
-    Keys that are there already stay as they are, so that running it again adds users without changing the others, and
-    who was enrolled stays enrolled.
+    Running it again adds and changes what is said, and nothing else: whoever has a key in the folder stays a user, with
+    what he was granted, and where the server listens and stores stays as it was. `revoke` takes a user out.
 
     Parameters
     ----------
     seats
         How many there are, as the protocols' options say it (client.protocols.setup.Setup.keyed).
+    clients
+        None and nobody there: one that is called client.
     readers
-        Client -> the clients whose sessions it reads beside its own; `*`: all clients'.
+        Client -> the clients whose sessions it reads beside its own; `*`: all clients'; none: no grant any more.
+    host, port, store, monitor
+        None: as in the configuration that is there, else 0.0.0.0, 4222, /data/jetstream and 127.0.0.1:8222.
 
     Raises
     ------
     BadInput
-        A seat that is not there, a folder that cannot be written to, keys that cannot be used.
+        A seat or client that is not there, a folder that cannot be written to, keys that cannot be used.
     """
-    extra = {"http": monitor} if monitor else {}
+    readers = dict(readers or {})
     specs = {queue: load(queue) for setup in all_setups() for queue in setup.keyed(seats)}
     queues = {queue: spec.roles[0] for queue, spec in specs.items()}
     if humans:
@@ -54,9 +62,23 @@ def bus_config(
         known = keys.enrolled(folder)
         pins = {queue: spec.pin for queue, spec in specs.items()} | {queue: c.pin for queue, c in known.items()}
         queues |= {queue: c.role for queue, c in known.items()}
+        there = keys.everybody(folder)
+        if not clients and not any(c.kind == accounts.CLIENT for c in there.values()):
+            clients = ("client",)
         users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",), pins=pins, readers=readers)
+        users = _with_those_before(users, there, readers)
+        _verify(readers, users)
         credentials, _ = keys.ensure(folder, users)
-        text = rendered.render(users, accounts.publics(credentials), store_dir=store, host=host, port=port, extra=extra)
+        before = _before(folder / "nats-server.conf")
+        monitor = before.get("http", "" if before else "127.0.0.1:8222") if monitor is None else monitor
+        text = rendered.render(
+            users,
+            accounts.publics(credentials),
+            store_dir=before.get("jetstream", {}).get("store_dir", "/data/jetstream") if store is None else store,
+            host=before.get("host", "0.0.0.0") if host is None else host,
+            port=before.get("port", 4222) if port is None else port,
+            extra={"http": monitor} if monitor else {},
+        )
         accounts.rewrite_private(folder / "nats-server.conf", text.encode())
     except (BadTable, BadKeyFile) as error:
         raise BadInput("bus", str(error)) from error
@@ -64,3 +86,34 @@ def bus_config(
         raise BadInput("dir", f"cannot write to {folder}: {error.strerror}") from error
     written = {"server": str(folder / "nats-server.conf"), "token-key": str(folder / keys.TOKEN_KEY)}
     return {**written, **{name: str(keys.file(folder, name)) for name in credentials}}
+
+
+def _with_those_before(
+    users: tuple[accounts.User, ...], there: Mapping[str, accounts.Credentials], readers: Mapping[str, tuple[str, ...]]
+) -> tuple[accounts.User, ...]:
+    """The rows, those of everybody else who has a key, and of a client whose grants are not said those that it has."""
+    said = {
+        user.name: msgspec.structs.replace(user, reads=there[user.name].reads)
+        if user.kind == accounts.CLIENT and user.name in there and user.name not in readers
+        else user
+        for user in users
+    }
+    return (*said.values(), *(c.row for name, c in there.items() if name not in said))
+
+
+def _verify(readers: Mapping[str, tuple[str, ...]], users: tuple[accounts.User, ...]) -> None:
+    known = {u.name for u in users if u.account == CLIENTS}
+    for name, owners in readers.items():
+        for owner in owners:
+            if owner != accounts.EVERYBODY and (owner not in known or owner == name):
+                others = ", ".join(sorted(known - {name}))
+                raise BadInput("reader", f"{name}: there is no other client {owner!r}; there are {others}")
+
+
+def _before(path: Path) -> dict[str, Any]:
+    """The configuration that is there already; empty if there is none, or it is not one of ours."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -31,18 +31,29 @@ def bus_config(
         list[str] | None,
         typer.Option(
             "--reader",
-            help="NAME=CLIENT: NAME also reads CLIENT's sessions; NAME=*: those of all clients; repeatable.",
+            help="NAME=CLIENT: NAME also reads CLIENT's sessions; NAME=*: all clients'; NAME=: no others'; repeatable.",
         ),
     ] = None,
     humans: Humans = None,
-    host: Annotated[str, typer.Option(help="Where the server listens.")] = "0.0.0.0",
-    port: Annotated[int, typer.Option(help="On which port.", min=1, max=65_535)] = 4222,
+    host: Annotated[
+        str | None, typer.Option(help="Where the server listens (default: as before, else 0.0.0.0).")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="On which port (default: as before, else 4222).", min=1, max=65_535)
+    ] = None,
     store: Annotated[
-        str, typer.Option("--store-dir", help="JetStream's folder, as the server sees it.")
-    ] = "/data/jetstream",
+        str | None,
+        typer.Option(
+            "--store-dir", help="JetStream's folder, as the server sees it (default: as before, else /data/jetstream)."
+        ),
+    ] = None,
     monitor: Annotated[
-        str, typer.Option(help="Where the server's own health pages are, to be reached by itself; empty: nowhere.")
-    ] = "127.0.0.1:8222",
+        str | None,
+        typer.Option(
+            help="Where the server's own health pages are, to be reached by itself; empty: nowhere "
+            "(default: as before, else 127.0.0.1:8222)."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write a nats-server configuration and everybody's credentials (mode 600).
@@ -59,7 +70,7 @@ def bus_config(
             folder,
             seats=own.values,
             moderators=moderators,
-            clients=tuple(clients or ("client",)),
+            clients=tuple(clients or ()),
             humans=tuple(humans or ()),
             readers=_readers(readers or []),
             host=host,
@@ -79,10 +90,10 @@ def _readers(texts: list[str]) -> dict[str, tuple[str, ...]]:
 
     granted: dict[str, tuple[str, ...]] = {}
     for text in texts:
-        name, _, owner = text.partition("=")
-        if not name or not owner:
+        name, sign, owner = text.partition("=")
+        if not name or not sign:
             raise BadInput("reader", f"got {text!r}, wanted is NAME=CLIENT, or NAME=* for all clients")
-        granted[name] = (*granted.get(name, ()), owner)
+        granted[name] = (*granted.get(name, ()), *([owner] if owner else []))
     return granted
 
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _SYSTEM = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR", "TMPDIR", "LD_LIBRARY_PATH")
 _OWN = ("PARLEY_[!_]*",)
 """Settings (PARLEY__...) are read before a stack starts, and may hold a webhook's address."""
+_NOT_PASSED = "PARLEY_NOTIFY_URL"
+"""The webhook of a moderator that is started by itself: its address may hold a password."""
 NATS_SERVER = (*_SYSTEM, *_OWN, "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG")
 SERVICE = (*_SYSTEM, *_OWN, "PYTHON*", "MALLOC_*", "OTEL_*")
 NETWORK = ("[Hh][Tt][Tt][Pp]_[Pp][Rr][Oo][Xx][Yy]", "[Hh][Tt][Tt][Pp][Ss]_[Pp][Rr][Oo][Xx][Yy]",
@@ -49,7 +51,11 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 def kept(patterns: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
     """The variables that a pattern names."""
     wanted = tuple(patterns)
-    return {name: value for name, value in environ.items() if any(fnmatchcase(name, p) for p in wanted)}
+    return {
+        name: value
+        for name, value in environ.items()
+        if name != _NOT_PASSED and any(fnmatchcase(name, p) for p in wanted)
+    }
 
 
 def of_supervisor(environ: Mapping[str, str]) -> dict[str, str]:

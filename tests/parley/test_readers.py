@@ -51,11 +51,14 @@ def test_an_operator_grants_a_client_the_sessions_of_others(front: Front) -> Non
 
 def test_a_grant_is_taken_back_and_the_key_stays(front: Front) -> None:
     keys = front.folder / "keys"
-    config(front, "--client", "audit", "--reader", "audit=alice")
+    config(front, "--client", "alice", "--reader", "audit=alice", "--port", "4333", "--host", "127.0.0.1")
     seed = load_credentials(keys / "audit.json").seed
-    found = config(front, "--client", "audit")
+    assert any(".of.alice." in subject for subject in imported(config(front), "audit")), "not said is not changed"
+    found = config(front, "--reader", "audit=")
     left = load_credentials(keys / "audit.json")
     assert (left.seed, left.reads) == (seed, ())
+    assert "CLIENTS:alice" in found["accounts"], "who has a key stays a user"
+    assert (found["host"], found["port"]) == ("127.0.0.1", 4333)
     assert not any(".of.alice." in subject for subject in imported(found, "audit"))
 
 
@@ -63,3 +66,5 @@ def test_a_grant_that_names_nobody_is_refused(front: Front) -> None:
     code, _, err = front.run("bus", "config", "--dir", str(front.folder / "keys"), "--reader", "audit")
     assert code == 2
     assert "reader: got 'audit', wanted is NAME=CLIENT, or NAME=* for all clients" in err
+    code, _, err = front.run("bus", "config", "--dir", str(front.folder / "keys"), "--reader", "audit=nobody")
+    assert (code, "reader: audit: there is no other client 'nobody'; there are client, owner" in err) == (2, True), err
