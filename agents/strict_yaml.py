@@ -73,8 +73,9 @@ def read(text: str) -> Any:
         raise
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date such as 2024-99-99
         raise BadYaml(f"is not YAML: {' '.join(str(error).split())}") from error
-    except (AttributeError, LookupError, TypeError) as error:  # `!!timestamp x`, `!!bool x`, `!!int ''`
-        raise BadYaml("is not YAML: a value is not what its tag says") from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+        # "\UFFFFFFFF", `!!timestamp x`, `!!bool x`, `!!int ''`
+        raise BadYaml("is not YAML: a value is not what it says it is") from error
     return found
 
 

@@ -128,10 +128,11 @@ def test_hostile_text_in_documents_and_questions_stays_text(fresh: Front) -> Non
     hostile = "The capital of Lithuania is Vil\x1b[31mnius\x9b2J [bold]x[/]\u202e."
     for name in ("a.md", "b.md", "c.md"):
         (fresh.evidence / name).write_text(hostile)
-    code, out, _ = fresh.run("ask", QUESTION + "\x1b[2J", "--evidence", str(fresh.evidence), "--ephemeral")
+    code, out, err = fresh.run("ask", QUESTION + "\x1b[2J", "--evidence", str(fresh.evidence), "--ephemeral")
     assert code in (0, 1, 3)
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out)
-    assert "\\x1b[2J" in out
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out + err)
+    assert f"consensus: {QUESTION}\n" in out and "parley: question: 1 terminal sequence removed\n" in err
+    assert "\\x1b[31m" in out
 
 
 BAD = [
