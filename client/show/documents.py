@@ -1,6 +1,7 @@
 """A session as JSON: the whole of it as one value, line by line, or its trace."""
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,23 +9,33 @@ import msgspec
 
 from client.errors import BadInput
 from client.protocols import FACES, face_of
-from client.records import VERSION, Record, entries_of, opening, write
+from client.records import VERSION, Altered, Record, entries_of, opening, write
 from client.session_view import Seen, seen
 
 
 def document(found: Record | Seen) -> dict[str, Any]:
-    """The whole session as one JSON value, as far as it may be seen; `entries` where all of it may."""
+    """The whole session as one JSON value, as far as it may be seen; `entries` where all of it may. Raises Altered
+    where a number has more digits than are read."""
     found = seen(found)
     result = found.result
-    whole = {"entries": [json.loads(text) for text in found.record.entries]} if found.record else {}
+    whole = {"entries": [_value(found.sid, text) for text in found.record.entries]} if found.record else {}
     return {
         "session": found.sid,
         "opened": None if found.opened is None else msgspec.to_builtins(found.opened),
-        "posts": [json.loads(msgspec.json.encode(p)) for p in found.posts],
+        "posts": [_value(found.sid, msgspec.json.encode(p)) for p in found.posts],
         "result": None if result is None else msgspec.to_builtins(result),
         "left_out": found.left_out,
         **whole,
     }
+
+
+def _value(sid: str, text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:  # the only one in JSON that was decoded before
+        raise Altered(
+            f"session {sid}: a number has more digits than are read, {sys.get_int_max_str_digits():,}"
+        ) from error
 
 
 def jsonl(found: Record | Seen) -> Iterator[str]:

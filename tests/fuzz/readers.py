@@ -248,7 +248,8 @@ def _read_record(data: bytes) -> bool:
         return False
     assert not nested_too_deep(data)
     "\n".join((*transcript.show(seen), *documents.jsonl(seen))).encode()
-    msgspec.json.encode(documents.document(seen))
+    with contextlib.suppress(Altered):
+        msgspec.json.encode(documents.document(seen))
     return True
 
 

@@ -75,6 +75,13 @@ def test_an_entry_that_is_none_is_named_by_its_number(tmp_path: Path) -> None:
     assert code == 1 and "entry 2: not a Entry: JSON is malformed" in err
 
 
+@pytest.mark.parametrize("shown", [("sessions", "show", "--json"), ("sessions", "export", "--format", "json")])
+def test_a_number_that_is_too_long_to_be_read_is_told(shown: tuple[str, ...], tmp_path: Path) -> None:
+    file = record(tmp_path, 1, LINES[1].replace('"event":{', '"event":{"zz":' + "9" * 5_000 + ","))
+    code, _, err = command(*shown, file)
+    assert code == 1 and "a number has more digits than are read, 4,300" in err and "Traceback" not in err
+
+
 def test_what_stands_on_a_bus_is_read_by_the_same_limit() -> None:
     with pytest.raises(BadInput, match="session s, entry 2: lists and objects are nested too deep, allowed are 800"):
         record_of("s", (LINES[1], deep(MAX_DEPTH + 1)))
