@@ -51,6 +51,10 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 2
     """The first, and what a repair of form may add."""
 
+    def __post_init__(self) -> None:
+        for field in ("input_tokens", "output_tokens", "calls"):
+            in_range(f"caps.{field}", getattr(self, field), 0, 1e12)
+
 
 class ShownPost(msgspec.Struct, frozen=True, kw_only=True):
     """One post as it is shown to a seat: what was said, not who said it."""

@@ -1,6 +1,7 @@
 """Files that nobody sane writes, given to the command line: each ends with an error in words, none with a traceback."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,14 @@ def test_an_entry_that_is_none_is_named_by_its_number(tmp_path: Path) -> None:
     file = record(tmp_path, 2, LINES[2].replace('"event":{', '"event":{"zz":"\\ud800",'))
     code, _, err = command("explain", file)
     assert code == 1 and "entry 2: not a Entry: JSON is malformed" in err
+
+
+@pytest.mark.parametrize("shown", [("sessions", "show"), ("explain",), ("sessions", "export", "--html")], ids=" ".join)
+def test_caps_below_nothing_are_no_entry(shown: tuple[str, ...], tmp_path: Path) -> None:
+    line = next(n for n, text in enumerate(LINES) if '"caps":{"' in text)
+    altered = re.sub(r'("caps":{.*?"output_tokens":)(\d+)', r"\1-\2", LINES[line], count=1)
+    code, _, err = command(*shown, record(tmp_path, line, altered))
+    assert code == 1 and f"entry {line}: not a Entry: caps.output_tokens: got -" in err and "Traceback" not in err
 
 
 @pytest.mark.parametrize("shown", [("sessions", "show", "--json"), ("sessions", "export", "--format", "json")])
