@@ -59,6 +59,13 @@ class Bench:
         assert found["stop"]["reason"] == "played" and found["outcome"]["complete"]
         return found
 
+    @property
+    def as_client(self) -> tuple[str, ...]:
+        """The options that say: with the key of a client, not the owner's."""
+        running = read_running(self.front.state)
+        assert running is not None
+        return "--nats", running.url, "--creds", running.credentials["client"]
+
     def posts(self, sid: str) -> list[dict[str, Any]]:
         """Everything that was said, as the owner may see it."""
         found: list[dict[str, Any]] = self.front.json("sessions", "show", sid, "--all", "--json")["posts"]
@@ -91,8 +98,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 @pytest.fixture(scope="module")
 def whole(bench: Bench) -> dict[str, Any]:
-    """The result of the four stages."""
-    return bench.ask()
+    """The result of the four stages, asked for by a client."""
+    return bench.ask(*bench.as_client)
 
 
 # ---------------------------------------------------------------- formats
@@ -178,16 +185,13 @@ def test_a_topic_without_documents_in_plain_lines(bench: Bench) -> None:
 @pytest.mark.parametrize("form", ["jsonl", "json", "markdown", "html"])
 def test_an_export_has_what_was_private_only_with_all(bench: Bench, whole: dict[str, Any], form: str) -> None:
     """To the letter: no note, no direction, no comment, of any seat, in any form that a client gets."""
-    running = read_running(bench.front.state)
-    assert running is not None
     posts = bench.posts(whole["session"])
     secret = {p["body"].get("text") or p["body"]["direction"] for p in posts if p["channel"] in PRIVATE}
     speeches = [p["body"] for p in posts if p["channel"] == "public" and p["kind"] == "speech"]
     heard = {text for body in speeches for text in body.get("questions") or [body["text"]]}
     assert len(secret) > 60 and len(speeches) == 30
     export = ("sessions", "export", whole["session"], "--format", form)
-    as_client = ("--nats", running.url, "--creds", running.credentials["client"])
-    code, out, err = bench.front.run(*export, *as_client)
+    code, out, err = bench.front.run(*export, *bench.as_client)
     assert code == 0, err
     said = plain(out, form)
     assert [t for t in secret if plain(t, "") in said] == []

@@ -101,7 +101,6 @@ def test_bad_input_is_named_before_anything_is_started(front: Front, tmp_path: P
         "question: nothing was asked": ("--protocol", "competition"),
         "competition.styles.pro_1": (*ASK[1:], "--style", "pro_1=loud"),
         "format: 'eton' is no format": (*ASK[1:], "--format", "eton"),
-        "question: control character U+001B": ("a \x1b[2J motion", "--protocol", "competition"),
     }
     for said, arguments in cases.items():
         code, out, err = front.run("ask", *arguments, "--state", str(tmp_path / "never"))
