@@ -14,29 +14,45 @@ AUXILIARY = word_set(
     """should is are was were can could does do did will would has have had must may might shall isn't aren't doesn't
     don't didn't wasn't weren't shouldn't won't wouldn't can't couldn't hasn't haven't hadn't mustn't"""
 )
-MOST, LEAST = (
-    word_set("highest most largest biggest greatest longest tallest oldest heaviest maximum latest more higher larger "
-             "bigger greater longer taller older heavier later dearer costlier expensive"),
-    word_set("lowest least fewest smallest shortest cheapest youngest lightest minimum earliest less lower fewer "
-             "smaller shorter cheaper younger lighter earlier"),
-)  # fmt: skip
+MOST = word_set("highest most largest biggest greatest longest tallest heaviest maximum more higher larger bigger greater "
+                "longer taller heavier dearer costlier")  # fmt: skip
+LEAST = word_set("lowest least fewest smallest shortest cheapest lightest minimum less lower fewer smaller shorter cheaper "
+                 "lighter")  # fmt: skip
 NEGATORS = word_set(
     """not no never nor neither without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't wouldn't
-    shouldn't couldn't hasn't haven't hadn't mustn't nobody nothing none except excluding unlike"""
+    shouldn't couldn't hasn't haven't hadn't mustn't nobody nothing none except excluding unlike
+    nicht kein keine keinen nie ohne pas jamais sans aucun non ni nunca sin não nem sem nunca не нет никогда без"""
 )
 _FORMS = (
     (YEAR, r"\b(?:what|which) year\b"),
-    (DATE, r"\bwhen\b|\b(?:what|which) (?:date|day|month|century|decade|time)\b|\bhow (?:recently|soon)\b"),
     (NUMBER, r"\bhow (?:many|much|long|old|far|high|tall|deep|wide|heavy|fast|large|big|often|hot|cold|frequently)\b"
              r"|\b(?:what|which) (?:is the |was the |are the )?(?:\w+ )?(?:percent|percentage|number|size|length|height|"
-             r"depth|width|weight|age|speed|temperature|price|cost|ratio|share|amount|population|port)\b"),
+             r"depth|width|weight|age|speed|temperature|price|cost|ratio|share|amount|population|port)\b"
+             r"|\bwhat's the (?:\w+ )?(?:number|size|price|cost|amount|length)\b"
+             r"|\bwie ?viele?n?\b|\bwie (?:lange|hoch|alt|weit|oft|groß)\b|\bcombien\b|\bcuánt[oa]s?\b|"
+             r"\bquant[oa]s?\b|\bсколько\b"),
+    (DATE, r"\bwhen\b|\b(?:what|which) (?:date|day|month|century|decade|time)\b|\bhow (?:recently|soon)\b|\bwann\b|"
+           r"\bquand\b|\bcuándo\b|\bquando\b|\bкогда\b"),
     (NAME, r"\bwho\b|\bwhom\b|\bwhose\b|\bwhere\b|\b(?:what|which) (?:\w+ )?(?:person|man|woman|king|queen|president|player|"
            r"author|scientist|team|company|group|organi[sz]ation|city|country|state|town|river|region|county|"
-           r"continent|school|university|stadium|district)\b"),
-    (WHY, r"\bwhy\b"),
+           r"continent|school|university|stadium|district)\b|^wer\b|\bqui\b|\bquién\b|\bquem\b|\bкто\b"),
+    (WHY, r"\bwhy\b|\bwarum\b|\bpourquoi\b|\bpor qu[eé]\b|\bпочему\b"),
 )  # fmt: skip
-_PART = re.compile(r"(?<=\?)\s+|,?\s+and\s+(?=(?:who|whom|what|when|where|how|why|which|is|does|did|do|are|was|were)\b)", re.I)
+_UNITS = (
+    (r"\bpercent(?:age)?\b", r"\d\s*(?:%|per ?cent)"),
+    (r"\bhow (?:hot|cold|warm)\b|\btemperature\b", r"\d\s*(?:°|degrees)"),
+    (r"\b(?:phone|telephone) number\b", r"\d[\d ()-]{6,}"),
+    (r"\bhow much (?:is|was|are|were|does|did|do|would|will|money)\b.*|\b(?:price|cost)\b|\bcombien coûte", r"[$€£]\s?\d|\d\s*(?:[$€£]|\w+ )?"
+     r"(?:dollars?|euros?|pounds?|francs?|cents?|USD|EUR|GBP)"),
+    (r"\bhow far\b", r"(?:miles?|km|kilomet\w+|met(?:er|re)s?|m|yards?|feet|leagues?)\b"),
+    (r"\bhow old\b", r"\b(?:years?|aged?|old|months?|born)\b"),
+)
+"""What a question asks for, and what stands in an answer to it."""
+_PART = re.compile(r"(?<=\?)\s+|,?\s+and\s+(?=(?:(?:on|in|at|by|for|to|from|with) )?(?:who|whom|what|when|where|how|why|which|is|does|did|do|are|was|were)\b)", re.I)
 _IDLE = word_set("which what who whom whose when where why how many much long often kind type name called year date")
+_POINTING = word_set("it its they their them he his him she her this that these those there")
+LEAST_TERMS = 2
+"""Words of its own from which a further question in one stands for itself."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -53,6 +69,8 @@ class Question:
     options: tuple[str, ...] = ()
     """As they stand in the question; of yes or no: `Yes`, `No`."""
     negated: bool = False
+    unit: str = ""
+    """A pattern of what stands beside the figure that is asked for."""
     extreme: str = ""
     """The word that asks for the most or the least of something."""
     parts: tuple["Question", ...] = ()
@@ -64,15 +82,14 @@ def read_question(text: str) -> Question:
     """Read a question. Never fails: what has no known form is open."""
     text = collapse(text)
     parts = [p.strip(" ,") for p in _PART.split(text) if len(words(p)) > 1]
-    asking = [p for p in parts if p.endswith("?")]
-    whole = _read(text if len(asking) != 1 or len(parts) == 1 else text)
+    whole = _read(text)
     if len(parts) < 2 or not _asks(parts[0]):
         return whole
     read = [_read(p) for p in parts]
-    # "and how much does it cost": it is what the first part names.
+    # "and how much does it cost", "and in which year": it is what the first part asks about.
     read[1:] = [
-        replace(q, terms=tuple(dict.fromkeys((*sorted(read[0].names), *q.terms))), names=q.names | read[0].names)
-        if word_set("it its they their he she him her his this that") & set(words(q.text)) else q
+        replace(q, text=text, terms=tuple(dict.fromkeys((*read[0].terms, *q.terms))), names=q.names | read[0].names)
+        if len(q.terms) < LEAST_TERMS or _POINTING & set(words(q.text)) else q
         for q in read[1:]
     ]  # fmt: skip
     return replace(whole, parts=tuple(read))
@@ -99,13 +116,23 @@ def _read(text: str) -> Question:
         return replace(read, kind=OPTIONS, options=options)
     if every and every[0] in AUXILIARY:
         return replace(read, kind=YES_NO, options=("Yes", "No"))
-    return replace(read, kind=next((kind for kind, form in _FORMS if re.search(form, low)), OPEN))
+    kind = next((kind for kind, form in _FORMS if re.search(form, low)), OPEN)
+    return replace(read, kind=kind, unit=_unit(low) if kind == NUMBER else "")
+
+
+def _unit(low: str) -> str:
+    """How many hours: `hours`; how much does it cost: money."""
+    counted = re.search(r"\bhow many (?:more |different |other )?(\w+)(?: (\w+))?", low)
+    if counted:
+        nouns = [w for w in counted.groups() if w and w not in STOP and w not in AUXILIARY]
+        return "|".join(rf"\b{re.escape(stem(w))}" for w in nouns)
+    return next((unit for form, unit in _UNITS if re.search(form, low)), "")
 
 
 def _options(text: str) -> tuple[str, ...]:
     """What a question lets choose from: `A or B`, `A, B or C`; empty where it is not clear."""
     body = re.sub(r"\s+(?:versus|vs\.?)\s+", " or ", text.rstrip("?!. "), flags=re.I)
-    body = re.sub(r"\bbetween (.+?) and ", r"between: \1 or ", body, flags=re.I)
+    body = re.sub(r"\bbetween (\D+?) and (?=\D)", r"between: \1 or ", body, flags=re.I)
     if not re.search(r"\bor\b", body) or re.search(r"\bor (?:not|more|less|fewer|so)\b", body):
         return ()
     listed = re.split(r"[:,]\s+(?!or\b)|,?\s+or\s+", body)

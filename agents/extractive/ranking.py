@@ -1,39 +1,33 @@
 """Which sentence answers a question, and how sure that is.
 
-Of all sentences, rows, items and lines of code those are looked at that have most of the question's words, rare ones
-counting more. How sure it is that one answers comes from a logistic regression over a few figures, all 0 to 1; its
-weights are fitted by `python -m evaluation extractive --fit` on questions that are not those that it is reported on.
+Of all sentences, rows, items and lines of code those are looked at that have most of the question's words, words that
+are rare in the documents counting more. How sure it is that the first one answers comes from a logistic regression over
+four figures; `python -m evaluation extractive --fit` fits it on questions that it is not reported on.
 
-    covered   weight of the question's words in the sentence, by how rare they are in English
-    local     the same, by how rare they are in the documents
-    around    the same as `covered`, with the headings above and the sentence before
-    names     share of the question's names and figures in the sentence
-    known     the same in all documents
-    fits      it has something of the kind asked for that is not in the question
+    covered   share of the question's words, by their rarity
+    around    the same with the headings above and the sentence before
     margin    how far it is ahead of the next one that says something else
-    near      cosine of the encoder's vectors of question and sentence; without an encoder: absent
+    near      cosine of the encoder's vectors of question and sentence; absent without an encoder
 """
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
-from agents.encoders.embedded import FOLDER
 from agents.extractive.evidence import Evidence
 from agents.extractive.question import DATE, NAME, NUMBER, WHY, YEAR, Question
-from agents.retrieval.corpus import stem, words
+from agents.retrieval.corpus import stem, stems, words
 
 LOOKED_AT = 8
 """Sentences that go through the encoder."""
+FARTHEST = 1.5
+"""Margin of the only one."""
 ALIKE = 0.6
 """Share of common words from which two sentences say the same."""
-FIGURES = ("covered", "local", "around", "names", "known", "fits", "margin")
-NEAR = 1.0
-"""Weight of the cosine in the order."""
-BY_ENCODER: tuple[float, ...] = (1.0,) * 9
-BY_WORDS: tuple[float, ...] = (1.0,) * 8
+BY_ENCODER = (2.7, 3.5, 0.3, 3.0, -4.5)
+"""Weights of the figures, and the constant."""
+BY_WORDS = (3.5, 3.3, 0.3, -3.1)
 
 _SMALL = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
@@ -59,30 +53,11 @@ class Looked:
     """A sentence that was looked at."""
 
     evidence: Evidence
-    figures: tuple[float, ...]
-    """The first six of FIGURES."""
+    covered: float
+    around: float
     order: float
     """What it is ranked by."""
-
-    @property
-    def covered(self) -> float:
-        """Share of the question's weight that it has."""
-        return self.figures[0]
-
-
-@lru_cache(maxsize=1)
-def _ranks() -> dict[str, int]:
-    lines = (FOLDER / "vocab.txt").read_text(encoding="utf-8").split("\n")
-    return {word: rank for rank, word in enumerate(lines)}
-
-
-@lru_cache(maxsize=20_000)
-def rarity(word: str) -> float:
-    """How rare a word is in English, 4.6 to 10.5: the encoder's vocabulary is in the order of frequency."""
-    if word[0].isdigit():
-        return 9.0
-    rank = _ranks().get(word)
-    return 10.5 if rank is None else math.log(max(100, rank - 1_900))
+    near: float | None = None
 
 
 def stems_of(evidence: Evidence) -> frozenset[str]:
@@ -93,73 +68,60 @@ def stems_of(evidence: Evidence) -> frozenset[str]:
 
 def looked_at(question: Question, evidence: Sequence[Evidence]) -> list[Looked]:
     """The sentences that have most of the question's words, the best first."""
-    plain = _plain(question)
-    if not plain or not evidence:
-        return []
     has = [stems_of(e) for e in evidence]
-    count = {t: sum(t in h for h in has) for t in plain}
-    local = {t: math.log(1 + (1 + len(has)) / (1 + n)) for t, n in count.items()}
-    known = _share(plain, {t for t, n in count.items() if n}, question.names)
+    count = {t: sum(t in h for h in has) for t in question.terms}
+    weight = {t: math.log(1 + (1 + len(has)) / (1 + n)) for t, n in count.items()}
+    about = {e.document: frozenset(stems(re.sub(r"\.\w+$", "", e.document))) for e in evidence}
     found = []
-    for i, (e, h) in enumerate(zip(evidence, has, strict=True)):
-        if h.isdisjoint(plain):
+    for i, (e, own) in enumerate(zip(evidence, has, strict=True)):
+        if own.isdisjoint(weight):
             continue
-        near = has[i - 1] if i and evidence[i - 1].document == e.document else frozenset()
-        figures = (
-            _share(plain, h), _share(local, h), _share(plain, h | near | set(e.sentence.context)),
-            _share(plain, h, question.names), known, float(fits(question, e.sentence.text)),
-        )  # fmt: skip
-        order = figures[0] + figures[1] + 0.6 * figures[2] + 0.4 * figures[5]
-        found.append(Looked(e, figures, order))
-    return sorted(found, key=lambda x: (-round(x.order, 6), x.evidence.sentence.text))[:LOOKED_AT]
+        before = has[i - 1] if i and evidence[i - 1].document == e.document else frozenset()
+        covered = _share(weight, own)
+        around = _share(weight, own | before | about[e.document] | set(e.sentence.context))
+        found.append(Looked(e, covered, around, 2 * covered + 0.6 * around + 0.4 * fits(question, e.sentence.text)))
+    return _ordered(found)[:LOOKED_AT]
 
 
-def _plain(question: Question) -> dict[str, float]:
-    """Stem -> rarity of the commonest word with it in the question."""
-    wanted = set(question.terms)
-    found: dict[str, float] = {}
-    for w in words(question.text):
-        s = stem(w.removesuffix("'s"))
-        if s in wanted:
-            found[s] = max(found.get(s, 0.0), rarity(w.removesuffix("'s")))
-    return found | {t: rarity(t) for t in wanted - set(found)}
+def _share(weight: Mapping[str, float], there: Set[str]) -> float:
+    """Share of the weight of words that stands there."""
+    return sum(w for t, w in weight.items() if t in there) / sum(weight.values())
 
 
-def _share(weight: dict[str, float], there: frozenset[str] | set[str], of: frozenset[str] | None = None) -> float:
-    """Share of the weight of words (of some of them) that stands there; 1 where there are none."""
-    wanted = weight if of is None else {t: w for t, w in weight.items() if t in of}
-    return sum(w for t, w in wanted.items() if t in there) / sum(wanted.values()) if wanted else 1.0
+def _ordered(looked: Iterable[Looked]) -> list[Looked]:
+    return sorted(looked, key=lambda x: (-round(x.order, 6), x.evidence.sentence.text, x.evidence.document))
 
 
-def fits(question: Question, text: str) -> bool:
-    """Whether a text has something of the kind that a question asks for, and that is not in the question."""
+def fits(question: Question, text: str) -> float:
+    """1 if a text has something of the kind that a question asks for and that is not in the question; 0.5 if what
+    stands beside a figure there is not what is asked for."""
     pattern = _KINDS.get(question.kind)
     if pattern is None:
-        return True
+        return 1.0
     asked = set(words(question.text))
-    return any(not asked.issuperset(words(m[0])) for m in pattern.finditer(text))
+    if not any(not asked.issuperset(words(m[0])) for m in pattern.finditer(text)):
+        return 0.0
+    return 1.0 if not question.unit or re.search(question.unit, text, re.I) else 0.5
 
 
-def with_vectors(looked: Sequence[Looked], cosines: Sequence[float]) -> list[Looked]:
-    """In the order that the encoder's cosines change; the cosine is the last of the figures."""
-    found = [
-        Looked(x.evidence, (*x.figures, round(c, 4)), x.order + NEAR * c) for x, c in zip(looked, cosines, strict=True)
-    ]
-    return sorted(found, key=lambda x: (-round(x.order, 6), x.evidence.sentence.text))
+def compared(looked: Sequence[Looked], cosines: Sequence[float]) -> list[Looked]:
+    """In the order that the encoder's cosines make."""
+    return _ordered(replace(x, near=c, order=x.order + c) for x, c in zip(looked, cosines, strict=True))
 
 
 def sureness(looked: Sequence[Looked]) -> float:
     """0 to 1: how likely the first answers the question."""
-    x = figures_of(looked)
-    weights = BY_ENCODER if len(x) == len(BY_ENCODER) - 1 else BY_WORDS
-    return 1 / (1 + math.exp(-sum(w * v for w, v in zip(weights, (*x, 1.0), strict=True))))
+    figures = figures_of(looked)
+    weights = BY_ENCODER if len(figures) == len(BY_ENCODER) - 1 else BY_WORDS
+    return 1 / (1 + math.exp(-sum(w * x for w, x in zip(weights, (*figures, 1.0), strict=True))))
 
 
 def figures_of(looked: Sequence[Looked]) -> tuple[float, ...]:
-    """What the regression goes by: the first sentence's figures, with the margin over the next that says another."""
+    """What the regression goes by."""
     first, *rest = looked
-    margin = next((first.order - x.order for x in rest if not alike(first.evidence, x.evidence)), 1.5)
-    return (*first.figures[:6], min(1.5, margin), *first.figures[6:])
+    margin = next((first.order - x.order for x in rest if not alike(first.evidence, x.evidence)), FARTHEST)
+    near = () if first.near is None else (first.near,)
+    return (first.covered, first.around, min(FARTHEST, margin), *near)
 
 
 def alike(one: Evidence, other: Evidence) -> bool:

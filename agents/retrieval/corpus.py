@@ -107,6 +107,11 @@ def collapse(text: str) -> str:
     return " ".join(text.split())
 
 
+def clean(text: str) -> str:
+    """A text as an answer: without control characters, in one line."""
+    return collapse("".join(c if c.isprintable() else " " for c in text))
+
+
 def sentence(text: str, context: tuple[str, ...] = ()) -> Sentence:
     """One sentence from its text."""
     all_words = words(plain(text))

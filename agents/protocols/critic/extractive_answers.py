@@ -46,7 +46,7 @@ def answer(shown: Shown, corpus: Corpus) -> tuple[Answer, bool]:
         )
         return Answer(answer=NOTHING, reasoning=why, confidence=0.0), injected
     chosen = found[0]
-    shares = beliefs(question, found)
+    shares = beliefs(found)
     case = [w.evidence for w in chosen.weighed if w.value > 0][:CITED]
     addresses = [(o, _address(o, chosen, found, case)) for o in brief.profile]
     own = tuple(_cite(e) for e in case)
