@@ -74,8 +74,8 @@ def ask(
 ) -> None:
     """Ask one question, and watch them argue.
 
-    Exit status: 0 it ended as its protocol means it to, 1 it failed, 2 bad input, 3 stopped by budget or cap, 130
-    interrupted.
+    Exit status: 0 settled, or played as its protocol means it, 1 it failed, 2 bad input, 3 it ended and nothing is
+    settled, 130 interrupted.
 
     \b
     Examples:

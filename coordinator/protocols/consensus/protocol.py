@@ -366,6 +366,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((_analyst(v), _caps(v.settings)),),
     check=check,
     outcome=outcome,
+    stops=("threshold", "stuck", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
     ends_round=ends_round,
