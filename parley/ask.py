@@ -30,6 +30,7 @@ from parley.stack.people import how_to_sit
 from parley.stack.wait_served import unserved, when_served
 from schemas.result import Result
 from schemas.session import OpenSession
+from schemas.stops import STOPS
 
 replace = msgspec.structs.replace
 _NAMED = 5
@@ -129,6 +130,9 @@ async def _apply(parley: Parley, result: Result, sent: Sent, view: View) -> None
         raise
     names = ", ".join(line(path) for path in written[:_NAMED]) + (" ..." if len(written) > _NAMED else "")
     told = f"{len(written)} changed in {sent.folder}: {names}" if written else f"nothing to change in {sent.folder}"
+    if not written and STOPS[result.stop.reason].exit_status(result.stop.converged):
+        patch = (result.outcome.get("work") or {}).get("diff")
+        told = f"nothing is written to {sent.folder}: no work was done" + ("; the diff is a proposal" if patch else "")
     view.note(f"parley: {told}")
 
 
@@ -137,6 +141,7 @@ async def _run(
 ) -> Result:
     """Open the session, say where it runs, and follow it."""
     await _tell_expected(parley, opening, view)
+    await _tell_means(parley, request, opening, view)
     late = await parley.gathered(opening.protocol)
     if late:
         view.note(f"parley: not there yet, and so no candidates: {', '.join(late)}")
@@ -170,6 +175,18 @@ async def _tell_expected(parley: Parley, opening: OpenSession, view: View) -> No
         pass  # a moderator refuses it, for the record
     except Unreachable as error:
         raise Unreachable(f"{error}; nothing was opened") from error
+
+
+async def _tell_means(parley: Parley, request: Request, opening: OpenSession, view: View) -> None:
+    """Before it starts, why what is asked for cannot be done by those who are there. A person may do what no worker
+    can."""
+    lease, plan = lease_of(parley), request.plan
+    if plan.settings.stack.humans or not (lease is not None or parley.client.owner):
+        return
+    own = lease is not None and not lease.running().permanent
+    there = plan.announced if own else (await parley.client.workers()).workers
+    if told := plan.setup.no_means(there, opening.settings, folder=request.sent is not None):
+        view.note(f"parley: {told}")
 
 
 async def _open(parley: Parley, opening: OpenSession, interrupts: Interrupts, sid: str) -> str:

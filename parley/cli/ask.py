@@ -108,6 +108,8 @@ def ask(
         refuse_foreign(plan.protocol, {**settings_given, "folder": folder})
         if settings_given:
             plan = plan.over(settings_given)
+        if folder is None:
+            plan = plan.without_folder()
         documents = evidence or motion.evidence
         if dry_run:
             found = estimated(plan, motion.question, documents)
