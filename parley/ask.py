@@ -4,6 +4,7 @@ named."""
 import asyncio
 import contextlib
 import sys
+from collections.abc import Sequence
 
 import msgspec
 
@@ -16,10 +17,12 @@ from client.live_feed import View
 from client.task_folder import Change, NotApplied, Sent
 from client.text import line
 from coordinator.estimate import Estimate
+from parley import next_steps
 from parley.cli.process import INTERRUPTED
 from parley.cost import expected, expected_there
 from parley.follow import Ended, Left, cancel, check_everything, exit_code, follow_opened, unsure
 from parley.local_stack import lease_of
+from parley.plan import Plan
 from parley.request import Request
 from parley.show.interrupts import Interrupts
 from parley.show.view import choose
@@ -28,6 +31,7 @@ from parley.stack.access import bus_options, front, run
 from parley.stack.earlier_sessions import earlier_words, open_sessions
 from parley.stack.people import how_to_sit
 from parley.stack.wait_served import unserved, when_served
+from schemas.presence import Announcement
 from schemas.result import Result
 from schemas.session import OpenSession
 from schemas.stops import STOPS
@@ -141,7 +145,9 @@ async def _run(
 ) -> Result:
     """Open the session, say where it runs, and follow it."""
     await _tell_expected(parley, opening, view)
-    await _tell_means(parley, request, opening, view)
+    there = await _there(parley, request.plan)
+    if told := request.plan.setup.no_means(there, opening.settings, folder=request.sent is not None):
+        view.note(f"parley: {told}")
     late = await parley.gathered(opening.protocol)
     if late:
         view.note(f"parley: not there yet, and so no candidates: {', '.join(late)}")
@@ -156,7 +162,11 @@ async def _run(
         view.located(options)
         view.opened(sid, opening.protocol, opening.question, opening.continues)
         _tell_seats(parley, sid, view, request)
-        return await follow_opened(parley, sid, view, interrupts, everything=request.look.everything)
+        result = await follow_opened(parley, sid, view, interrupts, everything=request.look.everything)
+        if next_steps.needed(there, opening):
+            for text in await next_steps.words():
+                view.note(text)
+        return result
     except OSError as error:
         if not isinstance(error, TimeoutError):
             await cancel(parley, sid, "nobody reads what it says")
@@ -177,16 +187,14 @@ async def _tell_expected(parley: Parley, opening: OpenSession, view: View) -> No
         raise Unreachable(f"{error}; nothing was opened") from error
 
 
-async def _tell_means(parley: Parley, request: Request, opening: OpenSession, view: View) -> None:
-    """Before it starts, why what is asked for cannot be done by those who are there. A person may do what no worker
+async def _there(parley: Parley, plan: Plan) -> Sequence[Announcement]:
+    """Whose turns it will be, as far as that may be known; nothing where people sit too: one may do what no worker
     can."""
-    lease, plan = lease_of(parley), request.plan
+    lease = lease_of(parley)
     if plan.settings.stack.humans or not (lease is not None or parley.client.owner):
-        return
+        return ()
     own = lease is not None and not lease.running().permanent
-    there = plan.announced if own else (await parley.client.workers()).workers
-    if told := plan.setup.no_means(there, opening.settings, folder=request.sent is not None):
-        view.note(f"parley: {told}")
+    return plan.announced if own else (await parley.client.workers()).workers
 
 
 async def _open(parley: Parley, opening: OpenSession, interrupts: Interrupts, sid: str) -> str:
