@@ -185,6 +185,7 @@ class Worker:
             instance=self._instance, queue=self._spec.queue, roles=self._spec.roles, model=model.name,
             family=model.family, metered=model.metered, usd_per_million_input=model.usd_per_million_input,
             usd_per_million_output=model.usd_per_million_output, room=self._spec.room, busy=self._busy,
+            reasoning_tokens=msgspec.UNSET if model.reasoning_tokens is None else model.reasoning_tokens,
             expertise=self._spec.expertise, draining=self._draining, expert=self._spec.expert,
             tools=model.tools,
         )  # fmt: skip

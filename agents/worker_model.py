@@ -31,6 +31,7 @@ class WorkerModel:
         self.metered = model.metered
         self.usd_per_million_input = model.usd_per_million_input
         self.usd_per_million_output = model.usd_per_million_output
+        self.reasoning_tokens: int | None = getattr(model, "reasoning_tokens", None)
 
     async def reply(self, shown: Shown, emit: Emit, artifacts: ArtifactAccess = _NO_ARTIFACTS) -> Completion:
         """Answer one turn.

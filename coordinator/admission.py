@@ -25,6 +25,7 @@ _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 def admit(
     protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...], seed: int, author: str,
     *, experts: tuple[Known, ...] = (), known: Mapping[str, Any] | None = None,
+    reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET,
 ) -> log.Opened:  # fmt: skip
     """The first event of a session, complete: settings with defaults, seats, documents dealt.
 
@@ -32,6 +33,8 @@ def admit(
     ----------
     experts, known
         Those that are announced, and what standing sessions say, where the protocol wants them.
+    reasoning_tokens
+        The most that an announced model may think in one call; UNSET: none says.
 
     Raises
     ------
@@ -72,7 +75,7 @@ def admit(
         budget=request.budget, seed=seed, turn_timeout_s=request.turn_timeout_s,
         workers=tuple(w for w in workers if not own.isdisjoint(w.roles)), author=author,
         continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),
-        waits=request.waits,
+        waits=request.waits, reasoning_tokens=reasoning_tokens,
     )  # fmt: skip
 
 

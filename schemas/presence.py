@@ -25,6 +25,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     metered: bool = False
     usd_per_million_input: float = 0.0
     usd_per_million_output: float = 0.0
+    reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET
+    """The most that its model may think in one call, beside the answer."""
     room: int = 1
     """Turns at once."""
     busy: int = 0
@@ -46,6 +48,7 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
             if len(text) > 200:
                 raise InvalidValue("announcement", f"a text of {len(text):,} characters", "allowed are at most 200")
         in_range("usd_per_million_input", self.usd_per_million_input, 0, 1e6)
+        in_range("reasoning_tokens", self.reasoning_tokens or 0, 0, 1e9)
         in_range("usd_per_million_output", self.usd_per_million_output, 0, 1e6)
 
 

@@ -25,6 +25,7 @@ class Computing:
         self.metered = model.metered
         self.usd_per_million_input = model.usd_per_million_input
         self.usd_per_million_output = model.usd_per_million_output
+        self.reasoning_tokens: int | None = getattr(model, "reasoning_tokens", None)
         self.steps = bool(getattr(model, "steps", False))
         self.words = bool(getattr(model, "words", False))
 

@@ -44,6 +44,11 @@ class ConnectedModel:
         return f"{type(self).__name__}({self._options.provider}, {self.name})"
 
     @property
+    def reasoning_tokens(self) -> int:
+        """The most that it may think in one call: what it begins with, or that once more where it ran out."""
+        return self._options.reasoning_tokens * 2
+
+    @property
     def options(self) -> Options:
         """What it was made with; the key in it shows itself to nobody."""
         return self._options

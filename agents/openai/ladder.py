@@ -12,6 +12,8 @@ import logging
 import time
 from typing import Any
 
+import msgspec
+
 from agents.context import Shown
 from agents.models import prompting
 from agents.models.base import (
@@ -32,12 +34,14 @@ from agents.openai.live_text import LiveText
 from agents.openai.providers import NAMES, Rung
 from agents.protocols import kind_of
 from agents.secrets import scrub
-from agents.tokens import estimate
+from agents.tokens import BYTES_PER_TOKEN, estimate
 from observability import tracing
 from schemas.turn import Usage
 
 _LOGGER = logging.getLogger(__name__)
 _USUAL, _NOTED = logging.DEBUG, logging.INFO
+_HIDDEN = 256
+"""Tokens beyond what a text can have, from which on the model is taken to think."""
 _AGAIN = frozenset({408, 409, 425, 429})
 _FORMAT_WORDS = ("response_format", "json_schema", "json_object", "structured output", "guided", "grammar")
 _OTHER_FIELD = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -58,6 +62,7 @@ class StructuredCall:
         self._deadline_s = shown.deadline_ns / 1e9
         self._rejections = 0
         self._toggled = False
+        self._thought_out = False
         self._lowest = max(Rung)
         self._prompt: prompting.Prompt | None = None
         self._under_way = False
@@ -85,6 +90,8 @@ class StructuredCall:
                 answer = await self._ask(self._body(rung, schema))
             except _AskAgain:
                 continue
+            if self._thought_to_the_end(answer):
+                continue
             if answer.refusal or answer.finish == "content_filter":
                 said = scrub(answer.refusal) or "its provider's filter"
                 raise ModelRefused(f"{self._model.name} declined: {said}")
@@ -108,7 +115,8 @@ class StructuredCall:
         """The repair to ask for. Raises ModelRefused when there was one, or no call is left for it."""
         why = error.why
         if answer.finish == "length":
-            why = f"it was cut off after {self._shown.caps.output_tokens} tokens: be much shorter"
+            cap = self._shown.caps.output_tokens
+            why = f"it was cut off: an answer may have {cap:,} tokens, so be much shorter"
         elif not error.is_json:
             self._seems_to_ignore(rung, Rung.TEXT)
         elif not error.complete and rung is Rung.SCHEMA:
@@ -122,6 +130,47 @@ class StructuredCall:
         self._log(f"repair, because {scrub(why)}")
         tell_retrying(self._emit, "the reply could not be used")
         return prompting.Repair(said=answer.text, error=why)
+
+    def _reasoning(self) -> int:
+        """What it may think in the next call."""
+        known, cap = self._model.memory.get().reasoning_tokens, self._shown.caps.reasoning_tokens
+        wanted = self._options.reasoning_tokens if known is None else known
+        return wanted if cap is msgspec.UNSET else min(wanted, cap)
+
+    def _thought_to_the_end(self, answer: ServerAnswer) -> bool:
+        """Whether its thoughts left no room for an answer, and it is asked again with more: once a turn. What it needs
+        is remembered. Raises ModelRefused where it has no more."""
+        memory, given = self._model.memory, self._reasoning()
+        thinks = self._thinks(answer)
+        known = memory.get().reasoning_tokens
+        if answer.finish != "length" or not reply_schema.is_empty(answer.text):
+            if thinks and not known:
+                memory.learn(reasoning_tokens=self._options.reasoning_tokens)
+            elif thinks is False and known is None:
+                memory.learn(reasoning_tokens=0)
+            return False
+        most, cap = self._model.reasoning_tokens, self._shown.caps.reasoning_tokens
+        more = min(most if given else self._options.reasoning_tokens, most if cap is msgspec.UNSET else cap)
+        calls_left = self._shown.caps.calls - self.usage.calls
+        if self._thought_out or more <= given or calls_left < 1:
+            raise ModelRefused(
+                f"{self._model.name} thought for {answer.output_tokens or given:,} tokens and gave no answer: let it"
+                f" think longer with LLM_REASONING_TOKENS (it is {self._options.reasoning_tokens:,}), or have it think"
+                " less (options.extra: {reasoning_effort: low})"
+            )
+        self._thought_out = True
+        memory.learn(reasoning_tokens=more)
+        self._log(f"its thoughts took all of its output, from now on it may think for {more:,} tokens")
+        tell_retrying(self._emit, "it thought until its output was used up; it may think longer now")
+        return True
+
+    def _thinks(self, answer: ServerAnswer) -> bool | None:
+        """Whether it thought before it answered; None: nobody counted. Some servers neither show nor count thoughts:
+        then there are more tokens than the text can have."""
+        if answer.thought_tokens or answer.thought_bytes or reply_schema.holds_thought(answer.text):
+            return True
+        counted = answer.output_tokens
+        return None if counted is None else counted > estimate(answer.text) + _HIDDEN
 
     def _rung(self) -> Rung:
         return min(self._model.rung(), self._lowest)
@@ -142,7 +191,7 @@ class StructuredCall:
         body: dict[str, Any] = {
             "model": o.model,
             "messages": self._prompt.messages,
-            self._tokens_field(): shown.caps.output_tokens,
+            self._tokens_field(): shown.caps.output_tokens + self._reasoning(),
             **o.preset.extra,
             **o.extra,
         }
@@ -208,7 +257,8 @@ class StructuredCall:
             assert answer is not None and answer.input_tokens is not None and answer.output_tokens is not None
             tokens = answer.input_tokens, answer.output_tokens
         else:
-            tokens = self._prompt.input_tokens, estimate(text)
+            thought = 0 if answer is None else -(-answer.thought_bytes // BYTES_PER_TOKEN)
+            tokens = self._prompt.input_tokens, estimate(text) + thought
         cost = self._options.effective_price.of(*tokens)
         if answer is not None and answer.cost_usd is not None and self._options.preset.tells_cost:
             cost = answer.cost_usd

@@ -15,6 +15,7 @@ import msgspec
 
 _FENCED = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.S)
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S | re.I)
+_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*", re.S | re.I)
 _HALF = re.compile("[\ud800-\udfff]")
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF_TOLD = "a text holds half of a character (an escape \\ud800 to \\udfff alone): write the character itself"
@@ -79,6 +80,16 @@ def _strict(node: dict[str, Any], defs: dict[str, Any], inside: tuple[str, ...])
         new["required"] = list(new["properties"])
         new["additionalProperties"] = False
     return new
+
+
+def is_empty(text: str) -> bool:
+    """Whether nothing stands in a text but what the model thought, to an end or not."""
+    return not _THINKING.sub("", _THOUGHT.sub("", text, count=1), count=1).strip()
+
+
+def holds_thought(text: str) -> bool:
+    """Whether a text begins with what the model thought."""
+    return _THINKING.match(text) is not None
 
 
 def read(text: str, reply: Any) -> tuple[Any, How]:
