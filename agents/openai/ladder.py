@@ -29,6 +29,7 @@ from agents.openai import reply_schema
 from agents.openai.completion import ServerAnswer
 from agents.openai.connected_model import ConnectedModel
 from agents.openai.endpoint import Broken, Rejected
+from agents.openai.held_schema import schema_of
 from agents.openai.limits import REJECTIONS, backoff_s
 from agents.openai.live_text import LiveText
 from agents.openai.providers import NAMES, Rung
@@ -42,8 +43,10 @@ _LOGGER = logging.getLogger(__name__)
 _USUAL, _NOTED = logging.DEBUG, logging.INFO
 _HIDDEN = 256
 """Tokens beyond what a text can have, from which on the model is taken to think."""
+_BOUNDS = "bounds of the schema"
+"""Name of a lesson: the endpoint refuses schemas with ranges and lengths."""
 _AGAIN = frozenset({408, 409, 425, 429})
-_FORMAT_WORDS = ("response_format", "json_schema", "json_object", "structured output", "guided", "grammar")
+_FORMAT_WORDS = ("response_format", "json_schema", "json_object", "structured output", "guided", "grammar", "schema")
 _OTHER_FIELD = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 
@@ -62,6 +65,7 @@ class StructuredCall:
         self._deadline_s = shown.deadline_ns / 1e9
         self._rejections = 0
         self._toggled = False
+        self._notes: set[str] = set()
         self._thought_out = False
         self._lowest = max(Rung)
         self._prompt: prompting.Prompt | None = None
@@ -81,7 +85,7 @@ class StructuredCall:
         repair: prompting.Repair | None = None
         while True:
             rung = self._rung()
-            schema = reply_schema.strict_schema(self._shown.reply)
+            schema = schema_of(self._shown, bounds=self._bounds())
             in_prompt = schema if rung is not Rung.SCHEMA or repair is not None else None
             self._prompt = prompting.build(self._shown, in_prompt, repair, self._model.boundary)
             usual = rung is self._options.highest_rung and repair is None
@@ -96,7 +100,8 @@ class StructuredCall:
                 said = scrub(answer.refusal) or "its provider's filter"
                 raise ModelRefused(f"{self._model.name} declined: {said}")
             try:
-                body, how = reply_schema.read(answer.text, self._shown.reply)
+                self._notes.clear()
+                body, how = reply_schema.read(answer.text, self._shown.reply, self._notes)
             except reply_schema.Unusable as error:
                 repair = self._unusable(rung, answer, error, repair)
                 continue
@@ -181,6 +186,10 @@ class StructuredCall:
             self._lowest = lower
             again = self._model.memory.ignored(rung, lower)
             self._log(f"{NAMES[rung]} is ignored, from now on {NAMES[lower]}" if again else f"{NAMES[rung]} is ignored")
+
+    def _bounds(self) -> bool:
+        """Whether the schema carries ranges and lengths."""
+        return self._options.preset.bounds and _BOUNDS not in self._model.memory.get().dropped
 
     def _tokens_field(self) -> str:
         return self._model.memory.get().tokens_field or self._options.preset.tokens_field
@@ -296,6 +305,10 @@ class StructuredCall:
             return
         rung = self._rung()
         if "response_format" in body and any(word in said for word in _FORMAT_WORDS):
+            if rung is Rung.SCHEMA and self._bounds():
+                self._log("a schema with ranges and lengths is refused, going on without them")
+                memory.learn(drop=_BOUNDS)
+                raise _AskAgain
             lower = Rung(rung - 1)
             self._log(f"{NAMES[rung]} is refused ({error.status}), going on with {NAMES[lower]}")
             memory.learn(rung=lower)
@@ -344,7 +357,7 @@ class StructuredCall:
             "estimated": self.usage.estimated,
             "unpriced": not self._model.price_known and not self._options.preset.local,
         }
-        return (*(flag for flag, is_so in here.items() if is_so), *self._prompt.flags)
+        return (*(flag for flag, is_so in here.items() if is_so), *sorted(self._notes), *self._prompt.flags)
 
     def _log(self, what: str, level: int = _NOTED) -> None:
         _LOGGER.log(level, "%s, seat %s, %s: %s", self._model.name, self._shown.seat, self._shown.kind, what)

@@ -1,5 +1,8 @@
 """Kinds of turns of the consensus protocol: panelists answer and revise, the analyst scores and synthesizes."""
 
+from typing import Any
+
+from agents.context import Shown
 from agents.protocols.kit import Kind
 from schemas.protocols.consensus import (
     Analysis,
@@ -20,9 +23,19 @@ POSTS = {
     "revise": Position,
 }
 
+
+def _alone(shown: Shown) -> dict[str, dict[str, Any]]:
+    """Nobody was heard, and nothing was said before: there is nothing to change."""
+    return {"change": {"enum": ["kept"]}, "change_reason": {"maxLength": 0}, "moved_by": {"maxItems": 0}}
+
+
+def _again(shown: Shown) -> dict[str, dict[str, Any]]:
+    return {"answer": {"minLength": 1}, "change_reason": {"minLength": 1}} if shown.own is not None else _alone(shown)
+
+
 KINDS = {
-    "answer": Kind(brief=PanelBrief, reply=Position, posts=POSTS),
-    "revise": Kind(brief=PanelBrief, reply=Position, posts=POSTS),
+    "answer": Kind(brief=PanelBrief, reply=Position, posts=POSTS, narrow=_alone),
+    "revise": Kind(brief=PanelBrief, reply=Position, posts=POSTS, narrow=_again),
     "score": Kind(brief=ScoreBrief, reply=Analysis, posts=POSTS),
     "synthesize": Kind(brief=SynthesisBrief, reply=Synthesis, posts=POSTS),
 }
