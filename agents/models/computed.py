@@ -29,6 +29,18 @@ class Computing:
         self.steps = bool(getattr(model, "steps", False))
         self.words = bool(getattr(model, "words", False))
 
+    async def prepare(self) -> None:
+        """The model's own."""
+        prepare = getattr(self._model, "prepare", None)
+        if prepare is not None:
+            await prepare()
+
+    @property
+    def speed(self) -> tuple[float, float] | None:
+        """The model's own."""
+        speed: tuple[float, float] | None = getattr(self._model, "speed", None)
+        return speed
+
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The model's reply, or the computed one."""
         if not kind_of(shown.protocol, shown.kind).computed:

@@ -51,7 +51,7 @@ def schema_of(shown: Shown, *, bounds: bool) -> Schema:
 def _made(reply: Any, names: tuple[str, ...], narrowed: bytes, tokens: int, bounds: bool) -> Schema:
     schema = _copied(strict_schema(reply, bounds=True))
     for path, keywords in msgspec.json.decode(narrowed, type=dict[str, dict[str, Any]]).items():
-        _put(schema, path.split("."), keywords)
+        _put(schema, path.split("."), keywords, bounds)
     if names and len(names) <= _NAMES and sum(map(len, names)) <= _NAME_CHARS:
         _name_documents(schema, list(names))
     elif not names:
@@ -110,12 +110,14 @@ def _children(node: Schema) -> list[tuple[str, Schema]]:
     return found + [("", n) for n in node.get("anyOf", ())]
 
 
-def _put(node: Schema, path: list[str], keywords: Mapping[str, Any]) -> None:
-    """Keywords at a field; lists on the way are gone into."""
+def _put(node: Schema, path: list[str], keywords: Mapping[str, Any], bounds: bool) -> None:
+    """Keywords at a field; lists on the way are gone into. A yes or no is decided for weak models alone."""
     for name in path:
         while "properties" not in node:
             node = node["items"]
         node = node["properties"][name]
+    if node.get("type") == "boolean" and not bounds:
+        return
     for keyword, value in keywords.items():
         at = node
         while keyword == "enum" and "items" in at:

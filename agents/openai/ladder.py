@@ -33,6 +33,7 @@ from agents.openai.held_schema import schema_of
 from agents.openai.limits import REJECTIONS, backoff_s
 from agents.openai.live_text import LiveText
 from agents.openai.providers import NAMES, Rung
+from agents.openai.sizing import window_in
 from agents.protocols import kind_of
 from agents.secrets import scrub
 from agents.tokens import BYTES_PER_TOKEN, estimate
@@ -43,10 +44,21 @@ _LOGGER = logging.getLogger(__name__)
 _USUAL, _NOTED = logging.DEBUG, logging.INFO
 _HIDDEN = 256
 """Tokens beyond what a text can have, from which on the model is taken to think."""
+_MARGIN = 64
+"""Tokens of a window that are left to what a server puts around a prompt."""
 _BOUNDS = "bounds of the schema"
 """Name of a lesson: the endpoint refuses schemas with ranges and lengths."""
 _AGAIN = frozenset({408, 409, 425, 429})
-_FORMAT_WORDS = ("response_format", "json_schema", "json_object", "structured output", "guided", "grammar", "schema")
+_BOUND_WORDS = ("minlength", "maxlength", "minimum", "maximum", "maxitems", "repetition", "grammar", "invalid schema")
+_FORMAT_WORDS = (
+    "response_format",
+    "json_schema",
+    "json_object",
+    "structured output",
+    "guided",
+    "grammar",
+    *_BOUND_WORDS,
+)
 _OTHER_FIELD = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 
@@ -87,7 +99,7 @@ class StructuredCall:
             rung = self._rung()
             schema = schema_of(self._shown, bounds=self._bounds())
             in_prompt = schema if rung is not Rung.SCHEMA or repair is not None else None
-            self._prompt = prompting.build(self._shown, in_prompt, repair, self._model.boundary)
+            self._prompt = prompting.build(self._shown, in_prompt, repair, self._model.boundary, self._room())
             usual = rung is self._options.highest_rung and repair is None
             self._log(f"asking with {NAMES[rung]}" + (" to repair" if repair else ""), _USUAL if usual else _NOTED)
             try:
@@ -141,6 +153,16 @@ class StructuredCall:
         known, cap = self._model.memory.get().reasoning_tokens, self._shown.caps.reasoning_tokens
         wanted = self._options.reasoning_tokens if known is None else known
         return wanted if cap is msgspec.UNSET else min(wanted, cap)
+
+    def _output(self) -> int:
+        """Tokens of output in the next call: the answer's cap and what it may think, of a small window at most half."""
+        most, window = self._shown.caps.output_tokens + self._reasoning(), self._model.memory.get().window
+        return most if window is None else min(most, window // 2)
+
+    def _room(self) -> int | None:
+        """Tokens of prompt that the window holds beside them; None: nothing is known of it."""
+        window = self._model.memory.get().window
+        return None if window is None else max(0, window - self._output() - _MARGIN)
 
     def _thought_to_the_end(self, answer: ServerAnswer) -> bool:
         """Whether its thoughts left no room for an answer, and it is asked again with more: once a turn. What it needs
@@ -200,7 +222,7 @@ class StructuredCall:
         body: dict[str, Any] = {
             "model": o.model,
             "messages": self._prompt.messages,
-            self._tokens_field(): shown.caps.output_tokens + self._reasoning(),
+            self._tokens_field(): self._output(),
             **o.preset.extra,
             **o.extra,
         }
@@ -303,9 +325,15 @@ class StructuredCall:
         said, memory = error.said.lower(), self._model.memory
         if error.status not in (400, 422) and not (error.status >= 500 and "response_format" in body):
             return
+        window = window_in(error.said)
+        known = memory.get().window
+        if window is not None and (known is None or window < known) and error.status < 500:
+            self._log(f"its window has {window:,} tokens: the prompt is cut to it from now on")
+            memory.learn(window=window)
+            raise _AskAgain
         rung = self._rung()
         if "response_format" in body and any(word in said for word in _FORMAT_WORDS):
-            if rung is Rung.SCHEMA and self._bounds():
+            if rung is Rung.SCHEMA and self._bounds() and any(word in said for word in _BOUND_WORDS):
                 self._log("a schema with ranges and lengths is refused, going on without them")
                 memory.learn(drop=_BOUNDS)
                 raise _AskAgain

@@ -27,6 +27,7 @@ _MOST_PARTS = 20_000
 """Lists and objects in a reply: more take long to build and to throw away."""
 RESCALED = "rescaled"
 """Flag of a reply whose numbers were read as percent."""
+_OF_TEN = 10
 _TRIES = 200
 _SCANNED = 1_000_000
 """So many characters are gone through in search of an object, one try after the other."""
@@ -146,11 +147,11 @@ def read(text: str, reply: Any, notes: set[str] | None = None) -> tuple[Any, How
 
 def _from_percent(value: Any, reply: Any) -> Any:
     """The reply with numbers as 87 read as 0.87, where every number of a range from 0 to 1 is 0 or in (1, 100]; else
-    None: a 1 among them may be either. Where that is all that was wrong."""
+    None: a 1 among them may be either, and where none is above 10 they may be marks out of ten."""
     found: list[float] = []
     try:
         scaled = _scaled(value, strict_schema(reply, bounds=True), found)
-        if not any(n > 1 for n in found) or not all(n == 0 or 1 < n <= 100 for n in found):
+        if max(found, default=0) <= _OF_TEN or not all(n == 0 or 1 < n <= 100 for n in found):
             return None
         return _convert(scaled, reply)
     except (msgspec.ValidationError, RecursionError):

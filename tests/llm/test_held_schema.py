@@ -117,7 +117,8 @@ def _shortest(node: dict[str, Any]) -> Any:
 
 # -- endpoints that refuse such keywords
 async def test_openai_gets_the_schema_that_its_strict_mode_takes() -> None:
-    async with model_server(says(FULL)) as server, model(server.url, provider="openai", api_key=Secret("sk-test")) as made:
+    given = {"provider": "openai", "api_key": Secret("sk-test")}
+    async with model_server(says(FULL)) as server, model(server.url, **given) as made:
         await made.reply(asked(), silent)
     sent = server.requests[0].body["response_format"]["json_schema"]["schema"]
     assert "maxLength" not in str(sent) and "minimum" not in str(sent)
@@ -142,7 +143,7 @@ def test_percent_is_read_where_it_is_clear() -> None:
     assert [s.p for s in reply_schema.read(msgspec.json.encode(shares).decode(), Blind)[0].belief] == [0.6, 0.4]
 
 
-@pytest.mark.parametrize("p", [(60, 1), (60, 0.4), (160, 40), (-60, 40)])
+@pytest.mark.parametrize("p", [(60, 1), (60, 0.4), (160, 40), (-60, 40), (7, 3)])
 def test_percent_is_not_guessed(p: tuple[float, float]) -> None:
     shares = {"belief": [{"outcome": "a", "p": p[0]}, {"outcome": "b", "p": p[1]}]}
     notes: set[str] = set()

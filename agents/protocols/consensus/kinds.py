@@ -26,11 +26,17 @@ POSTS = {
 
 def _alone(shown: Shown) -> dict[str, dict[str, Any]]:
     """Nobody was heard, and nothing was said before: there is nothing to change."""
-    return {"change": {"enum": ["kept"]}, "change_reason": {"maxLength": 0}, "moved_by": {"maxItems": 0}}
+    first = {"change": {"enum": ["kept"]}, "change_reason": {"maxLength": 0}, "moved_by": {"maxItems": 0}}
+    return {**first, **_answers(shown)}
 
 
 def _again(shown: Shown) -> dict[str, dict[str, Any]]:
-    return {"answer": {"minLength": 1}, "change_reason": {"minLength": 1}} if shown.own is not None else _alone(shown)
+    return {"change_reason": {"minLength": 1}, **_answers(shown)} if shown.own is not None else _alone(shown)
+
+
+def _answers(shown: Shown) -> dict[str, dict[str, Any]]:
+    """Who holds no document goes by what it knows: it has no reason to abstain."""
+    return {} if shown.documents else {"answer": {"minLength": 1}, "abstains": {"enum": [False]}}
 
 
 KINDS = {
