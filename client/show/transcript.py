@@ -205,6 +205,13 @@ def result_lines(
     )
 
 
+def brief_result(result: Result) -> list[StyledLine]:
+    """What a session came to in a few lines, without the posts before it."""
+    presenter = face_of(result.protocol).present()
+    presenter.brief = True
+    return list(result_lines(result, presenter))
+
+
 def answer_of(result: Result) -> str:
     """What a session came to in one sentence; empty: nothing."""
     return _told_by(result, lambda shows: shows.answer(result))

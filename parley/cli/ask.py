@@ -122,7 +122,7 @@ def ask(
             plan, motion.question, documents, look=look, ephemeral=ephemeral, continues=continues or "",
             folder=folder, apply=apply,
         )  # fmt: skip
-        from parley.ask import ask_command
+        from parley.asking import ask_command
 
         code, result = ask_command(request)
         if json and result is not None:
