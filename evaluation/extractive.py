@@ -218,7 +218,7 @@ def _share(part: int, whole: int, interval: tuple[float, float]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table of the model and of the baseline; the answers too with --json."""
-    parser = argparse.ArgumentParser(prog="python -m evaluation extractive", description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(prog="python -m evaluation extractive", description=__doc__.splitlines()[0])
     parser.add_argument("--questions", type=Path, metavar="FILE")
     parser.add_argument("--xquad", type=Path, metavar="FILE", help="xquad_en/first_half.json")
     parser.add_argument("--half", choices=("dev", "test"), default="dev")

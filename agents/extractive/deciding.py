@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from agents.extractive.evidence import Evidence
-from agents.extractive.question import NEGATORS, OPEN, OPTIONS, STOP, WHY, YEAR, YES_NO, Question, read_question
-from agents.extractive.ranking import Looked, fits, looked_at, stems_of, sureness, compared
+from agents.extractive.question import NEGATORS, OPEN, OPTIONS, WHY, YEAR, YES_NO, Question, read_question
+from agents.extractive.ranking import Looked, compared, fits, looked_at, stems_of, sureness
 from agents.extractive.tables import Near, column_name, of_tables
-from agents.retrieval.corpus import clean, plain, stem, stems, word_set, words
+from agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set, words
 
 FLOOR = 0.65
 """How sure an answer must be."""

@@ -42,14 +42,29 @@ _UNITS = (
     (r"\bpercent(?:age)?\b", r"\d\s*(?:%|per ?cent)"),
     (r"\bhow (?:hot|cold|warm)\b|\btemperature\b", r"\d\s*(?:°|degrees)"),
     (r"\b(?:phone|telephone) number\b", r"\d[\d ()-]{6,}"),
-    (r"\bhow much (?:is|was|are|were|does|did|do|would|will|money)\b.*|\b(?:price|cost)\b|\bcombien coûte", r"[$€£]\s?\d|\d\s*(?:[$€£]|\w+ )?"
-     r"(?:dollars?|euros?|pounds?|francs?|cents?|USD|EUR|GBP)"),
+    (
+        r"\bhow much (?:is|was|are|were|does|did|do|would|will|money)\b.*|\b(?:price|cost)\b|\bcombien coûte",
+        r"[$€£]\s?\d|\d\s*(?:[$€£]|\w+ )?"
+        r"(?:dollars?|euros?|pounds?|francs?|cents?|USD|EUR|GBP)",
+    ),
     (r"\bhow far\b", r"(?:miles?|km|kilomet\w+|met(?:er|re)s?|m|yards?|feet|leagues?)\b"),
     (r"\bhow old\b", r"\b(?:years?|aged?|old|months?|born)\b"),
 )
 """What a question asks for, and what stands in an answer to it."""
-_PART = re.compile(r"(?<=\?)\s+|,?\s+and\s+(?=(?:(?:on|in|at|by|for|to|from|with) )?(?:who|whom|what|when|where|how|why|which|is|does|did|do|are|was|were)\b)", re.I)
+_PART = re.compile(
+    r"(?<=\?)\s+|,?\s+and\s+(?=(?:(?:on|in|at|by|for|to|from|with) )?(?:who|whom|what|when|where|how|why|which|is|does|did|do|are|was|were)\b)",
+    re.I,
+)
 _IDLE = word_set("which what who whom whose when where why how many much long often kind type name called year date")
+_FOREIGN = word_set(
+    """der die das den dem des ein eine einen einem einer ist sind war wird werden hat haben kann darf aus bei mit von zu zum
+    zur für auf und oder wie viele vielen was wer wann wo welche welcher welches sich ihren seine jedes
+    le la les un une des du de et est sont que qui quel quelle quels quelles avec pour dans sur par ce cette il elle je on au aux
+    se son sa ses puis peut plus el los las uno una del al es son qué cuál cuáles dónde cuántos cuántas con para por en mi su lo
+    como o os a as um uma do da dos das no na nos nas é são quais qual quantos quantas posso eu meu pelo pela em
+    и в во на не что где кто как для по с из к от у сколько какой какие какая"""
+)
+"""Words of other languages that say nothing about the subject of a question."""
 _POINTING = word_set("it its they their them he his him she her this that these those there")
 LEAST_TERMS = 2
 """Words of its own from which a further question in one stands for itself."""
@@ -101,17 +116,18 @@ def _asks(text: str) -> bool:
 
 
 def _read(text: str) -> Question:
-    low = text.lower()
-    every = words(text)
+    asking = [p for p in re.split(r"(?<=[.!?])\s+(?=[\"“‘(¿]*[A-ZА-ЯÀ-Ý])", text) if p.endswith("?")]
+    low = (asking or [text])[-1].lower()
+    every = words(low)
     asked = [(m[0].lower().replace("’", "'").removesuffix("'s"), m) for m in _WORD.finditer(text)]
-    terms = {stem(w): None for w, _ in asked if w not in STOP and w not in AUXILIARY and w not in _IDLE}
+    terms = {stem(w): None for w, _ in asked if w not in STOP | AUXILIARY | _IDLE | _FOREIGN}
     first = next((m.start() for _, m in asked), 0)
     names = frozenset(
         stem(w) for w, m in asked if stem(w) in terms and (m[0][0].isdigit() or (m[0][0].isupper() and m.start() > first))
     )  # fmt: skip
     extreme = next((w for w in every if w in MOST or w in LEAST), "")
     read = Question(text, OPEN, tuple(terms), names, negated=not NEGATORS.isdisjoint(every), extreme=extreme)
-    options = _options(text)
+    options = _options((asking or [text])[-1])
     if options:
         return replace(read, kind=OPTIONS, options=options)
     if every and every[0] in AUXILIARY:

@@ -43,7 +43,8 @@ _DATE = re.compile(
 )
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w’'-]*")
 _REASON = re.compile(
-    r"\b(?:because|due|since|so|therefore|reason\w*|caus\w+|to|as|for|result\w*|led|otherwise|would|would|which)\b", re.I
+    r"\b(?:because|due|since|so|therefore|reason\w*|caus\w+|to|as|for|result\w*|led|otherwise|would|would|which)\b",
+    re.I,
 )
 _KINDS = {NUMBER: _NUMBER, YEAR: _YEAR, DATE: _DATE, NAME: _NAME, WHY: _REASON}
 

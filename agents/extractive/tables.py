@@ -68,8 +68,8 @@ def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) ->
     if not _of_time(question, header):
         return None
     cells = named_rows[0].sentence.cells
-    named = [i for i in range(1, len(header)) if (s := _meaning(header[i])) and s <= asked | _years(question)]
-    shown = named if len(named) == 1 else range(1, len(header))
+    columns = [i for i in range(1, len(header)) if (s := _meaning(header[i])) and s <= asked | _years(question)]
+    shown = columns if len(columns) == 1 else range(1, len(header))
     said = "; ".join(f"{plain(header[i])}: {plain(cells[i])}" for i in shown if cells[i])
     return OfTable(f"{plain(cells[0]).strip('* ')}: {said}", (named_rows[0],)) if said else None
 

@@ -74,7 +74,12 @@ def _options(question: Question, reads: Sequence[tuple[Evidence, float, float]])
         weighed = []
         for e, near, weight in reads:
             named, value = stance.about(e.sentence.text, mine, rivals)
-            if not named and e.own and mine <= set(e.sentence.context) and not rivals & {*e.sentence.stems, *e.sentence.context}:
+            if (
+                not named
+                and e.own
+                and mine <= set(e.sentence.context)
+                and not rivals & {*e.sentence.stems, *e.sentence.context}
+            ):
                 named, value = INHERITED, stance.polarity(e.sentence.text)
                 if not value:
                     continue

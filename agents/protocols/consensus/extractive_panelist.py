@@ -14,13 +14,15 @@ from agents.extractive.question import OPTIONS, read_question
 from agents.extractive.searching import search
 from agents.extractive.turn_method import Workbench
 from agents.models.base import Completion, Emit
-from agents.retrieval.corpus import clean, collapse
+from agents.retrieval.corpus import clean, collapse, sentence
 from schemas.citation import Citation
 from schemas.protocols.consensus import Position
 from schemas.text import same
 
 CITED = 5
 """Sentences that a position quotes at most."""
+TAKEN_OVER = 0.9
+"""Confidence in an answer that a seat takes over because it holds none, against that of whoever holds it."""
 BEARS = "No answer is sure enough. These passages bear on it"
 
 
@@ -49,11 +51,25 @@ def _quotes(bodies: Iterable[object]) -> dict[str, str]:
 
 def _first(shown: Shown, found: Found) -> Position:
     if not found.answer:
-        return _abstain(shown, found)
+        return _taken_over(shown) or _abstain(shown, found)
     return Position(
         answer=_worded(shown, found.answer), reasoning=_reasoning(shown, found), confidence=_confidence(found),
         citations=_cited(found.rests_on),
     )  # fmt: skip
+
+
+def _taken_over(shown: Shown) -> Position | None:
+    """The one answer that others hold and quote something for, where nothing that this seat holds answers."""
+    held = [o.body for o in shown.others if isinstance(o.body, Position) and not o.body.abstains and o.body.citations]
+    if not held or any(not same(p.answer, held[0].answer) for p in held):
+        return None
+    quoted = Evidence(sentence(held[0].citations[0].quote), held[0].citations[0].document, own=False)
+    return Position(
+        answer=min(p.answer for p in held),
+        reasoning=f"Nothing that I hold answers this; taken over from another, who quotes {_quoted(quoted)}.",
+        confidence=round(TAKEN_OVER * min(p.confidence for p in held), 3),
+        citations=held[0].citations[:CITED],
+    )
 
 
 def _next(shown: Shown, found: Found, before: Position, evidence: Sequence[Evidence]) -> Position:

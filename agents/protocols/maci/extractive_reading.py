@@ -16,9 +16,9 @@ from agents.context import Shown
 from agents.extractive.evidence import DAMPING, Evidence
 from agents.extractive.question import OPEN, OPTIONS, WHY, YES_NO, Question, read_question
 from agents.extractive.stance import firmness, source_weight
-from agents.extractive.weighing import candidates, clean
+from agents.extractive.weighing import candidates
 from agents.models.injection import is_instruction, suspicious
-from agents.retrieval.corpus import STOP, Sentence, Text, collapse, cut, stem, stems, word_set, words
+from agents.retrieval.corpus import STOP, Sentence, Text, clean, collapse, cut, stem, stems, word_set, words
 from schemas.belief import Share, outcome_key
 from schemas.protocols.maci.messages import Passages, Ruled, Span
 from schemas.text import same
@@ -154,8 +154,10 @@ def _stated(form: Question, outcomes: Sequence[str], lines: Sequence[PassageLine
         places = {o: i for i, o in enumerate(outcomes)}
         fitting = [(places[c.text], c) for c in candidates(replace(form, options=tuple(outcomes)), list(evidence))]
     elif form.kind not in (OPTIONS, OPEN, WHY):
-        found = [w for c in candidates(form, list(evidence)) for w in c.weighed]
-        named = [(i, w) for i, o in enumerate(outcomes) for w in found if set(stems(o)) <= set(w.evidence.sentence.stems)]
+        said = [w for c in candidates(form, list(evidence)) for w in c.weighed]
+        named = [
+            (i, w) for i, o in enumerate(outcomes) for w in said if set(stems(o)) <= set(w.evidence.sentence.stems)
+        ]
         return [(i, OutcomeEvidence(w.value, evidence[w.evidence])) for i, w in named]
     else:
         fitting = []
@@ -203,9 +205,7 @@ def _findings(
     marks = _marks(outcomes)
     named = frozenset().union(*marks)
     have = [set(line.sentence.stems) for line in lines]
-    worth = {
-        t: math.log(1 + (1 + len(have)) / (1 + sum(t in h for h in have))) for t in form.terms if t not in named
-    }
+    worth = {t: math.log(1 + (1 + len(have)) / (1 + sum(t in h for h in have))) for t in form.terms if t not in named}
     denied = {t for clause in _CLAUSE.split(form.text) for t, off in _terms(clause, worth) if off}
     whole = sum(sorted(worth.values(), reverse=True)[:_REACH]) or 1.0
     for c in _clauses(marks, lines):
