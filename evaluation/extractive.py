@@ -1,8 +1,8 @@
-"""`python -m evaluation extractive`: how often the extractive model is right, wrong or silent on questions with documents.
+"""`python -m evaluation extractive`: how often the extractive model is right, wrong or silent.
 
 Each question is a consensus session as `parley ask --protocol consensus --evidence` plays it, in one process: documents
-are dealt by the moderator, three seats and an analyst answer, and an answer counts where the session converges, which is
-exit status 0. Wrong is an answer that the gold does not bear out, and any answer to a question without one.
+are dealt by the moderator, three seats and an analyst answer, and an answer counts where the session converges, which
+is exit status 0. Wrong is an answer that the gold does not bear out, and any answer to a question without one.
 
     --questions FILE   lines of evaluation/questions, documents in the folder `documents` beside it
     --xquad FILE       questions over single paragraphs, each asked once of its own paragraph and once of another of the

@@ -17,7 +17,7 @@ from agents.extractive.ranking import Looked, compared, fits, looked_at, stems_o
 from agents.extractive.tables import Near, column_name, of_tables
 from agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set, words
 
-FLOOR = 0.65
+FLOOR = 0.62
 """How sure an answer must be."""
 FITTING = 0.6
 """Below it a sentence has nothing of the kind asked for."""
@@ -83,6 +83,9 @@ class Search:
         bearing = tuple(x.evidence for x in looked[:BEARING])
         if not parts:
             return replace(self._one(self._question, looked, vectors), bearing=bearing)
+        whole = self._one(self._question, looked, vectors)
+        if whole.answer and len(whole.rests_on) == 1 and _has_both([q for q, _ in parts], whole.rests_on[0]):
+            return replace(whole, bearing=bearing)
         answers = [self._one(q, seen, vectors) for q, seen in parts]
         if not all(a.answer for a in answers):
             return Found(bearing=bearing)
@@ -108,6 +111,12 @@ class Search:
         years = set(_YEAR.findall(best.evidence.sentence.text)) - set(words(question.text))
         answer = years.pop() if question.kind == YEAR and len(years) == 1 else shown(best.evidence)
         return Found(answer, sure, (best.evidence,))
+
+
+def _has_both(parts: Sequence[Question], e: Evidence) -> bool:
+    """Whether one sentence has what each part asks for, and the words that only a further part has."""
+    further = set().union(*(q.terms for q in parts[1:])) - set(parts[0].terms)
+    return bool(further) and further <= stems_of(e) and all(fits(q, e.sentence.text) >= FITTING for q in parts)
 
 
 def _compared(question: Question, looked: Sequence[Looked], vectors: Vectors | None) -> list[Looked]:

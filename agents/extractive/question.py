@@ -14,10 +14,13 @@ AUXILIARY = word_set(
     """should is are was were can could does do did will would has have had must may might shall isn't aren't doesn't
     don't didn't wasn't weren't shouldn't won't wouldn't can't couldn't hasn't haven't hadn't mustn't"""
 )
-MOST = word_set("highest most largest biggest greatest longest tallest heaviest maximum more higher larger bigger greater "
-                "longer taller heavier dearer costlier")  # fmt: skip
-LEAST = word_set("lowest least fewest smallest shortest cheapest lightest minimum less lower fewer smaller shorter cheaper "
-                 "lighter")  # fmt: skip
+MOST = word_set(
+    """highest most largest biggest greatest longest tallest heaviest maximum more higher larger bigger greater longer
+    taller heavier dearer costlier"""
+)
+LEAST = word_set(
+    """lowest least fewest smallest shortest cheapest lightest minimum less lower fewer smaller shorter cheaper lighter"""
+)
 NEGATORS = word_set(
     """not no never nor neither without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't wouldn't
     shouldn't couldn't hasn't haven't hadn't mustn't nobody nothing none except excluding unlike
@@ -26,15 +29,15 @@ NEGATORS = word_set(
 _FORMS = (
     (YEAR, r"\b(?:what|which) year\b"),
     (NUMBER, r"\bhow (?:many|much|long|old|far|high|tall|deep|wide|heavy|fast|large|big|often|hot|cold|frequently)\b"
-             r"|\b(?:what|which) (?:is the |was the |are the )?(?:\w+ )?(?:percent|percentage|number|size|length|height|"
-             r"depth|width|weight|age|speed|temperature|price|cost|ratio|share|amount|population|port)\b"
+             r"|\b(?:what|which) (?:is the |was the |are the )?(?:\w+ )?(?:percent|percentage|number|size|length|"
+             r"height|depth|width|weight|age|speed|temperature|price|cost|ratio|share|amount|population|port)\b"
              r"|\bwhat's the (?:\w+ )?(?:number|size|price|cost|amount|length)\b"
              r"|\bwie ?viele?n?\b|\bwie (?:lange|hoch|alt|weit|oft|groß)\b|\bcombien\b|\bcuánt[oa]s?\b|"
              r"\bquant[oa]s?\b|\bсколько\b"),
     (DATE, r"\bwhen\b|\b(?:what|which) (?:date|day|month|century|decade|time)\b|\bhow (?:recently|soon)\b|\bwann\b|"
            r"\bquand\b|\bcuándo\b|\bquando\b|\bкогда\b"),
-    (NAME, r"\bwho\b|\bwhom\b|\bwhose\b|\bwhere\b|\b(?:what|which) (?:\w+ )?(?:person|man|woman|king|queen|president|player|"
-           r"author|scientist|team|company|group|organi[sz]ation|city|country|state|town|river|region|county|"
+    (NAME, r"\bwho\b|\bwhom\b|\bwhose\b|\bwhere\b|\b(?:what|which) (?:\w+ )?(?:person|man|woman|king|queen|president|"
+           r"player|author|scientist|team|company|group|organi[sz]ation|city|country|state|town|river|region|county|"
            r"continent|school|university|stadium|district)\b|^wer\b|\bqui\b|\bquién\b|\bquem\b|\bкто\b"),
     (WHY, r"\bwhy\b|\bwarum\b|\bpourquoi\b|\bpor qu[eé]\b|\bпочему\b"),
 )  # fmt: skip
@@ -52,17 +55,18 @@ _UNITS = (
 )
 """What a question asks for, and what stands in an answer to it."""
 _PART = re.compile(
-    r"(?<=\?)\s+|,?\s+and\s+(?=(?:(?:on|in|at|by|for|to|from|with) )?(?:who|whom|what|when|where|how|why|which|is|does|did|do|are|was|were)\b)",
+    r"(?<=\?)\s+|,?\s+and\s+(?=(?:(?:on|in|at|by|for|to|from|with) )?"
+    r"(?:who|whom|what|when|where|how|why|which|is|does|did|do|are|was|were)\b)",
     re.I,
 )
 _IDLE = word_set("which what who whom whose when where why how many much long often kind type name called year date")
 _FOREIGN = word_set(
-    """der die das den dem des ein eine einen einem einer ist sind war wird werden hat haben kann darf aus bei mit von zu zum
-    zur für auf und oder wie viele vielen was wer wann wo welche welcher welches sich ihren seine jedes
-    le la les un une des du de et est sont que qui quel quelle quels quelles avec pour dans sur par ce cette il elle je on au aux
-    se son sa ses puis peut plus el los las uno una del al es son qué cuál cuáles dónde cuántos cuántas con para por en mi su lo
-    como o os a as um uma do da dos das no na nos nas é são quais qual quantos quantas posso eu meu pelo pela em
-    и в во на не что где кто как для по с из к от у сколько какой какие какая"""
+    """der die das den dem des ein eine einen einem einer ist sind war wird werden hat haben kann darf aus bei mit von
+    zu zum zur für auf und oder wie viele vielen was wer wann wo welche welcher welches sich ihren seine jedes
+    le la les un une des du de et est sont que qui quel quelle quels quelles avec pour dans sur par ce cette il elle je
+    on au aux se son sa ses puis peut plus el los las uno una del al es son qué cuál cuáles dónde cuántos cuántas con
+    para por en mi su lo como o os a as um uma do da dos das no na nos nas é são quais qual quantos quantas posso eu
+    meu pelo pela em и в во на не что где кто как для по с из к от у сколько какой какие какая"""
 )
 """Words of other languages that say nothing about the subject of a question."""
 _POINTING = word_set("it its they their them he his him she her this that these those there")
@@ -123,7 +127,9 @@ def _read(text: str) -> Question:
     terms = {stem(w): None for w, _ in asked if w not in STOP | AUXILIARY | _IDLE | _FOREIGN}
     first = next((m.start() for _, m in asked), 0)
     names = frozenset(
-        stem(w) for w, m in asked if stem(w) in terms and (m[0][0].isdigit() or (m[0][0].isupper() and m.start() > first))
+        stem(w)
+        for w, m in asked
+        if stem(w) in terms and (m[0][0].isdigit() or (m[0][0].isupper() and m.start() > first))
     )  # fmt: skip
     extreme = next((w for w in every if w in MOST or w in LEAST), "")
     read = Question(text, OPEN, tuple(terms), names, negated=not NEGATORS.isdisjoint(every), extreme=extreme)

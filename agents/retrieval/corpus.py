@@ -94,7 +94,7 @@ def words(text: str) -> tuple[str, ...]:
 
 def stems(text: str) -> tuple[str, ...]:
     """Stems of the words that carry meaning."""
-    return tuple(stem(w) for w in words(text) if w not in STOP)
+    return tuple(stem(w.removesuffix("'s")) for w in words(text) if w not in STOP)
 
 
 def plain(text: str) -> str:
@@ -115,7 +115,9 @@ def clean(text: str) -> str:
 def sentence(text: str, context: tuple[str, ...] = ()) -> Sentence:
     """One sentence from its text."""
     all_words = words(plain(text))
-    return Sentence(collapse(text), all_words, tuple(stem(w) for w in all_words if w not in STOP), context)
+    return Sentence(
+        collapse(text), all_words, tuple(stem(w.removesuffix("'s")) for w in all_words if w not in STOP), context
+    )
 
 
 def refers(s: Sentence) -> bool:
