@@ -19,7 +19,8 @@ MOST = word_set(
     taller heavier dearer costlier"""
 )
 LEAST = word_set(
-    """lowest least fewest smallest shortest cheapest lightest minimum less lower fewer smaller shorter cheaper lighter"""
+    """lowest least fewest smallest shortest cheapest lightest minimum less lower fewer smaller shorter cheaper
+    lighter"""
 )
 NEGATORS = word_set(
     """not no never nor neither without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't wouldn't
@@ -72,7 +73,6 @@ _FOREIGN = word_set(
 _POINTING = word_set("it its they their them he his him she her this that these those there")
 LEAST_TERMS = 2
 """Words of its own from which a further question in one stands for itself."""
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,6 @@ class Question:
     kind: str
     terms: tuple[str, ...]
     """Stems to look for."""
-    names: frozenset[str]
-    """Of those: names and figures, which an answer's sentence should not miss."""
     options: tuple[str, ...] = ()
     """As they stand in the question; of yes or no: `Yes`, `No`."""
     negated: bool = False
@@ -107,7 +105,7 @@ def read_question(text: str) -> Question:
     read = [_read(p) for p in parts]
     # "and how much does it cost", "and in which year": it is what the first part asks about.
     read[1:] = [
-        replace(q, text=text, terms=tuple(dict.fromkeys((*read[0].terms, *q.terms))), names=q.names | read[0].names)
+        replace(q, text=text, terms=tuple(dict.fromkeys((*read[0].terms, *q.terms))))
         if len(q.terms) < LEAST_TERMS or _POINTING & set(words(q.text)) else q
         for q in read[1:]
     ]  # fmt: skip
@@ -123,16 +121,10 @@ def _read(text: str) -> Question:
     asking = [p for p in re.split(r"(?<=[.!?])\s+(?=[\"“‘(¿]*[A-ZА-ЯÀ-Ý])", text) if p.endswith("?")]
     low = (asking or [text])[-1].lower()
     every = words(low)
-    asked = [(m[0].lower().replace("’", "'").removesuffix("'s"), m) for m in _WORD.finditer(text)]
-    terms = {stem(w): None for w, _ in asked if w not in STOP | AUXILIARY | _IDLE | _FOREIGN}
-    first = next((m.start() for _, m in asked), 0)
-    names = frozenset(
-        stem(w)
-        for w, m in asked
-        if stem(w) in terms and (m[0][0].isdigit() or (m[0][0].isupper() and m.start() > first))
-    )  # fmt: skip
+    asked = [w.removesuffix("'s") for w in words(text)]
+    terms = {stem(w): None for w in asked if w not in STOP | AUXILIARY | _IDLE | _FOREIGN}
     extreme = next((w for w in every if w in MOST or w in LEAST), "")
-    read = Question(text, OPEN, tuple(terms), names, negated=not NEGATORS.isdisjoint(every), extreme=extreme)
+    read = Question(text, OPEN, tuple(terms), negated=not NEGATORS.isdisjoint(every), extreme=extreme)
     options = _options((asking or [text])[-1])
     if options:
         return replace(read, kind=OPTIONS, options=options)
