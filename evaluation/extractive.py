@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.extractive.model import Extractive
-from agents.retrieval.corpus import cut
+from agents.retrieval.corpus import cut, stems
 from agents.show_turn import show
 from coordinator.admission import admit
 from coordinator.machine import begin, step
@@ -52,6 +52,8 @@ class Asked:
     """Alternatives, each of texts that must all stand in the answer; none: there is no answer."""
     options: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+    group: str = ""
+    """What its document is of."""
 
 
 def own(file: Path) -> Iterator[Asked]:
@@ -69,14 +71,15 @@ def xquad(file: Path, half: str) -> Iterator[Asked]:
     middle = len(articles) // 2
     for article in articles[:middle] if half == "dev" else articles[middle:]:
         texts = [p["context"] for p in article["paragraphs"]]
+        group = texts[0][:40]
         for i, paragraph in enumerate(article["paragraphs"]):
             for q in paragraph["qas"]:
                 gold = tuple((a["text"],) for a in q["answers"])
-                yield Asked(q["id"], "own paragraph", q["question"], (("paragraph.md", texts[i]),), gold)
+                yield Asked(q["id"], "own paragraph", q["question"], (("paragraph.md", texts[i]),), gold, group=group)
                 others = texts[i + 1 :] + texts[:i]
                 other = next((t for t in others if not any(folded(g) in folded(t) for (g,) in gold)), None)
                 if other is not None:
-                    yield Asked(q["id"], "other paragraph", q["question"], (("paragraph.md", other),))
+                    yield Asked(q["id"], "other paragraph", q["question"], (("paragraph.md", other),), group=group)
 
 
 def folded(text: str) -> str:
@@ -103,12 +106,12 @@ def verdict(asked: Asked, answer: str) -> str:
 
 
 def baseline(asked: Asked) -> str:
-    """The sentence that has most of the question's words, weighted by rarity, if it has enough of them: ten lines."""
+    """The sentence that has most of the question's words, weighted by rarity, if it has enough of them."""
     found = [s for _, text in asked.documents for s in cut(text).sentences]
-    terms = set(re.findall(r"\w+", asked.question.lower()))
-    have = [terms & set(re.findall(r"\w+", s.text.lower())) for s in found]
-    weight = {t: math.log((1 + len(have)) / (1 + sum(t in h for h in have))) + 0.1 for t in terms}
-    shares = [sum(weight[t] for t in h) / sum(weight.values()) for h in have]
+    terms = set(stems(asked.question))
+    have = [terms & set(s.stems) for s in found]
+    weight = {t: math.log(1 + (1 + len(have)) / (1 + sum(t in h for h in have))) for t in terms}
+    shares = [sum(weight[t] for t in h) / max(1e-9, sum(weight.values())) for h in have]
     best = max(range(len(found)), key=lambda i: shares[i], default=-1)
     return found[best].text if best >= 0 and shares[best] >= BASELINE_FLOOR else ""
 

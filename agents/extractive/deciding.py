@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from agents.extractive.evidence import Evidence
 from agents.extractive.question import NEGATORS, OPEN, OPTIONS, WHY, YEAR, YES_NO, Question, read_question
 from agents.extractive.ranking import Looked, compared, fits, looked_at, stems_of, sureness
+from agents.extractive.stance import polarity
 from agents.extractive.tables import Near, column_name, of_tables
 from agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set, words
 
@@ -77,6 +78,10 @@ class Search:
         found += [column_name(h) for h in dict.fromkeys(h for e in self._evidence for h in e.sentence.header)]
         return list(dict.fromkeys([*(q.text for q, _ in self._parts), *found])) if found else []
 
+    def looked(self, vectors: Vectors | None) -> list[Looked]:
+        """What was looked at for the whole question, the best first."""
+        return _compared(*self._parts[0], vectors)
+
     def found(self, vectors: Vectors | None) -> Found:
         """What the sentences answer; without vectors by words alone."""
         (_, looked), *parts = [(q, _compared(q, looked, vectors)) for q, looked in self._parts]
@@ -136,6 +141,8 @@ def _may_answer(question: Question, e: Evidence) -> bool:
         return not e.heading
     if question.negated and not _is_negated(e):
         return False
+    if _SEEKS_ADVICE.search(question.text) and polarity(e.sentence.text) < 0:
+        return False
     if e.heading and question.kind in (OPEN, WHY):
         return False
     if e.sentence.header and any(c.isdigit() for cell in e.sentence.cells[1:] for c in cell):
@@ -179,18 +186,20 @@ def _says(question: Question, x: Looked) -> bool:
 
 
 def option(question: Question, evidence: Sequence[Evidence]) -> Found:
-    """The option of which alone a sentence says what is asked, if nothing speaks for another."""
+    """The option of which alone it is said, if nothing speaks for another: once that it is what is asked, or twice that
+    it is advised."""
     said = said_of(question, evidence)
-    count = [len(s) for s in said]
+    count = [sum(weight for _, weight in s) for s in said]
     best = max(range(len(said)), key=lambda i: count[i], default=0)
     if not said or question.negated or count[best] < max(1, MAJORITY * sum(count)):
         return Found()
-    sure = count[best] / sum(count) * (count[best] + 1) / (count[best] + 2)
-    return Found(question.options[best], sure, said[best]) if sure >= FLOOR else Found()
+    sure = count[best] / sum(count) * count[best] / (count[best] + 1)
+    rests_on = tuple(e for e, _ in said[best])
+    return Found(question.options[best], sure, rests_on) if sure >= FLOOR else Found()
 
 
-def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[Evidence, ...]]:
-    """For each option the sentences that say of it alone what is asked, or advise it where advice is sought."""
+def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[tuple[Evidence, int], ...]]:
+    """For each option the sentences that say of it alone what is asked (2), or advise it where advice is sought (1)."""
     marks = [frozenset(stem(w) for w in words(o) if w not in STOP) for o in question.options]
     common = frozenset.intersection(*marks) if marks else frozenset()
     marks = [m - common for m in marks]
@@ -198,7 +207,7 @@ def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[Evid
         return [()] * len(marks)
     asked = {t for t in question.terms if not any(t in m for m in marks)} - common
     compared = " ".join(re.findall(r"\b(?:more|less|fewer) \w+|\b\w+er\b(?= )", question.text.lower())[:1])
-    found: list[list[Evidence]] = [[] for _ in marks]
+    found: list[list[tuple[Evidence, int]]] = [[] for _ in marks]
     for e in evidence:
         if e.heading or e.sentence.cells or _is_negated(e) or not _HEDGES.isdisjoint(e.sentence.words):
             continue
@@ -210,6 +219,7 @@ def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[Evid
         if contrast:
             named = [i for i in named if marks[i] <= set(stems(head))] if len(named) == 2 else []
         advised = _SEEKS_ADVICE.search(question.text) and _ADVICE.search(text)
-        if len(named) == 1 and (contrast or advised or (asked and asked <= stems_of(e))):
-            found[named[0]].append(e)
+        direct = contrast or (asked and asked <= stems_of(e))
+        if len(named) == 1 and (direct or advised):
+            found[named[0]].append((e, 2 if direct else 1))
     return [tuple(f) for f in found]

@@ -60,7 +60,9 @@ _PART = re.compile(
     r"(?:who|whom|what|when|where|how|why|which|is|does|did|do|are|was|were)\b)",
     re.I,
 )
-_IDLE = word_set("which what who whom whose when where why how many much long often kind type name called year date")
+_IDLE = word_set(
+    "which what who whom whose when where why how many much long often kind type name called year date vs versus"
+)
 _FOREIGN = word_set(
     """der die das den dem des ein eine einen einem einer ist sind war wird werden hat haben kann darf aus bei mit von
     zu zum zur für auf und oder wie viele vielen was wer wann wo welche welcher welches sich ihren seine jedes

@@ -2,7 +2,7 @@
 
 Of all sentences, rows, items and lines of code those are looked at that have most of the question's words, words that
 are rare in the documents counting more. How sure it is that the first one answers comes from a logistic regression over
-four figures; `python -m evaluation extractive --fit` fits it on questions that it is not reported on.
+four figures; evaluation/fit_extractive.py fits it on questions that it is not reported on.
 
     covered   share of the question's words, by their rarity
     around    the same with the headings above and the sentence before
@@ -41,7 +41,10 @@ _DATE = re.compile(
     r"September|October|November|December|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)\b|\b\d{1,2}:\d\d\b|"
     r"\b\d+ ?(?:am|pm|BC|AD)\b|\b(?:when|after|before|during|until|since|every|daily|weekly|monthly|ago|night)\b"
 )
-_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w’'-]*")
+_NAME = re.compile(
+    r"(?<![.!?]\s)(?<!^)\b(?!(?:Jan|Febr)uary|March|April|May|June|July|August|(?:Sept|Nov|Dec)ember|October|"
+    r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)[A-ZÀ-ÝА-Я][\w’'-]*"
+)
 _REASON = re.compile(
     r"\b(?:because|due|since|so|therefore|reason\w*|caus\w+|to|as|for|result\w*|led|otherwise|would|would|which)\b",
     re.I,

@@ -73,6 +73,8 @@ def _of_markdown(lines: Sequence[str]) -> Iterator[Block]:
         else:
             if marker := _MARKER.match(line):
                 bare, kind = line[marker.end() :].strip(), "item"
+            elif not open_lines and _KEY.match(line):
+                kind = "item"
             open_lines.append(bare)
     if open_lines:
         yield Block(" ".join(open_lines), kind)

@@ -92,11 +92,12 @@ def _outweighing(shown: Shown, before: Position, evidence: Sequence[Evidence]) -
     if question.kind != OPTIONS:
         return None
     said = said_of(question, evidence)
-    held = next((s for o, s in zip(question.options, said, strict=True) if same(o, before.answer)), ())
-    best = max(range(len(said)), key=lambda i: len(said[i]))
-    if len(said[best]) <= len(held):
+    count = [sum(weight for _, weight in s) for s in said]
+    held = sum(n for o, n in zip(question.options, count, strict=True) if same(o, before.answer))
+    best = max(range(len(said)), key=lambda i: count[i])
+    if count[best] <= held:
         return Found()
-    return Found(question.options[best], len(said[best]) / (1 + sum(map(len, said))), said[best])
+    return Found(question.options[best], count[best] / (1 + sum(count)), tuple(e for e, _ in said[best]))
 
 
 def _worded(shown: Shown, answer: str) -> str:

@@ -19,8 +19,8 @@ from schemas.wire import encode
 from tests.protocols.consensus.simulate import ask, document, example, turn_shown
 
 CANARY = "Should we release with a canary or a big-bang?"
-FOR = document("own.md", "The canary caught three faults. The auditors recommend the canary.", "panelist_1")
-BIG_BANG = "The auditors of every project prefer the big-bang release."
+FOR = document("own.md", "The canary was safest in every test. The auditors recommend the canary.", "panelist_1")
+BIG_BANG = "The big-bang release is what we should take, say the auditors of every project."
 
 
 def peer(answer: str, *quotes: str, document: str = "theirs.md") -> Position:
@@ -81,6 +81,7 @@ def test_each_form_of_question_is_answered(question: str, text: str, answer: str
         (CANARY, "In the test the canary was reliable and safe."),
         (CANARY, "The auditors recommend the canary. The engineers recommend the big-bang."),
         (CANARY, "Perhaps we should take the canary."),
+        (CANARY, "The auditors recommend the canary."),
         ("Which is cheapest: LFP or lead-acid?", "LFP was delivered in May. Over ten years it pays."),
         ("Which pump is the cheapest: red, green or blue?", "The red pump is 120 euros, green 310 (blue 390)."),
         ("Should we buy LFP?", "LFP lasts 4,000 cycles; the lead-acid failed after 500."),
@@ -170,10 +171,12 @@ def test_documents_on_another_subject_make_it_abstain() -> None:
 
 
 def test_without_documents_it_goes_by_what_others_quote() -> None:
-    shown = turn_shown(CANARY, kind="revise", round_=2, others=[peer("Canary", "The auditors recommend the canary.")])
+    shown = turn_shown(
+        CANARY, kind="revise", round_=2, others=[peer("Canary", "The auditors recommend to release with a canary.")]
+    )
     position = ask(shown)
     assert (position.answer, position.abstains, position.change) == ("Canary", False, "kept")
-    assert position.citations[0].quote == "The auditors recommend the canary."
+    assert position.citations[0].quote == "The auditors recommend to release with a canary."
 
 
 def test_evidence_of_others_moves_it() -> None:
@@ -191,7 +194,7 @@ def test_it_holds_out_against_weaker_evidence() -> None:
     first = ask(turn_shown(CANARY, [FOR]))
     position = ask(turn_shown(CANARY, [FOR], kind="revise", round_=2, own=first, others=[peer("Big-bang", opinion)]))
     assert position.answer == "Canary" and position.change != "adopted"
-    assert 0.5 < position.confidence < first.confidence
+    assert 0.5 < position.confidence <= first.confidence
 
 
 def test_numbers_alone_do_not_move_it() -> None:
@@ -212,7 +215,7 @@ def test_who_finds_nothing_takes_over_the_one_answer_that_others_quote_for() -> 
 
 
 def test_its_own_evidence_quoted_back_is_not_new() -> None:
-    others = [peer("Big-bang", "The canary caught three faults.", document="own.md")]
+    others = [peer("Big-bang", "The canary was safest in every test.", document="own.md")]
     position = ask(turn_shown(CANARY, [FOR], kind="revise", round_=2, own=held("Canary"), others=others))
     assert position.moved_by == () and position.change == "kept"
 
@@ -236,14 +239,10 @@ def test_the_order_of_others_does_not_matter() -> None:
 def test_a_second_try_leaves_out_the_citation_that_was_refused() -> None:
     others = [peer("Canary", "The engineers prefer the canary.")]
     documents = [FOR]
-    first = ask(turn_shown(CANARY, documents, kind="revise", round_=2, own=held("Canary"), others=others))
+    first = ask(turn_shown(CANARY, documents, kind="revise", round_=2, others=others))
     assert "theirs.md" in {c.document for c in first.citations}
     error = "citations: there is no document 'theirs.md'"
-    second = ask(
-        turn_shown(
-            CANARY, documents, kind="revise", round_=2, own=held("Canary"), others=others, attempt=2, error=error
-        )
-    )
+    second = ask(turn_shown(CANARY, documents, kind="revise", round_=2, others=others, attempt=2, error=error))
     assert {c.document for c in second.citations} == {"own.md"}
     assert second.answer == first.answer
 
@@ -319,7 +318,7 @@ def test_two_processes_with_other_hash_seeds_reply_alike() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(replies) == 1 and "canary" in replies.pop()
+    assert len(replies) == 1 and "bear on it" in replies.pop()
 
 
 def test_a_reply_is_quick_once_the_documents_are_known() -> None:
