@@ -45,6 +45,7 @@ _NUMBERS = {
     "LLM_SILENCE_S": "silence_s",
     "LLM_REPLY_S": "reply_s",
     "LLM_REPLY_BYTES": "reply_bytes",
+    "LLM_REASONING_TOKENS": "reasoning_tokens",
     "LLM_USD_PER_MILLION_INPUT": "usd_per_million_input",
     "LLM_USD_PER_MILLION_OUTPUT": "usd_per_million_output",
 }
