@@ -30,7 +30,12 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
     try:
         there = [w for w in workers if ROLE in w.roles] if protocol.experts else []
         there.sort(key=lambda w: (w.usd_per_million_input, w.usd_per_million_output))  # of copies, the dearest counts
-        return estimate(protocol, admit(protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there))))
+        thinks = [w.reasoning_tokens for w in workers if w.reasoning_tokens is not msgspec.UNSET]
+        opened = admit(
+            protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there)),
+            reasoning_tokens=max(thinks, default=msgspec.UNSET),
+        )  # fmt: skip
+        return estimate(protocol, opened)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
 

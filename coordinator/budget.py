@@ -34,8 +34,8 @@ def reservation(seat: Seat, caps: Caps) -> Reservation:
     """What one turn of this seat may use at most."""
     if not seat.metered:
         return Reservation(0, caps.calls, 0.0)
-    price = caps.input_tokens * seat.usd_per_million_input + caps.output_tokens * seat.usd_per_million_output
-    return Reservation(caps.input_tokens + caps.output_tokens, 1, price / 1e6).times(caps.calls)
+    price = caps.input_tokens * seat.usd_per_million_input + caps.all_output * seat.usd_per_million_output
+    return Reservation(caps.input_tokens + caps.all_output, 1, price / 1e6).times(caps.calls)
 
 
 OVERSTATED = "overstated"
@@ -46,7 +46,7 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
     """What is booked of a turn's reported usage: at most what was reserved for it, so that no participant decides over
     the session's budget. `person`: one answers, who reserves nothing."""
     most = Reservation() if person else reservation(seat, caps)
-    output = min(usage.output_tokens, caps.output_tokens * most.calls, most.tokens)
+    output = min(usage.output_tokens, caps.all_output * most.calls, most.tokens)
     kept = msgspec.structs.replace(
         usage,
         input_tokens=min(usage.input_tokens, most.tokens - output),

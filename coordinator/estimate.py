@@ -6,14 +6,16 @@ as it may be); each counts with what the machine would reserve for it (coordinat
 than `most`, and a budget that holds `least` pays for one whole round whatever its turns come to.
 """
 
+import dataclasses
 from typing import Any
 
 import msgspec
 
 from coordinator.budget import Ledger, Reservation, most_calls, reservation, shortfall, total
-from coordinator.table import Inadmissible, Planned, Protocol, View, Worker
+from coordinator.table import Inadmissible, Plan, Planned, Protocol, View, Worker
 from schemas import log
 from schemas.session import Budget, Seat
+from schemas.turn import Caps
 
 
 class Amount(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +66,9 @@ def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
     settings: Any = msgspec.convert(protocol.present_names(opened.settings), protocol.settings)
     plan = protocol.plan(View(opened, settings, (), 0, (), 0))
     seats = {s.seat: s for s in opened.seats}
-    budget, least = opened.budget, _reserved(plan.least, seats)
+    thinks, budget = opened.reasoning_tokens, opened.budget
+    plan = _thinking(plan, thinks)
+    least = _reserved(plan.least, seats)
     return Estimate(
         protocol=protocol.name,
         rounds=plan.rounds,
@@ -75,6 +79,20 @@ def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
         shortfall=shortfall(budget, Ledger(), Reservation(), least) or _cannot_work(budget, least, plan.workers),
         work=_work(budget, plan.workers) if protocol.experts else None,
     )
+
+
+def _thinking(plan: Plan, tokens: int | msgspec.UnsetType) -> Plan:
+    """The plan, each turn with what its model may think, as the machine asks it."""
+    replace = msgspec.structs.replace
+
+    def caps(one: Caps) -> Caps:
+        return replace(one, reasoning_tokens=tokens) if one.output_tokens else one
+
+    def turns(planned: tuple[Planned, ...]) -> tuple[Planned, ...]:
+        return tuple(dataclasses.replace(p, caps=caps(p.caps)) for p in planned)
+
+    workers = tuple(dataclasses.replace(w, least=caps(w.least), most=caps(w.most)) for w in plan.workers)
+    return dataclasses.replace(plan, least=turns(plan.least), most=turns(plan.most), workers=workers)
 
 
 def _cannot_work(budget: Budget, first: Reservation, workers: tuple[Worker, ...]) -> str:

@@ -360,7 +360,7 @@ class Protocol:
     oldest: int | None = None
     """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own."""
     renamed: Mapping[str, str] = field(default_factory=dict)
-    """Former names of settings, and the present ones. Former names stand in older sessions, and may still be given."""
+    """Other names of settings, and the present ones. Former names stand in older sessions, and may still be given."""
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     fixed: bool = False

@@ -115,9 +115,16 @@ class TransitionDraft:
         """Of the person who sits there; empty: nobody does."""
         return self.sitters[seat].queue if seat in self.sitters else ""
 
+    def thinking(self, caps: Caps) -> Caps:
+        """A turn's caps with what its model may think; one that is given no output thinks nothing."""
+        more = self.opened.reasoning_tokens
+        if more is msgspec.UNSET or not caps.output_tokens or caps.reasoning_tokens is not msgspec.UNSET:
+            return caps
+        return msgspec.structs.replace(caps, reasoning_tokens=more)
+
     def most(self, seat: str, caps: Caps, queue: str) -> Reservation:
         """What a turn may use at most: a person's, nothing."""
-        return Reservation() if queue else reservation(self.seat(seat), caps)
+        return Reservation() if queue else reservation(self.seat(seat), self.thinking(caps))
 
     def end_ns(self) -> int | None:
         seconds = self.opened.budget.seconds
@@ -137,7 +144,7 @@ class TransitionDraft:
         out += total(self.children.values())
         if final or self.stopped or any(t.ask.final for t in self.turns.values()):
             return out
-        return out + total(reservation(self.seat(s), caps) for s, caps in self.protocol.final(self.view()))
+        return out + total(self.most(s, caps, "") for s, caps in self.protocol.final(self.view()))
 
     def short(self) -> Unaffordable | None:
         """Why the turns wished for so far cannot be asked; None if they can."""
@@ -160,7 +167,7 @@ class TransitionDraft:
         if self.time_is_over():
             return self.out_of_time().what
         more = total(
-            Reservation() if self.queue(seat.seat) else reservation(seat, caps)
+            Reservation() if self.queue(seat.seat) else reservation(seat, self.thinking(caps))
             for seat, caps in ((self.seat(x) if isinstance(x, str) else x, caps) for x, caps in turns)
         )
         return shortfall(self.opened.budget, self.ledger, self.reserved(False), more)
@@ -400,8 +407,9 @@ class TransitionDraft:
         for a in self.asks:
             self.ask(
                 log.Ask(
-                    seat=a.seat, kind=a.kind, round=a.round, brief=a.brief, sees=a.sees, own=a.own, caps=a.caps,
-                    deadline_ns=self.deadline(a.seat, a.window_s), stream=a.stream, final=a.final, channel=a.channel,
+                    seat=a.seat, kind=a.kind, round=a.round, brief=a.brief, sees=a.sees, own=a.own,
+                    caps=self.thinking(a.caps), deadline_ns=self.deadline(a.seat, a.window_s), stream=a.stream,
+                    final=a.final, channel=a.channel,
                     window_s=a.window_s, queue=self.queue(a.seat),
                 )
             )  # fmt: skip

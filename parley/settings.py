@@ -141,8 +141,9 @@ class Settings(BaseSettings):
     def over(self, protocol: str, own: Mapping[str, Any]) -> "Settings":
         """With further settings of a protocol, over all layers. Raises BadInput where there is no such protocol or
         setting, and where they contradict each other."""
-        _known({protocol: own}, "the command line")
-        sections = merge(self.sections, {protocol: dict(own)})
+        layer = _present_names({protocol: dict(own)})
+        _known(layer, "the command line")
+        sections = merge(self.sections, layer)
         _consistent(sections)
         return self.model_copy(update={"sections": sections})
 

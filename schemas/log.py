@@ -43,6 +43,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     """What standing sessions said that the protocol reads."""
     waits: dict[str, float] = {}
     """Seat -> seconds for which its turns wait for a person, from the first one on."""
+    reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET
+    """What a metered seat's model may think in one call, beside its answer: the most that any announced. Left out: a
+    release asked that knew no such cap."""
 
 
 class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied"):

@@ -29,8 +29,8 @@ _KIND = re.compile(r"[a-z0-9_]+")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _LINE = re.compile(r"\[\[(?=\s*(?:BEGIN|END)\b)", re.I)
 _UNSAFE = re.compile(r"[^\w .,/()+-]+")
-_LEAST = 30
-"""Tokens of a text below which cutting it is given up."""
+_KEPT = 4
+"""What others said keeps this part of the cap, where documents must be cut too: who argues has to know with whom."""
 
 Messages = list[dict[str, str]]
 
@@ -62,8 +62,10 @@ def build(
     schema: dict[str, Any] | None = None,
     repair: Repair | None = None,
     boundary: Callable[[], str] = fresh_boundary,
+    room: int | None = None,
 ) -> Prompt:
-    """The prompt of a turn, cut to `shown.caps.input_tokens`: documents first, then what others said.
+    """The prompt of a turn, cut to `shown.caps.input_tokens`: what others said first, down to a quarter of it, then
+    the seat's documents; never the task, and never what the seat said itself.
 
     Parameters
     ----------
@@ -71,6 +73,8 @@ def build(
         Put into the prompt where the server is not given it.
     repair
         The reply that was not accepted, and why.
+    room
+        Tokens that the model's window holds, where that is less.
 
     Raises
     ------
@@ -81,7 +85,7 @@ def build(
     """
     system, user = _template(shown.protocol, shown.kind)
     pieces = _Pieces(shown, boundary(), _asked_for(schema, repair))
-    cap = shown.caps.input_tokens
+    cap = shown.caps.input_tokens if room is None else min(shown.caps.input_tokens, room)
     documents = [d.text for d in shown.documents]
     others = [_readable(o.body) for o in shown.others]
     whole = pieces.messages(system, user, documents, others)
@@ -89,16 +93,22 @@ def build(
     flags: tuple[str, ...] = ()
     if size > cap:
         flags = ("cut",)
-        bare = cap - _size(pieces.messages(system, user, [""] * len(documents), others, True))
-        documents = _cut(documents, bare)
-        if bare < _LEAST * len(documents) or not documents:
-            bare = cap - _size(pieces.messages(system, user, documents, [""] * len(others), True))
-            others = _cut(others, bare)
+        bare = cap - _size(pieces.messages(system, user, documents, [""] * len(others), True))
+        kept = min(sum(map(estimate, others)), cap // _KEPT)
+        others = _cut(others, max(bare, kept) if documents else bare)
+        if documents and bare < kept:
+            bare = cap - _size(pieces.messages(system, user, [""] * len(documents), others, True))
+            documents = _cut(documents, bare)
         whole = pieces.messages(system, user, documents, others, True)
         size = _size(whole)
         if size > cap:
             raise ModelMisconfigured(
-                f"this turn's prompt has some {size:,} tokens even when cut, its cap on input is {cap:,}"
+                f"this turn's prompt has some {size:,} tokens even when cut, "
+                + (
+                    f"its cap on input is {cap:,}"
+                    if room is None or room > cap
+                    else f"the model's window holds {cap:,}"
+                )
             )
     if suspicious(_said(shown, documents)):
         flags = ("injection", *flags)

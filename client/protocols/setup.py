@@ -96,6 +96,8 @@ ROUND_LIMIT = (
     Option("--max-rounds", int | None, "The former name of --round-limit.", sets="round_limit", hidden=True),
 )
 """Of every protocol that argues in rounds."""
+PANEL = Option("--panel", int | None, "How many argue: panelists (default: 3), or debaters (default: 2).")
+"""Of every protocol that seats as many in one role as a setting says: its name is that setting, or another of it."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from parley.cli.options import (
     Protocol,
     Sets,
     State,
+    Verbose,
     WaitForHuman,
 )
 from parley.cli.output import write_lines
@@ -65,6 +66,7 @@ def ask(
     ] = False,
     json: Json = False,
     plain: Plain = False,
+    verbose: Verbose = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
     ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep nothing: state in a temporary folder.")] = False,
     nats: Nats = None,
@@ -89,6 +91,7 @@ def ask(
     """
     with options.errors(json):
         options.apart(json=json, quiet=quiet)
+        options.apart(quiet=quiet, verbose=verbose)
         options.apart(ephemeral=ephemeral, state=state)
         layers = {
             "protocol": protocol, "turn_timeout_s": turn_timeout, "seed": seed, "state": state, "nats__url": nats,
@@ -119,12 +122,12 @@ def ask(
                 write_lines(estimate.table(found), None)
             estimate.refuse(found)
             return
-        look = Look(json=json, quiet=quiet, plain=plain, everything=everything)
+        look = Look(json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything)
         request = request_of(
             plan, motion.question, documents, look=look, ephemeral=ephemeral, continues=continues or "",
             folder=folder, apply=apply,
         )  # fmt: skip
-        from parley.ask import ask_command
+        from parley.asking import ask_command
 
         code, result = ask_command(request)
         if json and result is not None:

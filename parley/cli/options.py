@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON document.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Plain lines, no live view.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Everything that is said; without it, one screen.")]
 Config = Annotated[
     Path | None, typer.Option("--config", help="Settings file (default: parley.yaml here, if there is one).")
 ]

@@ -1,11 +1,11 @@
 """The consensus protocol's messages (source: seeds/iterative-debate.md, cited as "seed" by its headings)."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.citation import Citation
-from schemas.wire import InvalidValue, at_most, few, in_range, not_empty
+from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty, one_of
 
 DIMENSIONS = ("facts", "approach", "priority")
 """Dimensions of agreement (seed, "Future Enhancements", 4)."""
@@ -67,17 +67,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class Position(msgspec.Struct, frozen=True, kw_only=True):
     """A panelist's reply to `answer` and `revise`, and the body of its post."""
 
-    answer: str
+    answer: Annotated[str, chars(2_000)]
     """The answer in one line: what is compared, counted and adopted."""
-    reasoning: str
-    confidence: float
+    reasoning: Annotated[str, chars(40_000)]
+    confidence: Annotated[float, between(0, 1)]
     """0 to 1."""
-    citations: tuple[Citation, ...] = ()
+    citations: Annotated[tuple[Citation, ...], items(20)] = ()
     change: Change = "kept"
     """kept | partly | adopted, against the seat's own last position; `kept` in the first round."""
-    change_reason: str = ""
+    change_reason: Annotated[str, chars(4_000)] = ""
     """Required for partly and adopted."""
-    moved_by: tuple[Citation, ...] = ()
+    moved_by: Annotated[tuple[Citation, ...], items(20)] = ()
     """The evidence shown by others, new to this seat, that moved it. Empty: no evidence did."""
     abstains: bool = False
     """It has nothing to go on: no vote, not scored."""
@@ -135,16 +135,16 @@ class ScoreBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     """The analyst's reply to `score` (seed, "Consensus Evaluation Prompt"), and the body of its post."""
 
-    score: float
+    score: Annotated[float, between(0, 100)]
     """0 to 100."""
-    dimensions: dict[str, float] = {}
+    dimensions: dict[Annotated[str, one_of(*DIMENSIONS)], Annotated[float, between(0, 100)]] = {}
     """facts, approach, priority: 0 to 100 each."""
-    agreements: tuple[str, ...] = ()
-    key_disagreements: tuple[str, ...] = ()
-    comment: str = ""
+    agreements: Annotated[tuple[Annotated[str, chars(1_000)], ...], items(20)] = ()
+    key_disagreements: Annotated[tuple[Annotated[str, chars(1_000)], ...], items(20)] = ()
+    comment: Annotated[str, chars(4_000)] = ""
     should_continue: bool = True
     """The analyst's opinion (seed, "Consensus Evaluation Prompt", 4): recorded and shown; the moderator decides."""
-    convergence: str = "stable"
+    convergence: Annotated[str, one_of("improving", "stable", "diverging")] = "stable"
     """improving | stable | diverging, as the analyst assesses it (seed, "Consensus Evaluation Prompt", 5)."""
 
     def __post_init__(self) -> None:
@@ -197,9 +197,9 @@ class SynthesisBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Synthesis(msgspec.Struct, frozen=True, kw_only=True):
     """The analyst's reply to `synthesize`, and the body of its post."""
 
-    answer: str
-    reasoning: str
-    confidence: float
+    answer: Annotated[str, chars(10_000, least=1)]
+    reasoning: Annotated[str, chars(40_000)]
+    confidence: Annotated[float, between(0, 1)]
 
     def __post_init__(self) -> None:
         in_range("confidence", self.confidence, 0, 1)

@@ -72,7 +72,23 @@ def test_each_prompt_has_a_boundary_of_its_own() -> None:
     assert len({fresh_boundary() for _ in range(100)}) == 100 and len(fresh_boundary()) == 16
 
 
-def test_documents_are_cut_first_the_long_ones_to_the_same_length_and_the_prompt_says_so() -> None:
+def test_what_others_said_is_cut_before_the_seats_own_documents() -> None:
+    held = [document("d.md", "d" * 6_000)]
+    others = [Position(**{**POSITION, "reasoning": c * 9_000}) for c in "pq"]  # type: ignore[arg-type]
+    prompt = build(asked(held, kind="revise", round_=2, others=others, caps=Caps(input_tokens=6_000)), boundary=edge)
+    text = text_of(prompt)
+    assert "d" * 6_000 in text and 1_000 < text.count("p") < 9_000 and "cut" in prompt.flags
+
+
+def test_a_small_window_cuts_as_the_cap_does() -> None:
+    shown = asked([document("x.md", "x" * 30_000)], caps=Caps(input_tokens=16_000))
+    prompt = build(shown, boundary=edge, room=3_000)
+    assert prompt.input_tokens <= 3_000 and "Not everything fitted" in text_of(prompt)
+    with pytest.raises(ModelMisconfigured, match="the model's window holds 100"):
+        build(shown, room=100)
+
+
+def test_documents_are_cut_the_long_ones_to_the_same_length_and_the_prompt_says_so() -> None:
     held = [document("short.md", "short text"), *(document(f"{c}.md", c * 30_000) for c in "xy")]
     others = [Position(**{**POSITION, "reasoning": "r" * 900})]  # type: ignore[arg-type]
     shown = asked(held, kind="revise", round_=2, others=others, caps=Caps(input_tokens=4_000))

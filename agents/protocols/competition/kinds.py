@@ -6,7 +6,9 @@ stances, personalities and tasks come from files and stand inside.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
+from agents.context import Shown
 from agents.protocols.kit import Kind
 from schemas.protocols.competition.format import DIMENSIONS, Act, Violation, other
 from schemas.protocols.competition.messages import (
@@ -148,12 +150,24 @@ def _vote(brief: BallotBrief) -> dict[str, str]:
     return {"when": when[brief.name]}
 
 
+def _answerers(shown: Shown) -> dict[str, dict[str, Any]]:
+    return {"answerer": {"enum": list(shown.brief.answerers)}} if shown.brief.answerers else {}
+
+
+def _speakers(shown: Shown) -> dict[str, dict[str, Any]]:
+    return {"speaker": {"enum": list(shown.brief.may)}} if shown.brief.may else {}
+
+
 KINDS = {
     "confer": Kind(brief=ConferBrief, reply=Note, posts=POSTS, prompt_slots=_confer, aside=True),
     "speak": Kind(brief=SpeechBrief, reply=Spoken, posts=POSTS, prompt_slots=_speak, aside=True),
-    "question": Kind(brief=QuestionBrief, reply=Questions, posts=POSTS, prompt_slots=_question, aside=True),
+    "question": Kind(
+        brief=QuestionBrief, reply=Questions, posts=POSTS, prompt_slots=_question, aside=True, narrow=_answerers
+    ),
     "answer": Kind(brief=AnswerBrief, reply=Spoken, posts=POSTS, prompt_slots=_answer, aside=True),
-    "captain": Kind(brief=CaptainBrief, reply=Decision, posts=POSTS, prompt_slots=_captain, aside=True),
+    "captain": Kind(
+        brief=CaptainBrief, reply=Decision, posts=POSTS, prompt_slots=_captain, aside=True, narrow=_speakers
+    ),
     "bid": Kind(brief=BidBrief, reply=Bid, posts=POSTS, prompt_slots=_bid, aside=True),
     "score": Kind(brief=ScoreBrief, reply=Marks, posts=POSTS, prompt_slots=_score, aside=True),
     "summarize": Kind(brief=SummaryBrief, reply=StageSummary, posts=POSTS, aside=True),

@@ -50,7 +50,9 @@ def ask_command(request: Request) -> tuple[int, Result | None]:
         estimate.refuse(found)
     model_servers.refuse(request.plan, ephemeral=request.ephemeral)
     look = request.look
-    view = choose(json=look.json, quiet=look.quiet, plain=look.plain)
+    view = choose(json=look.json, quiet=look.quiet, plain=look.plain, verbose=look.verbose)
+    if request.ephemeral:
+        view.forgets()
     options = bus_options(request.plan.settings)
     try:
         if found:
