@@ -80,8 +80,12 @@ def admit(
         budget=request.budget, seed=seed, turn_timeout_s=_time(request, settings, there),
         workers=there, author=author,
         continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),
-        waits=request.waits, reasoning_tokens=reasoning_tokens,
+        waits=request.waits, reasoning_tokens=reasoning_tokens, fits=_is_limited(request) or msgspec.UNSET,
     )  # fmt: skip
+
+
+def _is_limited(request: OpenSession) -> bool:
+    return any(limit is not None for limit in (request.budget.tokens, request.budget.calls, request.budget.cost_usd))
 
 
 def _time(request: OpenSession, settings: Any, workers: tuple[Announcement, ...]) -> float:
