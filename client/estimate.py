@@ -33,7 +33,7 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
         thinks = [w.reasoning_tokens for w in workers if w.reasoning_tokens is not msgspec.UNSET]
         opened = admit(
             protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there)),
-            reasoning_tokens=max(thinks, default=msgspec.UNSET),
+            reasoning_tokens=max(thinks, default=msgspec.UNSET), fits=True,
         )  # fmt: skip
         return estimate(protocol, opened)
     except Inadmissible as error:

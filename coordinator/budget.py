@@ -39,7 +39,7 @@ def reservation(seat: Seat, caps: Caps) -> Reservation:
 
 
 PROMPT_TOKENS, HEARD_TOKENS, ANSWER_TOKENS = 600, 350, 250
-"""A usual turn, as 13 recorded sessions with a strong model had it: instructions and rules, what others said, the answer.
+"""A usual turn, as recorded sessions with a strong model had it: instructions and rules, what others said, the answer.
 Documents and the question come on top."""
 _LEAST_PROMPT, _LEAST_ANSWER, _LEAST_THOUGHT = 2_500, 700, 1_000
 """What a turn is given at least where the budget is short."""
