@@ -60,6 +60,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     deadline_ns: int = 0
     attempt: int = 1
+    step: int = 1
+    """Which request of this turn it is: a language model may ask for tools first."""
     error: str = ""
     """Why the last attempt was not accepted."""
     expert: ExpertSpec | None = None

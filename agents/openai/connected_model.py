@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 from agents.models import prompting
 from agents.openai import sizing
@@ -63,6 +64,11 @@ class ConnectedModel:
     def options(self) -> Options:
         """What it was made with; the key in it shows itself to nobody."""
         return self._options
+
+    @property
+    def record(self) -> Path | None:
+        """The file that every reply is to be appended to; None: there is none."""
+        return self._options.record
 
     def open(self) -> tuple[Endpoint, Gate]:
         """Connections and gate, made on first use on the event loop that uses them."""

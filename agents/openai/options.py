@@ -19,7 +19,7 @@ from agents.secrets import Secret, key_from
 NAMES = (
     "provider", "model", "base_url", "api_key", "key_variable", "temperature", "concurrency", "silence_s", "reply_s",
     "reply_bytes", "structured", "prices", "usd_per_million_input", "usd_per_million_output", "family", "extra",
-    "state", "reasoning_tokens",
+    "state", "record", "reasoning_tokens",
 )  # fmt: skip
 
 
@@ -54,6 +54,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Goes into every request as it is."""
     state: Path | None = None
     """Folder in which lessons about endpoints are kept."""
+    record: Path | None = None
+    """File that every reply is appended to (agents/models/recorded.py)."""
 
     @property
     def effective_price(self) -> Price:
@@ -92,7 +94,7 @@ def parse(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) ->
     if not isinstance(extra, dict):
         raise ModelMisconfigured("options.extra: a mapping is wanted")
     key, names = _key(given, chosen, os.environ if environ is None else environ)
-    state = _text(given, "state")
+    state, record = _text(given, "state"), _text(given, "record")
     return Options(
         provider=chosen,
         preset=preset,
@@ -110,6 +112,7 @@ def parse(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) ->
         family=_text(given, "family"),
         extra=extra,
         state=Path(state) if state else None,
+        record=Path(record) if record else None,
     )
 
 

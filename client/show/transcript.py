@@ -42,6 +42,8 @@ class Teller:
         self._presenter = presenter or face_of("").present()
         self._brief = self._presenter.brief = brief
         self._where = ""
+        self.kept = True
+        """The session can be looked at later."""
         self.turns = turns or Turns()
         self._nothing = 0
         self._flagged = 0
@@ -101,10 +103,18 @@ class Teller:
             if not self._known:
                 self.presenter = face_of(result.protocol).present()
             yield from result_lines(result, self._presenter, self.turns)
+            if self._brief:
+                yield "quiet", f"more: {self._more(result)}"
+                yield _in_short(result, self._presenter)
             return
         yield from self._nothing_up_to(self.turns.read)
         read = self.turns.read
         yield "", "still open" + (f" after {read} transitions" if read else "")
+
+    def _more(self, result: Result) -> str:
+        """Where everything that was said is to be seen."""
+        again = "--verbose shows all of it as it comes"
+        return f"parley sessions show {line(result.session)}{self._where}; {again}" if self.kept else again
 
     def _look_at(self, post: Post) -> None:
         """Find the protocol by its posts, where nobody has said it."""
@@ -203,6 +213,19 @@ def result_lines(
         lambda: shows.result_lines(result, known.why, nothing),
         lambda: Presenter().result_lines(result, known.why, nothing),
     )
+
+
+def brief_result(result: Result) -> list[StyledLine]:
+    """What a session came to in a few lines, without the posts before it."""
+    presenter = face_of(result.protocol).present()
+    presenter.brief = True
+    return [*result_lines(result, presenter), _in_short(result, presenter)]
+
+
+def _in_short(result: Result, presenter: Presenter) -> StyledLine:
+    """The last line."""
+    (told,) = shaped(lambda: [presenter.in_short(result)], lambda: [Presenter().in_short(result)])
+    return "answer", f"In short: {told}"
 
 
 def answer_of(result: Result) -> str:

@@ -38,7 +38,7 @@ def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announc
     Parameters
     ----------
     tools
-        Whether the operator allows any.
+        Whether the operator allows any; only language models use them.
 
     Raises
     ------
@@ -49,7 +49,8 @@ def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announc
         found = [_announced(row) for row in rows]
     else:
         found = [_plainly(row) for row in rows]  # without the imports
-    return [msgspec.structs.replace(a, tools=tools and a.queue.startswith(QUEUE)) for a in found]
+    uses = (tools and a.queue.startswith(QUEUE) and a.metered and a.family != "extractive" for a in found)
+    return [msgspec.structs.replace(a, tools=may) for a, may in zip(found, uses, strict=True)]
 
 
 def unpriced_words(rows: tuple[AgentRow, ...]) -> str:

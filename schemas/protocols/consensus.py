@@ -23,7 +23,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     panel: int = 3
     """Seats, where the session names none. 2 to 16."""
     quorum: int = 2
-    """Positions without which a round cannot be scored."""
+    """Positions without which a round cannot be scored. Seats that abstain in the blind round are asked once more, with
+    what the others quote, before it is missed."""
     stuck_rounds: int = 3  # seed, "IterativeDebateOrchestrator": no progress after 3 rounds
     stuck_progress: float = 1.0
     """Points of score that count as progress."""
@@ -106,7 +107,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `answer` (no status) and `revise`."""
+    """Brief of `answer` (no status) and `revise` (none where the blind round was not scored)."""
 
     iteration: int
     """From 1."""

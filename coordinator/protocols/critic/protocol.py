@@ -420,6 +420,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((seat_of(v, JUDGE), caps(v)),),
     check=check,
     outcome=outcome,
+    stops=("objections_exhausted", "confidence", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     readers=(ANSWERER, CRITIC),
