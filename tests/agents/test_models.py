@@ -123,8 +123,8 @@ def test_turns_of_one_key_are_played_again_in_their_order(tmp_path: Path) -> Non
     for fixed.answer, ask in zip("AB", asks, strict=True):
         asyncio.run(recorder.reply(ask, lambda text: None))
     played = make_model("recorded", {"path": str(path)})
-    again = [asyncio.run(played.reply(ask, lambda text: None)).body["answer"] for ask in (*asks, asks[0])]
-    assert again == ["A", "B", "A"]
+    again = [asyncio.run(played.reply(ask, lambda text: None)) for ask in (*asks, asks[0])]
+    assert [decode(completion.json(), Position).answer for completion in again] == ["A", "B", "A"]
 
 
 def test_a_kind_of_turn_without_a_method_is_refused_by_name() -> None:
