@@ -213,7 +213,8 @@ class Presenter:
     def in_short(self, result: Result) -> str:
         """What a reader needs, in one sentence: the last line of a brief view."""
         answer = self.answer(result)
-        return f"{line(answer, _BRIEF) if answer else 'no answer'}; {reason_words(result.stop.reason, result.stop.converged) or 'it ended'}"
+        told = reason_words(result.stop.reason, result.stop.converged) or "it ended"
+        return f"{line(answer, _BRIEF) if answer else 'no answer'}; {told}"
 
     def reasoning(self, result: Result) -> str:
         """What the answer rests on, in the session's own words."""

@@ -28,7 +28,11 @@ POSTS = {
 
 def _alone(shown: Shown) -> dict[str, dict[str, Any]]:
     """Nobody was heard, and nothing was said before: there is nothing to change."""
-    first = {"change": {"enum": ["kept"]}, "change_reason": {"maxLength": 0}, "moved_by": {"maxItems": 0}}
+    first: dict[str, dict[str, Any]] = {
+        "change": {"enum": ["kept"]},
+        "change_reason": {"maxLength": 0},
+        "moved_by": {"maxItems": 0},
+    }
     return {**first, **_answers(shown)}
 
 
