@@ -104,11 +104,6 @@ class Presenter:
         """Whether a post that names a seat is what this seat replied."""
         return True
 
-    @property
-    def hanging(self) -> bool:
-        """Whether a line's further rows stand below its first word on a terminal."""
-        return False
-
     # -- questions to a human
 
     def asked(self, post: Post) -> OpenItem | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from parley.stack.followed import following, is_followed
 from parley.stack.lease import read_running
 from tests.parley.support import QUESTION, Front, until
 
@@ -302,6 +303,26 @@ def test_an_unfinished_session_goes_on_in_the_next_stack(fresh: Front) -> None:
     result = json.loads(out)
     assert (result["session"], result["stop"]["reason"], len(result["rounds"])) == (row["session"], "threshold", 2)
     fresh.assert_nothing_left()
+
+
+def test_a_session_that_another_terminal_follows_is_offered_to_nobody(tmp_path: Path) -> None:
+    with following(tmp_path, "s1"), following(tmp_path, "s1"):
+        assert is_followed(tmp_path, "s1") and not is_followed(tmp_path, "s2")
+    assert not is_followed(tmp_path, "s1")
+    assert not list((tmp_path / "followed").iterdir()), "nothing is left behind"
+
+
+@pytest.mark.serial
+def test_what_a_stack_finds_open_at_its_start_is_told_unless_a_terminal_follows_it(fresh: Front) -> None:
+    child = ask_slowly(fresh, 0.7)
+    child.kill()
+    child.communicate()
+    fresh.assert_nothing_left()
+    sid = fresh.json("sessions", "list", "--json")["sessions"][0]["session"]
+    config = ("--config", str(fresh.slow_agents(5)))
+    with following(fresh.state, sid):
+        assert "goes on" not in fresh.run("ask", QUESTION, *config, "--budget-seconds", "1")[2]
+    assert f"1 earlier session goes on: {sid}" in fresh.run("ask", QUESTION, *config, "--budget-seconds", "1")[2]
 
 
 @pytest.mark.serial

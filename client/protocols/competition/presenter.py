@@ -65,11 +65,6 @@ class CompetitionPresenter(Presenter):
         """Of a competition's posts some name a seat and are not its words."""
         return is_reply(post)
 
-    @property
-    def hanging(self) -> bool:
-        """Once it is known to be one."""
-        return self.story.began
-
     # -- the result
 
     def answer(self, result: Result) -> str:
