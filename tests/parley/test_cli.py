@@ -108,6 +108,33 @@ def test_one_altered_byte_fails_the_replay(front: Front, exported: Path) -> None
     assert "does not recompute" in json.loads(out)["error"]["message"]
 
 
+def test_sessions_are_found_by_words_of_question_and_answer(front: Front, asked: dict[str, Any]) -> None:
+    found = front.json("sessions", "search", "LITHUANIA", "vilnius", "--json")
+    assert [(s["session"], s["answer"]) for s in found["sessions"]] == [(asked["session"], "Vilnius")]
+    assert (found["searched"], found["more"]) == (1, False)
+    code, out, _ = front.run("sessions", "search", "Kaunas Vilnius")
+    assert (code, out) == (0, "0 found in 1 session\n"), "every word counts"
+    code, _, err = front.run("sessions", "search", " ")
+    assert (code, err) == (2, "parley: words: no word is given\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_options_and_protocols(fresh: Front, shell: str) -> None:
+    code, out, err = fresh.run("completion", shell)
+    assert code == 0 and "_PARLEY_COMPLETE" in out and f"complete_{shell}" in out, err
+
+    def completed(words: str) -> str:
+        said = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1), "_TYPER_COMPLETE_ARGS": words}
+        said |= {"_PARLEY_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+        return fresh.run(env=said)[1]
+
+    assert "sessions" in completed("parley se")
+    assert "--verbose" in completed("parley ask --verb")
+    assert "consensus" in completed("parley ask --protocol con") and "breaker" not in completed(
+        "parley ask --protocol "
+    )
+
+
 def test_plain_lines_where_there_is_no_terminal(fresh: Front) -> None:
     code, out, err = fresh.run("ask", "-", "--evidence", str(fresh.evidence), "--ephemeral", said=QUESTION + "\n")
     assert (code, err) == (0, "")

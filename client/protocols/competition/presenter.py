@@ -29,6 +29,11 @@ class CompetitionPresenter(Presenter):
     round_name = "Stage"
     left_out = "on the teams' own channels and in the judge's notes"
     picture = "scores"
+    certificate_names: ClassVar[Mapping[str, str]] = {
+        "best": "best debater", "format": "rules", "four_stage": "four stages",
+        "individual_totals": "points of each debater", "team_totals": "points of each team",
+        "stages": "stages of the rules", "pro": "Proposition", "con": "Opposition",
+    }  # fmt: skip
     colours: ClassVar[Mapping[str, str]] = live.COLOURS
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
