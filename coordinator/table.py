@@ -355,6 +355,8 @@ class Protocol:
     outcome: Callable[[State, View], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
     """(outcome, rounds) of the result frame."""
     attempts: Callable[[Any], int]
+    stops: tuple[str, ...] = ()
+    """Reasons for which a session of it stops (schemas.stops), beside those that are every protocol's."""
     oldest: int | None = None
     """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own."""
     renamed: Mapping[str, str] = field(default_factory=dict)

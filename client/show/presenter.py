@@ -129,10 +129,6 @@ class Presenter:
 
     # -- the stop and the result
 
-    def stop_note(self, reason: str, converged: bool) -> str:
-        """What the reason's own words cannot say; empty: nothing."""
-        return ""
-
     def stop_lines(self, reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
         """Below a stop: what decided."""
         return iter(())
@@ -140,9 +136,9 @@ class Presenter:
     def stop_words(self, result: Result) -> str:
         """Why it ended, on one line."""
         stop = result.stop
-        told = reason_words(stop.reason) or stop.reason
+        told = reason_words(stop.reason, stop.converged) or stop.reason
         agreed = f"{self.agreement}: " if stop.converged and self.agreement else ""
-        return f"{agreed}{line(told)}{self.stop_note(stop.reason, stop.converged)} ({line(stop.reason)})"
+        return f"{agreed}{line(told)} ({line(stop.reason)})"
 
     def answer(self, result: Result) -> str:
         """What a session came to in one sentence; empty: nothing."""
@@ -221,7 +217,8 @@ class Presenter:
     def in_short(self, result: Result) -> str:
         """What a reader needs, in one sentence: the last line of a brief view."""
         answer = self.answer(result)
-        return f"{line(answer, _BRIEF) if answer else 'no answer'}; {reason_words(result.stop.reason) or 'it ended'}"
+        told = reason_words(result.stop.reason, result.stop.converged) or "it ended"
+        return f"{line(answer, _BRIEF) if answer else 'no answer'}; {told}"
 
     def reasoning(self, result: Result) -> str:
         """What the answer rests on, in the session's own words."""
@@ -361,8 +358,8 @@ def stop_post(presenter: Presenter, post: Post) -> Iterator[StyledLine]:
     body = object_of(post.body)
     reason, converged = words(body.get("reason")), bool(body.get("converged"))
     certificate = mapping(body.get("certificate"))
-    note = presenter.stop_note(reason, converged)
-    yield "stop" if converged else "score", f"stop: {line(reason)}: {line(reason_words(reason))}{note}"
+    told = reason_words(reason, converged)
+    yield "stop" if converged else "score", f"stop: {line(reason)}: {line(told)}"
     yield from presenter.stop_lines(reason, certificate)
     what = certificate.get("what")
     if what:

@@ -76,8 +76,8 @@ def ask(
 ) -> None:
     """Ask one question, and watch them argue.
 
-    Exit status: 0 it ended as its protocol means it to, 1 it failed, 2 bad input, 3 stopped by budget or cap, 130
-    interrupted.
+    Exit status: 0 settled, or played as its protocol means it, 1 it failed, 2 bad input, 3 it ended and nothing is
+    settled, 130 interrupted.
 
     \b
     Examples:
@@ -111,6 +111,8 @@ def ask(
         refuse_foreign(plan.protocol, {**settings_given, "folder": folder})
         if settings_given:
             plan = plan.over(settings_given)
+        if folder is None:
+            plan = plan.without_folder()
         documents = evidence or motion.evidence
         if dry_run:
             found = estimated(plan, motion.question, documents)

@@ -53,7 +53,7 @@ Host = Annotated[str, typer.Option("--metrics-host", help="Address of the metric
 Port = Annotated[int, typer.Option("--metrics-port", help="Port of metrics and health; 0 takes a free one.")]
 Level = Annotated[str, typer.Option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")]
 Tools = Annotated[
-    Path | None, typer.Option("--tools", metavar="FILE", help="Which tools an expert's model may use (YAML).")
+    Path | None, typer.Option("--tools", metavar="FILE", help="Which tools an expert's model may use (YAML), or off.")
 ]
 Subject = Annotated[
     str,

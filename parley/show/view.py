@@ -20,6 +20,7 @@ from client.text import clean, hung, line, line_end
 from client.turns import Turns
 from schemas.post import Live, Post
 from schemas.result import Result
+from schemas.stops import STOPS
 
 _TEXT = 400
 _DRAWN_S = 0.12
@@ -95,14 +96,17 @@ class QuietView:
 
 
 class AnswerView(QuietView):
-    """Prints the answer alone; without one, why not goes to stderr."""
+    """Prints the answer alone, where the exit status says that there is one; what is not settled is marked as such.
+    Without an answer, why not goes to stderr."""
 
     def result(self, result: Result) -> None:
         """It is over."""
-        answer = clean(transcript.answer_of(result))
+        answer, told = clean(transcript.answer_of(result)), transcript.stop_words(result)
         if not answer:
-            self.note(f"parley: no answer: {transcript.stop_words(result)}")
+            self.note(f"parley: no answer: {told}")
             super().result(result)
+        elif STOPS[result.stop.reason].exit_status(result.stop.converged):
+            answer = f"Not settled: {told}\nFound so far: {answer}"
         print(answer, flush=True)
 
 

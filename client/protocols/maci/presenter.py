@@ -54,10 +54,6 @@ class MaciPresenter(Presenter):
         """Seats that a round counts as missing."""
         return tuple(items(object_of(post.body).get("missing"))) if post.kind == "signals" else None
 
-    def stop_note(self, reason: str, converged: bool) -> str:
-        """Whether a plateau is agreement."""
-        return transcript.stop_note(reason, converged)
-
     def stop_lines(self, reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
         """The tests that decided."""
         return iter(()) if self.brief else transcript.stop_lines(reason, certificate)

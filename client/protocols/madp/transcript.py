@@ -194,7 +194,8 @@ def _consensus(body: Consensus, story: Story, brief: bool) -> Iterator[StyledLin
 
 
 def _work(seat: str, body: Work, width: int, brief: bool) -> Iterator[StyledLine]:
-    yield "seat", f"  {line(seat)} {_DOES[body.outcome]}: {line(body.summary, max(width, _WIDE))}"
+    does = _DOES[body.outcome] if body.performed or body.outcome != "done" else "did nothing, and replies"
+    yield "seat", f"  {line(seat)} {does}: {line(body.summary, max(width, _WIDE))}"
     if body.support is not None:
         yield "quiet", f"      of {line(body.support.agent_id)}: {line(body.support.sub_task, _WIDE)}"
     if body.blocked:
@@ -392,8 +393,13 @@ def outcome_lines(
     yield from (("score", f"Warning: {line(str(text), _WIDE)}") for text in outcome.get("warnings") or ())
     work = outcome.get("work") or {}
     if diff and work.get("diff"):
-        yield "", f"{diff_words(work['diff']).capitalize()}, as the lead told it:"
+        yield "", f"{diff_words(work['diff']).capitalize()}, {diff_note(work)}:"
         yield from diff_lines(work["diff"], most=_BRIEF_DIFF if brief else _DIFF_LINES)
+
+
+def diff_note(work: Mapping[str, Any]) -> str:
+    """Whose word a diff is."""
+    return "as the lead told it" if work.get("performed", True) else "proposed in the reply, and not applied"
 
 
 def explained(story: Story) -> Iterator[str]:

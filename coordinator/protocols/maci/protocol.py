@@ -486,6 +486,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((one(v, ANALYST), caps(v)),),
     check=check,
     outcome=outcome,
+    stops=("plateau", "stalemate", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     readers=(HELPER,),
