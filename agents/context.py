@@ -41,6 +41,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """What the model is shown of one turn."""
 
     session: str
+    turn: str = ""
+    """The turn's id: whatever is asked again under it is the same turn."""
     protocol: str
     question: str
     seat: str

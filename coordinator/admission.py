@@ -29,7 +29,7 @@ _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 def admit(
     protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...], seed: int, author: str,
     *, experts: tuple[Known, ...] = (), known: Mapping[str, Any] | None = None,
-    reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET,
+    reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET, fits: bool = False,
 ) -> log.Opened:  # fmt: skip
     """The first event of a session, complete: settings with defaults, seats, documents dealt.
 
@@ -39,6 +39,8 @@ def admit(
         Those that are announced, and what standing sessions say, where the protocol wants them.
     reasoning_tokens
         The most that an announced model may think in one call; UNSET: none says.
+    fits
+        Caps of turns are narrowed to a budget that is short (`log.Opened.fits`).
 
     Raises
     ------
@@ -72,16 +74,20 @@ def admit(
                 f"role {role.name}: {role.least} needed, {have} there; start one: parley agent {role.name}",
             )
     own = {r.name for r in protocol.roles} | {s.role for s in seats}
-    there = tuple(w for w in workers if not own.isdisjoint(w.roles))
+    serving = tuple(w for w in workers if not own.isdisjoint(w.roles))
     return log.Opened(
         question=request.question, protocol=protocol.name, version=protocol.version,
         settings=decode(encode(settings), dict[str, Any]), seats=seats,
         documents=deal(request.documents, protocol, seats),
-        budget=request.budget, seed=seed, turn_timeout_s=_time(request, settings, there),
-        workers=there, author=author,
+        budget=request.budget, seed=seed, turn_timeout_s=_time(request, settings, serving),
+        workers=serving, author=author,
         continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),
-        waits=request.waits, reasoning_tokens=reasoning_tokens,
+        waits=request.waits, reasoning_tokens=reasoning_tokens, fits=(fits and _is_limited(request)) or msgspec.UNSET,
     )  # fmt: skip
+
+
+def _is_limited(request: OpenSession) -> bool:
+    return any(limit is not None for limit in (request.budget.tokens, request.budget.calls, request.budget.cost_usd))
 
 
 def _time(request: OpenSession, settings: Any, workers: tuple[Announcement, ...]) -> float:

@@ -1,8 +1,9 @@
 """Replies from a file, and how such a file is made.
 
 One JSON text a line: `{"key": ["consensus", "answer", "panelist_1", 1, 1], "body": {...}, "usage": {}, "flags": []}`;
-its key is protocol, kind, seat, round and attempt. A later line for the same key replaces an earlier one, so that one
-file holds one session.
+its key is protocol, kind, seat, round and attempt. A competition asks a seat for the same several times in a round: the
+second of these turns has `nth` 2. A later line for the same place replaces an earlier one, so that one file holds one
+session.
 
 A language model may take a turn in several steps, with calls of tools between them (agents/tools/loop.py). Then each
 step is a line, with its number as `step`, and `language` says that the steps are to be taken again: the calls are made
@@ -21,14 +22,16 @@ from schemas.turn import Usage
 from schemas.wire import Json, Undecodable, compact, decode, encode
 
 Key = tuple[str, str, str, int, int]
-Turns = Mapping[tuple[Key, int], "RecordedReply"]
-"""By key and step."""
+Place = tuple[Key, int, int]
+"""Key, which turn of that key it is, and step."""
 
 
 class RecordedReply(msgspec.Struct, frozen=True, kw_only=True):
     """One stored reply."""
 
     key: Key
+    nth: int = 1
+    """Of the session's turns with this key, from 1."""
     step: int = 1
     """Of the turn, from 1."""
     language: bool = False
@@ -43,6 +46,20 @@ def key_of(shown: Shown) -> Key:
     return shown.protocol, shown.kind, shown.seat, shown.round, shown.attempt
 
 
+class TurnCount:
+    """Which of a session's turns with the same key a turn is: they are counted as they are first seen, by their ids."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, Key], list[str]] = {}
+
+    def nth(self, shown: Shown) -> int:
+        """From 1."""
+        turns = self._seen.setdefault((shown.session, key_of(shown)), [])
+        if shown.turn not in turns:
+            turns.append(shown.turn)
+        return turns.index(shown.turn) + 1
+
+
 class RecordedModel:
     """Model `recorded`: replays stored replies. Their tokens are shown, and cost nothing now."""
 
@@ -52,8 +69,9 @@ class RecordedModel:
     usd_per_million_input = 0.0
     usd_per_million_output = 0.0
 
-    def __init__(self, records: Turns) -> None:
+    def __init__(self, records: Mapping[Place, RecordedReply]) -> None:
         self._records = dict(records)
+        self._count = TurnCount()
         self.steps = any(record.language for record in self._records.values())
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
@@ -66,12 +84,13 @@ class RecordedModel:
         ModelRefused
             It is a language model's, and no longer what this turn asks for.
         """
-        record = self._records.get((key_of(shown), shown.step))
+        nth = self._count.nth(shown)
+        record = self._records.get((key_of(shown), nth, shown.step))
         if record is None:
             protocol, kind, seat, round_, attempt = key_of(shown)
-            step = f", step {shown.step}" if shown.step > 1 else ""
+            more = (f", turn {nth} of these" if nth > 1 else "") + (f", step {shown.step}" if shown.step > 1 else "")
             raise NotRecorded(
-                f"no reply is recorded for {protocol} {kind}, seat {seat}, round {round_}, attempt {attempt}{step}"
+                f"no reply is recorded for {protocol} {kind}, seat {seat}, round {round_}, attempt {attempt}{more}"
             )
         emit(bytes(record.body).decode())
         used = Usage(calls=record.usage.calls)  # its tokens were paid for when it was recorded
@@ -90,6 +109,7 @@ class Recorder:
     def __init__(self, model: Model, path: Path) -> None:
         self._model = model
         self._path = path
+        self._count = TurnCount()
         self.name = model.name
         self.family = model.family
         self.metered = model.metered
@@ -105,9 +125,10 @@ class Recorder:
         ModelMisconfigured
             The file cannot be written.
         """
+        nth = self._count.nth(shown)
         completion = await self._model.reply(shown, emit)
         record = RecordedReply(
-            key=key_of(shown), step=shown.step, language=self.steps, body=compact(completion.json()),
+            key=key_of(shown), nth=nth, step=shown.step, language=self.steps, body=compact(completion.json()),
             usage=completion.usage, flags=completion.flags,
         )  # fmt: skip
         try:
@@ -131,15 +152,15 @@ def recording(model: Model) -> Model:
     return model if path is None else Recorder(model, path)
 
 
-def load(path: Path) -> dict[tuple[Key, int], RecordedReply]:
-    """Stored replies by turn and step.
+def load(path: Path) -> dict[Place, RecordedReply]:
+    """Stored replies.
 
     Raises
     ------
     ModelMisconfigured
         The file cannot be read, or a line is no record.
     """
-    records: dict[tuple[Key, int], RecordedReply] = {}
+    records: dict[Place, RecordedReply] = {}
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -150,7 +171,7 @@ def load(path: Path) -> dict[tuple[Key, int], RecordedReply]:
                 record = decode(line, RecordedReply)
             except Undecodable as error:
                 raise ModelMisconfigured(f"options.path: {path}, line {number}: {error}") from error
-            records[record.key, record.step] = record
+            records[record.key, record.nth, record.step] = record
     return records
 
 

@@ -49,7 +49,7 @@ def schema_of(shown: Shown, *, bounds: bool) -> Schema:
 
 @lru_cache(maxsize=512)
 def _made(reply: Any, names: tuple[str, ...], narrowed: bytes, tokens: int, bounds: bool) -> Schema:
-    schema = _copied(strict_schema(reply, bounds=True))
+    schema: Schema = _copied(strict_schema(reply, bounds=True))
     for path, keywords in msgspec.json.decode(narrowed, type=dict[str, dict[str, Any]]).items():
         _put(schema, path.split("."), keywords, bounds)
     if names and len(names) <= _NAMES and sum(map(len, names)) <= _NAME_CHARS:
@@ -171,7 +171,7 @@ def _most_chars(node: Schema) -> float:
     if "properties" in node:
         return sum(_most_chars(child) + len(name) + 8 for name, child in node["properties"].items())
     if node.get("type") == "array":
-        return node.get("maxItems", _ITEMS) * _most_chars(node.get("items") or {})
+        return float(node.get("maxItems", _ITEMS)) * _most_chars(node.get("items") or {})
     if "enum" in node:
         return float(max((len(str(x)) for x in node["enum"]), default=0))
     return float(node.get("maxLength", 10_000)) if node.get("type") == "string" else 8.0

@@ -35,6 +35,10 @@ class Kind:
     it says what it is asked."""
     prompt_brief: Callable[[Any], dict[str, Any]] | None = None
     """The brief as a prompt shows it, a line for each of these names; None: all of it, indented."""
+    prompt_post: Callable[[Any], Any] | None = None
+    """A post's body as a prompt shows it; None: all of it."""
+    labels: bool = True
+    """Whether a prompt tells posts apart by their speakers; False: that means nothing, or the body says it."""
     prompt_spec: Callable[[Any], Any] | None = None
     """Of an expert's specification, what a prompt shows; None: all of it."""
     prompt_slots: Callable[[Any], dict[str, str]] = _none

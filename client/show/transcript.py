@@ -52,6 +52,8 @@ class Teller:
         self._missing: set[str] = set()
         """Seats that were told to be missing since a post last counted them."""
         self._transition = -1
+        self._told_once: set[str] = set()
+        """What is said once a session: that no price is known."""
 
     @property
     def presenter(self) -> Presenter:
@@ -158,23 +160,37 @@ class Teller:
         mine = next((f for f in self._waiting if (f.seat, f.round) == (post.seat, post.round)), None)
         if mine is not None:
             self._waiting.remove(mine)
-            if mine.flags and self._tells(mine):
-                yield "score", f"      flags of this reply: {_names(mine.flags)}"
+            if self._tells(mine) and (names := self._names(mine.flags)):
+                yield "score", f"      flags of this reply: {names}"
 
     def _flags_up_to(self, transition: int) -> Iterator[StyledLine]:
         """Those of replies that no post shows under their seat's name."""
         due = [f for f in self._waiting if f.transition <= transition]
         self._waiting = [f for f in self._waiting if f.transition > transition]
         for f in due:
-            if f.flags and self._tells(f):
-                yield "score", f"  {line(f.seat)} ({line(f.kind)}): flags of this reply: {_names(f.flags)}"
+            if self._tells(f) and (names := self._names(f.flags)):
+                yield "score", f"  {line(f.seat)} ({line(f.kind)}): flags of this reply: {names}"
 
     def _tells(self, flagged: Flagged) -> bool:
         return not (self._brief and flagged.kind in self._presenter.quiet_turns)
 
+    def _names(self, flags: tuple[str, ...]) -> str:
+        """Flags in words; that no price is known is said once."""
+        told = (flag for flag in flags if flag != _UNPRICED or not self._is_told(flag))
+        return ", ".join(_IN_WORDS.get(flag) or line(flag, REASON) for flag in told)
 
-def _names(flags: tuple[str, ...]) -> str:
-    return ", ".join(line(flag, REASON) for flag in flags)
+    def _is_told(self, what: str) -> bool:
+        """Whether it was said before; from now on it was."""
+        before = what in self._told_once
+        self._told_once.add(what)
+        return before
+
+
+_UNPRICED = "unpriced"
+_IN_WORDS = {
+    "cut": "cut (not all that others said, or the documents hold, fitted what the model takes)",
+    "rescaled": "rescaled (its numbers came as percent)",
+}
 
 
 def _control_lines(post: Post, presenter: Presenter) -> Iterable[StyledLine] | None:

@@ -112,6 +112,8 @@ class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
     iteration: int
     """From 1."""
     consensus_status: Status | None = None
+    round_limit: int | msgspec.UnsetType = msgspec.UNSET
+    """Rounds at most; unset in sessions of versions before 3."""
 
 
 class Weighted(msgspec.Struct, frozen=True, kw_only=True):

@@ -116,6 +116,8 @@ class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
 
     round: int
     profile: tuple[Past, ...] = ()
+    round_limit: int | msgspec.UnsetType = msgspec.UNSET
+    """Rounds at most; unset in sessions of versions before 3."""
 
 
 class Addressed(msgspec.Struct, frozen=True, kw_only=True):

@@ -117,7 +117,7 @@ def _shortest(node: dict[str, Any]) -> Any:
 
 # -- endpoints that refuse such keywords
 async def test_openai_gets_the_schema_that_its_strict_mode_takes() -> None:
-    given = {"provider": "openai", "api_key": Secret("sk-test")}
+    given: dict[str, Any] = {"provider": "openai", "api_key": Secret("sk-test")}
     async with model_server(says(FULL)) as server, model(server.url, **given) as made:
         await made.reply(asked(), silent)
     sent = server.requests[0].body["response_format"]["json_schema"]["schema"]

@@ -5,14 +5,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from agents.context import Tools
 from agents.models import ModelMisconfigured, ModelRefused
 from agents.models.prompting import Repair, build, fresh_boundary, render
 from agents.protocols import KITS
 from agents.tokens import estimate, first_tokens
-from schemas.protocols.consensus import Position
+from schemas.protocols.consensus import PanelBrief, Position
+from schemas.protocols.critic import AnswerBrief
+from schemas.protocols.madp.work import WorkBrief
+from schemas.routing import Task
 from schemas.turn import Caps
 from tests.llm.support import POSITION, asked
 from tests.protocols.consensus.simulate import document
+from tests.tools.support import asked as work
 
 EDGE = "0123456789abcdef"
 
@@ -44,6 +49,26 @@ def test_what_anybody_says_stands_in_fences_and_in_no_other_place() -> None:
     for name in ("question", "other", "own", "document", "error"):
         assert text.count(f"MARK-{name}") == sum(p.count(f"MARK-{name}") for p in fenced) == 1, name
     assert "Model A" in text and "(cut" not in text
+
+
+def test_a_seat_is_told_how_many_rounds_there_may_be() -> None:
+    revise = msgspec.structs.replace(asked(kind="revise", round_=2), brief=PanelBrief(iteration=2, round_limit=5))
+    answer = msgspec.structs.replace(
+        revise, protocol="critic", kind="answer", brief=AnswerBrief(round=2, round_limit=6), others=(), own=None
+    )
+    assert "This is round 2 of at most 5." in text_of(build(revise))
+    assert "This is round 2 of at most 6." in text_of(build(answer))
+    before = msgspec.structs.replace(revise, brief=PanelBrief(iteration=2))
+    assert "This is round 2." in text_of(build(before)), "of a session that an earlier version opened"
+
+
+def test_a_tool_takes_a_line_without_the_titles_of_its_arguments() -> None:
+    arguments = {"title": "readArguments", "type": "object", "properties": {"title": {"title": "Title"}}}
+    tools = tuple({"tool": tool, "arguments": arguments} for tool in ("read", "write"))
+    brief = WorkBrief(task=Task(prompt="Go."), expert="sre", responsibility="all of it")
+    shown = msgspec.structs.replace(work("work", brief), tools=Tools(offered=tools, calls_left=2, steps_left=1))
+    told = '"arguments":{"type":"object","properties":{"title":{}}}}'
+    assert f'{{"tool":"read",{told}\n{{"tool":"write",{told}\n' in text_of(build(shown))
 
 
 @pytest.mark.parametrize(
@@ -133,6 +158,7 @@ def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(path: Path) ->
     assert path.stem in KITS[path.parts[-3]].kinds
     names = ["rules", "role", "round", "question", "brief", "documents", "others", "own", "error", "reply"]
     names += ("expert", "tools")  # agents/protocols/madp/expert_worker.py
+    names.append("of")  # of at most so many rounds (agents/protocols/consensus/kinds.py)
     names += ("cl", "tone", "tau_q", "tau_crit", "most")  # what a moderator asks for (agents/protocols/maci/kinds.py)
     # The same of agents/protocols/competition/kinds.py.
     names += (

@@ -40,7 +40,9 @@ SMALLEST: Mapping[str, tuple[str, ...]] = {
     "maci": (
         "--debaters", "2", "--round-limit", "1", "--outcomes", "yes, no", "--evidence", "examples/diagnosis/evidence",
     ),
-    "competition": ("--topic", "examples/competition/topics.yaml#free_transport", "--format", "tests/small_model/short.yaml"),
+    "competition": (
+        "--topic", "examples/competition/topics.yaml#free_transport", "--format", "tests/small_model/short.yaml",
+    ),
     "madp": (),
 }  # fmt: skip
 OFTEN = {"consensus": 10, "critic": 10}

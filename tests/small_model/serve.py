@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct (Q4_1 GGUF) behind llama.cpp's own HTTP server, on loopback. Runs in the model's own environment.
+"""SmolLM2-135M-Instruct (Q4_1 GGUF) behind llama.cpp's own HTTP server, on loopback, in an environment of its own.
 
 python serve.py [PORT] [CONTEXT_PER_SLOT] [SLOTS] [THREADS]
 """

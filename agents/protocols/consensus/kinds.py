@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from agents.context import Shown
 from agents.protocols.kit import Kind
 from schemas.protocols.consensus import (
@@ -26,7 +28,11 @@ POSTS = {
 
 def _alone(shown: Shown) -> dict[str, dict[str, Any]]:
     """Nobody was heard, and nothing was said before: there is nothing to change."""
-    first = {"change": {"enum": ["kept"]}, "change_reason": {"maxLength": 0}, "moved_by": {"maxItems": 0}}
+    first: dict[str, dict[str, Any]] = {
+        "change": {"enum": ["kept"]},
+        "change_reason": {"maxLength": 0},
+        "moved_by": {"maxItems": 0},
+    }
     return {**first, **_answers(shown)}
 
 
@@ -39,9 +45,13 @@ def _answers(shown: Shown) -> dict[str, dict[str, Any]]:
     return {} if shown.documents else {"answer": {"minLength": 1}, "abstains": {"enum": [False]}}
 
 
+def _round(brief: PanelBrief) -> dict[str, str]:
+    return {"of": f" of at most {brief.round_limit}" if brief.round_limit is not msgspec.UNSET else ""}
+
+
 KINDS = {
-    "answer": Kind(brief=PanelBrief, reply=Position, posts=POSTS, narrow=_alone),
-    "revise": Kind(brief=PanelBrief, reply=Position, posts=POSTS, narrow=_again),
+    "answer": Kind(brief=PanelBrief, reply=Position, posts=POSTS, prompt_slots=_round, narrow=_alone),
+    "revise": Kind(brief=PanelBrief, reply=Position, posts=POSTS, prompt_slots=_round, narrow=_again),
     "score": Kind(brief=ScoreBrief, reply=Analysis, posts=POSTS),
     "synthesize": Kind(brief=SynthesisBrief, reply=Synthesis, posts=POSTS),
 }

@@ -3,6 +3,8 @@ the verdict, the helper compares."""
 
 from typing import Any
 
+import msgspec
+
 from agents.context import Shown
 from agents.protocols.kit import Kind
 from schemas.protocols.critic import (
@@ -42,9 +44,13 @@ def _judges(shown: Shown) -> dict[str, dict[str, Any]]:
     return _numbers("answered", shown)
 
 
+def _round(brief: AnswerBrief) -> dict[str, str]:
+    return {"of": f" of at most {brief.round_limit}" if brief.round_limit is not msgspec.UNSET else ""}
+
+
 KINDS = {
     "rewrite": Kind(brief=RewriteBrief, reply=Rewritten),
-    "answer": Kind(brief=AnswerBrief, reply=Answer, narrow=_answers),
+    "answer": Kind(brief=AnswerBrief, reply=Answer, prompt_slots=_round, narrow=_answers),
     "critique": Kind(brief=CritiqueBrief, reply=Critique, posts=POSTS),
     "press": Kind(brief=CritiqueBrief, reply=Critique, posts=POSTS),
     "compare": Kind(brief=CompareBrief, reply=Similarities),

@@ -49,6 +49,15 @@ def _belief(shares: Iterable[Share]) -> dict[str, Any]:
     return {"named": told, "others": {"outcomes": len(rest), "together": round(sum(s.p for s in rest), 3)}}
 
 
+def _said(body: Any) -> Any:
+    """A post without figures that are the moderator's: they would be read as a reason to believe it."""
+    if isinstance(body, Passages):
+        return {"passages": [{"id": p.id, "document": p.document, "text": p.text} for p in body.passages]}
+    if isinstance(body, Ruled):
+        return {"id": body.id, "claim": body.claim, "reasons": body.reasons, "spans": body.spans}
+    return body
+
+
 def _blind(brief: BlindBrief) -> dict[str, Any]:
     return {"outcomes": brief.outcomes or "open: propose them", "ordered": brief.ordered}
 
@@ -112,13 +121,18 @@ def _narrow_crit(shown: Shown) -> dict[str, dict[str, Any]]:
 KINDS = {
     "retrieve": Kind(brief=RetrieveBrief, reply=Retrieved, computed=True),
     "measure": Kind(brief=MeasureBrief, reply=Measured, posts=POSTS, computed=True),
-    "blind": Kind(brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_blind,
-        narrow=_narrow_blind),
+    "blind": Kind(
+        brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_blind,
+        prompt_post=_said, labels=False, narrow=_narrow_blind,
+    ),
     "argue": Kind(
         brief=ArgueBrief, reply=Case, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_argue,
-        prompt_slots=_argue_orders, narrow=_narrow_case,
+        prompt_slots=_argue_orders, prompt_post=_said, labels=False, narrow=_narrow_case,
     ),
     "crit": Kind(brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE, narrow=_narrow_crit),
     "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins),
-    "plan": Kind(brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders),
+    "plan": Kind(
+        brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders, prompt_post=_said,
+        labels=False,
+    ),
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import PagePart, Presenter
@@ -23,6 +23,12 @@ class ConsensusPresenter(Presenter):
     """Shows a panel: positions, the score of each round, who held out."""
 
     agreement = "consensus"
+    certificate_names: ClassVar[Mapping[str, str]] = {
+        "band": "what the score is called", "flips": "changes of answer",
+        "flips_without_evidence": "changes of answer without new evidence", "quorum": "positions that a round needs",
+        "score": "last score", "threshold": "score that was wanted", "weights": "weight of each seat",
+        "stuck_rounds": "rounds without progress that end it", "stuck_progress": "least that counts as progress",
+    }  # fmt: skip
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)

@@ -56,6 +56,8 @@ from schemas.wire import decode, raw
 
 ANSWER, REVISE, SCORE, SYNTHESIZE = "answer", "revise", "score", "synthesize"
 PUBLIC = "public"
+TELLS_ROUNDS = 3
+"""Since this version a panelist is told how many rounds there may be."""
 Says = tuple[Wish, ...]
 
 
@@ -70,9 +72,13 @@ def _analyst(v: View) -> str:
     return v.seats(ANALYST)[0].seat
 
 
+def _round_limit(v: View) -> int | msgspec.UnsetType:
+    return v.settings.round_limit if v.opened.version >= TELLS_ROUNDS else msgspec.UNSET
+
+
 def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
-    brief = raw(PanelBrief(iteration=1))
+    brief = raw(PanelBrief(iteration=1, round_limit=_round_limit(v)))
     asks = (AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=brief, caps=_caps(v.settings)) for s in v.seats(PANELIST))
     return State(phase=Phase.ANSWERING), tuple(asks)
 
@@ -88,7 +94,7 @@ def _ask_revise(s: State, v: View, speaking: Iterable[str], status: Status | Non
         None: the round before was not scored.
     """
     n = s.round + 1
-    brief = raw(PanelBrief(iteration=n, consensus_status=status))
+    brief = raw(PanelBrief(iteration=n, consensus_status=status, round_limit=_round_limit(v)))
     speaking = tuple(speaking)
     asks = []
     for me in weights(v):
