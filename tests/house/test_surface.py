@@ -38,6 +38,8 @@ def test_public_functions_and_classes_say_what_they_are() -> None:
     bare = []
     for package in ("schemas", "observability", "bus", "coordinator", "agents", "client", "evaluation", "parley"):
         for path in sorted((ROOT / package).rglob("*.py")):
+            if "questions" in path.parts:  # documents of others
+                continue
             for node in ast.parse(path.read_text(encoding="utf-8")).body:
                 if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                     continue
