@@ -110,13 +110,14 @@ def read(folder: Path) -> Sent:
         raise BadInput("folder", f"{folder} is no folder")
     if repository := _repository_of(folder.resolve()):
         raise BadInput("folder", f"{folder} is of a repository's own files ({repository}), which may run programs")
+    too_large = ""
     try:
         for largest in (None, LARGE):
             try:
                 data, left_out = folders.pack(folder, Unwanted(folder, largest))
                 return Sent(folder=folder, data=data, left_out=tuple(left_out), largest=largest)
             except folders.TooLarge as error:
-                too_large = error
+                too_large = str(error)
         what = f"{folder}: {too_large}, also without its files of more than {in_bytes(LARGE)}"
         raise BadInput("folder", f"{what}; the biggest are {_biggest(folder)}; a .gitignore leaves out what it names")
     except folders.FolderError as error:
