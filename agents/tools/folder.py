@@ -12,10 +12,11 @@ import stat
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
+from agents.retrieval.corpus import stems
 from agents.tools.folder_diff import diff, text_of
 from agents.tools.paths import Outside, bad_name, inside, is_repository
 from schemas.folders.archive import (
@@ -35,6 +36,8 @@ from schemas.session import Document
 
 _PREFIX = "parley-task-"
 _STALE_S = 60.0
+MOST_SHOWN = 400_000
+"""Characters of its files that a model is shown which cannot ask for them."""
 
 
 Unwanted = Callable[[str, bool], str | None]
@@ -288,14 +291,31 @@ class TaskFolder:
         """Unified diff of the last look's files against `base`, cut to 60,000 characters at a line."""
         return diff(self.base, self._files)
 
-    def documents(self) -> tuple[Document, ...]:
-        """Its text files as documents, for a model that has no tools to read them with."""
-        found = []
-        for path, (data, _) in sorted(self._files.items()):
-            text = text_of(data)
-            if text:
-                found.append(Document(id=sha256(data).hexdigest(), name=path, text=text))
-        return tuple(found)
+    def documents(self, task: str = "", named: Collection[str] = ()) -> tuple[Document, ...]:
+        """Its text files as documents, for a model that has no tools to read them with. Where they are more than
+        MOST_SHOWN, those that the task names come first, then those that hold most of its words."""
+        texts = {path: text for path, (data, _) in sorted(self._files.items()) if (text := text_of(data))}
+        if sum(map(len, texts.values())) > MOST_SHOWN:
+            texts = _bearing(texts, set(stems(task)), named)
+        return tuple(
+            Document(id=sha256(self._files[path][0]).hexdigest(), name=path, text=text) for path, text in texts.items()
+        )
+
+
+def _bearing(texts: Mapping[str, str], words: set[str], named: Collection[str]) -> dict[str, str]:
+    """The texts that bear on a task, as many as may be shown, in the order of their names."""
+
+    def rank(path: str) -> tuple[bool, int, int]:
+        whole = f"{path}\n{texts[path]}".lower()
+        is_named = any(path == name or path.endswith(f"/{name}") for name in named)
+        return not is_named, -sum(word in whole for word in words), len(whole)
+
+    left, kept = MOST_SHOWN, set()
+    for path in sorted(texts, key=rank):
+        if len(texts[path]) <= left:
+            left -= len(texts[path])
+            kept.add(path)
+    return {path: text for path, text in texts.items() if path in kept}
 
 
 def _remove(path: Path) -> None:

@@ -87,7 +87,8 @@ async def _in_folder(
     brief: WorkBrief | SupportBrief = shown.brief
     allowed = worker.tools
     if not (worker.uses_tools and brief.tool_calls and brief.model_calls > 1):
-        shown = msgspec.structs.replace(shown, documents=(*shown.documents, *folder.documents()))
+        files = folder.documents(brief.task.prompt, brief.task.files_mentioned)
+        shown = msgspec.structs.replace(shown, documents=(*shown.documents, *files))
         allowed = None
     if not worker.words:
         done = await worker.model.reply(shown, emit)
