@@ -105,12 +105,12 @@ class Page:
         commands = block.commands()
         for number, command in enumerate(commands, 1):
             for word, value in words.items():
-                command = re.sub(rf"\b{word}\b", lambda _, value=value: value, command)
+                command = value.join(re.split(rf"\b{word}\b", command))
             if re.match(r"(?:\w+=\S+ )*parley up\b", command):
                 self._start_stack(block, command)
                 continue
             # A question may end without an answer: that is an ending, and what it says is another test's.
-            wanted = (0, 3) if re.search(r"\bparley ask\b|make demo", command) else (0,)
+            wanted: tuple[int, ...] = (0, 3) if re.search(r"\bparley ask\b|make demo", command) else (0,)
             if "ends" in block.said and number == len(commands):
                 wanted = tuple(int(code) for code in block.said["ends"].split())
             self._command(block, command, wanted)
