@@ -43,7 +43,8 @@ def test_one_stack_serves_every_protocol_with_ten_processes_and_800_mb(tmp_path:
     assert len(running.queues) > 30
     assert running.services["team-pro-1"].pid != running.services["team-con-1"].pid
     up.terminate()
-    assert up.wait(20) == 0
+    up.communicate(timeout=20)
+    assert up.returncode == 0
     front.assert_nothing_left()
 
 
@@ -69,6 +70,6 @@ def test_a_seat_with_a_key_of_its_own_has_a_process_of_its_own(monkeypatch: pyte
 
 def test_what_is_named_is_served_by_itself(tmp_path: Path) -> None:
     assert plan_of(Settings()).of_every_protocol().every
-    named = plan_of(Settings(protocol="critic")).of_every_protocol()
+    named = plan_of(Settings().model_copy(update={"protocol": "critic"})).of_every_protocol()
     assert {r.queue for r in named.rows} == {"answerer", "critic", "judge", "helper"}
     assert not any(r.process for r in named.rows)
