@@ -12,10 +12,10 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit serial specmap bench chaos fuzz results routing lint format diagrams schemas lock clean
+.PHONY: help install demo test unit serial specmap bench chaos fuzz results routing lint format api diagrams schemas lock clean
 
 help:
-	@echo "make demo | test | specmap | bench | chaos | fuzz | results | routing | lint | format | diagrams | schemas | lock | clean"
+	@echo "make demo | test | specmap | bench | chaos | fuzz | results | routing | lint | format | api | diagrams | schemas | lock | clean"
 
 install: $(STAMP)
 
@@ -75,6 +75,9 @@ results: $(STAMP)
 DATA ?= ../shared/data
 routing: $(STAMP)
 	$(BIN)/parley eval routing --data $(DATA) --page docs/routing.md
+
+api: $(STAMP)
+	$(BIN)/python -m parley.api_page docs/api.md
 
 diagrams: $(STAMP)
 	mkdir -p docs/diagrams

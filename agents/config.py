@@ -27,18 +27,25 @@ from agents.openai.providers import PRESETS, provider
 from agents.secrets import Secret, as_key, key_from, variable
 from agents.specs import AgentSpec
 
-WITHOUT_A_SERVER = ("extractive",)
+WITHOUT_A_SERVER = ("extractive", "recorded")
 """What `LLM_PROVIDER` may name beside providers."""
 
 _SPEAKS_FOR_NOBODY = frozenset({"helper"})
 """Roles that compute what all go by: a model for everybody is not for them."""
-_TEXTS = {"LLM_STRUCTURED": "structured", "LLM_PRICES": "prices", "LLM_STATE": "state", "LLM_FAMILY": "family"}
+_TEXTS = {
+    "LLM_STRUCTURED": "structured",
+    "LLM_PRICES": "prices",
+    "LLM_STATE": "state",
+    "LLM_FAMILY": "family",
+    "LLM_RECORD": "record",
+}
 _NUMBERS = {
     "LLM_TEMPERATURE": "temperature",
     "LLM_CONCURRENCY": "concurrency",
     "LLM_SILENCE_S": "silence_s",
     "LLM_REPLY_S": "reply_s",
     "LLM_REPLY_BYTES": "reply_bytes",
+    "LLM_REASONING_TOKENS": "reasoning_tokens",
     "LLM_USD_PER_MILLION_INPUT": "usd_per_million_input",
     "LLM_USD_PER_MILLION_OUTPUT": "usd_per_million_output",
 }
@@ -185,7 +192,7 @@ def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     for level in levels:
         chosen.take(level, environ)
     if chosen.provider in WITHOUT_A_SERVER:
-        return spec.model_copy(update={"model": chosen.provider, "options": {}})
+        return spec.model_copy(update={"model": chosen.provider, "options": chosen.options_without_a_server()})
     return spec.model_copy(update={"model": "openai", "options": chosen.options(environ)})
 
 
@@ -264,6 +271,14 @@ class _Chosen:
     def _drop(self, *names: str) -> None:
         for name in names:
             self._options.pop(name, None)
+
+    def options_without_a_server(self) -> dict[str, Any]:
+        """Options for a model that has no server: `recorded` plays the file that another run recorded."""
+        if self.provider != "recorded":
+            return {}
+        if not self._options.get("record"):
+            raise ModelMisconfigured("provider recorded needs the file of its replies: set LLM_RECORD")
+        return {"path": self._options["record"]}
 
     def options(self, environ: Mapping[str, str]) -> dict[str, Any]:
         """Options for the model `openai`, the key among them."""

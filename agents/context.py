@@ -41,6 +41,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """What the model is shown of one turn."""
 
     session: str
+    turn: str = ""
+    """The turn's id: whatever is asked again under it is the same turn."""
     protocol: str
     question: str
     seat: str
@@ -60,6 +62,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     deadline_ns: int = 0
     attempt: int = 1
+    step: int = 1
+    """Which request of this turn it is: a language model may ask for tools first."""
     error: str = ""
     """Why the last attempt was not accepted."""
     expert: ExpertSpec | None = None

@@ -72,6 +72,7 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = ()) -> Shown:
         held.append(Document(id=ref.id, name=ref.name, text=texts[ref.id].text))
     return Shown(
         session=work.session,
+        turn=turn.id,
         protocol=work.protocol,
         question=work.question,
         seat=turn.seat,

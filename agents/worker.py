@@ -136,6 +136,7 @@ class Worker:
         if self.experts is not None:
             self._subs.append(await self.experts.follow(self._connection))
         self._connection.on_reconnect.append(self._on_reconnect)
+        await self._model.prepare()
         await self._announce()
         await self._pull.start()
         for loop in (self._announcing(), self._heartbeat()):
@@ -181,10 +182,13 @@ class Worker:
     # -- presence
     async def _announce(self) -> None:
         model = self._model
+        speed = model.speed or (msgspec.UNSET, msgspec.UNSET)
         announcement = Announcement(
             instance=self._instance, queue=self._spec.queue, roles=self._spec.roles, model=model.name,
             family=model.family, metered=model.metered, usd_per_million_input=model.usd_per_million_input,
             usd_per_million_output=model.usd_per_million_output, room=self._spec.room, busy=self._busy,
+            reasoning_tokens=msgspec.UNSET if model.reasoning_tokens is None else model.reasoning_tokens,
+            input_s=speed[0], output_s=speed[1],
             expertise=self._spec.expertise, draining=self._draining, expert=self._spec.expert,
             tools=model.tools,
         )  # fmt: skip

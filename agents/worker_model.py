@@ -31,6 +31,19 @@ class WorkerModel:
         self.metered = model.metered
         self.usd_per_million_input = model.usd_per_million_input
         self.usd_per_million_output = model.usd_per_million_output
+        self.reasoning_tokens: int | None = getattr(model, "reasoning_tokens", None)
+
+    async def prepare(self) -> None:
+        """Let the model look at its server before the first turn, if it wants to."""
+        prepare = getattr(self._equipment.model, "prepare", None)
+        if prepare is not None:
+            await prepare()
+
+    @property
+    def speed(self) -> tuple[float, float] | None:
+        """Tokens a second of a prompt and of a reply, where they were measured."""
+        speed: tuple[float, float] | None = getattr(self._equipment.model, "speed", None)
+        return speed
 
     async def reply(self, shown: Shown, emit: Emit, artifacts: ArtifactAccess = _NO_ARTIFACTS) -> Completion:
         """Answer one turn.

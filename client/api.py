@@ -12,12 +12,12 @@ from client import evidence as documents_of
 from client import task_folder
 from client.errors import BadInput, Unreachable
 from client.evidence import Sources
-from client.protocols import setup_of
+from client.protocols import all_setups, setup_of
+from client.show.told import Result, told
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import DEFAULT, PROTOCOLS
 from schemas.post import Live, Post
-from schemas.result import Result
 from schemas.session import Budget, Document, OpenSession, Seat
 from schemas.wire import InvalidValue
 
@@ -40,7 +40,7 @@ class Session:
 
     async def result(self) -> Result:
         """What it came to; waits until it is closed."""
-        return await self._client.result(self.sid)
+        return told(await self._client.result(self.sid))
 
     async def cancel(self, reason: str = "") -> None:
         """End it before its protocol does."""
@@ -60,6 +60,11 @@ class Parley:
         heard in time. On a bus that runs elsewhere nobody is waited for."""
         return ()
 
+    def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Settings with as many seats as there are, where they do not say it. On a bus that runs elsewhere: as they
+        are."""
+        return settings
+
     async def opened(self, opening: OpenSession, sid: str) -> str:
         """Open a session under this id, once a moderator has taken it. Raises as Client.open."""
         return await self.client.open(opening, sid)
@@ -77,6 +82,7 @@ class Parley:
         seats: Sequence[Seat] = (),
         continues: str = "",
         folder: Path | str | None = None,
+        panel: int | None = None,
     ) -> Session:
         """Open a session. Returns once a moderator has taken it.
 
@@ -102,6 +108,9 @@ class Parley:
             A finished session whose result is among the documents (owners only).
         folder
             The folder that a task works on, a copy of it (client.task_folder writes the result back).
+        panel
+            How many argue: panelists, or debaters. The same as the setting `panel`. None: what the setting says, else
+            what `local` was told.
 
         Raises
         ------
@@ -112,13 +121,15 @@ class Parley:
         Unreachable
             No moderator answered.
         """
+        protocol = protocol or self.protocol
+        settings = self._seated(protocol, with_panel(protocol, settings or {}, panel))
         previous = await self.previous(continues) if continues else None
         sent = None
         if folder is not None:
             sent = task_folder.read(Path(folder))
-            settings = {**(settings or {}), "folder": sent.id}
+            settings = {**settings, "folder": sent.id}
         opening = request(
-            question, protocol=protocol or self.protocol, evidence=evidence, settings=settings, budget=budget,
+            question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
             seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
         return await self._begin(opening, sent)
@@ -164,11 +175,12 @@ class Parley:
         seats: Sequence[Seat] = (),
         continues: str = "",
         folder: Path | str | None = None,
+        panel: int | None = None,
     ) -> Result:
         """Open a session, wait until it is closed; what it came to. Takes and raises what `start` does."""
         session = await self.start(
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
-            turn_timeout_s=turn_timeout_s, seats=seats, continues=continues, folder=folder,
+            turn_timeout_s=turn_timeout_s, seats=seats, continues=continues, folder=folder, panel=panel,
         )  # fmt: skip
         return await session.result()
 
@@ -236,6 +248,21 @@ def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
     beneath = setup.beneath(given)
     if beneath is not None:
         found[beneath.inner] = whole_settings(beneath.protocol, beneath.settings)
+    return found
+
+
+def with_panel(protocol: str, settings: Mapping[str, Any], panel: int | None) -> dict[str, Any]:
+    """Settings with as many in the role of which the protocol has several as `panel` says; None: as they are. Raises
+    BadInput where it has no such role, or the settings say otherwise."""
+    found = known_protocol(protocol).present_names(settings)
+    several = setup_of(protocol).several
+    if panel is None:
+        return dict(settings)
+    if several is None:
+        having = sorted(setup.name for setup in all_setups() if setup.several)
+        raise BadInput("panel", f"got {panel} with {protocol}; it is for {' and '.join(having)}")
+    if found.setdefault(several.setting, panel) != panel:
+        raise BadInput("panel", f"got {panel}, and {found[several.setting]} in the settings; leave one out")
     return found
 
 

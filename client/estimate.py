@@ -30,7 +30,12 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
     try:
         there = [w for w in workers if ROLE in w.roles] if protocol.experts else []
         there.sort(key=lambda w: (w.usd_per_million_input, w.usd_per_million_output))  # of copies, the dearest counts
-        return estimate(protocol, admit(protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there))))
+        thinks = [w.reasoning_tokens for w in workers if w.reasoning_tokens is not msgspec.UNSET]
+        opened = admit(
+            protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there)),
+            reasoning_tokens=max(thinks, default=msgspec.UNSET), fits=True,
+        )  # fmt: skip
+        return estimate(protocol, opened)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
 
@@ -55,17 +60,18 @@ def document(found: Estimate) -> dict[str, Any]:
 
 def words(found: Estimate) -> Iterator[str]:
     """In lines."""
-    yield "This session may come to, if every turn uses all that it may (usually it is far less):"
+    yield "This session may come to:"
     if PROTOCOLS[found.protocol].fixed:
-        yield f"  each turn once:       {_amount(found.least)}"
-        yield f"  with all repeats:     {_amount(found.most)}"
+        yield f"  likely:               {_amount(found.likely)}"
+        yield f"  at most:              {_amount(found.most)}"
     elif found.work is not None:
         yield f"  at least, the match:  {_amount(found.least)}"
         yield "  at most:              not known before the task has chosen its experts; a budget limits it"
         yield f"  each turn of work:    up to {_amount(found.work).partition(', ')[2]}"
     else:
-        yield f"  at least, one round:  {_amount(found.least)}"
-        yield f"  at most, {found.rounds} round{'s' if found.rounds > 1 else ''}:    {_amount(found.most)}"
+        yield f"  one round, likely:    {_amount(found.likely)}"
+        yield f"  all {found.rounds} round{'s' if found.rounds > 1 else ''}, likely: {_amount(found.likely_most)}"
+        yield f"  at most, every cap:   {_amount(found.most)}"
     yield f"  budget:               {_budget(found.budget)}"
     if found.shortfall:
         yield f"  The budget does not hold {least_words(PROTOCOLS[found.protocol])}: {found.shortfall}"

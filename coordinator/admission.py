@@ -12,11 +12,15 @@ from coordinator.table import Inadmissible, Protocol
 from schemas import log
 from schemas.expert import Known
 from schemas.presence import Announcement
-from schemas.session import EVERYBODY, Document, OpenSession, Seat, is_human
+from schemas.session import EVERYBODY, USUAL_TURN_S, Document, OpenSession, Seat, is_human
 from schemas.wire import SchemaError, decode, encode
 
 MAX_EVIDENCE_BYTES = 6_000_000
 """Of all documents as JSON: the first event is one message, and the bus carries at most 8 MB in one."""
+_PROMPT_TOKENS = 3_000
+"""Of a usual prompt."""
+_MOST_TURN_S = 3_600.0
+"""For a turn of a slow model, where nobody asked for more."""
 _HARMLESS_CONTROLS = frozenset("\n\t")
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Signs that reorder what a terminal shows."""
@@ -25,6 +29,7 @@ _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 def admit(
     protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...], seed: int, author: str,
     *, experts: tuple[Known, ...] = (), known: Mapping[str, Any] | None = None,
+    reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET, fits: bool = False,
 ) -> log.Opened:  # fmt: skip
     """The first event of a session, complete: settings with defaults, seats, documents dealt.
 
@@ -32,6 +37,10 @@ def admit(
     ----------
     experts, known
         Those that are announced, and what standing sessions say, where the protocol wants them.
+    reasoning_tokens
+        The most that an announced model may think in one call; UNSET: none says.
+    fits
+        Caps of turns are narrowed to a budget that is short (`log.Opened.fits`).
 
     Raises
     ------
@@ -65,15 +74,33 @@ def admit(
                 f"role {role.name}: {role.least} needed, {have} there; start one: parley agent {role.name}",
             )
     own = {r.name for r in protocol.roles} | {s.role for s in seats}
+    serving = tuple(w for w in workers if not own.isdisjoint(w.roles))
     return log.Opened(
         question=request.question, protocol=protocol.name, version=protocol.version,
         settings=decode(encode(settings), dict[str, Any]), seats=seats,
         documents=deal(request.documents, protocol, seats),
-        budget=request.budget, seed=seed, turn_timeout_s=request.turn_timeout_s,
-        workers=tuple(w for w in workers if not own.isdisjoint(w.roles)), author=author,
+        budget=request.budget, seed=seed, turn_timeout_s=_time(request, settings, serving),
+        workers=serving, author=author,
         continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),
-        waits=request.waits,
+        waits=request.waits, reasoning_tokens=reasoning_tokens, fits=(fits and _is_limited(request)) or msgspec.UNSET,
     )  # fmt: skip
+
+
+def _is_limited(request: OpenSession) -> bool:
+    return any(limit is not None for limit in (request.budget.tokens, request.budget.calls, request.budget.cost_usd))
+
+
+def _time(request: OpenSession, settings: Any, workers: tuple[Announcement, ...]) -> float:
+    """Seconds for a turn: where the request names none of its own, as many as the slowest model needs for its prompt,
+    its answer and a repair."""
+    if request.turn_timeout_s != USUAL_TURN_S:
+        return request.turn_timeout_s
+    output = getattr(settings, "max_output_tokens", 0)
+    speeds = [(w.input_s, w.output_s) for w in workers if w.metered and not w.draining]
+    needed = [
+        2 * (_PROMPT_TOKENS / i + output / o) for i, o in speeds if i is not msgspec.UNSET and o is not msgspec.UNSET
+    ]
+    return min(max([USUAL_TURN_S, *needed]), _MOST_TURN_S)
 
 
 def check_beneath(

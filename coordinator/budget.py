@@ -34,8 +34,68 @@ def reservation(seat: Seat, caps: Caps) -> Reservation:
     """What one turn of this seat may use at most."""
     if not seat.metered:
         return Reservation(0, caps.calls, 0.0)
-    price = caps.input_tokens * seat.usd_per_million_input + caps.output_tokens * seat.usd_per_million_output
-    return Reservation(caps.input_tokens + caps.output_tokens, 1, price / 1e6).times(caps.calls)
+    price = caps.input_tokens * seat.usd_per_million_input + caps.all_output * seat.usd_per_million_output
+    return Reservation(caps.input_tokens + caps.all_output, 1, price / 1e6).times(caps.calls)
+
+
+PROMPT_TOKENS, HEARD_TOKENS, ANSWER_TOKENS = 600, 350, 250
+"""A usual turn, as recorded sessions with a strong model had it: instructions and rules, what others said, the answer.
+Documents and the question come on top."""
+_LEAST_PROMPT, _LEAST_ANSWER, _LEAST_THOUGHT = 2_500, 700, 1_000
+"""What a turn is given at least where the budget is short."""
+_SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
+
+
+def likely(caps: Caps, content: int) -> Caps:
+    """What a turn is likely to use: one call, and no more than its caps.
+
+    Parameters
+    ----------
+    content
+        Bytes of the question and the documents that it is shown.
+    """
+    return msgspec.structs.replace(
+        caps,
+        input_tokens=min(caps.input_tokens, PROMPT_TOKENS + HEARD_TOKENS + content // 4),
+        output_tokens=min(caps.output_tokens, ANSWER_TOKENS),
+        calls=_calls(caps),
+        **_thought(caps, 0),
+    )
+
+
+def least(caps: Caps, content: int) -> Caps:
+    """What a turn is given at least where the budget is short: room for its prompt, counted on the high side, and for a
+    short answer. `content`: bytes of everything that it is shown."""
+    return msgspec.structs.replace(
+        caps,
+        input_tokens=min(caps.input_tokens, _LEAST_PROMPT + content // 3),
+        output_tokens=min(caps.output_tokens, _LEAST_ANSWER),
+        calls=_calls(caps),
+        **_thought(caps, _LEAST_THOUGHT),
+    )
+
+
+def _calls(caps: Caps) -> int:
+    """A repair is what is saved first; steps with tools are not."""
+    return 1 if caps.calls <= 2 else caps.calls
+
+
+def _thought(caps: Caps, most: int) -> dict[str, int]:
+    return {} if caps.reasoning_tokens is msgspec.UNSET else {"reasoning_tokens": min(caps.reasoning_tokens, most)}
+
+
+def narrower(caps: Caps, least: Caps) -> Iterable[Caps]:
+    """The caps, and narrower ones down to the least: first what the prompt does not need, then room for the answer, and
+    the repair at last."""
+    yield caps
+    for calls in (caps.calls, least.calls):
+        for share in _SHARES:
+            more = {
+                name: getattr(least, name) + int((getattr(caps, name) - getattr(least, name)) * share)
+                for name in ("output_tokens", "reasoning_tokens")
+                if getattr(caps, name) is not msgspec.UNSET
+            }
+            yield msgspec.structs.replace(caps, input_tokens=least.input_tokens, calls=calls, **more)
 
 
 OVERSTATED = "overstated"
@@ -46,7 +106,7 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
     """What is booked of a turn's reported usage: at most what was reserved for it, so that no participant decides over
     the session's budget. `person`: one answers, who reserves nothing."""
     most = Reservation() if person else reservation(seat, caps)
-    output = min(usage.output_tokens, caps.output_tokens * most.calls, most.tokens)
+    output = min(usage.output_tokens, caps.all_output * most.calls, most.tokens)
     kept = msgspec.structs.replace(
         usage,
         input_tokens=min(usage.input_tokens, most.tokens - output),

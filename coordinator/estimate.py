@@ -6,14 +6,27 @@ as it may be); each counts with what the machine would reserve for it (coordinat
 than `most`, and a budget that holds `least` pays for one whole round whatever its turns come to.
 """
 
+import dataclasses
 from typing import Any
 
 import msgspec
 
-from coordinator.budget import Ledger, Reservation, most_calls, reservation, shortfall, total
-from coordinator.table import Inadmissible, Planned, Protocol, View, Worker
+from coordinator.budget import (
+    Ledger,
+    Reservation,
+    likely,
+    most_calls,
+    reservation,
+    shortfall,
+    total,
+)
+from coordinator.budget import (
+    least as budget_least,
+)
+from coordinator.table import Inadmissible, Plan, Planned, Protocol, View, Worker
 from schemas import log
 from schemas.session import Budget, Seat
+from schemas.turn import Caps
 
 
 class Amount(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +61,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """The cap."""
     least: Amount
     """One round and the end, if each turn uses all that it may."""
+    likely: Amount
+    """The same as it usually comes: one call a turn, a usual prompt with the documents, a usual answer."""
+    likely_most: Amount
+    """All rounds of the cap as they usually come."""
     most: Amount
     """All rounds of the cap, and each turn as often as it may be asked."""
     seats: tuple[SeatEstimate, ...]
@@ -64,17 +81,63 @@ def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
     settings: Any = msgspec.convert(protocol.present_names(opened.settings), protocol.settings)
     plan = protocol.plan(View(opened, settings, (), 0, (), 0))
     seats = {s.seat: s for s in opened.seats}
-    budget, least = opened.budget, _reserved(plan.least, seats)
+    thinks, budget = opened.reasoning_tokens, opened.budget
+    plan = _thinking(plan, thinks)
+    usual, usual_most = (_likely(turns, opened) for turns in (plan.least, plan.most))
+    least = _reserved(plan.least if opened.fits is msgspec.UNSET else _least(plan.least, opened), seats)
+    if opened.fits is not msgspec.UNSET:
+        short = [dataclasses.replace(w, least=budget_least(w.least, 0)) for w in plan.workers]
+        plan = dataclasses.replace(plan, workers=tuple(short))
     return Estimate(
         protocol=protocol.name,
         rounds=plan.rounds,
         least=_amount(plan.least, seats),
+        likely=_amount(usual, seats),
+        likely_most=_amount(usual_most, seats),
         most=_amount(plan.most, seats),
         seats=tuple(_seat(s, plan.least, plan.most) for s in opened.seats),
         budget=budget,
         shortfall=shortfall(budget, Ledger(), Reservation(), least) or _cannot_work(budget, least, plan.workers),
         work=_work(budget, plan.workers) if protocol.experts else None,
     )
+
+
+def _thinking(plan: Plan, tokens: int | msgspec.UnsetType) -> Plan:
+    """The plan, each turn with what its model may think, as the machine asks it."""
+    replace = msgspec.structs.replace
+
+    def caps(one: Caps) -> Caps:
+        return replace(one, reasoning_tokens=tokens) if one.output_tokens else one
+
+    def turns(planned: tuple[Planned, ...]) -> tuple[Planned, ...]:
+        return tuple(dataclasses.replace(p, caps=caps(p.caps)) for p in planned)
+
+    workers = tuple(dataclasses.replace(w, least=caps(w.least), most=caps(w.most)) for w in plan.workers)
+    return dataclasses.replace(plan, least=turns(plan.least), most=turns(plan.most), workers=workers)
+
+
+def _likely(planned: tuple[Planned, ...], opened: log.Opened) -> tuple[Planned, ...]:
+    """The turns as they usually come: each asked once where the plan counts further attempts."""
+    attempts = max(1, int(opened.settings.get("attempts", 1)))
+    return tuple(
+        dataclasses.replace(
+            p, caps=likely(p.caps, _content(p.seat, opened)),
+            turns=p.turns if p.turns < attempts else p.turns // attempts,
+        )
+        for p in planned
+    )  # fmt: skip
+
+
+def _least(planned: tuple[Planned, ...], opened: log.Opened) -> tuple[Planned, ...]:
+    """The turns as they are asked at least."""
+    return tuple(dataclasses.replace(p, caps=budget_least(p.caps, _content(p.seat, opened))) for p in planned)
+
+
+def _content(seat: str, opened: log.Opened) -> int:
+    """Bytes of the question and of documents that the seat holds; those that only a helper holds are shown to all."""
+    counted = {s.seat for s in opened.seats if s.metered}
+    shown = (d for d in opened.documents if seat in d.holders or counted.isdisjoint(d.holders))
+    return len(opened.question.encode()) + sum(len(d.text.encode()) for d in shown)
 
 
 def _cannot_work(budget: Budget, first: Reservation, workers: tuple[Worker, ...]) -> str:

@@ -357,7 +357,10 @@ class Intake:
             await self._presence.settled()
         experts = self._presence.known() if protocol.experts else ()
         workers = self._presence.alive()
-        opened = admit(protocol, request, workers, seed, author, experts=experts, known=known)
+        opened = admit(
+            protocol, request, workers, seed, author, experts=experts, known=known,
+            reasoning_tokens=self._presence.reasoning_tokens(), fits=True,
+        )  # fmt: skip
         check_beneath(self._protocols, protocol, request, workers)
         estimate.check(protocol, opened)
         return opened

@@ -31,6 +31,9 @@ def _merged(one: Announcement, other: Announcement) -> Announcement:
         metered=one.metered or other.metered,
         usd_per_million_input=max(one.usd_per_million_input, other.usd_per_million_input),
         usd_per_million_output=max(one.usd_per_million_output, other.usd_per_million_output),
+        reasoning_tokens=max(
+            (r for r in (one.reasoning_tokens, other.reasoning_tokens) if r is not msgspec.UNSET), default=msgspec.UNSET
+        ),
         tools=one.tools or other.tools,
         room=min(one.room + other.room, 10_000),
         busy=one.busy + other.busy,
@@ -139,6 +142,13 @@ class Presence:
         their prices."""
         self._workers.forget()
         return tuple(_by_queue(self._workers.items()).values())
+
+    def reasoning_tokens(self) -> int | msgspec.UnsetType:
+        """The most that a living model may think in one call; UNSET: none says."""
+        everybody = (a for living in (self._workers, self._experts) for _, a in living.items())
+        return max(
+            (a.reasoning_tokens for a in everybody if a.reasoning_tokens is not msgspec.UNSET), default=msgspec.UNSET
+        )
 
     def known(self) -> tuple[Known, ...]:
         """The living experts, sorted by id; the same object until one comes, goes or changes."""

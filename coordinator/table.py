@@ -355,10 +355,12 @@ class Protocol:
     outcome: Callable[[State, View], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
     """(outcome, rounds) of the result frame."""
     attempts: Callable[[Any], int]
+    stops: tuple[str, ...] = ()
+    """Reasons for which a session of it stops (schemas.stops), beside those that are every protocol's."""
     oldest: int | None = None
     """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own."""
     renamed: Mapping[str, str] = field(default_factory=dict)
-    """Former names of settings, and the present ones. Former names stand in older sessions, and may still be given."""
+    """Other names of settings, and the present ones. Former names stand in older sessions, and may still be given."""
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     fixed: bool = False

@@ -7,7 +7,16 @@ from typing import Any
 
 import msgspec
 
-from coordinator.budget import Reservation, lend, nothing_left, reservation, shortfall, total
+from coordinator.budget import (
+    Reservation,
+    least,
+    lend,
+    narrower,
+    nothing_left,
+    reservation,
+    shortfall,
+    total,
+)
 from coordinator.commands import (
     AskSeat,
     CancelChild,
@@ -48,6 +57,8 @@ from schemas.wire import Json, decode, figure, raw
 
 _ERROR_CHARS = 2_000
 """Of a fault, shown to the model that made it."""
+_HELD_BYTES = 12_000
+"""Of what was said, for which the budget is held back until the final turn."""
 _WAIT_S = 86_400.0
 """For a turn of a person who is waited for."""
 _ID_CHARS = 64
@@ -115,9 +126,51 @@ class TransitionDraft:
         """Of the person who sits there; empty: nobody does."""
         return self.sitters[seat].queue if seat in self.sitters else ""
 
+    def thinking(self, caps: Caps) -> Caps:
+        """A turn's caps with what its model may think; one that is given no output thinks nothing."""
+        more = self.opened.reasoning_tokens
+        if more is msgspec.UNSET or not caps.output_tokens or caps.reasoning_tokens is not msgspec.UNSET:
+            return caps
+        return msgspec.structs.replace(caps, reasoning_tokens=more)
+
     def most(self, seat: str, caps: Caps, queue: str) -> Reservation:
         """What a turn may use at most: a person's, nothing."""
-        return Reservation() if queue else reservation(self.seat(seat), caps)
+        return Reservation() if queue else reservation(self.seat(seat), self.thinking(caps))
+
+    def content(self, seat: str, sees: Iterable[int] = (), brief: Json | None = None) -> int:
+        """Bytes of what a turn of this seat is shown."""
+        held = sum(len(d.text.encode()) for d in self.opened.documents if seat in d.holders)
+        posts = sum(len(bytes(self.posts[n].body)) for n in sees)
+        return held + posts + len(self.question.encode()) + (0 if brief is None else len(bytes(brief)))
+
+    def fitted(self, asks: list[AskSeat]) -> list[AskSeat]:
+        """The turns wished for with caps that fit the budget, as wide as they may be; as they are where none do."""
+        final = any(a.final for a in asks)
+        for wished in self.narrower(asks):
+            more = total(self.most(a.seat, a.caps, self.queue(a.seat)) for a in wished)
+            if not shortfall(self.opened.budget, self.ledger, self.reserved(final), more):
+                return wished
+        return asks
+
+    def narrower(self, asks: list[AskSeat]) -> Iterable[list[AskSeat]]:
+        """These turns with narrower and narrower caps; where the session has no such rule, as they are."""
+        if self.opened.fits is msgspec.UNSET:
+            yield asks
+            return
+        ways = []
+        for a in asks:
+            sees = a.sees if a.own is None else (*a.sees, a.own)
+            caps = self.thinking(a.caps)
+            ways.append(narrower(caps, least(caps, self.content(a.seat, sees, a.brief))))
+        for row in zip(*ways, strict=True):
+            yield [msgspec.structs.replace(a, caps=caps) for a, caps in zip(asks, row, strict=True)]
+
+    def held_back(self, seat: str, caps: Caps) -> Reservation:
+        """For the final turn: where caps may be narrower, what that is given at least with all that was said."""
+        caps = self.thinking(caps)
+        if self.opened.fits is not msgspec.UNSET:
+            caps = least(caps, min(self.content(seat, range(len(self.posts))), _HELD_BYTES))
+        return reservation(self.seat(seat), caps)
 
     def end_ns(self) -> int | None:
         seconds = self.opened.budget.seconds
@@ -137,7 +190,7 @@ class TransitionDraft:
         out += total(self.children.values())
         if final or self.stopped or any(t.ask.final for t in self.turns.values()):
             return out
-        return out + total(reservation(self.seat(s), caps) for s, caps in self.protocol.final(self.view()))
+        return out + total(self.held_back(s, caps) for s, caps in self.protocol.final(self.view()))
 
     def short(self) -> Unaffordable | None:
         """Why the turns wished for so far cannot be asked; None if they can."""
@@ -148,6 +201,7 @@ class TransitionDraft:
         budget = self.opened.budget
         if budget.tokens is None and budget.calls is None and budget.cost_usd is None:
             return None
+        self.asks = self.fitted(self.asks)
         more = total(self.most(a.seat, a.caps, self.queue(a.seat)) for a in self.asks)
         final = any(a.final for a in self.asks)
         what = shortfall(budget, self.ledger, self.reserved(final), more)
@@ -160,10 +214,15 @@ class TransitionDraft:
         if self.time_is_over():
             return self.out_of_time().what
         more = total(
-            Reservation() if self.queue(seat.seat) else reservation(seat, caps)
+            Reservation() if self.queue(seat.seat) else reservation(seat, self.at_least(seat, caps))
             for seat, caps in ((self.seat(x) if isinstance(x, str) else x, caps) for x, caps in turns)
         )
         return shortfall(self.opened.budget, self.ledger, self.reserved(False), more)
+
+    def at_least(self, seat: Seat, caps: Caps) -> Caps:
+        """What a turn is given at least, as far as that is known before it is asked."""
+        caps = self.thinking(caps)
+        return caps if self.opened.fits is msgspec.UNSET else least(caps, self.content(seat.seat))
 
     # -- doing
     def handle(self, event: Inner) -> None:
@@ -400,8 +459,9 @@ class TransitionDraft:
         for a in self.asks:
             self.ask(
                 log.Ask(
-                    seat=a.seat, kind=a.kind, round=a.round, brief=a.brief, sees=a.sees, own=a.own, caps=a.caps,
-                    deadline_ns=self.deadline(a.seat, a.window_s), stream=a.stream, final=a.final, channel=a.channel,
+                    seat=a.seat, kind=a.kind, round=a.round, brief=a.brief, sees=a.sees, own=a.own,
+                    caps=self.thinking(a.caps), deadline_ns=self.deadline(a.seat, a.window_s), stream=a.stream,
+                    final=a.final, channel=a.channel,
                     window_s=a.window_s, queue=self.queue(a.seat),
                 )
             )  # fmt: skip

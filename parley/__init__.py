@@ -1,5 +1,7 @@
 """Parley: several agents, each its own process, argue over a question on a NATS bus.
 
+result = parley.ask("Which of the two designs survives a power cut?", protocol="consensus", evidence="docs/")
+
 async with parley.local(protocol="consensus") as p:
     result = await p.ask("Which of the two designs survives a power cut?", evidence="docs/")
 
@@ -13,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from client.api import Parley, Session, connect
     from client.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
+    from client.show.told import Result
+    from parley.blocking import ask
     from parley.local_stack import local
     from parley.stack.lease import Stack
     from parley.stack.rows import AgentRow
-    from schemas.result import Result
 
 _WHERE = {
     "AgentRow": "parley.stack.rows",
@@ -24,11 +27,12 @@ _WHERE = {
     "Parley": "client.api",
     "ParleyError": "client.errors",
     "Refusal": "client.errors",
-    "Result": "schemas.result",
+    "Result": "client.show.told",
     "Session": "client.api",
     "Stack": "parley.stack.lease",
     "StackFailed": "client.errors",
     "Unreachable": "client.errors",
+    "ask": "parley.blocking",
     "connect": "client.api",
     "local": "parley.local_stack",
 }
@@ -44,6 +48,7 @@ __all__ = [
     "Stack",
     "StackFailed",
     "Unreachable",
+    "ask",
     "connect",
     "local",
 ]

@@ -108,4 +108,4 @@ def unsure(sid: str) -> Ended:
 
 def exit_code(result: Result) -> int:
     """As the table of stop reasons says."""
-    return STOPS[result.stop.reason].exit_code
+    return STOPS[result.stop.reason].exit_status(result.stop.converged)

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from client.api import Parley, connected, known_protocol
+from client.api import Parley, connected, known_protocol, with_panel
 from client.errors import BadInput
-from client.protocols import all_setups, setup_of
+from client.protocols import setup_of
 from coordinator.protocols import DEFAULT, PROTOCOLS
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import rows_of
@@ -28,9 +28,27 @@ _AGAIN_S = 0.02
 class LocalParley(Parley):
     """A connection to an embedded stack, which lives as long as its lease."""
 
-    def __init__(self, client: "Client", lease: Lease, protocol: str = DEFAULT) -> None:
+    def __init__(self, client: "Client", lease: Lease, protocol: str = DEFAULT, panel: int | None = None) -> None:
         super().__init__(client, protocol)
         self.lease = lease
+        self.panel = panel
+        """How many sit in the role of which `protocol` has several; None: what it seats where nothing is said."""
+
+    def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Settings with as many seats as the stack was started with, where they do not say it. Raises BadInput where
+        they want more."""
+        several = setup_of(protocol).several
+        if several is None or protocol != self.protocol:
+            return settings
+        found = known_protocol(protocol).present_names(settings)
+        there = sum(q.rpartition("_")[0] == several.role for q in self.lease.running().queues)
+        if self.panel is not None:
+            found.setdefault(several.setting, self.panel)
+        wanted = found.get(several.setting)
+        if isinstance(wanted, int) and there and wanted > there:
+            why = f"got {wanted}, this stack seats {there} of role {several.role}; start it with panel={wanted}"
+            raise BadInput("panel", why)
+        return found
 
     async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
         """Wait until every expert of one's own stack has been heard: a task that comes before that finds fewer. Those
@@ -57,7 +75,7 @@ def lease_of(parley: Parley) -> Lease | None:
 
 @asynccontextmanager
 async def local(
-    panel_size: int | None = None,
+    panel: int | None = None,
     *,
     stack: Stack | None = None,
     state: Path | str | None = None,
@@ -70,9 +88,9 @@ async def local(
 
     Parameters
     ----------
-    panel_size
-        How many sit in the role of which the protocol has several (client.protocols.setup.Several), such as panelists;
-        None: as many as it seats where nothing else is said.
+    panel
+        How many argue: panelists, or debaters. Sessions on it that say nothing else have as many. None: as many as the
+        protocol seats where nothing is said.
     stack
         Another stack than that protocol's.
     state
@@ -86,15 +104,13 @@ async def local(
     Raises
     ------
     BadInput
-        No such protocol, or one that has no panel, with a `panel_size`.
+        No such protocol, or one that has no panel, with a `panel`.
     StackFailed
         It did not come up.
     """
     known_protocol(protocol)
-    if panel_size is not None and setup_of(protocol).several is None:
-        having = sorted(setup.name for setup in all_setups() if setup.several)
-        raise BadInput("panel_size", f"got {panel_size} with {protocol}; it is for {' and '.join(having)}")
-    rows = rows_of(protocol, panel_size, model=model, options=dict(options or {}))
+    with_panel(protocol, {}, panel)
+    rows = rows_of(protocol, panel, model=model, options=dict(options or {}))
     async with Lease(stack or Stack(agents=rows), Path(state) if state is not None else None) as lease:
         async with connected(lease.url, lease.credentials(OWNER), patience_s) as client:
-            yield LocalParley(client, lease, protocol)
+            yield LocalParley(client, lease, protocol, panel)

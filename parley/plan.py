@@ -11,7 +11,7 @@ from client.errors import BadInput
 from client.protocols import SETUPS, Setup, setup_of
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible
-from parley.settings import Settings, has_tools, tools_of
+from parley.settings import Settings, has_tools, names_tools, tools_of
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
 from parley.stack.panel_file import Panel, read, role_of
@@ -113,6 +113,12 @@ class Plan:
         """With further settings of the protocol, over all others. Raises BadInput where they contradict each other or
         the panel file."""
         return _checked(Plan(self.settings.over(self.protocol, own), self.panel))
+
+    def without_folder(self) -> "Plan":
+        """Of a session that begins without a folder: tools that ship are for one, others may do without."""
+        known = self.protocol in SETUPS and not self.settings.nats.url and not names_tools(self.settings)
+        own = {k: v for k, v in self.setup.without_folder.items() if k not in self.own} if known else {}
+        return self.over(own) if own else self
 
 
 def plan_of(settings: Settings) -> Plan:

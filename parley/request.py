@@ -20,6 +20,8 @@ class Look:
     json: bool = False
     quiet: bool = False
     plain: bool = False
+    verbose: bool = False
+    """Everything that is said, and not one screen."""
     everything: bool = False
     """Every channel, which takes an owner's credentials."""
 

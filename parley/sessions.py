@@ -110,14 +110,16 @@ def cancel(settings: Settings, sid: str, reason: str) -> None:
     run(main())
 
 
-def watch(settings: Settings, sid: str, *, json: bool, plain: bool, everything: bool = False) -> Result:
+def watch(
+    settings: Settings, sid: str, *, json: bool, plain: bool, verbose: bool = False, everything: bool = False
+) -> Result:
     """Follow a session to its end. Raises Interrupted when the user stopped watching; Refusal where it was refused."""
 
     async def main() -> Result:
         async with last_stack(settings) as parley:
             if parley is None:
                 raise NoSession(sid, place(settings))
-            view = choose(json=json, quiet=False, plain=plain)
+            view = choose(json=json, quiet=False, plain=plain, verbose=verbose)
             view.located(bus_options(settings))
             try:
                 return await follow(parley, sid, view, can_leave=True, owns=False, everything=everything)

@@ -120,12 +120,19 @@ class Settings(BaseSettings):
     stack: StackSection = StackSection()
     retention: RetentionSection = RetentionSection()
     tools: Path | None = None
-    """Which tools experts' models may use (agents.tools.allow); nothing: what PARLEY_TOOLS names."""
+    """Which tools experts' models may use (agents.tools.allow): a file, or `off`. Nothing: what PARLEY_TOOLS names, or
+    those that ship, for tasks that begin with a folder."""
     notify: NotifySection = NotifySection()
     panel_file: Path | None = None
     """Who sits where with which model (parley.stack.panel_file), in the embedded stack."""
     sections: dict[str, dict[str, Any]] = {}
     """Settings of protocols, by the protocol's name. In every layer a section of that name, beside the others."""
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _off(cls, tools: Any) -> Any:
+        """YAML reads a bare `off` as false."""
+        return "off" if tools is False else tools
 
     def of(self, protocol: str) -> dict[str, Any]:
         """The settings of one protocol, as all layers have them."""
@@ -134,8 +141,9 @@ class Settings(BaseSettings):
     def over(self, protocol: str, own: Mapping[str, Any]) -> "Settings":
         """With further settings of a protocol, over all layers. Raises BadInput where there is no such protocol or
         setting, and where they contradict each other."""
-        _known({protocol: own}, "the command line")
-        sections = merge(self.sections, {protocol: dict(own)})
+        layer = _present_names({protocol: dict(own)})
+        _known(layer, "the command line")
+        sections = merge(self.sections, layer)
         _consistent(sections)
         return self.model_copy(update={"sections": sections})
 
@@ -327,8 +335,8 @@ def protocol_settings(protocol: str) -> list[str] | None:
 
 
 def has_tools(settings: Settings) -> bool:
-    """Whether the settings, or the environment, name an allow list of tools with a server on it. Raises BadInput where
-    it is none."""
+    """Whether experts' models may use a tool: of the allow list that the settings or the environment name, or of the
+    one that ships. Raises BadInput where it is none."""
     from agents.tools import allow
 
     try:
@@ -338,12 +346,21 @@ def has_tools(settings: Settings) -> bool:
     return found is not None and bool(found.servers)
 
 
+def names_tools(settings: Settings) -> bool:
+    """Whether the settings or the environment say which tools there are."""
+    from agents.tools import allow
+
+    return bool(allow.named(os.environ, settings.tools))
+
+
 def tools_of(settings: Settings) -> dict[str, str]:
     """The allow list of tools that the settings name, as the services read it. Raises BadInput where it is none."""
     if settings.tools is None:
         return {}
     from agents.tools import allow
 
+    if str(settings.tools) == allow.OFF:
+        return {allow.VARIABLE: allow.OFF}
     try:
         allow.load(settings.tools)
     except allow.ToolsError as error:

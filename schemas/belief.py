@@ -1,15 +1,17 @@
 """A belief: a distribution over outcomes."""
 
+from typing import Annotated
+
 import msgspec
 
-from schemas.wire import not_empty
+from schemas.wire import between, chars, not_empty
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
     """One outcome's probability."""
 
-    outcome: str
-    p: float
+    outcome: Annotated[str, chars(200, least=1)]
+    p: Annotated[float, between(0, 1)]
 
     def __post_init__(self) -> None:
         not_empty("belief.outcome", self.outcome, 200)

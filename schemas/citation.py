@@ -1,8 +1,10 @@
 """A quotation: a verbatim span of a document."""
 
+from typing import Annotated
+
 import msgspec
 
-from schemas.wire import at_most
+from schemas.wire import at_most, chars
 
 
 class Citation(msgspec.Struct, frozen=True, kw_only=True):
@@ -10,7 +12,7 @@ class Citation(msgspec.Struct, frozen=True, kw_only=True):
 
     document: str
     """The document's name."""
-    quote: str
+    quote: Annotated[str, chars(1_000)]
 
     def __post_init__(self) -> None:
         at_most("quote", self.quote, 1_000)

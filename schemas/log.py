@@ -43,6 +43,12 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     """What standing sessions said that the protocol reads."""
     waits: dict[str, float] = {}
     """Seat -> seconds for which its turns wait for a person, from the first one on."""
+    reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET
+    """What a metered seat's model may think in one call, beside its answer: the most that any announced. Left out: a
+    release asked that knew no such cap."""
+    fits: bool | msgspec.UnsetType = msgspec.UNSET
+    """Turns get narrower caps where the budget is short, down to what they need (coordinator.budget.least). Left out: a
+    turn whose full caps do not fit is not asked."""
 
 
 class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied"):

@@ -25,6 +25,12 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     metered: bool = False
     usd_per_million_input: float = 0.0
     usd_per_million_output: float = 0.0
+    reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET
+    """The most that its model may think in one call, beside the answer."""
+    input_s: float | msgspec.UnsetType = msgspec.UNSET
+    """Tokens a second of a prompt, as measured; a slow model's turns get more time."""
+    output_s: float | msgspec.UnsetType = msgspec.UNSET
+    """Tokens a second of a reply."""
     room: int = 1
     """Turns at once."""
     busy: int = 0
@@ -46,6 +52,10 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
             if len(text) > 200:
                 raise InvalidValue("announcement", f"a text of {len(text):,} characters", "allowed are at most 200")
         in_range("usd_per_million_input", self.usd_per_million_input, 0, 1e6)
+        for field in ("input_s", "output_s"):
+            if (value := getattr(self, field)) is not msgspec.UNSET:
+                in_range(field, value, 1e-3, 1e9)
+        in_range("reasoning_tokens", self.reasoning_tokens or 0, 0, 1e9)
         in_range("usd_per_million_output", self.usd_per_million_output, 0, 1e6)
 
 

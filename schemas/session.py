@@ -15,6 +15,8 @@ MAX_DOCUMENT = 1_000_000
 MAX_EVIDENCE = 4_000_000
 """Characters of all documents of a session: they travel inside its first event, which must fit one message."""
 MAX_SEATS = 64
+USUAL_TURN_S = 120.0
+"""Seconds for a turn, where a request names none."""
 EVERYBODY = "*"
 """As a document's one holder: every seat that documents are dealt to."""
 SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -103,7 +105,8 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     budget: Budget = Budget()
     seed: int | None = None
     """None: the moderator draws one; it is kept in the first event."""
-    turn_timeout_s: float = 120.0
+    turn_timeout_s: float = USUAL_TURN_S
+    """A model that was measured to be slow gets more, where this is the default."""
     continues: str = ""
     """The session whose result this one follows up; a document of it holds what that one came to."""
     parent: str = ""

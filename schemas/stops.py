@@ -1,8 +1,12 @@
-"""Stop reason -> converged -> status -> exit code: the one table. What is not converged is never called consensus."""
+"""Stop reason -> converged -> status -> exit status -> words: the one table. What is not converged is never called
+consensus. Which protocol gives which reason stands with the protocol (coordinator.table.Protocol.stops)."""
 
 from collections.abc import Iterator, Mapping
 
 import msgspec
+
+UNSETTLED = 3
+"""Exit status of a session that ended without what its protocol looks for."""
 
 
 class StopRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,10 +18,20 @@ class StopRow(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     """finished | failed | cancelled"""
     exit_code: int
-    """0 ended as its protocol means it to, 1 failed, 3 stopped by budget or cap, 130 interrupted."""
+    """0 settled, or played as its protocol means it; 1 failed; 3 it ended, and nothing is settled; 130 interrupted."""
     words: str
+    unless: str = ""
+    """The words where it may be convergence and is none."""
     formerly: tuple[str, ...] = ()
     """What older sessions call the reason; their records keep that."""
+
+    def exit_status(self, converged: bool) -> int:
+        """Of the command that followed the session. What might have converged and did not is not settled."""
+        return UNSETTLED if self.converged and not converged else self.exit_code
+
+    def told(self, converged: bool) -> str:
+        """The reason in words."""
+        return self.unless or f"{self.words}; it did not converge" if self.converged and not converged else self.words
 
 
 class Stops(Mapping[str, StopRow]):
@@ -53,7 +67,7 @@ STOPS = Stops(
             reason="stuck",
             converged=False,
             status="finished",
-            exit_code=0,
+            exit_code=UNSETTLED,
             words="the score made no progress; no consensus",
         ),
         StopRow(
@@ -74,7 +88,7 @@ STOPS = Stops(
             reason="round_limit",
             converged=False,
             status="finished",
-            exit_code=3,
+            exit_code=UNSETTLED,
             words="the last round allowed was played; it did not converge",
             formerly=("cap", "max_rounds"),
         ),
@@ -83,13 +97,14 @@ STOPS = Stops(
             converged=True,
             status="finished",
             exit_code=0,
-            words="nothing moves any more",
+            words="nothing moves any more; they agree",
+            unless="nothing moves any more; they do not agree: a deadlock, not convergence",
         ),
         StopRow(
             reason="stalemate",
             converged=False,
             status="finished",
-            exit_code=0,
+            exit_code=UNSETTLED,
             words="mean argument quality stayed below the gate; no consensus",
         ),
         StopRow(
@@ -117,14 +132,14 @@ STOPS = Stops(
             reason="planned",
             converged=False,
             status="finished",
-            exit_code=0,
-            words="nobody here can do the work: a plan is all there is",
+            exit_code=UNSETTLED,
+            words="nothing was done: a plan, or what was found, is all there is",
         ),
         StopRow(
             reason="review_limit",
             converged=False,
             status="finished",
-            exit_code=3,
+            exit_code=UNSETTLED,
             words="the work was emitted although reviews still ask for a revision",
         ),
         StopRow(
@@ -145,7 +160,7 @@ STOPS = Stops(
             reason="budget",
             converged=False,
             status="finished",
-            exit_code=3,
+            exit_code=UNSETTLED,
             words="the next turns did not fit the budget",
         ),
         StopRow(

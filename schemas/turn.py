@@ -50,10 +50,18 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """In one model call."""
     calls: int = 2
     """The first, and what a repair of form may add."""
+    reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET
+    """In one model call, for what it thinks beside its answer. Left out: the agent's own setting counts."""
 
     def __post_init__(self) -> None:
         for field in ("input_tokens", "output_tokens", "calls"):
             in_range(f"caps.{field}", getattr(self, field), 0, 1e12)
+        in_range("caps.reasoning_tokens", self.reasoning_tokens or 0, 0, 1e12)
+
+    @property
+    def all_output(self) -> int:
+        """Of one model call, what it thinks included."""
+        return self.output_tokens + (self.reasoning_tokens or 0)
 
 
 class ShownPost(msgspec.Struct, frozen=True, kw_only=True):

@@ -120,6 +120,30 @@ def in_range(field: str, value: float, low: float, high: float) -> None:
         raise InvalidValue(field, value, f"allowed is {figure(low)} to {figure(high)}")
 
 
+# What a reply's type tells of a check in its JSON Schema, so that a server that holds a model to the schema cannot
+# produce what the check refuses. The check itself stays in `__post_init__`, whose errors name the field.
+
+
+def between(low: float, high: float) -> msgspec.Meta:
+    """A number in [low, high]."""
+    return msgspec.Meta(extra_json_schema={"minimum": low, "maximum": high})
+
+
+def chars(most: int, least: int = 0) -> msgspec.Meta:
+    """A text of so many characters."""
+    return msgspec.Meta(extra_json_schema={"minLength": least, "maxLength": most})
+
+
+def items(most: int) -> msgspec.Meta:
+    """A list of at most so many items."""
+    return msgspec.Meta(extra_json_schema={"maxItems": most})
+
+
+def one_of(*names: str) -> msgspec.Meta:
+    """One of these texts."""
+    return msgspec.Meta(extra_json_schema={"enum": list(names)})
+
+
 def one_line(field: str, value: str, most: int) -> None:
     """Refuse an empty text, one longer than `most` characters, and one of several lines."""
     not_empty(field, value, most)

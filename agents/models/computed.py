@@ -25,8 +25,21 @@ class Computing:
         self.metered = model.metered
         self.usd_per_million_input = model.usd_per_million_input
         self.usd_per_million_output = model.usd_per_million_output
+        self.reasoning_tokens: int | None = getattr(model, "reasoning_tokens", None)
         self.steps = bool(getattr(model, "steps", False))
         self.words = bool(getattr(model, "words", False))
+
+    async def prepare(self) -> None:
+        """The model's own."""
+        prepare = getattr(self._model, "prepare", None)
+        if prepare is not None:
+            await prepare()
+
+    @property
+    def speed(self) -> tuple[float, float] | None:
+        """The model's own."""
+        speed: tuple[float, float] | None = getattr(self._model, "speed", None)
+        return speed
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The model's reply, or the computed one."""

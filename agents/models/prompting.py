@@ -29,8 +29,8 @@ _KIND = re.compile(r"[a-z0-9_]+")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _LINE = re.compile(r"\[\[(?=\s*(?:BEGIN|END)\b)", re.I)
 _UNSAFE = re.compile(r"[^\w .,/()+-]+")
-_LEAST = 30
-"""Tokens of a text below which cutting it is given up."""
+_KEPT = 4
+"""What others said keeps this part of the cap, where documents must be cut too: who argues has to know with whom."""
 
 Messages = list[dict[str, str]]
 
@@ -62,8 +62,10 @@ def build(
     schema: dict[str, Any] | None = None,
     repair: Repair | None = None,
     boundary: Callable[[], str] = fresh_boundary,
+    room: int | None = None,
 ) -> Prompt:
-    """The prompt of a turn, cut to `shown.caps.input_tokens`: documents first, then what others said.
+    """The prompt of a turn, cut to `shown.caps.input_tokens`: what others said first, down to a quarter of it, then
+    the seat's documents; never the task, and never what the seat said itself.
 
     Parameters
     ----------
@@ -71,6 +73,8 @@ def build(
         Put into the prompt where the server is not given it.
     repair
         The reply that was not accepted, and why.
+    room
+        Tokens that the model's window holds, where that is less.
 
     Raises
     ------
@@ -81,24 +85,30 @@ def build(
     """
     system, user = _template(shown.protocol, shown.kind)
     pieces = _Pieces(shown, boundary(), _asked_for(schema, repair))
-    cap = shown.caps.input_tokens
+    cap = shown.caps.input_tokens if room is None else min(shown.caps.input_tokens, room)
     documents = [d.text for d in shown.documents]
-    others = [_readable(o.body) for o in shown.others]
+    others = [_post(shown, o.body) for o in shown.others]
     whole = pieces.messages(system, user, documents, others)
     size = _size(whole)
     flags: tuple[str, ...] = ()
     if size > cap:
         flags = ("cut",)
-        bare = cap - _size(pieces.messages(system, user, [""] * len(documents), others, True))
-        documents = _cut(documents, bare)
-        if bare < _LEAST * len(documents) or not documents:
-            bare = cap - _size(pieces.messages(system, user, documents, [""] * len(others), True))
-            others = _cut(others, bare)
+        bare = cap - _size(pieces.messages(system, user, documents, [""] * len(others), True))
+        kept = min(sum(map(estimate, others)), cap // _KEPT)
+        others = _cut(others, max(bare, kept) if documents else bare)
+        if documents and bare < kept:
+            bare = cap - _size(pieces.messages(system, user, [""] * len(documents), others, True))
+            documents = _cut(documents, bare)
         whole = pieces.messages(system, user, documents, others, True)
         size = _size(whole)
         if size > cap:
             raise ModelMisconfigured(
-                f"this turn's prompt has some {size:,} tokens even when cut, its cap on input is {cap:,}"
+                f"this turn's prompt has some {size:,} tokens even when cut, "
+                + (
+                    f"its cap on input is {cap:,}"
+                    if room is None or room > cap
+                    else f"the model's window holds {cap:,}"
+                )
             )
     if suspicious(_said(shown, documents)):
         flags = ("injection", *flags)
@@ -127,14 +137,17 @@ class _Pieces:
     def messages(self, system: str, user: str, documents: list[str], others: list[str], cut: bool = False) -> Messages:
         """The two messages, with documents and others' words cut by the caller."""
         shown, fence = self._shown, self._fence
-        apart = kind_of(shown.protocol, shown.kind).aside
+        kind = kind_of(shown.protocol, shown.kind)
+        apart = kind.aside
 
         def said(*, aside: bool) -> Iterator[str]:
             for other, text in zip(shown.others, others, strict=True):
                 if (apart and other.channel != "public") is aside:
-                    about = f"{other.label}, post {other.post}, {other.kind}, round {other.round}"
+                    about = f"post {other.post}, {other.kind}, round {other.round}"
                     if other.post < 0:
                         about = other.label
+                    elif kind.labels:
+                        about = f"{other.label}, {about}"
                     yield fence("post" if not aside else "note", about, text)
 
         values = {
@@ -168,9 +181,9 @@ class _Pieces:
     def _tools(self) -> str:
         tools = self._shown.tools
         if tools is None:
-            return "None can be used in this step: give the result now, from what you have."
+            return "None can be used in this step: end the turn now, with what you have."
         left = f"{tools.calls_left} more calls of tools, in at most {tools.steps_left} more steps before the last"
-        return f"{self._fence('tools', '', _readable(tools.offered))}\n\nYou may make {left}, which is without tools."
+        return f"{self._fence('tools', '', _offered(tools.offered))}\n\nYou may make {left}, which is without tools."
 
     def _fence(self, what: str, name: str, text: str, of: int = 0) -> str:
         """A text between two lines with the boundary."""
@@ -245,6 +258,24 @@ def _brief(shown: Shown) -> str:
 def _specification(shown: Shown) -> str:
     shown_as = kind_of(shown.protocol, shown.kind).prompt_spec
     return _readable(shown.expert) if shown_as is None else _compact(shown_as(shown.expert))
+
+
+def _post(shown: Shown, body: Any) -> str:
+    shown_as = kind_of(shown.protocol, shown.kind).prompt_post
+    return _readable(body if shown_as is None or isinstance(body, str) else shown_as(body))
+
+
+def _offered(tools: tuple[Any, ...]) -> str:
+    """A line for each tool, without the titles that servers make from the arguments' names."""
+    return "\n".join(_compact(_untitled(msgspec.to_builtins(tool))) for tool in tools)
+
+
+def _untitled(schema: Any) -> Any:
+    if isinstance(schema, list | tuple):
+        return [_untitled(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {k: _untitled(v) for k, v in schema.items() if not (k == "title" and isinstance(v, str))}
 
 
 def _compact(value: Any) -> str:

@@ -1,7 +1,13 @@
 """Replies from a file, and how such a file is made.
 
 One JSON text a line: `{"key": ["consensus", "answer", "panelist_1", 1, 1], "body": {...}, "usage": {}, "flags": []}`;
-its key is protocol, kind, seat, round and attempt. A later line for the same key replaces an earlier one.
+its key is protocol, kind, seat, round and attempt. A competition asks a seat for the same several times in a round: the
+second of these turns has `nth` 2. A later line for the same place replaces an earlier one, so that one file holds one
+session.
+
+A language model may take a turn in several steps, with calls of tools between them (agents/tools/loop.py). Then each
+step is a line, with its number as `step`, and `language` says that the steps are to be taken again: the calls are made
+anew when the file is played, in the folder as it is then, and their results are not read from the file.
 """
 
 from collections.abc import Mapping
@@ -11,17 +17,25 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
-from agents.models.base import Completion, Emit, Model, ModelMisconfigured, NotRecorded
+from agents.models.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded
 from schemas.turn import Usage
 from schemas.wire import Json, Undecodable, compact, decode, encode
 
 Key = tuple[str, str, str, int, int]
+Place = tuple[Key, int, int]
+"""Key, which turn of that key it is, and step."""
 
 
 class RecordedReply(msgspec.Struct, frozen=True, kw_only=True):
     """One stored reply."""
 
     key: Key
+    nth: int = 1
+    """Of the session's turns with this key, from 1."""
+    step: int = 1
+    """Of the turn, from 1."""
+    language: bool = False
+    """It is a language model's own reply to one step, and not yet what the turn came to."""
     body: Json
     usage: Usage = Usage()
     flags: tuple[str, ...] = ()
@@ -30,6 +44,20 @@ class RecordedReply(msgspec.Struct, frozen=True, kw_only=True):
 def key_of(shown: Shown) -> Key:
     """(protocol, kind, seat, round, attempt)."""
     return shown.protocol, shown.kind, shown.seat, shown.round, shown.attempt
+
+
+class TurnCount:
+    """Which of a session's turns with the same key a turn is: they are counted as they are first seen, by their ids."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, Key], list[str]] = {}
+
+    def nth(self, shown: Shown) -> int:
+        """From 1."""
+        turns = self._seen.setdefault((shown.session, key_of(shown)), [])
+        if shown.turn not in turns:
+            turns.append(shown.turn)
+        return turns.index(shown.turn) + 1
 
 
 class RecordedModel:
@@ -41,8 +69,10 @@ class RecordedModel:
     usd_per_million_input = 0.0
     usd_per_million_output = 0.0
 
-    def __init__(self, records: Mapping[Key, RecordedReply]) -> None:
+    def __init__(self, records: Mapping[Place, RecordedReply]) -> None:
         self._records = dict(records)
+        self._count = TurnCount()
+        self.steps = any(record.language for record in self._records.values())
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The stored reply.
@@ -51,49 +81,86 @@ class RecordedModel:
         ------
         NotRecorded
             There is none for this turn.
+        ModelRefused
+            It is a language model's, and no longer what this turn asks for.
         """
-        record = self._records.get(key_of(shown))
+        nth = self._count.nth(shown)
+        record = self._records.get((key_of(shown), nth, shown.step))
         if record is None:
             protocol, kind, seat, round_, attempt = key_of(shown)
+            more = (f", turn {nth} of these" if nth > 1 else "") + (f", step {shown.step}" if shown.step > 1 else "")
             raise NotRecorded(
-                f"no reply is recorded for {protocol} {kind}, seat {seat}, round {round_}, attempt {attempt}"
+                f"no reply is recorded for {protocol} {kind}, seat {seat}, round {round_}, attempt {attempt}{more}"
             )
         emit(bytes(record.body).decode())
         used = Usage(calls=record.usage.calls)  # its tokens were paid for when it was recorded
-        return Completion(body=record.body, usage=used, flags=(*record.flags, "recorded"))
+        body: Any = record.body
+        if record.language:
+            try:
+                body = decode(bytes(record.body), shown.reply)
+            except Undecodable as error:
+                raise ModelRefused(f"recorded: {error}", used) from None
+        return Completion(body=body, usage=used, flags=(*record.flags, "recorded"))
 
 
 class Recorder:
-    """Passes every turn on to another model, and appends its replies to a file."""
+    """Passes every turn on to another model, and appends its replies to a file. Several workers may share the file."""
 
     def __init__(self, model: Model, path: Path) -> None:
         self._model = model
         self._path = path
+        self._count = TurnCount()
         self.name = model.name
         self.family = model.family
         self.metered = model.metered
         self.usd_per_million_input = model.usd_per_million_input
         self.usd_per_million_output = model.usd_per_million_output
+        self.steps = bool(getattr(model, "steps", False))
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """The other model's reply, recorded."""
+        """The other model's reply, recorded.
+
+        Raises
+        ------
+        ModelMisconfigured
+            The file cannot be written.
+        """
+        nth = self._count.nth(shown)
         completion = await self._model.reply(shown, emit)
-        body = compact(completion.json())
-        record = RecordedReply(key=key_of(shown), body=body, usage=completion.usage, flags=completion.flags)
-        with self._path.open("ab") as file:
-            file.write(encode(record) + b"\n")
+        record = RecordedReply(
+            key=key_of(shown), nth=nth, step=shown.step, language=self.steps, body=compact(completion.json()),
+            usage=completion.usage, flags=completion.flags,
+        )  # fmt: skip
+        try:
+            with self._path.open("ab") as file:
+                file.write(encode(record) + b"\n")
+        except OSError as error:
+            why = f"options.record: {self._path} cannot be written: {error.strerror}"
+            raise ModelMisconfigured(why, completion.usage) from error
         return completion
 
+    async def aclose(self) -> None:
+        """Close the other model."""
+        close = getattr(self._model, "aclose", None)
+        if close is not None:
+            await close()
 
-def load(path: Path) -> dict[Key, RecordedReply]:
-    """Stored replies by turn.
+
+def recording(model: Model) -> Model:
+    """The model, in a Recorder if its options name a file for its replies."""
+    path: Path | None = getattr(model, "record", None)
+    return model if path is None else Recorder(model, path)
+
+
+def load(path: Path) -> dict[Place, RecordedReply]:
+    """Stored replies.
 
     Raises
     ------
     ModelMisconfigured
         The file cannot be read, or a line is no record.
     """
-    records: dict[Key, RecordedReply] = {}
+    records: dict[Place, RecordedReply] = {}
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -104,7 +171,7 @@ def load(path: Path) -> dict[Key, RecordedReply]:
                 record = decode(line, RecordedReply)
             except Undecodable as error:
                 raise ModelMisconfigured(f"options.path: {path}, line {number}: {error}") from error
-            records[record.key] = record
+            records[record.key, record.nth, record.step] = record
     return records
 
 

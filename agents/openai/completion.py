@@ -29,6 +29,11 @@ class ServerAnswer(msgspec.Struct, kw_only=True):
     input_tokens: int | None = None
     """None: the server did not count."""
     output_tokens: int | None = None
+    """What was thought included, however the server counts it."""
+    thought_tokens: int = 0
+    """Of these, as far as the server says."""
+    thought_bytes: int = 0
+    """Of reasoning that came beside the text; it is not kept."""
     cost_usd: float | None = None
     first_token_s: float | None = None
 
@@ -54,12 +59,20 @@ class _Choice(msgspec.Struct, gc=False):
 class _Message(msgspec.Struct, gc=False):
     content: msgspec.Raw = _NOTHING
     refusal: msgspec.Raw = _NOTHING
+    reasoning_content: msgspec.Raw = _NOTHING
+    reasoning: msgspec.Raw = _NOTHING
 
 
 class _Usage(msgspec.Struct, gc=False):
     prompt_tokens: msgspec.Raw = _NOTHING
     completion_tokens: msgspec.Raw = _NOTHING
+    total_tokens: msgspec.Raw = _NOTHING
+    completion_tokens_details: msgspec.Raw = _NOTHING
     cost: msgspec.Raw = _NOTHING
+
+
+class _Details(msgspec.Struct, gc=False):
+    reasoning_tokens: msgspec.Raw = _NOTHING
 
 
 class _Error(msgspec.Struct, gc=False):
@@ -110,6 +123,8 @@ class Reading:
         self.answer.finish = (_part(choice.finish_reason, str) or self.answer.finish)[:100]
         message = _part(choice.delta, _Message) or _part(choice.message, _Message) or _Message()
         refusal, text = _part(message.refusal, str) or "", _part(message.content, str) or ""
+        thought = _part(message.reasoning_content, str) or _part(message.reasoning, str) or ""
+        self.answer.thought_bytes += len(thought.encode("utf-8", "replace"))
         self._refusal += refusal.encode("utf-8", "replace")
         self._text += text.encode("utf-8", "replace")
         if len(self._text) + len(self._refusal) > self._limits.text_bytes:
@@ -132,9 +147,21 @@ class Reading:
         counts = [_part(n, int) for n in (usage.prompt_tokens, usage.completion_tokens)]
         if all(n is not None and 0 <= n < 1e12 for n in counts) and any(counts):
             self.answer.input_tokens, self.answer.output_tokens = counts
+            self._count_thought(usage)
         cost = _part(usage.cost, float)
         if cost is not None and 0 <= cost < 1e6:
             self.answer.cost_usd = cost
+
+    def _count_thought(self, usage: _Usage) -> None:
+        """Some servers count what was thought beside the completion's tokens: only their total holds it."""
+        details = _part(usage.completion_tokens_details, _Details) or _Details()
+        thought = _part(details.reasoning_tokens, int) or 0
+        answer = self.answer
+        assert answer.input_tokens is not None and answer.output_tokens is not None
+        answer.thought_tokens = thought if 0 <= thought < 1e12 else 0
+        total = _part(usage.total_tokens, int)
+        if answer.thought_tokens and total == answer.input_tokens + answer.output_tokens + answer.thought_tokens:
+            answer.output_tokens += answer.thought_tokens
 
 
 def _part(raw: msgspec.Raw, kind: type[_T]) -> _T | None:

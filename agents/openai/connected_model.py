@@ -3,8 +3,10 @@
 import asyncio
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 from agents.models import prompting
+from agents.openai import sizing
 from agents.openai.endpoint import Endpoint
 from agents.openai.limits import Gate, gate
 from agents.openai.options import Options
@@ -44,9 +46,29 @@ class ConnectedModel:
         return f"{type(self).__name__}({self._options.provider}, {self.name})"
 
     @property
+    def reasoning_tokens(self) -> int:
+        """The most that it may think in one call: what it begins with, or that once more where it ran out."""
+        return self._options.reasoning_tokens * 2
+
+    async def prepare(self) -> None:
+        """Learn what its server tells, and how fast it is, unless that is known."""
+        await sizing.learn(self)
+
+    @property
+    def speed(self) -> tuple[float, float] | None:
+        """Tokens a second of a prompt and of a reply, as measured; None: they were not."""
+        known = self.memory.get()
+        return None if known.input_s is None or known.output_s is None else (known.input_s, known.output_s)
+
+    @property
     def options(self) -> Options:
         """What it was made with; the key in it shows itself to nobody."""
         return self._options
+
+    @property
+    def record(self) -> Path | None:
+        """The file that every reply is to be appended to; None: there is none."""
+        return self._options.record
 
     def open(self) -> tuple[Endpoint, Gate]:
         """Connections and gate, made on first use on the event loop that uses them."""

@@ -143,6 +143,17 @@ class Endpoint:
                 raise BadBody("the server's list of models cannot be read") from None
             return tuple(model.id.removeprefix("models/") for model in listed)
 
+    async def told(self, path: str, body: dict[str, Any] | None = None) -> bytearray:
+        """What the server says at a path of its own, undecoded; with a body, it is posted. Costs nothing.
+
+        Raises
+        ------
+        Rejected, Broken
+        """
+        content = None if body is None else msgspec.json.encode(body)
+        async with self._asked(path, content, costs=False) as response:
+            return await self._read(response, "the server's answer")
+
     async def embeddings(self, body: dict[str, Any], within_s: float) -> bytearray:
         """The body of the answer to one request for embeddings, undecoded. Cancelling closes the connection.
 

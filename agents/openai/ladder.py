@@ -12,6 +12,8 @@ import logging
 import time
 from typing import Any
 
+import msgspec
+
 from agents.context import Shown
 from agents.models import prompting
 from agents.models.base import (
@@ -27,19 +29,36 @@ from agents.openai import reply_schema
 from agents.openai.completion import ServerAnswer
 from agents.openai.connected_model import ConnectedModel
 from agents.openai.endpoint import Broken, Rejected
+from agents.openai.held_schema import schema_of
 from agents.openai.limits import REJECTIONS, backoff_s
 from agents.openai.live_text import LiveText
 from agents.openai.providers import NAMES, Rung
+from agents.openai.sizing import window_in
 from agents.protocols import kind_of
 from agents.secrets import scrub
-from agents.tokens import estimate
+from agents.tokens import BYTES_PER_TOKEN, estimate
 from observability import tracing
 from schemas.turn import Usage
 
 _LOGGER = logging.getLogger(__name__)
 _USUAL, _NOTED = logging.DEBUG, logging.INFO
+_HIDDEN = 256
+"""Tokens beyond what a text can have, from which on the model is taken to think."""
+_MARGIN = 64
+"""Tokens of a window that are left to what a server puts around a prompt."""
+_BOUNDS = "bounds of the schema"
+"""Name of a lesson: the endpoint refuses schemas with ranges and lengths."""
 _AGAIN = frozenset({408, 409, 425, 429})
-_FORMAT_WORDS = ("response_format", "json_schema", "json_object", "structured output", "guided", "grammar")
+_BOUND_WORDS = ("minlength", "maxlength", "minimum", "maximum", "maxitems", "repetition", "grammar", "invalid schema")
+_FORMAT_WORDS = (
+    "response_format",
+    "json_schema",
+    "json_object",
+    "structured output",
+    "guided",
+    "grammar",
+    *_BOUND_WORDS,
+)
 _OTHER_FIELD = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 
@@ -58,6 +77,8 @@ class StructuredCall:
         self._deadline_s = shown.deadline_ns / 1e9
         self._rejections = 0
         self._toggled = False
+        self._notes: set[str] = set()
+        self._thought_out = False
         self._lowest = max(Rung)
         self._prompt: prompting.Prompt | None = None
         self._under_way = False
@@ -76,20 +97,23 @@ class StructuredCall:
         repair: prompting.Repair | None = None
         while True:
             rung = self._rung()
-            schema = reply_schema.strict_schema(self._shown.reply)
+            schema = schema_of(self._shown, bounds=self._bounds())
             in_prompt = schema if rung is not Rung.SCHEMA or repair is not None else None
-            self._prompt = prompting.build(self._shown, in_prompt, repair, self._model.boundary)
+            self._prompt = prompting.build(self._shown, in_prompt, repair, self._model.boundary, self._room())
             usual = rung is self._options.highest_rung and repair is None
             self._log(f"asking with {NAMES[rung]}" + (" to repair" if repair else ""), _USUAL if usual else _NOTED)
             try:
                 answer = await self._ask(self._body(rung, schema))
             except _AskAgain:
                 continue
+            if self._thought_to_the_end(answer):
+                continue
             if answer.refusal or answer.finish == "content_filter":
                 said = scrub(answer.refusal) or "its provider's filter"
                 raise ModelRefused(f"{self._model.name} declined: {said}")
             try:
-                body, how = reply_schema.read(answer.text, self._shown.reply)
+                self._notes.clear()
+                body, how = reply_schema.read(answer.text, self._shown.reply, self._notes)
             except reply_schema.Unusable as error:
                 repair = self._unusable(rung, answer, error, repair)
                 continue
@@ -108,7 +132,8 @@ class StructuredCall:
         """The repair to ask for. Raises ModelRefused when there was one, or no call is left for it."""
         why = error.why
         if answer.finish == "length":
-            why = f"it was cut off after {self._shown.caps.output_tokens} tokens: be much shorter"
+            cap = self._shown.caps.output_tokens
+            why = f"it was cut off: an answer may have {cap:,} tokens, so be much shorter"
         elif not error.is_json:
             self._seems_to_ignore(rung, Rung.TEXT)
         elif not error.complete and rung is Rung.SCHEMA:
@@ -123,6 +148,57 @@ class StructuredCall:
         tell_retrying(self._emit, "the reply could not be used")
         return prompting.Repair(said=answer.text, error=why)
 
+    def _reasoning(self) -> int:
+        """What it may think in the next call."""
+        known, cap = self._model.memory.get().reasoning_tokens, self._shown.caps.reasoning_tokens
+        wanted = self._options.reasoning_tokens if known is None else known
+        return wanted if cap is msgspec.UNSET else min(wanted, cap)
+
+    def _output(self) -> int:
+        """Tokens of output in the next call: the answer's cap and what it may think, of a small window at most half."""
+        most, window = self._shown.caps.output_tokens + self._reasoning(), self._model.memory.get().window
+        return most if window is None else min(most, window // 2)
+
+    def _room(self) -> int | None:
+        """Tokens of prompt that the window holds beside them; None: nothing is known of it."""
+        window = self._model.memory.get().window
+        return None if window is None else max(0, window - self._output() - _MARGIN)
+
+    def _thought_to_the_end(self, answer: ServerAnswer) -> bool:
+        """Whether its thoughts left no room for an answer, and it is asked again with more: once a turn. What it needs
+        is remembered. Raises ModelRefused where it has no more."""
+        memory, given = self._model.memory, self._reasoning()
+        thinks = self._thinks(answer)
+        known = memory.get().reasoning_tokens
+        if answer.finish != "length" or not reply_schema.is_empty(answer.text):
+            if thinks and not known:
+                memory.learn(reasoning_tokens=self._options.reasoning_tokens)
+            elif thinks is False and known is None:
+                memory.learn(reasoning_tokens=0)
+            return False
+        most, cap = self._model.reasoning_tokens, self._shown.caps.reasoning_tokens
+        more = min(most if given else self._options.reasoning_tokens, most if cap is msgspec.UNSET else cap)
+        calls_left = self._shown.caps.calls - self.usage.calls
+        if self._thought_out or more <= given or calls_left < 1:
+            raise ModelRefused(
+                f"{self._model.name} thought for {answer.output_tokens or given:,} tokens and gave no answer: let it"
+                f" think longer with LLM_REASONING_TOKENS (it is {self._options.reasoning_tokens:,}), or have it think"
+                " less (options.extra: {reasoning_effort: low})"
+            )
+        self._thought_out = True
+        memory.learn(reasoning_tokens=more)
+        self._log(f"its thoughts took all of its output, from now on it may think for {more:,} tokens")
+        tell_retrying(self._emit, "it thought until its output was used up; it may think longer now")
+        return True
+
+    def _thinks(self, answer: ServerAnswer) -> bool | None:
+        """Whether it thought before it answered; None: nobody counted. Some servers neither show nor count thoughts:
+        then there are more tokens than the text can have."""
+        if answer.thought_tokens or answer.thought_bytes or reply_schema.holds_thought(answer.text):
+            return True
+        counted = answer.output_tokens
+        return None if counted is None else counted > estimate(answer.text) + _HIDDEN
+
     def _rung(self) -> Rung:
         return min(self._model.rung(), self._lowest)
 
@@ -133,6 +209,10 @@ class StructuredCall:
             again = self._model.memory.ignored(rung, lower)
             self._log(f"{NAMES[rung]} is ignored, from now on {NAMES[lower]}" if again else f"{NAMES[rung]} is ignored")
 
+    def _bounds(self) -> bool:
+        """Whether the schema carries ranges and lengths."""
+        return self._options.preset.bounds and _BOUNDS not in self._model.memory.get().dropped
+
     def _tokens_field(self) -> str:
         return self._model.memory.get().tokens_field or self._options.preset.tokens_field
 
@@ -142,7 +222,7 @@ class StructuredCall:
         body: dict[str, Any] = {
             "model": o.model,
             "messages": self._prompt.messages,
-            self._tokens_field(): shown.caps.output_tokens,
+            self._tokens_field(): self._output(),
             **o.preset.extra,
             **o.extra,
         }
@@ -208,7 +288,8 @@ class StructuredCall:
             assert answer is not None and answer.input_tokens is not None and answer.output_tokens is not None
             tokens = answer.input_tokens, answer.output_tokens
         else:
-            tokens = self._prompt.input_tokens, estimate(text)
+            thought = 0 if answer is None else -(-answer.thought_bytes // BYTES_PER_TOKEN)
+            tokens = self._prompt.input_tokens, estimate(text) + thought
         cost = self._options.effective_price.of(*tokens)
         if answer is not None and answer.cost_usd is not None and self._options.preset.tells_cost:
             cost = answer.cost_usd
@@ -244,8 +325,18 @@ class StructuredCall:
         said, memory = error.said.lower(), self._model.memory
         if error.status not in (400, 422) and not (error.status >= 500 and "response_format" in body):
             return
+        window = window_in(error.said)
+        known = memory.get().window
+        if window is not None and (known is None or window < known) and error.status < 500:
+            self._log(f"its window has {window:,} tokens: the prompt is cut to it from now on")
+            memory.learn(window=window)
+            raise _AskAgain
         rung = self._rung()
         if "response_format" in body and any(word in said for word in _FORMAT_WORDS):
+            if rung is Rung.SCHEMA and self._bounds() and any(word in said for word in _BOUND_WORDS):
+                self._log("a schema with ranges and lengths is refused, going on without them")
+                memory.learn(drop=_BOUNDS)
+                raise _AskAgain
             lower = Rung(rung - 1)
             self._log(f"{NAMES[rung]} is refused ({error.status}), going on with {NAMES[lower]}")
             memory.learn(rung=lower)
@@ -294,7 +385,7 @@ class StructuredCall:
             "estimated": self.usage.estimated,
             "unpriced": not self._model.price_known and not self._options.preset.local,
         }
-        return (*(flag for flag, is_so in here.items() if is_so), *self._prompt.flags)
+        return (*(flag for flag, is_so in here.items() if is_so), *sorted(self._notes), *self._prompt.flags)
 
     def _log(self, what: str, level: int = _NOTED) -> None:
         _LOGGER.log(level, "%s, seat %s, %s: %s", self._model.name, self._shown.seat, self._shown.kind, what)

@@ -19,8 +19,12 @@ from agents.secrets import Secret, key_from
 NAMES = (
     "provider", "model", "base_url", "api_key", "key_variable", "temperature", "concurrency", "silence_s", "reply_s",
     "reply_bytes", "structured", "prices", "usd_per_million_input", "usd_per_million_output", "family", "extra",
-    "state",
+    "state", "record", "reasoning_tokens",
 )  # fmt: skip
+
+
+REASONING_TOKENS = 8_000
+"""An endpoint counts what a model thinks among its output, so the request's limit is the answer's cap and this."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +45,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     """What is taken of one reply: options `reply_s` and `reply_bytes`."""
     highest_rung: Rung = Rung.SCHEMA
+    reasoning_tokens: int = REASONING_TOKENS
+    """What hidden reasoning may take in one call, beside the answer's cap. At most twice as much once it ran out."""
     price: Price | None = None
     """None: not known."""
     family: str = ""
@@ -48,6 +54,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Goes into every request as it is."""
     state: Path | None = None
     """Folder in which lessons about endpoints are kept."""
+    record: Path | None = None
+    """File that every reply is appended to (agents/models/recorded.py)."""
 
     @property
     def effective_price(self) -> Price:
@@ -86,7 +94,7 @@ def parse(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) ->
     if not isinstance(extra, dict):
         raise ModelMisconfigured("options.extra: a mapping is wanted")
     key, names = _key(given, chosen, os.environ if environ is None else environ)
-    state = _text(given, "state")
+    state, record = _text(given, "state"), _text(given, "record")
     return Options(
         provider=chosen,
         preset=preset,
@@ -99,10 +107,12 @@ def parse(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) ->
         silence_s=_number(given, "silence_s", 0.05, 86_400) or 120.0,
         limits=_limits(given),
         highest_rung=RUNGS[structured] if structured else preset.rung,
+        reasoning_tokens=_reasoning(given),
         price=_price(given, model, preset),
         family=_text(given, "family"),
         extra=extra,
         state=Path(state) if state else None,
+        record=Path(record) if record else None,
     )
 
 
@@ -130,6 +140,11 @@ def _limits(given: Mapping[str, Any]) -> Limits:
         reply_s=_number(given, "reply_s", 0.05, 86_400) or usual.reply_s,
         reply_bytes=int(_number(given, "reply_bytes", 10_000, 1_000_000_000) or usual.reply_bytes),
     )
+
+
+def _reasoning(given: Mapping[str, Any]) -> int:
+    number = _number(given, "reasoning_tokens", 0, 1_000_000)
+    return REASONING_TOKENS if number is None else int(number)
 
 
 def _base_url(given: str, chosen: str) -> str:

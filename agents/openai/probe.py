@@ -1,5 +1,5 @@
-"""What was learned of an endpoint and a model: which rung it takes, and what it refuses. Kept for the process, and in a
-file if a folder is given, so that a restart need not learn it again."""
+"""What was learned of an endpoint and a model: which rung it takes, what it refuses, how much it thinks. Kept for the
+process, and in a file if a folder is given, so that a restart need not learn it again."""
 
 import contextlib
 import hashlib
@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,14 @@ class LearnedLimits(msgspec.Struct, frozen=True, kw_only=True):
     dropped: tuple[str, ...] = ()
     """Request fields that it refused."""
     tokens_field: str = ""
+    reasoning_tokens: int | None = None
+    """What its hidden reasoning is given in one call; 0: it was seen to answer without; None: not known."""
+    window: int | None = None
+    """Tokens of a prompt and its reply together."""
+    input_s: float | None = None
+    """Tokens a second of a prompt, as measured."""
+    output_s: float | None = None
+    """Tokens a second of a reply."""
     at_s: float = 0.0
     """Unix time of the last lesson."""
 
@@ -67,14 +76,13 @@ class Memory:
         if _DOUBTED.get(self._key, (None,))[0] is rung:
             del _DOUBTED[self._key]
 
-    def learn(self, *, rung: Rung | None = None, drop: str = "", tokens_field: str = "") -> None:
-        """Keep a lesson beside what is known. A file that cannot be written is no harm: it is learned again."""
+    def learn(self, *, rung: Rung | None = None, drop: str = "", **lessons: Any) -> None:
+        """Keep lessons beside what is known; others than these two replace what stands in their field. A file that
+        cannot be written is no harm: it is learned again."""
         old = self.get()
         dropped = old.dropped if not drop or drop in old.dropped else (*old.dropped, drop)
         lower = old.rung if rung is None or (old.rung is not None and old.rung < rung) else rung
-        new = LearnedLimits(
-            rung=lower, dropped=dropped, tokens_field=tokens_field or old.tokens_field, at_s=self._now()
-        )
+        new = msgspec.structs.replace(old, rung=lower, dropped=dropped, at_s=self._now(), **lessons)
         _KNOWN[self._key] = new
         if self._path is not None:
             with contextlib.suppress(OSError):

@@ -42,6 +42,8 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     highest_temperature: float = 2.0
     extra: dict[str, object] = {}
     """What else goes into each request."""
+    bounds: bool = False
+    """Whether a schema carries ranges and lengths: OpenAI's strict mode refuses some of them."""
     local: bool = False
     """On a machine of one's own: costs nothing."""
     tells_cost: bool = False
@@ -68,11 +70,11 @@ PRESETS: dict[str, Preset] = {
         base_url="https://openrouter.ai/api/v1", keys=("OPENROUTER_API_KEY",), tells_cost=True,
         extra={"provider": {"require_parameters": True}},
     ),
-    "ollama": Preset(base_url="http://127.0.0.1:11434/v1", local=True),
-    "vllm": Preset(base_url="http://127.0.0.1:8000/v1", local=True),
-    "llama.cpp": Preset(base_url="http://127.0.0.1:8080/v1", local=True),
-    "lmstudio": Preset(base_url="http://127.0.0.1:1234/v1", local=True),
-    "openai_compatible": Preset(),
+    "ollama": Preset(base_url="http://127.0.0.1:11434/v1", local=True, bounds=True),
+    "vllm": Preset(base_url="http://127.0.0.1:8000/v1", local=True, bounds=True),
+    "llama.cpp": Preset(base_url="http://127.0.0.1:8080/v1", local=True, bounds=True),
+    "lmstudio": Preset(base_url="http://127.0.0.1:1234/v1", local=True, bounds=True),
+    "openai_compatible": Preset(bounds=True),
 }  # fmt: skip
 
 ALIASES = {

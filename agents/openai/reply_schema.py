@@ -15,13 +15,19 @@ import msgspec
 
 _FENCED = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.S)
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S | re.I)
+_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*", re.S | re.I)
 _HALF = re.compile("[\ud800-\udfff]")
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF_TOLD = "a text holds half of a character (an escape \\ud800 to \\udfff alone): write the character itself"
+_KEPT = ("type", "enum", "const", "format")
+_BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "maxItems")
 _LONGEST = 400_000
 """Characters of a reply's text, those that the model thought not counted."""
 _MOST_PARTS = 20_000
 """Lists and objects in a reply: more take long to build and to throw away."""
+RESCALED = "rescaled"
+"""Flag of a reply whose numbers were read as percent."""
+_OF_TEN = 10
 _TRIES = 200
 _SCANNED = 1_000_000
 """So many characters are gone through in search of an object, one try after the other."""
@@ -50,39 +56,64 @@ class Unusable(Exception):
 
 
 @lru_cache(maxsize=256)
-def strict_schema(reply: Any) -> dict[str, Any]:
-    """JSON Schema of a reply type as strict mode takes it. The same object each time: not to be changed."""
+def strict_schema(reply: Any, *, bounds: bool = False) -> dict[str, Any]:
+    """JSON Schema of a reply type as strict mode takes it. The same object each time: not to be changed.
+
+    Parameters
+    ----------
+    bounds
+        With ranges and lengths, as far as the type tells them.
+    """
     whole = msgspec.json.schema(reply)
-    schema = _strict(whole, whole.get("$defs", {}), ())
+    schema = _strict(whole, whole.get("$defs", {}), (), _KEPT + _BOUNDS if bounds else _KEPT)
     assert schema.get("type") == "object", f"a reply is an object, {reply} is not"
     return schema
 
 
-def _strict(node: dict[str, Any], defs: dict[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
+def _strict(
+    node: dict[str, Any], defs: dict[str, Any], inside: tuple[str, ...], kept: tuple[str, ...]
+) -> dict[str, Any]:
     reference = node.get("$ref")
     if reference is not None:
         name = reference.rpartition("/")[2]
         assert name not in inside, f"{name} contains itself: no strict schema"
-        return _strict(defs[name], defs, (*inside, name))
-    new = {k: v for k, v in node.items() if k in ("type", "enum", "const", "format")}
+        return _strict(defs[name], defs, (*inside, name), kept)
+    new = {k: v for k, v in node.items() if k in kept}
     if "anyOf" in node:
-        new["anyOf"] = [_strict(n, defs, inside) for n in node["anyOf"]]
+        new["anyOf"] = [_strict(n, defs, inside, kept) for n in node["anyOf"]]
     if "items" in node:
-        new["items"] = _strict(node["items"], defs, inside) if isinstance(node["items"], dict) else {}
+        new["items"] = _strict(node["items"], defs, inside, kept) if isinstance(node["items"], dict) else {}
     if node.get("type") == "object" and "properties" not in node and isinstance(node.get("additionalProperties"), dict):
-        value = _strict(node["additionalProperties"], defs, inside)
-        pair = {"key": {"type": "string"}, "value": value}
+        value = _strict(node["additionalProperties"], defs, inside, kept)
+        key = _strict(node.get("propertyNames", {}), defs, inside, kept) | {"type": "string"}
+        pair = {"key": key, "value": value}
         item = {"type": "object", "properties": pair, "required": ["key", "value"], "additionalProperties": False}
-        return {"type": "array", "items": item}
+        most = {"maxItems": len(key["enum"])} if "enum" in key and "maxItems" in kept else {}
+        return {"type": "array", "items": item, **most}
     if node.get("type") == "object":
-        new["properties"] = {k: _strict(v, defs, inside) for k, v in node.get("properties", {}).items()}
+        new["properties"] = {k: _strict(v, defs, inside, kept) for k, v in node.get("properties", {}).items()}
         new["required"] = list(new["properties"])
         new["additionalProperties"] = False
     return new
 
 
-def read(text: str, reply: Any) -> tuple[Any, How]:
+def is_empty(text: str) -> bool:
+    """Whether nothing stands in a text but what the model thought, to an end or not."""
+    return not _THINKING.sub("", _THOUGHT.sub("", text, count=1), count=1).strip()
+
+
+def holds_thought(text: str) -> bool:
+    """Whether a text begins with what the model thought."""
+    return _THINKING.match(text) is not None
+
+
+def read(text: str, reply: Any, notes: set[str] | None = None) -> tuple[Any, How]:
     """The reply in a model's text.
+
+    Parameters
+    ----------
+    notes
+        Gets RESCALED where numbers of a range from 0 to 1 all came as percent.
 
     Raises
     ------
@@ -101,12 +132,47 @@ def read(text: str, reply: Any) -> tuple[Any, How]:
         if _is_half(body):
             raise Unusable(_HALF_TOLD, is_json=True, complete=True) from None
         return _extract(body, reply), How.EXTRACTED
+    found = _from_percent(value, reply)
+    if found is not None:
+        if notes is not None:
+            notes.add(RESCALED)
+        return found, How.PLAIN
     try:
         return _convert(value, reply), How.PLAIN
     except msgspec.ValidationError as error:
         required = set(strict_schema(reply)["required"])
         is_object = isinstance(value, dict)
         raise Unusable(str(error), is_json=is_object, complete=is_object and required <= set(value)) from error
+
+
+def _from_percent(value: Any, reply: Any) -> Any:
+    """The reply with numbers as 87 read as 0.87, where every number of a range from 0 to 1 is 0 or in (1, 100]; else
+    None: a 1 among them may be either, and where none is above 10 they may be marks out of ten."""
+    found: list[float] = []
+    try:
+        scaled = _scaled(value, strict_schema(reply, bounds=True), found)
+        if max(found, default=0) <= _OF_TEN or not all(n == 0 or 1 < n <= 100 for n in found):
+            return None
+        return _convert(scaled, reply)
+    except (msgspec.ValidationError, RecursionError):
+        return None
+
+
+def _scaled(value: Any, node: dict[str, Any], found: list[float]) -> Any:
+    """A copy with each number of a range from 0 to 1 divided by 100; `found` gets them as they came."""
+    if isinstance(value, dict):
+        fields = node.get("properties", {})
+        if not fields and "items" in node:  # a map: strict mode has it as a list of pairs
+            pair = node["items"]["properties"]["value"] if "properties" in node["items"] else {}
+            return {k: _scaled(v, pair, found) for k, v in value.items()}
+        return {k: _scaled(v, fields.get(k, {}), found) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_scaled(v, node.get("items") or {}, found) for v in value]
+    is_share = node.get("minimum") == 0 and node.get("maximum") == 1
+    if is_share and isinstance(value, int | float) and not isinstance(value, bool):
+        found.append(value)
+        return value / 100
+    return value
 
 
 def _is_half(text: str) -> bool:

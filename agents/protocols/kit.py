@@ -35,10 +35,17 @@ class Kind:
     it says what it is asked."""
     prompt_brief: Callable[[Any], dict[str, Any]] | None = None
     """The brief as a prompt shows it, a line for each of these names; None: all of it, indented."""
+    prompt_post: Callable[[Any], Any] | None = None
+    """A post's body as a prompt shows it; None: all of it."""
+    labels: bool = True
+    """Whether a prompt tells posts apart by their speakers; False: that means nothing, or the body says it."""
     prompt_spec: Callable[[Any], Any] | None = None
     """Of an expert's specification, what a prompt shows; None: all of it."""
     prompt_slots: Callable[[Any], dict[str, str]] = _none
     """What the moderator asks for in the brief, as further slots of the prompt: it stands outside the fences."""
+    narrow: Callable[[Shown], dict[str, dict[str, Any]]] | None = None
+    """What the check demands of this turn's reply beyond its type: keywords of JSON Schema by field (`belief.outcome`,
+    lists gone into), for a server that holds a model to its schema."""
     aside: bool = False
     """What was said on a channel of the seat's own stands in the slot `aside`, apart from what everybody heard."""
 

@@ -9,8 +9,9 @@
           read_file: {paths: [path]}
           write_file: {paths: [path], text: [content]}
 
-It comes from a file that the operator names (`--tools`, PARLEY_TOOLS), never from a specification or a message. A tool
-that is not in it is not called, whatever its server offers.
+It comes from a file that the operator names (`--tools`, PARLEY_TOOLS), never from a specification or a message; `off`
+in its place is no tools. Where nothing is named it is the one that ships, for tasks that begin with a folder. A tool
+that is not in the list is not called, whatever its server offers.
 """
 
 import re
@@ -25,6 +26,8 @@ from agents import strict_yaml
 from agents.models.base import ModelMisconfigured
 
 VARIABLE = "PARLEY_TOOLS"
+OFF = "off"
+"""In place of a file's name: no tools."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TOOL = re.compile(r"[\w./-]{1,128}", re.A)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -32,6 +35,8 @@ _SLOT = re.compile(r"\{(\w+)\}")
 _SLOTS = frozenset({"python", "code", "folder"})
 CODE = Path(__file__).resolve().parents[2]
 """Where this software's packages are."""
+SHIPPED = Path(__file__).with_name("shipped.yaml")
+"""What examples/tools/tools.yaml explains."""
 
 
 class ToolsError(ModelMisconfigured):
@@ -122,6 +127,8 @@ class AllowList(_Strict):
     """All servers, by name."""
 
     servers: dict[str, Server] = {}
+    folder_only: bool = False
+    """Only for tasks that begin with a folder."""
 
     @field_validator("servers")
     @classmethod
@@ -169,13 +176,26 @@ def parse(value: object, source: str) -> AllowList:
         raise ToolsError(source, field, first["msg"].removeprefix("Value error, ")) from None
 
 
-def find(environ: Mapping[str, str], named: Path | None = None) -> AllowList | None:
-    """The allow list that the operator names: a file, or else the variable PARLEY_TOOLS; None: no tools.
+def shipped() -> AllowList:
+    """The one for whoever names none: files of the task's folder, where there is one."""
+    return load(SHIPPED)
+
+
+def named(environ: Mapping[str, str], path: Path | None = None) -> str:
+    """What the operator names: a file, `off`, or nothing."""
+    return str(path) if path is not None else environ.get(VARIABLE, "").strip()
+
+
+def find(environ: Mapping[str, str], path: Path | None = None) -> AllowList | None:
+    """The allow list of the file that is given, or else that PARLEY_TOOLS names, or else the shipped one; None: tools
+    are off.
 
     Raises
     ------
     ToolsError
         The file cannot be used.
     """
-    path = named or (Path(environ[VARIABLE]) if environ.get(VARIABLE, "").strip() else None)
-    return None if path is None else load(path)
+    found = named(environ, path)
+    if found == OFF:
+        return None
+    return load(Path(found)) if found else shipped()

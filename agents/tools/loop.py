@@ -94,6 +94,7 @@ class Loop:
             self._shown,
             reply=self._asks.reply if tools is None else self._asks.step,
             tools=tools,
+            step=number,
             others=(*self._shown.others, *self._seen),
             caps=msgspec.structs.replace(caps, calls=max(1, caps.calls - self._usage.calls)),
         )

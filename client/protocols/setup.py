@@ -4,13 +4,14 @@ The command line reads every SETUP to know its options, so a module that makes o
 knows the machine is imported by the method that needs it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from client.protocols.routing import Routing
+    from schemas.presence import Announcement
 
 UNRANKED = 100
 
@@ -95,6 +96,8 @@ ROUND_LIMIT = (
     Option("--max-rounds", int | None, "The former name of --round-limit.", sets="round_limit", hidden=True),
 )
 """Of every protocol that argues in rounds."""
+PANEL = Option("--panel", int | None, "How many argue: panelists (default: 3), or debaters (default: 2).")
+"""Of every protocol that seats as many in one role as a setting says: its name is that setting, or another of it."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,8 @@ class Setup:
     """Settings that act before the first recorded event, or on what is shown alone: no replay can tell."""
     applied: frozenset[str] = frozenset()
     """Stop reasons after which the folder of a result may be written back."""
+    without_folder: Mapping[str, Any] = field(default_factory=dict)
+    """Settings, where nothing else is given, of a session that begins without a folder, on tools that are for one."""
 
     # -- who is seated
     def queues(self, settings: Mapping[str, Any], size: int | None = None) -> tuple[str, ...]:
@@ -185,6 +190,10 @@ class Setup:
             Values of those options, by name; one at least is given.
         """
         raise NotImplementedError(f"{self.name} has an option that gives the question, and does not read it")
+
+    def no_means(self, workers: "Iterable[Announcement]", settings: Mapping[str, Any], *, folder: bool) -> str:
+        """Why what is asked for cannot be done by those who are there, said before it begins; empty: it can."""
+        return ""
 
     # -- what else it brings
     def template(self) -> Mapping[str, str]:

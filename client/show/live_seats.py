@@ -44,6 +44,12 @@ class Scene:
         self._queues: dict[str, str] = {}
         """Of each seat: who is asked now."""
         self._alive: frozenset[str] | None = None
+        self._began: dict[int, int] = {}
+        """Round -> when its first turn was asked."""
+        self._asked_ns: dict[str, int] = {}
+        """Turn that is open -> when it was asked."""
+        self._took: list[float] = []
+        """Seconds of each turn that was answered."""
 
     def seat(self, name: str) -> SeatState:
         """The state of a seat, new if need be."""
@@ -80,9 +86,26 @@ class Scene:
         """What was used so far."""
         return f"{self.tokens:,} tokens, {self.calls} calls"
 
-    def foot(self, presenter: Presenter) -> str:
+    def foot(self, presenter: Presenter, now_ns: int = 0) -> str:
         """The session's figures on one line."""
-        return " · ".join(part for part in (presenter.foot(self.round), self.used()) if part)
+        left = self.left_s(now_ns) if now_ns else None
+        eta = "" if left is None else f"about {_rounded(left)} to the end of the round"
+        return " · ".join(part for part in (presenter.foot(self.round), self.used(), eta) if part)
+
+    def left_s(self, now_ns: int) -> float | None:
+        """Seconds that the running round may still take: as long as rounds took on average; in the first one until
+        the open turns have taken as long as the longest one so far. None: nothing is known, or it takes longer."""
+        rounds = sorted(self._began)
+        if not rounds or not self._asked_ns:
+            return None
+        if len(rounds) > 1:
+            took = (self._began[rounds[-1]] - self._began[rounds[0]]) / 1e9 / (len(rounds) - 1)
+            left = took - (now_ns - self._began[rounds[-1]]) / 1e9
+        elif self._took:
+            left = max(self._took) - (now_ns - max(self._asked_ns.values())) / 1e9
+        else:
+            return None
+        return left if left >= 1 else None
 
     def live(self, live: Live) -> None:
         """Fold one sign of life."""
@@ -109,6 +132,9 @@ class Scene:
             self._queues = {s.seat: s.queue for s in entry.event.seats}
         if isinstance(entry.event, log.Replied):
             ask = self._turns.get(entry.event.turn)
+            asked_ns = self._asked_ns.pop(entry.event.turn, None)
+            if asked_ns is not None:
+                self._took.append((entry.at_ns - asked_ns) / 1e9)
             seat, usage = ask.seat if ask else "", entry.event.usage
             if ask and seat in self._seats:
                 usage = booked(self._seats[seat], ask.caps, usage, person=bool(ask.queue))
@@ -122,6 +148,9 @@ class Scene:
             elif isinstance(command, log.Ask):
                 turn = f"{entry.n}-{index}"
                 self._turns[turn] = command
+                self._asked_ns = {t: at for t, at in self._asked_ns.items() if self._turns[t].seat != command.seat}
+                self._asked_ns[turn] = entry.at_ns
+                self._began.setdefault(command.round, entry.at_ns)
                 own = self._seats.get(command.seat)
                 self._queues[command.seat] = command.queue or (own.queue if own else command.seat)
                 self.round = max(self.round, command.round)
@@ -129,6 +158,11 @@ class Scene:
                 if seat_state.turn != turn and entry.n > seat_state.asked:
                     seat_state.turn, seat_state.text = turn, ""
                     seat_state.state = "retrying" if command.attempt > 1 else "queued"
+
+
+def _rounded(seconds: float) -> str:
+    """`12 s`, `3 min`."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def _asked(turn: str) -> int:

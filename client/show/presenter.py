@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _QUOTES = 5
+_BRIEF_QUOTES = 2
+_BRIEF = 160
+"""Characters of a quotation, and of what speaks against an answer, in a brief view."""
+_BRIEF_REASONING = 240
 _ANSWER = ("answer", "reasoning", "citations", "confidence")
 """Of an outcome: told in words of their own."""
 
@@ -121,10 +125,6 @@ class Presenter:
 
     # -- the stop and the result
 
-    def stop_note(self, reason: str, converged: bool) -> str:
-        """What the reason's own words cannot say; empty: nothing."""
-        return ""
-
     def stop_lines(self, reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
         """Below a stop: what decided."""
         return iter(())
@@ -132,9 +132,9 @@ class Presenter:
     def stop_words(self, result: Result) -> str:
         """Why it ended, on one line."""
         stop = result.stop
-        told = reason_words(stop.reason) or stop.reason
+        told = reason_words(stop.reason, stop.converged) or stop.reason
         agreed = f"{self.agreement}: " if stop.converged and self.agreement else ""
-        return f"{agreed}{line(told)}{self.stop_note(stop.reason, stop.converged)} ({line(stop.reason)})"
+        return f"{agreed}{line(told)} ({line(stop.reason)})"
 
     def answer(self, result: Result) -> str:
         """What a session came to in one sentence; empty: nothing."""
@@ -157,6 +157,9 @@ class Presenter:
         nothing
             Turns that came to nothing, a line for each reason.
         """
+        if self.brief:
+            yield from self.brief_lines(result, why, nothing)
+            return
         answer = self.answer(result)
         yield "answer", f"Answer: {clean(answer)}" if answer else "No answer."
         reasoning = self.reasoning(result)
@@ -176,6 +179,42 @@ class Presenter:
         yield from self.beside(result)
         yield from self.closing_lines(result)
         yield "quiet", self.usage_words(result)
+
+    def brief_lines(
+        self, result: Result, why: Mapping[tuple[int, str], str], nothing: Sequence[str]
+    ) -> Iterator[StyledLine]:
+        """The same in a few lines: the answer, what it rests on, how sure it is, who dissents, why it stopped."""
+        answer, reasoning = self.answer(result), self.reasoning(result)
+        yield "answer", f"{self.answer_word}: {clean(answer)}" if answer else f"No {self.answer_word.lower()}."
+        if reasoning:
+            yield "", f"  {line(reasoning, _BRIEF_REASONING)}"
+        for document, quote in self.quotes(result.outcome)[:_BRIEF_QUOTES]:
+            yield "quiet", f"  {line(document)}: “{line(quote, _BRIEF)}”"
+        confidence = self.confidence(result)
+        facts = [*([f"confidence {confidence}"] if confidence else []), self.stop_words(result)]
+        yield "stop" if result.stop.converged else "score", "; ".join(facts)
+        dissent = self.dissent(result)
+        if dissent:
+            yield "", f"Dissent: {dissent}"
+        yield from self._absent(result, why)
+        if self.failed(result):
+            yield from (("score", text) for text in nothing)
+        yield from self.brief_beside(result)
+        yield "quiet", self.usage_words(result)
+
+    def brief_beside(self, result: Result) -> Iterator[StyledLine]:
+        """What stands beside the answer in a brief view."""
+        return iter(())
+
+    def dissent(self, result: Result) -> str:
+        """Who holds something else in the end, and what; `nobody`; empty: the protocol has no such thing."""
+        return ""
+
+    def in_short(self, result: Result) -> str:
+        """What a reader needs, in one sentence: the last line of a brief view."""
+        answer = self.answer(result)
+        told = reason_words(result.stop.reason, result.stop.converged) or "it ended"
+        return f"{line(answer, _BRIEF) if answer else 'no answer'}; {told}"
 
     def reasoning(self, result: Result) -> str:
         """What the answer rests on, in the session's own words."""
@@ -300,8 +339,8 @@ def stop_post(presenter: Presenter, post: Post) -> Iterator[StyledLine]:
     body = object_of(post.body)
     reason, converged = words(body.get("reason")), bool(body.get("converged"))
     certificate = mapping(body.get("certificate"))
-    note = presenter.stop_note(reason, converged)
-    yield "stop" if converged else "score", f"stop: {line(reason)}: {line(reason_words(reason))}{note}"
+    told = reason_words(reason, converged)
+    yield "stop" if converged else "score", f"stop: {line(reason)}: {line(told)}"
     yield from presenter.stop_lines(reason, certificate)
     what = certificate.get("what")
     if what:

@@ -42,6 +42,8 @@ class Teller:
         self._presenter = presenter or face_of("").present()
         self._brief = self._presenter.brief = brief
         self._where = ""
+        self.kept = True
+        """The session can be looked at later."""
         self.turns = turns or Turns()
         self._nothing = 0
         self._flagged = 0
@@ -50,6 +52,8 @@ class Teller:
         self._missing: set[str] = set()
         """Seats that were told to be missing since a post last counted them."""
         self._transition = -1
+        self._told_once: set[str] = set()
+        """What is said once a session: that no price is known."""
 
     @property
     def presenter(self) -> Presenter:
@@ -101,10 +105,18 @@ class Teller:
             if not self._known:
                 self.presenter = face_of(result.protocol).present()
             yield from result_lines(result, self._presenter, self.turns)
+            if self._brief:
+                yield "quiet", f"more: {self._more(result)}"
+                yield _in_short(result, self._presenter)
             return
         yield from self._nothing_up_to(self.turns.read)
         read = self.turns.read
         yield "", "still open" + (f" after {read} transitions" if read else "")
+
+    def _more(self, result: Result) -> str:
+        """Where everything that was said is to be seen."""
+        again = "--verbose shows all of it as it comes"
+        return f"parley sessions show {line(result.session)}{self._where}; {again}" if self.kept else again
 
     def _look_at(self, post: Post) -> None:
         """Find the protocol by its posts, where nobody has said it."""
@@ -148,23 +160,37 @@ class Teller:
         mine = next((f for f in self._waiting if (f.seat, f.round) == (post.seat, post.round)), None)
         if mine is not None:
             self._waiting.remove(mine)
-            if mine.flags and self._tells(mine):
-                yield "score", f"      flags of this reply: {_names(mine.flags)}"
+            if self._tells(mine) and (names := self._names(mine.flags)):
+                yield "score", f"      flags of this reply: {names}"
 
     def _flags_up_to(self, transition: int) -> Iterator[StyledLine]:
         """Those of replies that no post shows under their seat's name."""
         due = [f for f in self._waiting if f.transition <= transition]
         self._waiting = [f for f in self._waiting if f.transition > transition]
         for f in due:
-            if f.flags and self._tells(f):
-                yield "score", f"  {line(f.seat)} ({line(f.kind)}): flags of this reply: {_names(f.flags)}"
+            if self._tells(f) and (names := self._names(f.flags)):
+                yield "score", f"  {line(f.seat)} ({line(f.kind)}): flags of this reply: {names}"
 
     def _tells(self, flagged: Flagged) -> bool:
         return not (self._brief and flagged.kind in self._presenter.quiet_turns)
 
+    def _names(self, flags: tuple[str, ...]) -> str:
+        """Flags in words; that no price is known is said once."""
+        told = (flag for flag in flags if flag != _UNPRICED or not self._is_told(flag))
+        return ", ".join(_IN_WORDS.get(flag) or line(flag, REASON) for flag in told)
 
-def _names(flags: tuple[str, ...]) -> str:
-    return ", ".join(line(flag, REASON) for flag in flags)
+    def _is_told(self, what: str) -> bool:
+        """Whether it was said before; from now on it was."""
+        before = what in self._told_once
+        self._told_once.add(what)
+        return before
+
+
+_UNPRICED = "unpriced"
+_IN_WORDS = {
+    "cut": "cut (not all that others said, or the documents hold, fitted what the model takes)",
+    "rescaled": "rescaled (its numbers came as percent)",
+}
 
 
 def _control_lines(post: Post, presenter: Presenter) -> Iterable[StyledLine] | None:
@@ -203,6 +229,19 @@ def result_lines(
         lambda: shows.result_lines(result, known.why, nothing),
         lambda: Presenter().result_lines(result, known.why, nothing),
     )
+
+
+def brief_result(result: Result) -> list[StyledLine]:
+    """What a session came to in a few lines, without the posts before it."""
+    presenter = face_of(result.protocol).present()
+    presenter.brief = True
+    return [*result_lines(result, presenter), _in_short(result, presenter)]
+
+
+def _in_short(result: Result, presenter: Presenter) -> StyledLine:
+    """The last line."""
+    (told,) = shaped(lambda: [presenter.in_short(result)], lambda: [Presenter().in_short(result)])
+    return "answer", f"In short: {told}"
 
 
 def answer_of(result: Result) -> str:

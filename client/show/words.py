@@ -22,9 +22,9 @@ def opening_lines(sid: str, protocol: str, question: str, continues: str = "") -
     yield "quiet", f"session {line(sid)}" + (f", which follows up {line(continues)}" if continues else "")
 
 
-def reason_words(reason: str) -> str:
+def reason_words(reason: str, converged: bool) -> str:
     """A stop reason as the table says it."""
-    return STOPS[reason].words if reason in STOPS else ""
+    return STOPS[reason].told(converged) if reason in STOPS else ""
 
 
 def limit_words(what: str) -> str:

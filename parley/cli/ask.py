@@ -17,6 +17,7 @@ from parley.cli.options import (
     Protocol,
     Sets,
     State,
+    Verbose,
     WaitForHuman,
 )
 from parley.cli.output import write_lines
@@ -65,6 +66,7 @@ def ask(
     ] = False,
     json: Json = False,
     plain: Plain = False,
+    verbose: Verbose = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
     ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep nothing: state in a temporary folder.")] = False,
     nats: Nats = None,
@@ -74,8 +76,8 @@ def ask(
 ) -> None:
     """Ask one question, and watch them argue.
 
-    Exit status: 0 it ended as its protocol means it to, 1 it failed, 2 bad input, 3 stopped by budget or cap, 130
-    interrupted.
+    Exit status: 0 settled, or played as its protocol means it, 1 it failed, 2 bad input, 3 it ended and nothing is
+    settled, 130 interrupted.
 
     \b
     Examples:
@@ -90,6 +92,7 @@ def ask(
     """
     with options.errors(json):
         options.apart(json=json, quiet=quiet)
+        options.apart(quiet=quiet, verbose=verbose)
         options.apart(ephemeral=ephemeral, state=state)
         layers = {
             "protocol": protocol, "turn_timeout_s": turn_timeout, "seed": seed, "state": state, "nats__url": nats,
@@ -112,6 +115,8 @@ def ask(
             plan = plan.over(settings_given)
         if question == "-" and "-" in (evidence or ()):
             raise BadInput("evidence", "- is the question already, and standard input is read once")
+        if folder is None:
+            plan = plan.without_folder()
         documents = evidence or motion.evidence
         if dry_run:
             found = estimated(plan, motion.question, documents)
@@ -121,12 +126,12 @@ def ask(
                 write_lines(estimate.table(found), None)
             estimate.refuse(found)
             return
-        look = Look(json=json, quiet=quiet, plain=plain, everything=everything)
+        look = Look(json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything)
         request = request_of(
             plan, motion.question, documents, look=look, ephemeral=ephemeral, continues=continues or "",
             folder=folder, apply=apply,
         )  # fmt: skip
-        from parley.ask import ask_command
+        from parley.asking import ask_command
 
         code, result = ask_command(request)
         if json and result is not None:

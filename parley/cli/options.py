@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON document.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Plain lines, no live view.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Everything that is said; without it, one screen.")]
 Config = Annotated[
     Path | None, typer.Option("--config", help="Settings file (default: parley.yaml here, if there is one).")
 ]
@@ -46,7 +47,7 @@ Host = Annotated[str, typer.Option("--metrics-host", help="Address of the metric
 Port = Annotated[int, typer.Option("--metrics-port", help="Port of metrics and health; 0 takes a free one.")]
 Level = Annotated[str, typer.Option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")]
 Tools = Annotated[
-    Path | None, typer.Option("--tools", metavar="FILE", help="Which tools an expert's model may use (YAML).")
+    Path | None, typer.Option("--tools", metavar="FILE", help="Which tools an expert's model may use (YAML), or off.")
 ]
 Subject = Annotated[str, typer.Argument(metavar="ID|FILE", help="A session's id, or an exported file.")]
 Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.")]

@@ -280,14 +280,22 @@ def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
     """
     from client.errors import BadInput
     from coordinator.protocols import PROTOCOLS
-    from parley.settings import protocol_settings
 
-    mine = protocol_settings(protocol)
+    mine = _names_of(protocol)
     if mine is None:
         return
     order = [o.setting for o in declared("options")]
     for setting in sorted(settings, key=lambda s: order.index(s) if s in order else len(order)):
         if settings[setting] is not None and setting not in mine:
-            having = [name for name in sorted(PROTOCOLS) if setting in (protocol_settings(name) or ())]
+            having = [name for name in sorted(PROTOCOLS) if setting in (_names_of(name) or ())]
             flag = next((o.flag for o in declared("options") if o.setting == setting), f"--{setting.replace('_', '-')}")
             raise BadInput(flag, f"{flag} is not for {protocol}, but for {' and '.join(having)}")
+
+
+def _names_of(protocol: str) -> list[str] | None:
+    """Names that a protocol's settings have, other names of them included; None: no session of it can be opened."""
+    from coordinator.protocols import PROTOCOLS
+    from parley.settings import protocol_settings
+
+    mine = protocol_settings(protocol)
+    return None if mine is None else [*mine, *PROTOCOLS[protocol].renamed]

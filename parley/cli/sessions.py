@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Config, Creds, Everything, Json, Nats, Plain, Sid, State, Subject
+from parley.cli.options import Config, Creds, Everything, Json, Nats, Plain, Sid, State, Subject, Verbose
 from parley.cli.output import confirm, write_lines
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Sessions that run or ran.")
@@ -76,6 +76,7 @@ def sessions_watch(
     everything: Everything = False,
     json: Json = False,
     plain: Plain = False,
+    verbose: Verbose = False,
     nats: Nats = None,
     creds: Creds = None,
     state: State = None,
@@ -92,7 +93,9 @@ def sessions_watch(
         from parley import sessions
         from parley.follow import exit_code
 
-        result = sessions.watch(settings, session, json=json, plain=plain, everything=everything)
+        result = sessions.watch(
+            settings, session, json=json, plain=plain, verbose=verbose or everything, everything=everything
+        )
         if json:
             options.print_json(result)
     raise typer.Exit(exit_code(result))

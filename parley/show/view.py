@@ -1,6 +1,7 @@
 """What a person sees of a running session: lines as they come, and on a terminal the seats' states below them."""
 
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,13 +13,16 @@ from client.show.lines import Block, Piece, StyledLine
 from client.show.live_seats import Scene
 from client.show.open_items import item_lines
 from client.show.transcript import Teller
-from client.show.words import bare, opening_lines
+from client.show.words import WIDE, bare, opening_lines
 from client.text import clean, line, line_end
 from client.turns import Turns
 from schemas.post import Live, Post
 from schemas.result import Result
+from schemas.stops import STOPS
 
 _TEXT = 400
+_BRIEF = 100
+"""Characters of what is said in passing, where one screen is wanted."""
 
 
 class QuietView:
@@ -28,8 +32,9 @@ class QuietView:
     tells = False
     """Whether it tells posts as they come."""
 
-    def __init__(self) -> None:
-        self._teller = Teller(brief=True)
+    def __init__(self, *, verbose: bool = False) -> None:
+        self._teller = Teller(brief=not verbose)
+        self._width = WIDE if verbose else _BRIEF
 
     def knows(self, turns: Turns) -> None:
         """What becomes of the turns, as far as it is known; it grows."""
@@ -42,6 +47,10 @@ class QuietView:
     def located(self, where: str) -> None:
         """The options that name the bus, for commands that are shown."""
         self._teller.where = where
+
+    def forgets(self) -> None:
+        """Nothing of the session is kept."""
+        self._teller.kept = False
 
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
@@ -83,14 +92,17 @@ class QuietView:
 
 
 class AnswerView(QuietView):
-    """Prints the answer alone; without one, why not goes to stderr."""
+    """Prints the answer alone, where the exit status says that there is one; what is not settled is marked as such.
+    Without an answer, why not goes to stderr."""
 
     def result(self, result: Result) -> None:
         """It is over."""
-        answer = clean(transcript.answer_of(result))
+        answer, told = clean(transcript.answer_of(result)), transcript.stop_words(result)
         if not answer:
-            self.note(f"parley: no answer: {transcript.stop_words(result)}")
+            self.note(f"parley: no answer: {told}")
             super().result(result)
+        elif STOPS[result.stop.reason].exit_status(result.stop.converged):
+            answer = f"Not settled: {told}\nFound so far: {answer}"
         print(answer, flush=True)
 
 
@@ -105,7 +117,7 @@ class PlainView(QuietView):
 
     def post(self, post: Post) -> None:
         """Something was said."""
-        self._print(self._teller.lines(post))
+        self._print(self._teller.lines(post, self._width))
 
     def result(self, result: Result) -> None:
         """It is over."""
@@ -121,11 +133,11 @@ class LiveView(PlainView):
 
     wants_log = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, verbose: bool = False) -> None:
         from rich.console import Console
         from rich.live import Live as RichLive
 
-        super().__init__()
+        super().__init__(verbose=verbose)
         self._scene = Scene()
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._live = RichLive(
@@ -187,7 +199,7 @@ class LiveView(PlainView):
         from rich.text import Text
 
         scene, presenter, size = self._scene, self._teller.presenter, self._console.size
-        foot = Text(scene.foot(presenter), style="yellow")
+        foot = Text(scene.foot(presenter, time.time_ns()), style="yellow")
         rows = presenter.rows(scene.busy(), scene.asks(), size.width, size.height)
         if rows is not None:
             return Group(*rows, foot)
@@ -201,9 +213,9 @@ class LiveView(PlainView):
         return table
 
 
-def choose(*, json: bool, quiet: bool, plain: bool) -> View:
+def choose(*, json: bool, quiet: bool, plain: bool, verbose: bool = False) -> View:
     """The view for this output: none for JSON, the answer alone, plain lines where there is no terminal, or the live
-    one."""
+    one. `verbose`: everything that is said, and not one screen."""
     import os
 
     if json:
@@ -211,5 +223,5 @@ def choose(*, json: bool, quiet: bool, plain: bool) -> View:
     if quiet:
         return AnswerView()
     if plain or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty():
-        return PlainView()
-    return LiveView()
+        return PlainView(verbose=verbose)
+    return LiveView(verbose=verbose)

@@ -38,7 +38,7 @@ def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announc
     Parameters
     ----------
     tools
-        Whether the operator allows any.
+        Whether the operator allows any; only language models use them.
 
     Raises
     ------
@@ -49,7 +49,8 @@ def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announc
         found = [_announced(row) for row in rows]
     else:
         found = [_plainly(row) for row in rows]  # without the imports
-    return [msgspec.structs.replace(a, tools=tools and a.queue.startswith(QUEUE)) for a in found]
+    uses = (tools and a.queue.startswith(QUEUE) and a.metered and a.family != "extractive" for a in found)
+    return [msgspec.structs.replace(a, tools=may) for a, may in zip(found, uses, strict=True)]
 
 
 def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
@@ -99,14 +100,19 @@ def _announced(row: AgentRow) -> Announcement:
             price = o.effective_price
             facts: tuple[Any, ...] = (
                 o.model, o.family or family_of(o.model, o.provider), True, price.input, price.output,
+                o.reasoning_tokens * 2,
             )  # fmt: skip
         else:
             m = make_model(spec.model, spec.options)
-            facts = (m.name, m.family, m.metered, m.usd_per_million_input, m.usd_per_million_output)
+            facts = (
+                m.name, m.family, m.metered, m.usd_per_million_input, m.usd_per_million_output,
+                getattr(m, "reasoning_tokens", msgspec.UNSET),
+            )  # fmt: skip
     except ModelError as error:
         raise BadInput(f"agent {row.queue}", str(error)) from error
-    name, family, metered, usd_in, usd_out = facts
+    name, family, metered, usd_in, usd_out, reasoning = facts
     return Announcement(
         instance=row.queue, queue=spec.queue, roles=spec.roles, model=name, family=family, metered=metered,
-        usd_per_million_input=usd_in, usd_per_million_output=usd_out, room=spec.room, expertise=spec.expertise,
+        usd_per_million_input=usd_in, usd_per_million_output=usd_out, reasoning_tokens=reasoning, room=spec.room,
+        expertise=spec.expertise,
     )  # fmt: skip

@@ -21,6 +21,7 @@ import msgspec
 from agents.config import environment, resolve
 from agents.hearing import joined
 from agents.models import Model, make_model
+from agents.models.recorded import recording
 from agents.protocols import KITS, Kit
 from agents.specs import AgentSpec, SpecError, load
 from agents.tools.allow import find
@@ -133,7 +134,7 @@ def agent(
     An expert's decides itself about the posts that it hears (agents.protocols.kit.Kit.hear).
     """
     environ = environment() if environ is None else environ
-    model = model_of(spec, environ)
+    model = recording(model_of(spec, environ))
     allowed = find(environ, tools) if spec.expert is not None else None
     expert, known = spec.expert, kits()
     hear = None

@@ -1,11 +1,11 @@
 """The consensus protocol's messages (source: seeds/iterative-debate.md, cited as "seed" by its headings)."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.citation import Citation
-from schemas.wire import InvalidValue, at_most, few, in_range, not_empty
+from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty, one_of
 
 DIMENSIONS = ("facts", "approach", "priority")
 """Dimensions of agreement (seed, "Future Enhancements", 4)."""
@@ -23,7 +23,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     panel: int = 3
     """Seats, where the session names none. 2 to 16."""
     quorum: int = 2
-    """Positions without which a round cannot be scored."""
+    """Positions without which a round cannot be scored. Seats that abstain in the blind round are asked once more, with
+    what the others quote, before it is missed."""
     stuck_rounds: int = 3  # seed, "IterativeDebateOrchestrator": no progress after 3 rounds
     stuck_progress: float = 1.0
     """Points of score that count as progress."""
@@ -66,17 +67,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class Position(msgspec.Struct, frozen=True, kw_only=True):
     """A panelist's reply to `answer` and `revise`, and the body of its post."""
 
-    answer: str
+    answer: Annotated[str, chars(2_000)]
     """The answer in one line: what is compared, counted and adopted."""
-    reasoning: str
-    confidence: float
+    reasoning: Annotated[str, chars(40_000)]
+    confidence: Annotated[float, between(0, 1)]
     """0 to 1."""
-    citations: tuple[Citation, ...] = ()
+    citations: Annotated[tuple[Citation, ...], items(20)] = ()
     change: Change = "kept"
     """kept | partly | adopted, against the seat's own last position; `kept` in the first round."""
-    change_reason: str = ""
+    change_reason: Annotated[str, chars(4_000)] = ""
     """Required for partly and adopted."""
-    moved_by: tuple[Citation, ...] = ()
+    moved_by: Annotated[tuple[Citation, ...], items(20)] = ()
     """The evidence shown by others, new to this seat, that moved it. Empty: no evidence did."""
     abstains: bool = False
     """It has nothing to go on: no vote, not scored."""
@@ -106,11 +107,13 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `answer` (no status) and `revise`."""
+    """Brief of `answer` (no status) and `revise` (none where the blind round was not scored)."""
 
     iteration: int
     """From 1."""
     consensus_status: Status | None = None
+    round_limit: int | msgspec.UnsetType = msgspec.UNSET
+    """Rounds at most; unset in sessions of versions before 3."""
 
 
 class Weighted(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,16 +137,16 @@ class ScoreBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     """The analyst's reply to `score` (seed, "Consensus Evaluation Prompt"), and the body of its post."""
 
-    score: float
+    score: Annotated[float, between(0, 100)]
     """0 to 100."""
-    dimensions: dict[str, float] = {}
+    dimensions: dict[Annotated[str, one_of(*DIMENSIONS)], Annotated[float, between(0, 100)]] = {}
     """facts, approach, priority: 0 to 100 each."""
-    agreements: tuple[str, ...] = ()
-    key_disagreements: tuple[str, ...] = ()
-    comment: str = ""
+    agreements: Annotated[tuple[Annotated[str, chars(1_000)], ...], items(20)] = ()
+    key_disagreements: Annotated[tuple[Annotated[str, chars(1_000)], ...], items(20)] = ()
+    comment: Annotated[str, chars(4_000)] = ""
     should_continue: bool = True
     """The analyst's opinion (seed, "Consensus Evaluation Prompt", 4): recorded and shown; the moderator decides."""
-    convergence: str = "stable"
+    convergence: Annotated[str, one_of("improving", "stable", "diverging")] = "stable"
     """improving | stable | diverging, as the analyst assesses it (seed, "Consensus Evaluation Prompt", 5)."""
 
     def __post_init__(self) -> None:
@@ -196,9 +199,9 @@ class SynthesisBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Synthesis(msgspec.Struct, frozen=True, kw_only=True):
     """The analyst's reply to `synthesize`, and the body of its post."""
 
-    answer: str
-    reasoning: str
-    confidence: float
+    answer: Annotated[str, chars(10_000, least=1)]
+    reasoning: Annotated[str, chars(40_000)]
+    confidence: Annotated[float, between(0, 1)]
 
     def __post_init__(self) -> None:
         in_range("confidence", self.confidence, 0, 1)

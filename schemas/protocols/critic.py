@@ -3,10 +3,12 @@
 Confidence, scores and steps are points, 0 to 100; similarities are 0 to 1. Objections are numbered from 1.
 """
 
+from typing import Annotated
+
 import msgspec
 
 from schemas.citation import Citation
-from schemas.wire import InvalidValue, at_most, few, in_range, not_empty
+from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 NO_NEW_OBJECTION = "NO_NEW_OBJECTION"
 """What a critic says that finds nothing new (seed, "Conceptual Flow: Critic Profile Check")."""
@@ -95,9 +97,9 @@ class RewriteBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's reply to `rewrite`, and the body of its post: from here on there is no other question."""
 
-    question: str
+    question: Annotated[str, chars(20_000, least=1)]
     """Neutral and precise (seed, "Architecture")."""
-    note: str = ""
+    note: Annotated[str, chars(4_000)] = ""
     """What was left out or made precise. Shown to nobody who debates."""
 
     def __post_init__(self) -> None:
@@ -114,13 +116,15 @@ class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
 
     round: int
     profile: tuple[Past, ...] = ()
+    round_limit: int | msgspec.UnsetType = msgspec.UNSET
+    """Rounds at most; unset in sessions of versions before 3."""
 
 
 class Addressed(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer says to one objection."""
 
     objection: int
-    how: str
+    how: Annotated[str, chars(2_000, least=1)]
 
     def __post_init__(self) -> None:
         not_empty("addresses.how", self.how, 2_000)
@@ -129,12 +133,12 @@ class Addressed(msgspec.Struct, frozen=True, kw_only=True):
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The answerer's reply to `answer`, and the body of its post."""
 
-    answer: str
-    reasoning: str
-    confidence: float
+    answer: Annotated[str, chars(4_000, least=1)]
+    reasoning: Annotated[str, chars(40_000)]
+    confidence: Annotated[float, between(0, 1)]
     """0 to 1: its own."""
-    citations: tuple[Citation, ...] = ()
-    addresses: tuple[Addressed, ...] = ()
+    citations: Annotated[tuple[Citation, ...], items(20)] = ()
+    addresses: Annotated[tuple[Addressed, ...], items(50)] = ()
     """Which objections this revision answers, and how."""
 
     def __post_init__(self) -> None:
@@ -160,9 +164,9 @@ class CritiqueBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Critique(msgspec.Struct, frozen=True, kw_only=True):
     """The critic's reply to `critique` and `press`."""
 
-    objection: str
+    objection: Annotated[str, chars(4_000, least=1)]
     """One new objection, or NO_NEW_OBJECTION."""
-    citations: tuple[Citation, ...] = ()
+    citations: Annotated[tuple[Citation, ...], items(20)] = ()
 
     def __post_init__(self) -> None:
         not_empty("objection", self.objection, 4_000)
@@ -203,7 +207,7 @@ class CompareBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Similarities(msgspec.Struct, frozen=True, kw_only=True):
     """The helper's reply to `compare`: one similarity, 0 to 1, for each objection of the profile, in its order."""
 
-    values: tuple[float, ...]
+    values: tuple[Annotated[float, between(0, 1)], ...]
 
     def __post_init__(self) -> None:
         for value in self.values:
@@ -246,11 +250,11 @@ class JudgeBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's reply to `judge`, and the body of its post."""
 
-    score: float
+    score: Annotated[float, between(0, 100)]
     """0 to 100: how well the answer holds against the new objection (100: the objection has nothing to it)."""
-    answered: tuple[int, ...] = ()
+    answered: Annotated[tuple[int, ...], items(50)] = ()
     """Numbers of the profile's objections that the answer meets."""
-    comment: str = ""
+    comment: Annotated[str, chars(4_000)] = ""
 
     def __post_init__(self) -> None:
         in_range("score", self.score, 0, 100)
@@ -308,8 +312,8 @@ class VerdictBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's reply to `verdict`, and the body of its post."""
 
-    answer: str
-    reasoning: str
+    answer: Annotated[str, chars(10_000, least=1)]
+    reasoning: Annotated[str, chars(40_000)]
 
     def __post_init__(self) -> None:
         not_empty("answer", self.answer, 10_000)

@@ -114,6 +114,19 @@ def test_a_turn_that_was_not_recorded_is_named(tmp_path: Path) -> None:
         asyncio.run(model.reply(turn_shown("q?", kind="revise", round_=3), lambda text: None))
 
 
+def test_turns_of_one_key_are_played_again_in_their_order(tmp_path: Path) -> None:
+    """A competition's judge marks several speeches in a round: what differs is the turn alone."""
+    path = tmp_path / "r.jsonl"
+    fixed = Fixed({})
+    recorder = Recorder(fixed, path)
+    asks = [msgspec.structs.replace(asked(), turn=turn) for turn in ("3.0", "5.0")]
+    for fixed.answer, ask in zip("AB", asks, strict=True):
+        asyncio.run(recorder.reply(ask, lambda text: None))
+    played = make_model("recorded", {"path": str(path)})
+    again = [asyncio.run(played.reply(ask, lambda text: None)) for ask in (*asks, asks[0])]
+    assert [decode(completion.json(), Position).answer for completion in again] == ["A", "B", "A"]
+
+
 def test_a_kind_of_turn_without_a_method_is_refused_by_name() -> None:
     dance = msgspec.structs.replace(turn_shown("q?"), kind="dance")
     with pytest.raises(ModelRefused, match=r"'dance'.*'consensus'"):

@@ -41,7 +41,8 @@ PROTOCOLS = ["sixth", *FACES]
 
 def result_of(protocol: str, outcome: Any = None, rounds: Any = (), certificate: Any = None, **more: Any) -> Result:
     return Result(
-        session="s1", protocol=protocol, status=more.get("status", "finished"), outcome=outcome or {},
+        session=more.get("session", "s1"), protocol=protocol, status=more.get("status", "finished"),
+        outcome=outcome or {},
         stop=Stop(reason=more.get("reason", "enough"), converged=True, certificate=certificate or {}),
         rounds=tuple(rounds), duration_s=1.0,
         usage=ResultUsage(

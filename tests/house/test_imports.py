@@ -59,7 +59,7 @@ def roots(tree: ast.Module) -> set[str]:
 def test_every_module_of_the_coordinator_is_held_to_be_pure_or_named_as_not() -> None:
     (pure,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == "pure"]
     held = {m.removeprefix("coordinator.") for m in pure["source_modules"]}
-    found = {p.stem if p.suffix == ".py" else p.name for p in (ROOT / "coordinator").iterdir()}
+    found = {p.stem if p.suffix == ".py" else p.name for p in (ROOT / "coordinator").iterdir() if p.suffix != ".typed"}
     assert found - {"__init__", "__pycache__"} - ON_THE_BUS == held - {"schemas"}
 
 
@@ -93,7 +93,12 @@ def test_no_protocol_imports_another(package: str, id: str) -> None:
 def test_every_general_module_of_the_client_is_held_to_import_no_protocols_room() -> None:
     held, rooms = (contract(id)[key] for id, key in (("client", "source_modules"), ("faces", "modules")))
     registry = ROOT / "client" / "protocols"
-    paths = [p for folder in (registry.parent, registry) for p in folder.iterdir() if p.name[:2] != "__"]
+    paths = [
+        p
+        for folder in (registry.parent, registry)
+        for p in folder.iterdir()
+        if p.name[:2] != "__" and p.suffix != ".typed"
+    ]
     named = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p in paths if p != registry}
     assert named == {*held, *rooms}
     assert contract("client")["forbidden_modules"] == rooms

@@ -11,7 +11,7 @@ import parley
 ROOT = Path(__file__).parents[2]
 PUBLIC = {
     "AgentRow", "BadInput", "Parley", "ParleyError", "Refusal", "Result", "Session", "Stack", "StackFailed",
-    "Unreachable", "connect", "local",
+    "Unreachable", "ask", "connect", "local",
 }  # fmt: skip
 
 

@@ -133,10 +133,10 @@ def fails(status: int, message: str = "no", code: str = "", **headers: str) -> S
     return raw(json.dumps(error).encode(), status, **headers)
 
 
-def says(content: Any, *, usage: Any = (100, 20), finish: str = "stop", **message: Any) -> Step:
+def says(content: Any, *, usage: Any = (100, 20), finish: str = "stop", details: Any = None, **message: Any) -> Step:
     """Answers with a completion, whole or as a stream, as the request wants it. `content` may be an object."""
     text = content if isinstance(content, str) else json.dumps(content)
-    counted = {"prompt_tokens": usage[0], "completion_tokens": usage[1]} if usage else None
+    counted = {"prompt_tokens": usage[0], "completion_tokens": usage[1], **(details or {})} if usage else None
 
     async def step(server: ModelServer, request: Request, writer: asyncio.StreamWriter) -> None:
         if not request.body.get("stream"):

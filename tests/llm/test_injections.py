@@ -70,7 +70,7 @@ async def test_the_extractive_model_answers_the_same_and_says_so(attack: str) ->
 async def test_the_recorded_model_answers_the_same(attack: str) -> None:
     shown = asked([document("e.md", attack)])
     record = RecordedReply(key=key_of(shown), body=raw(POSITION))
-    completion = await RecordedModel({record.key: record}).reply(shown, silent)
+    completion = await RecordedModel({(record.key, record.nth, record.step): record}).reply(shown, silent)
     assert bytes(completion.json()) == bytes(raw(POSITION))
 
 

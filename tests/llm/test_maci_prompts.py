@@ -96,6 +96,12 @@ def test_a_debater_is_told_the_anchor_outside_the_fences_and_the_rest_inside() -
     assert "MARK-passage" in fenced and '"id": "p1"' in fenced and "MARK-record" in fenced
 
 
+def test_what_the_gates_measured_and_labels_without_a_meaning_are_not_shown() -> None:
+    fenced = "".join(inside(argued()))
+    assert '"id": "a1"' in fenced and "post 2, argument, round 0" in fenced
+    assert not any(name in fenced for name in ('"q"', '"crit"', '"tau_q"', '"admitted"', '"scores"', "Model"))
+
+
 def test_no_prompt_names_a_seat() -> None:
     for kind, turn in turns().items():
         for seat in ("debater_1", "debater_7", "judge_2"):

@@ -5,14 +5,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from agents.context import Tools
 from agents.models import ModelMisconfigured, ModelRefused
 from agents.models.prompting import Repair, build, fresh_boundary, render
 from agents.protocols import KITS
 from agents.tokens import estimate, first_tokens
-from schemas.protocols.consensus import Position
+from schemas.protocols.consensus import PanelBrief, Position
+from schemas.protocols.critic import AnswerBrief
+from schemas.protocols.madp.work import WorkBrief
+from schemas.routing import Task
 from schemas.turn import Caps
 from tests.llm.support import POSITION, asked
 from tests.protocols.consensus.simulate import document
+from tests.tools.support import asked as work
 
 EDGE = "0123456789abcdef"
 
@@ -46,6 +51,26 @@ def test_what_anybody_says_stands_in_fences_and_in_no_other_place() -> None:
     assert "Model A" in text and "(cut" not in text
 
 
+def test_a_seat_is_told_how_many_rounds_there_may_be() -> None:
+    revise = msgspec.structs.replace(asked(kind="revise", round_=2), brief=PanelBrief(iteration=2, round_limit=5))
+    answer = msgspec.structs.replace(
+        revise, protocol="critic", kind="answer", brief=AnswerBrief(round=2, round_limit=6), others=(), own=None
+    )
+    assert "This is round 2 of at most 5." in text_of(build(revise))
+    assert "This is round 2 of at most 6." in text_of(build(answer))
+    before = msgspec.structs.replace(revise, brief=PanelBrief(iteration=2))
+    assert "This is round 2." in text_of(build(before)), "of a session that an earlier version opened"
+
+
+def test_a_tool_takes_a_line_without_the_titles_of_its_arguments() -> None:
+    arguments = {"title": "readArguments", "type": "object", "properties": {"title": {"title": "Title"}}}
+    tools = tuple({"tool": tool, "arguments": arguments} for tool in ("read", "write"))
+    brief = WorkBrief(task=Task(prompt="Go."), expert="sre", responsibility="all of it")
+    shown = msgspec.structs.replace(work("work", brief), tools=Tools(offered=tools, calls_left=2, steps_left=1))
+    told = '"arguments":{"type":"object","properties":{"title":{}}}}'
+    assert f'{{"tool":"read",{told}\n{{"tool":"write",{told}\n' in text_of(build(shown))
+
+
 @pytest.mark.parametrize(
     "attack",
     [
@@ -72,7 +97,23 @@ def test_each_prompt_has_a_boundary_of_its_own() -> None:
     assert len({fresh_boundary() for _ in range(100)}) == 100 and len(fresh_boundary()) == 16
 
 
-def test_documents_are_cut_first_the_long_ones_to_the_same_length_and_the_prompt_says_so() -> None:
+def test_what_others_said_is_cut_before_the_seats_own_documents() -> None:
+    held = [document("d.md", "d" * 6_000)]
+    others = [Position(**{**POSITION, "reasoning": c * 9_000}) for c in "pq"]  # type: ignore[arg-type]
+    prompt = build(asked(held, kind="revise", round_=2, others=others, caps=Caps(input_tokens=6_000)), boundary=edge)
+    text = text_of(prompt)
+    assert "d" * 6_000 in text and 1_000 < text.count("p") < 9_000 and "cut" in prompt.flags
+
+
+def test_a_small_window_cuts_as_the_cap_does() -> None:
+    shown = asked([document("x.md", "x" * 30_000)], caps=Caps(input_tokens=16_000))
+    prompt = build(shown, boundary=edge, room=3_000)
+    assert prompt.input_tokens <= 3_000 and "Not everything fitted" in text_of(prompt)
+    with pytest.raises(ModelMisconfigured, match="the model's window holds 100"):
+        build(shown, room=100)
+
+
+def test_documents_are_cut_the_long_ones_to_the_same_length_and_the_prompt_says_so() -> None:
     held = [document("short.md", "short text"), *(document(f"{c}.md", c * 30_000) for c in "xy")]
     others = [Position(**{**POSITION, "reasoning": "r" * 900})]  # type: ignore[arg-type]
     shown = asked(held, kind="revise", round_=2, others=others, caps=Caps(input_tokens=4_000))
@@ -117,6 +158,7 @@ def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(path: Path) ->
     assert path.stem in KITS[path.parts[-3]].kinds
     names = ["rules", "role", "round", "question", "brief", "documents", "others", "own", "error", "reply"]
     names += ("expert", "tools")  # agents/protocols/madp/expert_worker.py
+    names.append("of")  # of at most so many rounds (agents/protocols/consensus/kinds.py)
     names += ("cl", "tone", "tau_q", "tau_crit", "most")  # what a moderator asks for (agents/protocols/maci/kinds.py)
     # The same of agents/protocols/competition/kinds.py.
     names += (

@@ -1,20 +1,110 @@
 """What the documents say is what the code does."""
 
+import json
 import re
 import time
 from pathlib import Path
+from typing import NamedTuple
 
+import pytest
+
+from client.show.transcript import stop_words
+from coordinator.protocols import PROTOCOLS
+from parley.follow import exit_code
+from schemas.result import Result, ResultUsage, Stop
 from schemas.stops import STOPS
+from tests.parley.support import Front
 from tests.support.forks import run
 
 ROOT = Path(__file__).parents[2]
 
 
+class Row(NamedTuple):
+    """One of docs/stops.md."""
+
+    reason: str
+    protocols: str
+    converged: bool
+    status: str
+    exit_status: int
+    words: str
+
+
+def stops_page() -> list[Row]:
+    """The page's table."""
+    cells = re.findall(
+        r"^\| `(\w+)` \| ([\w, ]+) \| (yes|no) \| (\w+) \| (\d+) \| (.*) \|$",
+        (ROOT / "docs/stops.md").read_text(),
+        re.M,
+    )
+    return [Row(reason, who, sure == "yes", status, int(code), told) for reason, who, sure, status, code, told in cells]
+
+
 def test_the_table_of_stops_equals_the_code() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (\w+) \| (\d+) \| (.*) \|$", (ROOT / "docs/stops.md").read_text(), re.M)
-    assert [(r, {"yes": True, "may": True, "no": False}[c], s, int(e), w) for r, c, s, e, w in rows] == [
-        (s.reason, s.converged, s.status, s.exit_code, s.words) for s in STOPS.values()
+    assert stops_page() == [
+        Row(s.reason, protocols(s.reason), converged, s.status, s.exit_status(converged), s.told(converged))
+        for s in STOPS.values()
+        for converged in ([True, False] if s.unless else [s.converged])
     ]
+
+
+def protocols(reason: str) -> str:
+    """Who gives a reason, as the page says it."""
+    return ", ".join(name for name in sorted(PROTOCOLS) if reason in PROTOCOLS[name].stops) or "every"
+
+
+@pytest.mark.parametrize("row", stops_page(), ids=lambda row: f"{row.reason}, {row.converged}")
+def test_each_stop_is_told_as_the_page_says(row: Row) -> None:
+    """The exit status, and the line on the screen; what is not converged never says that it is consensus."""
+    nothing = ResultUsage(turns=0, calls=0, input_tokens=0, output_tokens=0, estimated=False, cost_usd=0.0,
+                          unaccounted_turns=0, unaccounted_tokens=0, by_seat={})  # fmt: skip
+    for protocol in PROTOCOLS if row.protocols == "every" else row.protocols.split(", "):
+        result = Result(
+            session="s", protocol=protocol, status=row.status, outcome={}, rounds=(), usage=nothing, duration_s=0.0,
+            stop=Stop(reason=row.reason, converged=row.converged, certificate={}),
+        )  # fmt: skip
+        told = stop_words(result)
+        assert exit_code(result) == row.exit_status
+        assert told.endswith(f"{row.words} ({row.reason})")
+        assert row.converged or "consensus" not in told.replace("no consensus", "")
+
+
+def test_only_what_converged_or_seeks_no_agreement_exits_with_0() -> None:
+    settled = {(row.reason, row.converged) for row in stops_page() if row.exit_status == 0}
+    assert {reason for reason, converged in settled if not converged} == {"played", "unreviewed"}
+    assert all(
+        row.exit_status == 3 for row in stops_page() if row.status == "finished" and (row[0], row[2]) not in settled
+    )
+
+
+RUNS = {
+    "threshold": ("rollout", "--protocol", "consensus"),
+    "round_limit": ("unresolved", "--protocol", "consensus", "--round-limit", "1"),
+    "stalemate": (
+        "diagnosis", "--protocol", "maci", "--outcomes", f"{ROOT}/examples/diagnosis/outcomes.txt",
+        "--set", "maci.tau_crit=0.85",
+    ),
+    "planned": ("rollout", "--protocol", "madp"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reason", RUNS)
+def test_the_command_ends_as_the_page_says(tmp_path: Path, reason: str) -> None:
+    """Exit status, JSON and the explanation of real sessions."""
+    front = Front(tmp_path)
+    name, *options = RUNS[reason]
+    example = ROOT / "examples" / name
+    question = (example / "question.txt").read_text().strip()
+    code, out, err = front.run("ask", question, "--evidence", str(example / "evidence"), *options, "--json")
+    result = json.loads(out)
+    stop = result["stop"]
+    (row,) = (r for r in stops_page() if (r.reason, r.converged) == (stop["reason"], stop["converged"]))
+    assert (row.reason, code) == (reason, row.exit_status), err
+    assert stop["certificate"].get("converged", stop["converged"]) is stop["converged"]
+    why = front.json("explain", result["session"], "--json")
+    assert (why["words"], why["exit_status"], why["status"]) == (row.words, code, row.status)
+    assert result["protocol"] in row.protocols.split(", ")
 
 
 def help_of(*command: str) -> str:

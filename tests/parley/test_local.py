@@ -24,7 +24,7 @@ from bus.posts import Reader
 from parley.stack.lease import OWNER, Lease, Stack, read_running
 from parley.stack.rows import rows_of
 from schemas.post import Live, Post
-from schemas.result import Result
+from schemas.result import Result as ClosedResult
 from schemas.wire import decode, encode
 from tests.parley.support import QUESTION, TEXTS, until
 from tests.support.engine import until as comes_true
@@ -80,7 +80,7 @@ async def test_a_task_that_names_no_protocol_goes_to_the_experts_it_calls_for() 
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"panel_size": 5}, "panel_size: got 5 with madp; it is for consensus and maci"),
+        ({"panel": 5}, "panel: got 5 with madp; it is for consensus and maci"),
         ({"protocol": "cosensus"}, "protocol: 'cosensus' is no protocol; did you mean consensus?"),
     ],
 )
@@ -109,8 +109,8 @@ async def test_a_session_is_followed_and_its_result_is_the_last_post(front: parl
     assert [p.kind for p in posts if p.channel == CONTROL] == ["stop", "closed"]
     assert posts[-1].kind == "closed"
     result = await session.result()
-    assert decode(posts[-1].body, Result) == result
-    assert await front.client.finished(session.sid) == result
+    assert decode(posts[-1].body, parley.Result) == result
+    assert await front.client.finished(session.sid) == decode(posts[-1].body, ClosedResult)
 
 
 async def test_a_session_is_cancelled_and_then_refuses_to_be(front: parley.Parley) -> None:

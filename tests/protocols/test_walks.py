@@ -17,7 +17,15 @@ def test_every_edge_makes_progress_and_ends_with_a_stop(protocol: str, world: st
     cancelled = {"cancelled"} if walk.cancels(walk.worlds[world]) else set()
     assert found.reasons == expected.reasons | cancelled
     assert found.states >= expected.states
-    assert found.reasons <= set(STOPS)
+    assert found.reasons <= {*WALKS[protocol].protocol.stops, "cancelled"} <= set(STOPS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("protocol", WALKS)
+def test_a_protocol_names_the_reasons_that_its_walks_come_to(protocol: str, walked: Walks) -> None:
+    reached = {reason for found in walked.all(protocol) for reason in found.reasons}
+    assert reached - {"cancelled"} == set(WALKS[protocol].protocol.stops)
 
 
 @pytest.mark.slow

@@ -68,7 +68,10 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
 def test_the_operator_names_it_and_nobody_else(tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text("servers: {}")
-    assert find({}) is None and find({"PARLEY_TOOLS": " "}) is None
+    for nothing in ({}, {"PARLEY_TOOLS": " "}):
+        ships = find(nothing)
+        assert ships is not None and ships.folder_only and ships.servers == load(EXAMPLE).servers
+    assert find({"PARLEY_TOOLS": "off"}) is None and find({"PARLEY_TOOLS": str(EXAMPLE)}, Path("off")) is None
     by_variable = find({"PARLEY_TOOLS": str(EXAMPLE)})
     assert by_variable is not None and list(by_variable.servers) == ["files"]
     by_option = find({"PARLEY_TOOLS": str(EXAMPLE)}, other)
@@ -82,6 +85,8 @@ def test_slots_are_filled_once() -> None:
 def test_settings_name_it_for_the_services_of_a_stack(tmp_path: Path) -> None:
     named = settings.load(given={"tools": str(EXAMPLE)})
     assert plan_of(named).stack().env == {"PARLEY_TOOLS": str(EXAMPLE)} and plan_of(settings.load()).stack().env == {}
+    for off in ("off", False):  # as YAML reads it
+        assert plan_of(settings.load(given={"tools": off})).stack().env == {"PARLEY_TOOLS": "off"}
     bad = settings.load(given={"tools": str(tmp_path / "none.yaml")})
     with pytest.raises(BadInput, match=r"none.yaml: it cannot be read"):
         plan_of(bad).stack()

@@ -19,7 +19,8 @@ from agents.models.base import ModelError, ModelRefused, ModelUnavailable
 from agents.models.prompting import build
 from agents.protocols.madp.expert_worker import fitting
 from agents.protocols.madp.kinds import SupportStep, WorkReply, WorkStep
-from agents.tools.allow import load
+from agents.protocols.madp.reply_diff import diff_in
+from agents.tools.allow import load, shipped
 from agents.tools.folder import unpacked
 from agents.worker_model import WorkerModel
 from schemas.artifact import Artifact
@@ -69,6 +70,57 @@ def test_who_may_use_tools_is_announced() -> None:
         not WorkerModel(Scripted(DONE), SPEC).tools
         and not WorkerModel(make_model("extractive"), SPEC, files_list()).tools
     )
+
+
+PATCH = "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-print('hi')\n+print('hello')\n"
+
+
+async def test_a_word_that_it_is_done_is_a_plan_and_keeps_its_diff() -> None:
+    """Without a change and a call nothing was done, whatever the model says."""
+    reply = DONE | {"output": f"I renamed it:\n```diff\n{PATCH}```\n- as asked"}
+    found = (await WorkerModel(Scripted(reply), SPEC).reply(asked("work", work()), silent)).body
+    assert (found.performed, found.diff, found.folder) == (False, PATCH, None)
+    plain = (await WorkerModel(Scripted(DONE), SPEC).reply(asked("work", work()), silent)).body
+    assert (plain.performed, plain.diff) == (False, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "performed"), [("app.py", True), ("none.py", False)])
+async def test_a_call_that_was_made_is_work_and_one_that_failed_is_none(
+    tmp_path: Path, path: str, performed: bool
+) -> None:
+    artifacts = FolderArtifacts(tmp_path)
+    start = await artifacts.put(APP)
+    model = Scripted(use(("read_file", {"path": path})), DONE)
+    expert = WorkerModel(model, SPEC, shipped())
+    found = (await expert.reply(asked("work", work(folder=start.id)), silent, artifacts)).body
+    assert ([c.ok for c in found.calls], found.performed) == ([performed], performed)
+
+
+async def test_the_tools_that_ship_are_for_tasks_that_begin_with_a_folder() -> None:
+    model = Scripted(DONE)
+    await WorkerModel(model, SPEC, shipped()).reply(asked("work", work()), silent)
+    assert model.shown[0].tools is None and model.shown[0].reply is WorkReply
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("no diff: - a\n+ b", ""),
+        (
+            f"diff --git a/app.py b/app.py\nindex 1..2\n{PATCH}and so on",
+            f"diff --git a/app.py b/app.py\nindex 1..2\n{PATCH}",
+        ),
+        (f"{PATCH}{PATCH.replace('app', 'b')}\n- a list", PATCH + PATCH.replace("app", "b")),
+        (
+            "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n\n-b\n+c\n```\nthe end",
+            "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n\n-b\n+c\n",
+        ),
+        ("--- a/x\n+++ b/x\nno hunk", ""),
+    ],
+)
+def test_the_diff_that_a_text_holds(text: str, found: str) -> None:
+    assert diff_in(text) == found
 
 
 @pytest.mark.slow

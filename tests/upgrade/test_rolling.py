@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -67,6 +68,14 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with tarfile.open(fileobj=io.BytesIO(found.stdout)) as tar:
         tar.extractall(folder, filter="data")
     return folder
+
+
+def version(release: Path, protocol: str) -> str:
+    """Of a protocol's sessions that a release opens."""
+    text = (release / "coordinator" / "protocols" / protocol / "protocol.py").read_text()
+    found = re.search(r"^    version=(\d+),$", text, re.M)
+    assert found is not None, protocol
+    return found[1]
 
 
 class Stack:
@@ -172,6 +181,9 @@ async def test_sessions_go_on_while_processes_are_exchanged(stack: Stack, before
     first, then = (ROOT, before) if back else (before, ROOT)
     protocols = sorted(set(PROTOCOLS) - {p.name for p in STANDING.values()})  # those that are over soon come last
     assert len(protocols) == 5
+    if back:  # of a newer version the release before can step none (docs/compatibility.md)
+        protocols = [p for p in protocols if version(before, p) == version(ROOT, p)]
+        assert len(protocols) >= 3
     moderator = stack.moderator(first, "moderator-1")
     old = [stack.agents(first, half) for half in HALVES]
     for agents in old:

@@ -6,7 +6,9 @@ stances, personalities and tasks come from files and stand inside.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
+from agents.context import Shown
 from agents.protocols.kit import Kind
 from schemas.protocols.competition.format import DIMENSIONS, Act, Violation, other
 from schemas.protocols.competition.messages import (
@@ -39,7 +41,7 @@ AIM = 0.9
 """Share of the words allowed that a speaker is told to aim at: nobody counts exactly while speaking."""
 
 ACTS: dict[Act, str] = {
-    "speech": "a speech that lays out your case",
+    "speech": "a speech that lays out the team's case",
     "summary": "a summary of what the cross-examination brought",
     "question": "questions to the other side",
     "answer": "an answer in the cross-examination",
@@ -59,7 +61,8 @@ _SCALE: dict[str, str] = {
     "logic": "whether what is claimed follows from what is said, and what is said from evidence",
     "persuasion": "whether it would move somebody who is undecided, and meets what the other side said",
     "expression": "whether it is clear, well ordered, and said in few words",
-    "teamwork": "whether it builds on what its own team said, and does not repeat it",
+    "teamwork": "whether it builds on what its own team said, and does not repeat it; of its first speech, whether "
+    "the team can build on it",
     "rule_compliance": "whether it keeps to its task, to its words, and to the manners of debate",
 }
 assert set(_SCALE) == set(DIMENSIONS), "every dimension is explained"
@@ -134,7 +137,9 @@ def _score(brief: ScoreBrief) -> dict[str, str]:
         "act": ACTS[brief.act],
         "said": figure(brief.words),
         "words": f"{brief.limit:,}",
-        "over": "It is over its limit; points for that are taken elsewhere." if brief.words > brief.limit else "",
+        "over": "It is over its limit; points for that are taken elsewhere, so leave it out of your marks."
+        if brief.words > brief.limit
+        else "",
         "scale": "\n".join(_dimension(name, brief.weights) for name in DIMENSIONS),
         "violations": "\n".join(f"- `{kind}`: {VIOLATIONS[kind]}." for kind in brief.violations),
     }
@@ -148,15 +153,39 @@ def _vote(brief: BallotBrief) -> dict[str, str]:
     return {"when": when[brief.name]}
 
 
+def _answerers(shown: Shown) -> dict[str, dict[str, Any]]:
+    return {"answerer": {"enum": list(shown.brief.answerers)}} if shown.brief.answerers else {}
+
+
+def _speakers(shown: Shown) -> dict[str, dict[str, Any]]:
+    return {"speaker": {"enum": list(shown.brief.may)}} if shown.brief.may else {}
+
+
 KINDS = {
-    "confer": Kind(brief=ConferBrief, reply=Note, posts=POSTS, prompt_slots=_confer, aside=True),
-    "speak": Kind(brief=SpeechBrief, reply=Spoken, posts=POSTS, prompt_slots=_speak, aside=True),
-    "question": Kind(brief=QuestionBrief, reply=Questions, posts=POSTS, prompt_slots=_question, aside=True),
-    "answer": Kind(brief=AnswerBrief, reply=Spoken, posts=POSTS, prompt_slots=_answer, aside=True),
-    "captain": Kind(brief=CaptainBrief, reply=Decision, posts=POSTS, prompt_slots=_captain, aside=True),
-    "bid": Kind(brief=BidBrief, reply=Bid, posts=POSTS, prompt_slots=_bid, aside=True),
-    "score": Kind(brief=ScoreBrief, reply=Marks, posts=POSTS, prompt_slots=_score, aside=True),
-    "summarize": Kind(brief=SummaryBrief, reply=StageSummary, posts=POSTS, aside=True),
-    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, aside=True),
-    "vote": Kind(brief=BallotBrief, reply=Ballot, posts=POSTS, prompt_slots=_vote, aside=True),
+    "confer": Kind(brief=ConferBrief, reply=Note, posts=POSTS, prompt_slots=_confer, aside=True, labels=False),
+    "speak": Kind(brief=SpeechBrief, reply=Spoken, posts=POSTS, prompt_slots=_speak, aside=True, labels=False),
+    "question": Kind(
+        brief=QuestionBrief,
+        reply=Questions,
+        posts=POSTS,
+        prompt_slots=_question,
+        aside=True,
+        labels=False,
+        narrow=_answerers,
+    ),
+    "answer": Kind(brief=AnswerBrief, reply=Spoken, posts=POSTS, prompt_slots=_answer, aside=True, labels=False),
+    "captain": Kind(
+        brief=CaptainBrief,
+        reply=Decision,
+        posts=POSTS,
+        prompt_slots=_captain,
+        aside=True,
+        labels=False,
+        narrow=_speakers,
+    ),
+    "bid": Kind(brief=BidBrief, reply=Bid, posts=POSTS, prompt_slots=_bid, aside=True, labels=False),
+    "score": Kind(brief=ScoreBrief, reply=Marks, posts=POSTS, prompt_slots=_score, aside=True, labels=False),
+    "summarize": Kind(brief=SummaryBrief, reply=StageSummary, posts=POSTS, aside=True, labels=False),
+    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, aside=True, labels=False),
+    "vote": Kind(brief=BallotBrief, reply=Ballot, posts=POSTS, prompt_slots=_vote, aside=True, labels=False),
 }

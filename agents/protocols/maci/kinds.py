@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from agents.context import Shown
 from agents.protocols.kit import Kind
 from schemas.belief import Share
 from schemas.protocols.maci.messages import (
@@ -48,6 +49,15 @@ def _belief(shares: Iterable[Share]) -> dict[str, Any]:
     return {"named": told, "others": {"outcomes": len(rest), "together": round(sum(s.p for s in rest), 3)}}
 
 
+def _said(body: Any) -> Any:
+    """A post without figures that are the moderator's: they would be read as a reason to believe it."""
+    if isinstance(body, Passages):
+        return {"passages": [{"id": p.id, "document": p.document, "text": p.text} for p in body.passages]}
+    if isinstance(body, Ruled):
+        return {"id": body.id, "claim": body.claim, "reasons": body.reasons, "spans": body.spans}
+    return body
+
+
 def _blind(brief: BlindBrief) -> dict[str, Any]:
     return {"outcomes": brief.outcomes or "open: propose them", "ordered": brief.ordered}
 
@@ -80,15 +90,49 @@ def _plan_orders(brief: PlanBrief) -> dict[str, str]:
     return {"most": str(brief.most)}
 
 
+def _outcomes(shown: Shown) -> dict[str, dict[str, Any]]:
+    names = list(shown.brief.outcomes)
+    return {"belief.outcome": {"enum": names}, "belief": {"maxItems": len(names)}} if 0 < len(names) <= 100 else {}
+
+
+def _passages(shown: Shown, *fields: str) -> dict[str, dict[str, Any]]:
+    """Only a passage that is shown can be quoted."""
+    posts = [o.body for o in shown.others if isinstance(o.body, Passages)]
+    known = [p.id for body in posts for p in body.passages]
+    if not known:
+        return {field: {"maxItems": 0} for field in fields}
+    return {f"{field}.passage": {"enum": known} for field in fields} if len(known) <= 100 else {}
+
+
+def _narrow_blind(shown: Shown) -> dict[str, dict[str, Any]]:
+    return {**_outcomes(shown), **_passages(shown, "spans")}
+
+
+def _narrow_case(shown: Shown) -> dict[str, dict[str, Any]]:
+    most = {"arguments": {"maxItems": shown.brief.most}}
+    return {**_outcomes(shown), **_passages(shown, "arguments.spans"), **most}
+
+
+def _narrow_crit(shown: Shown) -> dict[str, dict[str, Any]]:
+    items = [item.item for item in shown.brief.items]
+    return {"scores": {"maxItems": len(items)}, **({"scores.item": {"enum": items}} if items else {})}
+
+
 KINDS = {
     "retrieve": Kind(brief=RetrieveBrief, reply=Retrieved, computed=True),
     "measure": Kind(brief=MeasureBrief, reply=Measured, posts=POSTS, computed=True),
-    "blind": Kind(brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_blind),
+    "blind": Kind(
+        brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_blind,
+        prompt_post=_said, labels=False, narrow=_narrow_blind,
+    ),
     "argue": Kind(
         brief=ArgueBrief, reply=Case, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_argue,
-        prompt_slots=_argue_orders,
+        prompt_slots=_argue_orders, prompt_post=_said, labels=False, narrow=_narrow_case,
     ),
-    "crit": Kind(brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE),
+    "crit": Kind(brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE, narrow=_narrow_crit),
     "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins),
-    "plan": Kind(brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders),
+    "plan": Kind(
+        brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders, prompt_post=_said,
+        labels=False,
+    ),
 }  # fmt: skip

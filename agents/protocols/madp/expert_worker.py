@@ -16,13 +16,14 @@ from agents.context import Other, Shown, laid_beside
 from agents.equipment import Equipment
 from agents.models.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
 from agents.protocols.madp.kinds import ASKED, STEPS, ChallengesReply, ClaimReply
+from agents.protocols.madp.reply_diff import diff_in
 from agents.task_texts import task_texts
 from agents.tools.client import Toolbox
 from agents.tools.folder import FolderError, TaskFolder
 from agents.tools.loop import Loop
 from schemas.protocols.madp.messages import ChallengeBrief, ClaimBrief
 from schemas.protocols.madp.work import ReviewBrief, Support, SupportBrief, Supported, Work, WorkBrief
-from schemas.tools import CUT
+from schemas.tools import CUT, ToolCall
 from schemas.turn import MAX_BODY
 from schemas.wire import InvalidValue, encode
 
@@ -85,16 +86,15 @@ async def _in_folder(
     worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess, folder: TaskFolder
 ) -> Completion:
     brief: WorkBrief | SupportBrief = shown.brief
-    allowed = worker.tools
-    if not (worker.uses_tools and brief.tool_calls and brief.model_calls > 1):
+    allowed = worker.tools if worker.uses_tools and _may_act(worker, brief) else None
+    if allowed is None:
         files = folder.documents(brief.task.prompt, brief.task.files_mentioned)
         shown = msgspec.structs.replace(shown, documents=(*shown.documents, *files))
-        allowed = None
     if not worker.words:
         done = await worker.model.reply(shown, emit)
         diff = folder.diff()
         if diff and isinstance(done.body, Work):
-            done = _with(done, fitting(msgspec.structs.replace(done.body, diff=diff)))
+            done = _with(done, fitting(msgspec.structs.replace(done.body, diff=diff, performed=True)))
         return done
     budget: dict[str, Any] = {"tool_calls": brief.tool_calls, "steps": brief.model_calls}
     shown = laid_out(shown)
@@ -107,11 +107,29 @@ async def _in_folder(
         made = await _handed_in(folder, artifacts, bool(ended.calls))
     except (FolderError, ArtifactError) as error:
         raise _ours(error, ended.usage) from None
-    work = ended.reply.work() if shown.kind == "work" else ended.reply.support()
+    if shown.kind == "work":
+        body = fitting(_told(ended.reply.work(), worker, ended.calls, made))
+    else:
+        body = fitting(msgspec.structs.replace(ended.reply.support(), calls=ended.calls, **made))
     return Completion(
-        body=fitting(msgspec.structs.replace(work, calls=ended.calls, **made)), usage=ended.usage,
+        body=body, usage=ended.usage,
         flags=ended.flags, first_token_s=ended.first_token_s,
     )  # fmt: skip
+
+
+def _may_act(worker: Equipment, brief: WorkBrief | SupportBrief) -> bool:
+    """Whether there are calls for it, and a folder to work on where its tools are for that alone."""
+    begun = brief.folder or (brief.base if isinstance(brief, WorkBrief) else "")
+    needs = worker.tools is not None and worker.tools.folder_only
+    return bool(brief.tool_calls and brief.model_calls > 1 and (begun or not needs))
+
+
+def _told(work: Work, worker: Equipment, calls: tuple[ToolCall, ...], made: dict[str, Any]) -> Work:
+    """The reply with what was made. A model's word that it is done is none: without a change and a call it is a plan,
+    with the diff that its text holds. A person may have done it where nobody sees it."""
+    if worker.steps and not made["diff"] and not any(c.ok for c in calls):
+        return msgspec.structs.replace(work, calls=calls, performed=False, **{**made, "diff": diff_in(work.output)})
+    return msgspec.structs.replace(work, calls=calls, **made)
 
 
 def fitting(work: Done) -> Done:

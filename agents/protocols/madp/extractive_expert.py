@@ -1,13 +1,14 @@
 """An expert without a language model: it quotes the documents that bear on its task, or says what it would do, from
-its specification, and that no language model was at work. It changes no file.
+its specification, and that no language model was at work. It changes no file, so it never says that it did the work.
 
-A claim and challenges are those that the specification declares. A review looks at formal things alone, and says so.
+A claim and challenges are those that the specification declares. A review finds formal faults of a change, and else
+gives no verdict: it cannot judge whether work is right.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from agents.context import Shown
+from agents.models.base import ModelRefused
 from agents.models.injection import is_instruction, suspicious
 from agents.protocols.madp.reactions import challenges
 from agents.retrieval.bm25 import relevance
@@ -62,8 +63,7 @@ def work(shown: Shown, corpus: Corpus) -> tuple[Work, bool]:
         lines += [
             f"- {_said(f.description)}" + (f" ({_said(f.location)})" if f.location else "") for f in brief.findings
         ]
-    done = Work(outcome="done", summary=_summary(found), output=_output(lines), performed=bool(found))
-    return done, injected
+    return Work(outcome="done", summary=_summary(found), output=_output(lines), performed=False), injected
 
 
 def support(shown: Shown, corpus: Corpus) -> tuple[Support, bool]:
@@ -119,36 +119,36 @@ def _plan(part: str, task: Task, spec: ExpertSpec | None) -> list[str]:
 
 
 def review(shown: Shown, corpus: Corpus) -> tuple[Review, bool]:
-    """(the review, whether something that was read talks to its reader as to a machine)."""
+    """(the review, whether something that was read talks to its reader as to a machine). Raises ModelRefused where
+    there is no formal fault: that a change is right is not for it to say."""
     brief: ReviewBrief = shown.brief
-    return _review(brief), suspicious((*_texts(brief.task), brief.summary, brief.output, brief.diff))
+    found = _faults(brief) if brief.diff.strip() else []
+    if not found:
+        raise ModelRefused(f"{HERE}: nobody judged whether it is right")
+    said = Review(verdict="revision_needed", findings=tuple(found[:40]))
+    return said, suspicious((*_texts(brief.task), brief.summary, brief.output, brief.diff))
 
 
-def _review(brief: ReviewBrief) -> Review:
-    """Is there a result, does it speak of the files that the task names, does it answer the review before?"""
+def _faults(brief: ReviewBrief) -> list[Finding]:
+    """Does it speak of the files that the task names, and answer the review before?"""
     work = "\n".join((brief.summary, brief.output, brief.diff))
     found = []
-    if not brief.output.strip() and not brief.diff.strip():
-        found.append(Finding(severity="critical", description="There is no result: output and diff are both empty."))
-    else:
-        silent = [f for f in brief.task.files_mentioned if f not in work and f.rpartition("/")[2] not in work]
-        if silent:
-            said_of = f"The work says nothing of files that the task names: {', '.join(silent[:20])}"[:4_000]
-            fix = "Change them, or say why not."
-            found.append(Finding(severity="major", description=said_of, suggested_fix=fix))
-        said = set(stems(work))
-        for f in brief.findings:
-            about = set(stems(f.description))
-            if f.severity in ("critical", "major") and about and len(about & said) < ANSWERED * len(about):
-                found.append(
-                    Finding(
-                        severity="major", location=f.location, suggested_fix=f.suggested_fix,
-                        description=f"A finding of the review before is not answered: {f.description}"[:4_000],
-                    )
-                )  # fmt: skip
-    verdict: Any = "revision_needed" if found else "approved"
-    honest = f"Have somebody judge whether it is right: that was not judged. Only formal things were looked at: {HERE}."
-    return Review(verdict=verdict, findings=(*found[:39], Finding(severity="suggestion", description=honest)))
+    silent = [f for f in brief.task.files_mentioned if f not in work and f.rpartition("/")[2] not in work]
+    if silent:
+        said_of = f"The work says nothing of files that the task names: {', '.join(silent[:20])}"[:4_000]
+        fix = "Change them, or say why not."
+        found.append(Finding(severity="major", description=said_of, suggested_fix=fix))
+    said = set(stems(work))
+    for f in brief.findings:
+        about = set(stems(f.description))
+        if f.severity in ("critical", "major") and about and len(about & said) < ANSWERED * len(about):
+            found.append(
+                Finding(
+                    severity="major", location=f.location, suggested_fix=f.suggested_fix,
+                    description=f"A finding of the review before is not answered: {f.description}"[:4_000],
+                )
+            )  # fmt: skip
+    return found
 
 
 def _texts(task: Task) -> tuple[str, ...]:

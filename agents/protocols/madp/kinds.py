@@ -230,6 +230,12 @@ def _scope(spec: ExpertSpec) -> dict[str, Any]:
     return {"name": spec.name, "owns": spec.domain.owns, "leaves to others": spec.domain.defers}
 
 
+def _task_spec(spec: ExpertSpec) -> dict[str, Any]:
+    """What who works or reviews takes of it: the scope, and when to hand over."""
+    told = {"id": spec.id, **_scope(spec), "claim": spec.deliberation.claim}
+    return {**told, "hands over when": spec.deliberation.handoff_when} if spec.deliberation.handoff_when else told
+
+
 def _work(brief: WorkBrief) -> dict[str, Any]:
     told: dict[str, Any] = {
         **_task(brief.task),
@@ -272,7 +278,7 @@ KINDS = {
     "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match),
     "claim": Kind(brief=ClaimBrief, reply=Claim, posts=POSTS, prompt_brief=_claim, prompt_spec=_scope),
     "challenge": Kind(brief=ChallengeBrief, reply=Challenges, posts=POSTS, prompt_brief=_challenge, prompt_spec=_scope),
-    "work": Kind(brief=WorkBrief, reply=Work, posts=POSTS, prompt_brief=_work),
-    "support": Kind(brief=SupportBrief, reply=Support, posts=POSTS, prompt_brief=_support),
-    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, prompt_brief=_review),
+    "work": Kind(brief=WorkBrief, reply=Work, posts=POSTS, prompt_brief=_work, prompt_spec=_task_spec),
+    "support": Kind(brief=SupportBrief, reply=Support, posts=POSTS, prompt_brief=_support, prompt_spec=_task_spec),
+    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, prompt_brief=_review, prompt_spec=_task_spec),
 }

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
+_NOTHING = 3
+"""Reasons of turns that came to nothing that a brief view tells."""
+
+
 class CompetitionPresenter(Presenter):
     """Shows stages, speeches with their marks, clocks and the scoreboard."""
 
@@ -47,8 +51,12 @@ class CompetitionPresenter(Presenter):
             return
         if self._stage != self.story.round:
             self._stage = self.story.round
-            yield "", ""
+            if not self.brief:
+                yield "", ""
             yield "heading", self.story.stage_words(self._stage)
+        if self.brief:
+            yield from transcript.brief_lines(post, body, self.story)
+            return
         yield from transcript.pieces(post, body, self.story)
         if post.kind == "summary" and not self.story.last:
             yield from transcript.scoreboard(self.story)
@@ -78,9 +86,13 @@ class CompetitionPresenter(Presenter):
         """The verdict, the scoreboard, what went against the rules."""
         yield "answer", f"Verdict: {self.answer(result)}"
         yield "stop" if result.outcome.get("complete") else "score", self.stop_words(result)
-        yield from self.beside(result)
-        yield from (("score", text) for text in nothing)
+        yield from transcript.brief_outcome(result.outcome, self.story) if self.brief else self.beside(result)
+        yield from (("score", text) for text in (nothing[:_NOTHING] if self.brief else nothing))
         yield "quiet", self.usage_words(result)
+
+    def in_short(self, result: Result) -> str:
+        """Who won, by how much, and whether that is much."""
+        return transcript.in_short(result.outcome, self.story)
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """The scoreboard, what went against the rules, the audience's votes."""

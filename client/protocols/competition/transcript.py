@@ -28,6 +28,10 @@ from schemas.protocols.competition.messages import (
 from schemas.wire import figure
 
 _WIDE = 300
+_BRIEF = 160
+"""Characters of what is told in passing in a brief view."""
+_NARROW = 0.05
+"""A share of the points below which a lead is called little."""
 _ACTS = {
     "speech": "speech", "summary": "summary", "question": "questions", "answer": "answer", "free": "free debate",
     "closing": "closing speech",
@@ -189,6 +193,49 @@ def tally_words(body: Tally, story: Story) -> str:
     """`Proposition 2, Opposition 1, undecided 2`."""
     teams = [f"{line(story.team_name(t))} {body.votes.get(t, 0)}" for t in TEAMS]
     return ", ".join((*teams, f"undecided {body.votes.get('undecided', 0)}"))
+
+
+def brief_lines(post: Post, body: Any, story: Story) -> Iterator[StyledLine]:
+    """One post on one line at most: silences, what a stage came to, the audience, the judge's last word."""
+    match body:
+        case Silence():
+            yield "warning", f"  {WARNING} {line(body.seat)} is silent ({line(body.asked)}): {line(body.why, _BRIEF)}"
+        case StageSummary():
+            teams = ", ".join(f"{line(story.team_name(t))} {points(story.total(t))}" for t in TEAMS)
+            yield "score", f"  {teams} after it"
+            yield "quiet", f"  {line(post.seat)}: {line(body.text, _BRIEF)}"
+        case Review():
+            yield "judge", f"  {line(post.seat)}, final review: {line(body.text, _BRIEF)}"
+        case Tally():
+            yield "score", f"  the audience {body.name} the debate: {tally_words(body, story)}"
+
+
+def brief_outcome(body: Mapping[str, Any], story: Story) -> Iterator[StyledLine]:
+    """The scores of each team on one line, and what speaks against a clean debate."""
+    outcome = outcome_of(body)
+    known = story
+    if known.totals != {**outcome.individual_totals, **outcome.team_totals}:
+        known = _recounted(outcome, known)
+    for team in TEAMS:
+        seats = ", ".join(f"{line(seat)} {points(known.total(seat))}" for seat in known.seats(team))
+        yield team, f"  {line(known.team_name(team))} {points(known.total(team))}" + (f": {seats}" if seats else "")
+    yield from (("warning", text) for text in facts(outcome))
+
+
+def in_short(body: Mapping[str, Any], story: Story) -> str:
+    """Who won, by how much, and whether that is much."""
+    outcome = outcome_of(body)
+    if outcome.winner not in TEAMS:
+        return f"{verdict(body, story)}; no side has shown more"
+    first = outcome.team_totals.get(outcome.winner, 0.0)
+    second = outcome.team_totals.get(other(outcome.winner), 0.0)
+    by = abs(first - second)
+    little = (
+        "; that is little: another judge may see it otherwise" if by < _NARROW * max(abs(first), abs(second)) else ""
+    )
+    won = f"{line(story.team_name(outcome.winner))} won"
+    how = "by votes" if outcome.decided_by == "votes" else f"by {points(by)} points of {points(max(first, second))}"
+    return f"{won} {how}{little}; who wins is not who is right"
 
 
 # ---------------------------------------------------------------- scoreboard

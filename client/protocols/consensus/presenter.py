@@ -12,6 +12,8 @@ from client.text import line
 from schemas.post import Post
 from schemas.result import Result
 
+_BRIEF = 70
+"""Characters of what is told in passing in a brief view."""
 POSTS = ("position", "assessment", "analysis", "synthesis")
 """Kinds of posts."""
 Body = Mapping[str, Any]
@@ -27,6 +29,8 @@ class ConsensusPresenter(Presenter):
         self._trend: tuple[float, ...] = ()
         self._band = ""
         self._direction = ""
+        self._held: dict[str, str] = {}
+        """Seat -> the answer that it gave last."""
 
     # -- posts
 
@@ -40,6 +44,9 @@ class ConsensusPresenter(Presenter):
     def lines(self, post: Post, width: int) -> Iterator[Piece]:
         """A post in lines."""
         body = object_of(post.body)
+        if self.brief and post.kind in POSTS:
+            yield from self._brief_post(post, body)
+            return
         match post.kind:
             case "position":
                 yield from _position(post.seat, body, width)
@@ -53,6 +60,18 @@ class ConsensusPresenter(Presenter):
             case _:
                 yield from raw_post(post, width)
 
+    def _brief_post(self, post: Post, body: Body) -> Iterator[StyledLine]:
+        """Positions of the first round, those that moved later, and the score of each round."""
+        if post.kind == "position":
+            answer = "" if body.get("abstains") else str(body.get("answer", ""))
+            if post.seat not in self._held or self._held[post.seat] != answer:
+                yield from list(_position(post.seat, body, _BRIEF))[:1]
+            self._held[post.seat] = answer
+        elif post.kind == "assessment":
+            first, *more = _assessment(post.round, body)
+            yield first
+            yield from ((style, f"      {line(text, _BRIEF)}") for style, text in more[:1])
+
     def missing(self, post: Post) -> tuple[str, ...] | None:
         """Seats without a position in the round that is scored."""
         if post.kind != "assessment":
@@ -65,6 +84,32 @@ class ConsensusPresenter(Presenter):
     def seats(self, result: Result) -> int:
         """The panel's."""
         return len(mapping(result.stop.certificate.get("weights"))) or super().seats(result)
+
+    def dissent(self, result: Result) -> str:
+        """The minority."""
+        held = [
+            f"{line(str(m['seat']))} holds {line(str(m['answer']), _BRIEF)} ({float(m['confidence']):.2f})"
+            for m in result.outcome.get("minority") or ()
+        ]
+        return "; ".join(held) or ("nobody" if result.stop.converged else "")
+
+    def in_short(self, result: Result) -> str:
+        """How many agreed from when on, how sure they are, and what is open."""
+        answer, confidence = self.answer(result), self.confidence(result)
+        if not answer:
+            return super().in_short(result)
+        first, seats = result.outcome.get("first_round_majority"), self.seats(result)
+        minority = len(items(result.outcome.get("minority")))
+        who = ("both" if seats == 2 else f"all {seats}") if not minority else f"{max(0, seats - minority)} of {seats}"
+        held = f"hold {line(answer, _BRIEF)}, {confidence}"
+        if not result.stop.converged:
+            disputed = items(result.rounds[-1].get("key_disagreements")) if result.rounds else []
+            still = f"; open: {line(words(disputed[0]), _BRIEF)}" if disputed else ""
+            return f"no consensus: {who} {held}{still}"
+        if len(result.rounds) < 2:
+            return f"{who} agreed from the start, {confidence}; there was nothing to debate"
+        changed = "changed nothing" if first == answer else f"changed the majority from {line(words(first), _BRIEF)}"
+        return f"{who} {held}; the debate {changed if first else 'made a majority where there was none'}"
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """Nothing: a minority is told in other words here and there."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from client.protocols.setup import ROUND_LIMIT, Option, Setup, Several
+from client.protocols.setup import PANEL, ROUND_LIMIT, Option, Setup, Several
 
 
 class ConsensusSetup(Setup):
@@ -24,8 +24,8 @@ SETUP = ConsensusSetup(
     options=(
         Option("--threshold", float | None, "Score from which they agree: above 0 to 100, or a share up to 1."),
         *ROUND_LIMIT,
-        Option("--panel", int | None, "Panelists."),
+        PANEL,
     ),
-    stack_options=(Option("--panel", int | None, "Panelists (default: 3).", least=2, most=16),),
+    stack_options=(PANEL._replace(least=2, most=16),),
     key_options=(Option("--panel", int, "Panelists.", least=2, most=16, default=3),),
 )

@@ -8,9 +8,19 @@ from client.show.lines import Piece, StyledLine
 from client.show.presenter import Presenter
 from client.show.untrusted import items, object_of, words
 from client.show.words import raw_post
-from client.text import line
+from client.text import count, line
 from schemas.post import Post
 from schemas.result import Result
+
+_BRIEF = 80
+"""Characters of what is told in passing in a brief view."""
+_ROW = 120
+
+
+def _cut(text: str) -> str:
+    """A row of a brief view, with its indent."""
+    bare = text.lstrip()
+    return text[: len(text) - len(bare)] + line(bare, _ROW)
 
 
 class CriticPresenter(Presenter):
@@ -21,6 +31,8 @@ class CriticPresenter(Presenter):
         self._trend: tuple[float, ...] = ()
         self._label = ""
         self._direction = ""
+        self._answer = ""
+        """The last one."""
 
     def take(self, post: Post) -> None:
         """Fold one post."""
@@ -31,14 +43,64 @@ class CriticPresenter(Presenter):
 
     def lines(self, post: Post, width: int) -> Iterator[Piece]:
         """A post in lines."""
-        if post.kind in transcript.POSTS:
+        if self.brief and post.kind in transcript.POSTS:
+            yield from self._brief_post(post)
+        elif post.kind in transcript.POSTS:
             yield from transcript.POSTS[post.kind](post.seat, post.round, object_of(post.body), width)
         else:
             yield from raw_post(post, width)
 
+    def _brief_post(self, post: Post) -> Iterator[StyledLine]:
+        """Answers that are new, objections, duplicates, and the judge's confidence after each round."""
+        body = object_of(post.body)
+        told = list(transcript.POSTS[post.kind](post.seat, post.round, body, _BRIEF))[:1]
+        answer = words(body.get("answer", ""))
+        shown = {
+            "question": True,
+            "answer": answer != self._answer,
+            "objection": bool(body.get("number")),
+            "comparison": bool(body.get("duplicate")),
+            "tally": True,
+        }.get(post.kind, False)
+        if post.kind == "answer":
+            self._answer = answer
+        if shown:
+            yield from ((style, _cut(text)) for style, text in told)
+
     def missing(self, post: Post) -> tuple[str, ...] | None:
         """Seats that the tally of a round counts as missing."""
         return tuple(items(object_of(post.body).get("missing"))) if post.kind == "tally" else None
+
+    def brief_beside(self, result: Result) -> Iterator[StyledLine]:
+        """A warning where objections were compared by words alone."""
+        return transcript.by_words(result.rounds)
+
+    def dissent(self, result: Result) -> str:
+        """Objections that the answer does not meet."""
+        found = [o for o in items(result.outcome.get("objections")) if not o.get("answered")]
+        if not found:
+            return "no objection is open" if self.answer(result) else ""
+        return f"{count(len(found), 'objection')} open: " + "; ".join(
+            line(str(o.get("text")), _BRIEF) for o in found[:2]
+        )
+
+    def in_short(self, result: Result) -> str:
+        """The answer, how sure the judge is, and what became of the objections."""
+        answer = self.answer(result)
+        if not answer:
+            return super().in_short(result)
+        raised = items(result.outcome.get("objections"))
+        still = sum(not o.get("answered") for o in raised)
+        met = (
+            "no objection was found"
+            if not raised
+            else f"{len(raised) - still} of {count(len(raised), 'objection')} met"
+        )
+        given = [str(r["answer"].get("answer")) for r in result.rounds if r.get("answer")]
+        others = len({g for g in given if g != answer})
+        moved = f"there were {count(others, 'other answer')} on the way" if others else "the answer never changed"
+        following = "; next: the open objections" if still else ""
+        return f"{line(answer, _BRIEF)}, {self.confidence(result)}; {met}; {moved}{following}"
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """The label and the objections."""

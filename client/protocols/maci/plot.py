@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from client.protocols.maci.story import GatedArgument, Story, top
-from client.protocols.maci.transcript import stop_note
 from client.show.plotting import drawn
+from client.show.words import reason_words
 from client.text import line
 from schemas.protocols.maci.messages import Round
 from schemas.result import Stop
@@ -44,7 +44,7 @@ def draw(found: Story, stop: Stop | None, form: str) -> bytes:
         for part in axes:
             _frame(part, last, stop)
         if stop is not None:
-            told = f"Stopped after round {last}: {line(stop.reason)}{stop_note(stop.reason, stop.converged)}"
+            told = f"Stopped after round {last}: {line(stop.reason)}: {reason_words(stop.reason, stop.converged)}"
             figure.suptitle(told, x=0.02, ha="left", fontsize=10.0)
         axes[-1].set_xlabel("round (0 is blind)")
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from client.protocols.maci import page, transcript
+from client.protocols.maci import brief, page, transcript
+from client.protocols.maci.brief import Told
 from client.protocols.maci.plot import draw
-from client.protocols.maci.story import story
+from client.protocols.maci.story import body_of, story
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import NoPicture, PagePart, Presenter
 from client.show.untrusted import items, object_of
@@ -26,6 +27,7 @@ class MaciPresenter(Presenter):
         super().__init__(settings)
         self._posts: list[Post] = []
         self._signals = ""
+        self._told = Told()
 
     def take(self, post: Post) -> None:
         """Fold one post."""
@@ -34,23 +36,35 @@ class MaciPresenter(Presenter):
 
     def lines(self, post: Post, width: int) -> Iterator[Piece]:
         """A post in lines."""
+        if self.brief and (found := body_of(post)) is not None:
+            return self._told.lines(post, found)
         return transcript.post_lines(post, width) or raw_post(post, width)
 
     def missing(self, post: Post) -> tuple[str, ...] | None:
         """Seats that a round counts as missing."""
         return tuple(items(object_of(post.body).get("missing"))) if post.kind == "signals" else None
 
-    def stop_note(self, reason: str, converged: bool) -> str:
-        """Whether a plateau is agreement."""
-        return transcript.stop_note(reason, converged)
-
     def stop_lines(self, reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
         """The tests that decided."""
-        return transcript.stop_lines(reason, certificate)
+        return iter(()) if self.brief else transcript.stop_lines(reason, certificate)
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """The mixture, the blind vote, the arguments."""
         return transcript.outcome_lines(result.outcome)
+
+    def brief_beside(self, result: Result) -> Iterator[StyledLine]:
+        """The strongest arguments, and what speaks against trust."""
+        return brief.beside(result)
+
+    def dissent(self, result: Result) -> str:
+        """Debaters that hold something else in the end."""
+        return brief.dissent(story(self._posts), result)
+
+    def in_short(self, result: Result) -> str:
+        """Who agreed from when on, what the debate changed, what to find out next."""
+        if not self.answer(result):
+            return super().in_short(result)
+        return brief.in_short(story(self._posts), result, self.confidence(result))
 
     def played(self, result: Result) -> str:
         """How many rounds, the blind one by itself."""

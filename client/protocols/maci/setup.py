@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from client.protocols.setup import ROUND_LIMIT, Command, Option, Setup, Several
+from client.protocols.setup import PANEL, ROUND_LIMIT, Command, Option, Setup, Several
 
 if TYPE_CHECKING:
     pass
@@ -44,7 +44,8 @@ SETUP = Setup(
     others=("judge", "analyst", "helper"),
     options=(
         *ROUND_LIMIT,
-        Option("--debaters", int | None, "Debaters of maci."),
+        PANEL,
+        Option("--debaters", int | None, "The same as --panel, of maci."),
         Option(
             "--outcomes",
             str | None,
@@ -59,7 +60,10 @@ SETUP = Setup(
             default=False,
         ),
     ),
-    stack_options=(Option("--debaters", int | None, "Debaters of maci (default: 2).", least=2, most=8),),
+    stack_options=(
+        PANEL._replace(least=2, most=16),
+        Option("--debaters", int | None, "Debaters of maci (default: 2).", least=2, most=8),
+    ),
     key_options=(Option("--debaters", int, "Debaters of maci.", least=2, most=8, default=2),),
     examples=('parley ask "..." --protocol maci --evidence docs/ --outcomes "yes, no, not yet"',),
     commands=(

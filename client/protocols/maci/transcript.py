@@ -287,13 +287,6 @@ TOLD = frozenset({"reason", "round", "converged", "stops", "near_consensus", "he
 """Keys of a certificate that are told in other words."""
 
 
-def stop_note(reason: str, converged: bool) -> str:
-    """What a stop's row cannot say: whether a plateau is agreement. Empty for other reasons."""
-    if reason != "plateau":
-        return ""
-    return "; they agree" if converged else "; they do not agree: a deadlock, not convergence"
-
-
 def outcome_of(body: Mapping[str, Any]) -> Outcome:
     """A result's outcome."""
     return msgspec.convert(body, Outcome)

@@ -32,5 +32,6 @@ def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
         "reviews": [b for _, b in bodies if isinstance(b, Reviewed)],
         "calls": [c for _, b in bodies if isinstance(b, Work | Supported) for c in b.calls],
         "diff": str((outcome.get("work") or {}).get("diff") or (work[-1].diff if work else "")),
+        "diff_note": transcript.diff_note(outcome.get("work") or {}),
         "notes": [text for _, text in transcript.outcome_lines(outcome, story, diff=False)] if outcome else [],
     }

@@ -64,8 +64,12 @@ class MadpPresenter(Presenter):
         yield "stop" if result.stop.converged else "score", self.stop_words(result)
         if self.failed(result):
             yield from (("score", text) for text in nothing)
-        yield from transcript.outcome_lines(result.outcome, self.story)
+        yield from transcript.outcome_lines(result.outcome, self.story, brief=self.brief)
         yield "quiet", self.usage_words(result)
+
+    def in_short(self, result: Result) -> str:
+        """Who led, what reviews said, and how it ended."""
+        return transcript.in_short(result.outcome, super().in_short(result).rpartition("; ")[2])
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """Who made it, what reviews found, the diff."""

@@ -1,6 +1,6 @@
 """How a session of the madp protocol is set up."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,7 @@ from client.protocols.setup import Beneath, Option, Setup
 
 if TYPE_CHECKING:
     from client.protocols.routing import Routing
+    from schemas.presence import Announcement
 
 
 _EXPERTS = Path(__file__).parents[3] / "agents" / "experts"
@@ -47,8 +48,23 @@ class MadpSetup(Setup):
         )
 
     def result_folder(self, outcome: Mapping[str, Any]) -> str:
-        """The folder of the accepted work."""
-        return str((outcome.get("work") or {}).get("folder") or "")
+        """The folder of the accepted work; a plan has none."""
+        work = outcome.get("work") or {}
+        return str(work.get("folder") or "") if work.get("performed", True) else ""
+
+    def no_means(self, workers: "Iterable[Announcement]", settings: Mapping[str, Any], *, folder: bool) -> str:
+        """Experts act with tools in a folder, and only language models use tools."""
+        experts = [w for w in workers if "expert" in w.roles]
+        ends = "the task ends as a plan (planned, exit status 3)"
+        if not experts or (any(w.tools for w in experts) and folder):
+            return ""
+        if all(w.family == "extractive" for w in experts):
+            return f"no language model is configured: experts quote documents or say what they would do; {ends}"
+        if not folder and settings.get("tool_calls") == 0:
+            return f"no folder is named, so nothing can be changed: {ends}; --folder DIR lets experts work on a copy"
+        if folder:
+            return f"tools are off, so the folder stays as it is: {ends}, with the diff that the reply holds"
+        return ""
 
     def routing(self) -> "Routing":
         """The machine up to who leads, in this process."""
@@ -106,4 +122,5 @@ SETUP = MadpSetup(
         ),
     ),
     applied=frozenset({"approved", "unreviewed", "planned", "review_limit"}),
+    without_folder={"tool_calls": 0},
 )

@@ -34,6 +34,8 @@ _WIDE = 300
 _CLAIM = 110
 _DIFF_LINES = 200
 """Of a diff in a result."""
+_BRIEF_DIFF = 12
+_BRIEF_WHO = 200
 _OUTPUT_LINES = 400
 HOW = {
     "override": "a human chose it", "human": "a human chose it", "degraded": "coordination is degraded: by keywords",
@@ -171,7 +173,8 @@ def _who_was_asked(story: Story) -> str:
 
 
 def _consensus(body: Consensus, story: Story, brief: bool) -> Iterator[StyledLine]:
-    yield "stop" if body.outcome.lead else "score", f"  {who_words(body, story)}"
+    told = who_words(body, story)
+    yield "stop" if body.outcome.lead else "score", f"  {line(told, _BRIEF_WHO) if brief else told}"
     if body.conflict:
         yield "score", f"      in doubt: {line(body.conflict, _WIDE)}"
     if brief:
@@ -191,7 +194,8 @@ def _consensus(body: Consensus, story: Story, brief: bool) -> Iterator[StyledLin
 
 
 def _work(seat: str, body: Work, width: int, brief: bool) -> Iterator[StyledLine]:
-    yield "seat", f"  {line(seat)} {_DOES[body.outcome]}: {line(body.summary, max(width, _WIDE))}"
+    does = _DOES[body.outcome] if body.performed or body.outcome != "done" else "did nothing, and replies"
+    yield "seat", f"  {line(seat)} {does}: {line(body.summary, max(width, _WIDE))}"
     if body.support is not None:
         yield "quiet", f"      of {line(body.support.agent_id)}: {line(body.support.sub_task, _WIDE)}"
     if body.blocked:
@@ -344,10 +348,24 @@ def of_outcome(outcome: Mapping[str, Any]) -> Story:
     return story
 
 
-def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, diff: bool = True) -> Iterator[StyledLine]:
+def in_short(outcome: Mapping[str, Any], ended: str) -> str:
+    """Who led, what reviews said, and how it ended. `ended`: that in words."""
+    lead, verdicts = outcome.get("lead"), outcome.get("reviewed") or {}
+    approved = sum(v == "approved" for v in verdicts.values())
+    parts = [f"{line(str(lead))} led"] if lead else ["nobody led"]
+    parts += [f"{approved} of {count(len(verdicts), 'review')} approved"] if verdicts else []
+    waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
+    parts += [f"{count(len(waits), 'question')} for a human open"] if waits else []
+    return "; ".join((*parts, line(ended, _WIDE)))
+
+
+def outcome_lines(
+    outcome: Mapping[str, Any], story: Story | None = None, *, diff: bool = True, brief: bool = False
+) -> Iterator[StyledLine]:
     """What a task's result has beside its answer."""
     told = lead_words(outcome, story)
-    if told:
+    shown = brief and story is not None and story.consensus is not None  # above, where it was said
+    if told and not shown:
         yield "quiet", f"By: {told}"
     first = ((outcome.get("consensus") or {}).get("outcome") or {}).get("lead") or {}
     last = outcome.get("lead")
@@ -362,7 +380,8 @@ def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, dif
     if verdicts:
         said = ", ".join(f"{line(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
         yield "quiet", f"Reviews: {said}; {count(outcome.get('revisions', 0), 'revision')}"
-    yield from finding_lines(list(dict.fromkeys(msgspec.convert(outcome.get("findings") or (), list[Finding]))))
+    if not shown:
+        yield from finding_lines(list(dict.fromkeys(msgspec.convert(outcome.get("findings") or (), list[Finding]))))
     for _, body in story.steps if story is not None else ():
         if isinstance(body, Deliberated) and body.status:
             yield from (("quiet", f"Deliberated: {text.strip()}") for _, text in _deliberation(body))
@@ -374,8 +393,13 @@ def outcome_lines(outcome: Mapping[str, Any], story: Story | None = None, *, dif
     yield from (("score", f"Warning: {line(str(text), _WIDE)}") for text in outcome.get("warnings") or ())
     work = outcome.get("work") or {}
     if diff and work.get("diff"):
-        yield "", f"{diff_words(work['diff']).capitalize()}, as the lead told it:"
-        yield from diff_lines(work["diff"])
+        yield "", f"{diff_words(work['diff']).capitalize()}, {diff_note(work)}:"
+        yield from diff_lines(work["diff"], most=_BRIEF_DIFF if brief else _DIFF_LINES)
+
+
+def diff_note(work: Mapping[str, Any]) -> str:
+    """Whose word a diff is."""
+    return "as the lead told it" if work.get("performed", True) else "proposed in the reply, and not applied"
 
 
 def explained(story: Story) -> Iterator[str]:

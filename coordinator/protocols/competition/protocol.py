@@ -480,6 +480,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((JUDGE, caps(v)),),
     check=check,
     outcome=outcome,
+    stops=("played", "budget"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     fixed=True,

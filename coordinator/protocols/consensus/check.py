@@ -7,11 +7,17 @@ from schemas.protocols.consensus import Position, Synthesis
 from schemas.session import Document
 from schemas.text import normalise, same, squeeze, stands_in
 
+Fault = tuple[str, str]
+"""What is wrong, and what to do about it."""
+SAYS_THE_WAY_OUT = 3
+"""Since this version a fault says what to do about it."""
+
 
 def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
     """The first fault of a position or a synthesis; empty if there is none."""
     if isinstance(body, Position):
-        return _quotes(body, view) or _change(turn, body, view) or _moved(turn, body, view)
+        fault, way_out = _quotes(body, view) or _change(turn, body, view) or _moved(turn, body, view) or ("", "")
+        return f"{fault}; {way_out}" if way_out and view.opened.version >= SAYS_THE_WAY_OUT else fault
     if isinstance(body, Synthesis):
         return _panel_answer(state, body, view)
     return ""
@@ -21,50 +27,59 @@ def _document(view: View, name: str) -> Document | None:
     return next((d for d in view.opened.documents if d.name == name), None)
 
 
-def _quotes(p: Position, view: View) -> str:
+def _quotes(p: Position, view: View) -> Fault | None:
     """Every quotation stands in the document that it names, white space aside."""
     for field, cited in (("citations", p.citations), ("moved_by", p.moved_by)):
         for c in cited:
             document = _document(view, c.document)
             if document is None:
-                return f"{field}: there is no document {c.document!r}"
+                way_out = "name one that you hold or that others quote" if view.opened.documents else "leave it empty"
+                return f"{field}: there is no document {c.document!r}", way_out
             if not stands_in(c.quote, document.text):
-                return f"{field}: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}"
-    return ""
+                wrong = f"{field}: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}"
+                return wrong, "or leave it out"
+    return None
 
 
-def _change(turn: OpenTurn, p: Position, view: View) -> str:
+def _change(turn: OpenTurn, p: Position, view: View) -> Fault | None:
     """What a seat says about its change of position is true of its answers."""
     own = None if turn.ask.own is None else position(view, turn.ask.own)
     if own is None or own.abstains:
-        return "" if p.change == "kept" else f"change: {p.change}, but you have no earlier position"
+        return None if p.change == "kept" else (f"change: {p.change}, but you have no earlier position", "say kept")
     if p.abstains:
-        return ""
+        return None
     kept = same(p.answer, own.answer)
     if p.change == "kept" and not kept:
-        return f"change: kept, but the answer was {own.answer!r} and now is {p.answer!r}"
+        return (
+            f"change: kept, but the answer was {own.answer!r} and now is {p.answer!r}",
+            "repeat the former word for word and put what you would add into reasoning, or say partly",
+        )
     if p.change == "adopted":
         if kept:
-            return f"change: adopted, but the answer is still {own.answer!r}"
+            return f"change: adopted, but the answer is still {own.answer!r}", "say kept"
         if not any(same(p.answer, position(view, n).answer) for n in turn.ask.sees):
-            return f"change: adopted, but none of the positions that you were shown answers {p.answer!r}"
-    return ""
+            return (
+                f"change: adopted, but none of the positions that you were shown answers {p.answer!r}",
+                "use the very words of one of them, or say partly",
+            )
+    return None
 
 
-def _moved(turn: OpenTurn, p: Position, view: View) -> str:
+def _moved(turn: OpenTurn, p: Position, view: View) -> Fault | None:
     """Evidence that moved a seat is new to it: from a document that it does not hold, or not what it cited before."""
     if not p.moved_by:
-        return ""
+        return None
     if turn.ask.kind == "answer":
-        return "moved_by: nobody has shown you anything yet"
+        return "moved_by: nobody has shown you anything yet", "leave it empty"
     seat = turn.ask.seat
     cited = {_key(c) for post in view.posts if post.seat == seat and post.kind == "position"
              for c in position(view, post.n).citations}  # fmt: skip
     for c in p.moved_by:
         document = _document(view, c.document)
         if document is not None and seat in document.holders and _key(c) in cited:
-            return f"moved_by: you cited this yourself before, it is not new to you: {c.quote[:200]!r}"
-    return ""
+            wrong = f"moved_by: you cited this yourself before, it is not new to you: {c.quote[:200]!r}"
+            return wrong, "leave it out, and say in change_reason which argument moved you"
+    return None
 
 
 def _key(c: Citation) -> tuple[str, str]:

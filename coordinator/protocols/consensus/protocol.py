@@ -2,13 +2,15 @@
 limit.
 
 Source: seeds/iterative-debate.md. One round is: all panelists (`answer`, then `revise`), whose positions are posted
-together when the last is in; the analyst (`score`); the moderator's assessment and decision.
+together when the last is in; the analyst (`score`); the moderator's assessment and decision. Where too few answer the
+blind round because the others abstain, nothing is scored: who abstained reads the answers in the next round.
 
-    ANSWERING -> SCORING -> (REVISING -> SCORING)* -> SYNTHESIZING -> DONE
+    ANSWERING -> [REVISING ->] SCORING -> (REVISING -> SCORING)* -> SYNTHESIZING -> DONE
 
 Positions live in posts; the state refers to them by number.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -54,6 +56,8 @@ from schemas.wire import decode, raw
 
 ANSWER, REVISE, SCORE, SYNTHESIZE = "answer", "revise", "score", "synthesize"
 PUBLIC = "public"
+TELLS_ROUNDS = 3
+"""Since this version a panelist is told how many rounds there may be."""
 Says = tuple[Wish, ...]
 
 
@@ -68,21 +72,30 @@ def _analyst(v: View) -> str:
     return v.seats(ANALYST)[0].seat
 
 
+def _round_limit(v: View) -> int | msgspec.UnsetType:
+    return v.settings.round_limit if v.opened.version >= TELLS_ROUNDS else msgspec.UNSET
+
+
 def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
-    brief = raw(PanelBrief(iteration=1))
+    brief = raw(PanelBrief(iteration=1, round_limit=_round_limit(v)))
     asks = (AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=brief, caps=_caps(v.settings)) for s in v.seats(PANELIST))
     return State(phase=Phase.ANSWERING), tuple(asks)
 
 
-def _ask_revise(s: State, v: View, a: Assessment) -> Step:
-    """The next round: every seat is shown every other's current position, without names, its own, and the status."""
-    status = Status(
-        current_score=a.score, trend=a.trend, direction=a.direction, band=a.band, key_disagreements=a.key_disagreements
-    )
+def _ask_revise(s: State, v: View, speaking: Iterable[str], status: Status | None) -> Step:
+    """The next round: every seat is shown every other's current position, without names, its own, and the status.
+
+    Parameters
+    ----------
+    speaking
+        Seats that hold an answer.
+    status
+        None: the round before was not scored.
+    """
     n = s.round + 1
-    brief = raw(PanelBrief(iteration=n, consensus_status=status))
-    speaking = voters(v, s.held)
+    brief = raw(PanelBrief(iteration=n, consensus_status=status, round_limit=_round_limit(v)))
+    speaking = tuple(speaking)
     asks = []
     for me in weights(v):
         peers = shown_order(v, n, me, (other for other in speaking if other != me))
@@ -145,12 +158,23 @@ def _close_round(s: State, v: View) -> Step:
     s, says, current = _reveal(s, v)
     speaking = [seat for seat, p in current.items() if not p.abstains]
     if len(speaking) < v.settings.quorum:
+        if _reads_on(s, v, len(speaking), len(current)):
+            s, asks = _ask_revise(s, v, speaking, None)
+            return s, (*says, *asks)
         figures = {**_figures(s, v), "positions": len(speaking)}
         stop = Stop(reason="quorum", certificate=raw(figures))
         if s.short:
             stop = Stop(reason="budget", certificate=raw({**figures, "what": s.short}))
         return msgspec.structs.replace(s, phase=Phase.DONE), (*says, stop, Finish())
     return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, _ask_score(s, v, speaking))
+
+
+def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:
+    """Whether seats that abstained in the blind round may make up the quorum once they read what the others quote: with
+    documents that are dealt, one seat may hold the only one that answers. Versions 1 and 2 did not wait for them."""
+    settings: Settings = v.settings
+    first = s.round == 1 and settings.round_limit > 1 and not s.short
+    return v.opened.version > 2 and first and 0 < speaking < heard and heard >= settings.quorum
 
 
 def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Position]]:
@@ -243,7 +267,10 @@ def _decide(s: State, v: View, a: Assessment, says: Says) -> Step:
     if s.round >= settings.round_limit:
         reason, setting = round_limit_names(v)
         return _conclude(s, v, reason, says, {setting: settings.round_limit})
-    s, asks = _ask_revise(s, v, a)
+    status = Status(
+        current_score=a.score, trend=a.trend, direction=a.direction, band=a.band, key_disagreements=a.key_disagreements
+    )
+    s, asks = _ask_revise(s, v, voters(v, s.held), status)
     return s, (*says, *asks)
 
 
@@ -327,8 +354,8 @@ def _plan(v: View) -> Plan:
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
 TABLE: Table = {
     Phase.ANSWERING: {
-        Answered: to(_on_position, Phase.ANSWERING, Phase.SCORING, Phase.DONE),
-        Missed: to(_on_absent, Phase.ANSWERING, Phase.SCORING, Phase.DONE),
+        Answered: to(_on_position, Phase.ANSWERING, Phase.REVISING, Phase.SCORING, Phase.DONE),
+        Missed: to(_on_absent, Phase.ANSWERING, Phase.REVISING, Phase.SCORING, Phase.DONE),
         Unaffordable: to(_on_unaffordable, Phase.DONE),
     },
     Phase.REVISING: {
@@ -351,7 +378,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="consensus",
-    version=2,
+    version=3,
     oldest=1,
     renamed={"max_rounds": "round_limit"},
     settings=Settings,
@@ -366,6 +393,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((_analyst(v), _caps(v.settings)),),
     check=check,
     outcome=outcome,
+    stops=("threshold", "stuck", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
     ends_round=ends_round,

@@ -39,7 +39,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     bare_flips: tuple[str, ...] = ()
     """Those of them that no new evidence moved."""
     assessment: int | None = None
-    """None: the session ended before the round was scored."""
+    """None: the round was not scored: too few answered, or the session ended."""
     score: float | None = None
     source: str = ""
     """analyst | lexical_fallback: where the score came from."""

@@ -1,5 +1,6 @@
 """critic: semantic faults of a reply, in words that the model is shown with its next attempt."""
 
+import re
 from collections.abc import Iterable
 
 from coordinator.protocols.critic.state import State
@@ -8,6 +9,10 @@ from schemas.citation import Citation
 from schemas.protocols.critic import Answer, CompareBrief, Critique, Judgement, Rewritten, Similarities
 from schemas.text import squeeze, stands_in
 from schemas.wire import decode
+
+KEEPS_THE_QUESTION = 3
+"""The first version in which a rewriting is looked at for what the question is about."""
+_WORD = re.compile(r"\w+")
 
 
 def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
@@ -27,9 +32,20 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
 
 
 def _own_words(r: Rewritten, view: View) -> str:
-    """The user's own question never enters the debate (seed, "Architecture")."""
-    same = squeeze(r.question).casefold() == squeeze(view.opened.question).casefold()
-    return "question: this is the question word for word; put it in neutral, precise words" if same else ""
+    """The user's own question never enters the debate (seed, "Architecture"); nor does one about something else."""
+    asked = squeeze(view.opened.question).casefold()
+    if squeeze(r.question).casefold() == asked:
+        return "question: this is the question word for word; put it in neutral, precise words"
+    if view.opened.version >= KEEPS_THE_QUESTION:
+        wanted = _subjects(asked)
+        if wanted and wanted.isdisjoint(_subjects(r.question)):
+            return "question: this asks something else; keep what the question is about, and ask it in neutral words"
+    return ""
+
+
+def _subjects(text: str) -> frozenset[str]:
+    """What a question is about, roughly: the starts of its longer words, and its numbers."""
+    return frozenset(w[:5] for w in _WORD.findall(text.casefold()) if len(w) > 3 or w.isdecimal())
 
 
 def _quotes(citations: tuple[Citation, ...], view: View) -> str:

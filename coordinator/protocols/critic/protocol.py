@@ -85,6 +85,10 @@ def _say(kind: str, round_: int, body: object, seat_: str = "") -> SayOn:
 # ---------------------------------------------------------------- the question
 
 
+FALLS_BACK = 3
+"""The first version in which a question that is not rewritten is debated as it was asked."""
+
+
 def _start(v: View) -> Step:
     """The judge rewrites the question; nobody else is shown it."""
     return State(phase=Phase.REWRITING, confidence=v.settings.start), (ask_rewrite(v),)
@@ -97,8 +101,13 @@ def _on_rewritten(s: State, e: Answered, v: View) -> Step:
 
 
 def _on_not_rewritten(s: State, e: Missed, v: View) -> Step:
-    """No debate: the user's own question never enters one."""
-    return _fail(s, e, v, "the judge did not rewrite the question")
+    """The question stands as it was asked, and the post says so; nothing is asked further where the budget is short."""
+    if e.short or v.opened.version < FALLS_BACK:
+        return _fail(s, e, v, "the judge did not rewrite the question")
+    kept = Rewritten(
+        question=v.opened.question, note=f"as it was asked, since no rewriting could be used: {e.why}"[:4_000]
+    )
+    return _next_round(replace(s, question=v.next_post), v, (_say("question", 0, kept, ""),))
 
 
 def _next_round(s: State, v: View, says: Says) -> Step:
@@ -350,7 +359,7 @@ def _with(names: tuple[str, ...], name: str) -> tuple[str, ...]:
 TABLE: Table = {
     Phase.REWRITING: {
         Answered: to(_on_rewritten, Phase.ANSWERING),
-        Missed: to(_on_not_rewritten, Phase.DONE),
+        Missed: to(_on_not_rewritten, Phase.ANSWERING, Phase.DONE),
         Unaffordable: to(_on_unaffordable, Phase.DONE),
     },
     Phase.ANSWERING: {
@@ -393,7 +402,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="critic",
-    version=2,
+    version=3,
     oldest=1,
     renamed={"max_rounds": "round_limit"},
     settings=Settings,
@@ -411,6 +420,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((seat_of(v, JUDGE), caps(v)),),
     check=check,
     outcome=outcome,
+    stops=("objections_exhausted", "confidence", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     readers=(ANSWERER, CRITIC),

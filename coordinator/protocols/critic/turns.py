@@ -4,6 +4,8 @@ The answerer sees the rewritten question and the profile, nothing that it said b
 stands and its profile. The judge sees the round's pair. The helper sees texts of objections alone.
 """
 
+import msgspec
+
 from coordinator.commands import AskSeat
 from coordinator.protocols.critic.state import ANSWERER, CRITIC, HELPER, JUDGE, State, answer_first, label, seat_of
 from coordinator.table import Plan, Planned, View
@@ -22,6 +24,8 @@ from schemas.wire import raw
 
 REWRITE, ANSWER, CRITIQUE, PRESS = "rewrite", "answer", "critique", "press"
 COMPARE, JUDGING, VERDICT = "compare", "judge", "verdict"
+TELLS_ROUNDS = 3
+"""Since this version the answerer is told how many rounds there may be."""
 
 
 def caps(v: View) -> Caps:
@@ -36,7 +40,8 @@ def ask_rewrite(v: View) -> AskSeat:
 
 def ask_answer(s: State, v: View) -> AskSeat:
     """Afresh: the objections so far, and none of its answers."""
-    brief = AnswerBrief(round=s.now.number, profile=s.past())
+    most = v.settings.round_limit if v.opened.version >= TELLS_ROUNDS else msgspec.UNSET
+    brief = AnswerBrief(round=s.now.number, profile=s.past(), round_limit=most)
     return AskSeat(
         seat=seat_of(v, ANSWERER), kind=ANSWER, round=s.now.number, brief=raw(brief), caps=caps(v),
         stream=v.settings.stream,

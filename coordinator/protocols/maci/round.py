@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from coordinator.budget import reservation
+from coordinator.budget import least, reservation
 from coordinator.protocols.maci.state import ANALYST, State, caps
 from coordinator.schedulers import controller
 from coordinator.signals import crit
@@ -131,7 +131,8 @@ def left(v: View) -> float | None:
     limit = v.opened.budget.tokens
     if limit is None:
         return None
-    held_back = reservation(v.seats(ANALYST)[0], caps(v)).tokens
+    final = caps(v) if v.opened.fits is msgspec.UNSET else least(caps(v), 0)
+    held_back = reservation(v.seats(ANALYST)[0], final).tokens
     return max(0, limit - tokens(v) - held_back)
 
 

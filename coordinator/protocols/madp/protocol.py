@@ -173,6 +173,7 @@ PROTOCOL = Protocol(
     final=lambda v: (),
     check=check,
     outcome=outcome,
+    stops=("approved", "unreviewed", "planned", "review_limit", "rejected", "nobody", "budget"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     readers=(ROLE,),

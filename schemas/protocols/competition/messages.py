@@ -2,7 +2,7 @@
 cited as "seed" by its headings). Marks are 1 to 10, times seconds.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -15,7 +15,7 @@ from schemas.protocols.competition.format import (
     Violation,
     seats_of,
 )
-from schemas.wire import InvalidValue, at_most, few, in_range, not_empty, one_line
+from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty, one_line
 
 # ---------------------------------------------------------------- settings
 
@@ -104,7 +104,7 @@ class ConferBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Note(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `confer`, and the body of its post on the team's channel."""
 
-    text: str
+    text: Annotated[str, chars(8_000, least=1)]
 
     def __post_init__(self) -> None:
         not_empty("text", self.text, 8_000)
@@ -128,8 +128,8 @@ class SpeechBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Spoken(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `speak`."""
 
-    text: str
-    citations: tuple[Citation, ...] = ()
+    text: Annotated[str, chars(40_000, least=1)]
+    citations: Annotated[tuple[Citation, ...], items(20)] = ()
 
     def __post_init__(self) -> None:
         not_empty("text", self.text, 40_000)
@@ -150,7 +150,7 @@ class Questions(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `question`."""
 
     answerer: str
-    questions: tuple[str, ...]
+    questions: Annotated[tuple[Annotated[str, chars(4_000, least=1)], ...], items(20)]
 
     def __post_init__(self) -> None:
         few("questions", self.questions, 20)
@@ -188,8 +188,8 @@ class CaptainBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `captain`, and the body of its post on the team's channel (seed: strict JSON, speaker and direction)."""
 
-    speaker: str
-    direction: str
+    speaker: Annotated[str, chars(64, least=1)]
+    direction: Annotated[str, chars(2_000, least=1)]
 
     def __post_init__(self) -> None:
         not_empty("speaker", self.speaker, 64)
@@ -209,9 +209,9 @@ class Bid(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `bid`, and the body of its post on the team's channel."""
 
     wants: bool
-    urgency: float = 0.5
+    urgency: Annotated[float, between(0, 1)] = 0.5
     """0 to 1."""
-    point: str = ""
+    point: Annotated[str, chars(1_000)] = ""
     """What it would say, in a line."""
 
     def __post_init__(self) -> None:
@@ -241,9 +241,9 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     """A violation that the judge found."""
 
     kind: Violation
-    quote: str = ""
+    quote: Annotated[str, chars(2_000)] = ""
     """The words it stands in, as they stand in the speech."""
-    note: str = ""
+    note: Annotated[str, chars(2_000)] = ""
 
     def __post_init__(self) -> None:
         at_most("violations.quote", self.quote, 2_000)
@@ -253,13 +253,13 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
 class Marks(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's reply to `score`: 1 to 10 in each dimension."""
 
-    logic: float
-    persuasion: float
-    expression: float
-    teamwork: float
-    rule_compliance: float
-    violations: tuple[Breach, ...] = ()
-    comment: str = ""
+    logic: Annotated[float, between(1, 10)]
+    persuasion: Annotated[float, between(1, 10)]
+    expression: Annotated[float, between(1, 10)]
+    teamwork: Annotated[float, between(1, 10)]
+    rule_compliance: Annotated[float, between(1, 10)]
+    violations: Annotated[tuple[Breach, ...], items(20)] = ()
+    comment: Annotated[str, chars(4_000)] = ""
 
     def __post_init__(self) -> None:
         for name in DIMENSIONS:
@@ -279,7 +279,7 @@ class SummaryBrief(msgspec.Struct, frozen=True, kw_only=True):
 class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `summarize`, and the body of its post on `scores`."""
 
-    text: str
+    text: Annotated[str, chars(8_000, least=1)]
 
     def __post_init__(self) -> None:
         not_empty("text", self.text, 8_000)
@@ -297,7 +297,7 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Review(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `review`, and the body of its post on `public`."""
 
-    text: str
+    text: Annotated[str, chars(20_000, least=1)]
 
     def __post_init__(self) -> None:
         not_empty("text", self.text, 20_000)
@@ -314,7 +314,7 @@ class Ballot(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `vote`."""
 
     choice: Literal["pro", "con", "undecided"]
-    why: str = ""
+    why: Annotated[str, chars(4_000)] = ""
 
     def __post_init__(self) -> None:
         at_most("why", self.why, 4_000)

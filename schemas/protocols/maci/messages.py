@@ -5,14 +5,16 @@ Probabilities, scores and gates are 0 to 1, entropies base 2. Rounds are numbere
 """
 
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from schemas.belief import Belief, Share, outcome_key
 from schemas.control import Control, Signals
 from schemas.similarity import Similar
-from schemas.wire import InvalidValue, at_most, few, in_range, not_empty
+from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
+
+MOST_OUTCOMES = 1_000
 
 
 class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,9 +65,9 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Span(msgspec.Struct, frozen=True, kw_only=True):
     """Evidence: words of a passage, as they stand there up to white space."""
 
-    passage: str
+    passage: Annotated[str, chars(20, least=1)]
     """`p7`"""
-    quote: str
+    quote: Annotated[str, chars(2_000, least=1)]
 
     def __post_init__(self) -> None:
         not_empty("spans.passage", self.passage, 20)
@@ -75,8 +77,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of a document, verbatim up to white space."""
 
-    document: str
-    text: str
+    document: Annotated[str, chars(1_000, least=1)]
+    text: Annotated[str, chars(4_000, least=1)]
 
     def __post_init__(self) -> None:
         not_empty("passages.document", self.document, 1_000)
@@ -92,9 +94,9 @@ class Passage(Found, frozen=True, kw_only=True):
 class Argument(msgspec.Struct, frozen=True, kw_only=True):
     """A claim, the reasons for it, and the evidence that they rest on."""
 
-    claim: str
-    reasons: tuple[str, ...] = ()
-    spans: tuple[Span, ...] = ()
+    claim: Annotated[str, chars(2_000, least=1)]
+    reasons: Annotated[tuple[Annotated[str, chars(4_000, least=1)], ...], items(10)] = ()
+    spans: Annotated[tuple[Span, ...], items(20)] = ()
 
     def __post_init__(self) -> None:
         not_empty("arguments.claim", self.claim, 2_000)
@@ -123,7 +125,7 @@ class RetrieveBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Retrieved(msgspec.Struct, frozen=True, kw_only=True):
     """The helper's reply to `retrieve`."""
 
-    passages: tuple[Found, ...] = ()
+    passages: Annotated[tuple[Found, ...], items(400)] = ()
     similar: Similar = Similar()
     """Of the passages with one another and with the prototype; empty where queries were given."""
 
@@ -155,9 +157,9 @@ class BlindBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Blind(msgspec.Struct, frozen=True, kw_only=True):
     """A debater's reply to `blind`, and the body of its post on `scores`: other debaters are shown the belief alone."""
 
-    belief: Belief
-    reasoning: str = ""
-    spans: tuple[Span, ...] = ()
+    belief: Annotated[Belief, items(MOST_OUTCOMES)]
+    reasoning: Annotated[str, chars(20_000)] = ""
+    spans: Annotated[tuple[Span, ...], items(20)] = ()
 
     def __post_init__(self) -> None:
         few("belief", self.belief, MOST_OUTCOMES)
@@ -177,8 +179,8 @@ class MergeBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Proposals that are one outcome."""
 
-    name: str
-    members: tuple[str, ...]
+    name: Annotated[str, chars(200, least=1)]
+    members: Annotated[tuple[str, ...], items(MOST_OUTCOMES)]
 
     def __post_init__(self) -> None:
         not_empty("groups.name", self.name, 200)
@@ -188,7 +190,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
     """The analyst's reply to `merge`: every proposal in one group. Body of the post `outcomes`."""
 
-    groups: tuple[Group, ...]
+    groups: Annotated[tuple[Group, ...], items(MOST_OUTCOMES)]
 
     def __post_init__(self) -> None:
         few("groups", self.groups, MOST_OUTCOMES)
@@ -222,9 +224,9 @@ class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Case(msgspec.Struct, frozen=True, kw_only=True):
     """A debater's reply to `argue`."""
 
-    arguments: tuple[Argument, ...] = ()
-    belief: Belief
-    changed: str = ""
+    arguments: Annotated[tuple[Argument, ...], items(10)] = ()
+    belief: Annotated[Belief, items(MOST_OUTCOMES)]
+    changed: Annotated[str, chars(4_000)] = ""
     """What moved the belief, or why it stands."""
 
     def __post_init__(self) -> None:
@@ -267,12 +269,12 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     """One argument's three sub-scores (E.1)."""
 
     item: int
-    links: tuple[float, ...] = ()
+    links: tuple[Annotated[float, between(0, 1)], ...] = ()
     """For each reason, in order: how validly the claim follows from it."""
-    evidence: float
-    logic: float
-    relevance: float
-    justification: str = ""
+    evidence: Annotated[float, between(0, 1)]
+    logic: Annotated[float, between(0, 1)]
+    relevance: Annotated[float, between(0, 1)]
+    justification: Annotated[str, chars(2_000)] = ""
 
     def __post_init__(self) -> None:
         for name in ("evidence", "logic", "relevance"):
@@ -342,11 +344,11 @@ class PlanBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Test(msgspec.Struct, frozen=True, kw_only=True):
     """Something to find out."""
 
-    what: str
+    what: Annotated[str, chars(2_000, least=1)]
     kind: Literal["question", "test", "document"]
-    query: str
+    query: Annotated[str, chars(500, least=1)]
     """A retriever can run it as it stands."""
-    positive: Belief
+    positive: Annotated[Belief, items(MOST_OUTCOMES)]
     """For each outcome in contention: how likely the finding is positive, were that the answer. Not a distribution."""
 
     def __post_init__(self) -> None:
@@ -358,7 +360,7 @@ class Test(msgspec.Struct, frozen=True, kw_only=True):
 class Tests(msgspec.Struct, frozen=True, kw_only=True):
     """The analyst's reply to `plan`."""
 
-    tests: tuple[Test, ...] = ()
+    tests: Annotated[tuple[Test, ...], items(20)] = ()
 
     def __post_init__(self) -> None:
         few("tests", self.tests, 20)
@@ -405,9 +407,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Whether every judge is of another family than every debater."""
     left_out: tuple[str, ...] = ()
     """Debaters without a blind belief."""
-
-
-MOST_OUTCOMES = 1_000
 
 
 MOST_DEBATERS = 8

@@ -3,7 +3,7 @@
 Relevance and confidence are 0 to 1. A task is one session; its experts are seats named by their ids.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -14,7 +14,7 @@ from schemas.protocols.madp.work import (
     TaskState,
 )
 from schemas.routing import Candidate, Depth, Factors, Message, Task
-from schemas.wire import InvalidValue, at_most, few, in_range, not_empty
+from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 CLAIMS, CHALLENGES, ITEM = "claims", "challenges", "item"
 """Windows: of claims, of challenges, and `item <n>` of an open item."""
@@ -98,16 +98,16 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """4.3. Spoken in the window `claims` as kind `claim`; or the reply to the turn `claim`."""
 
     agent_id: str
-    claim: str
+    claim: Annotated[str, chars(600, least=1)]
     """One sentence."""
     relevance: Relevance
-    defers_to: tuple[str, ...] = ()
+    defers_to: Annotated[tuple[str, ...], items(12)] = ()
     """Better suited for parts of the task."""
-    requires: tuple[str, ...] = ()
+    requires: Annotated[tuple[str, ...], items(12)] = ()
     """Needed for collaboration."""
     topics: dict[str, str] = {}
     """Of those deferred to or required: for what."""
-    confidence: float = 0.0
+    confidence: Annotated[float, between(0, 1)] = 0.0
     """The expert's own, by its specification and matcher, 0 to 1."""
     reword: bool = False
     """From the floor only: its model is to word it, so it asks for the turn."""
@@ -144,7 +144,7 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
 
     challenger_id: str
     challenged_id: str
-    reason: str
+    reason: Annotated[str, chars(600, least=1)]
     proposed_resolution: Resolution
 
     def __post_init__(self) -> None:
@@ -155,7 +155,7 @@ class Challenges(msgspec.Struct, frozen=True, kw_only=True):
     """What one expert objects to: spoken in the window `challenges` as kind `challenges`, maybe none; or the reply to
     the turn `challenge`."""
 
-    challenges: tuple[Challenge, ...] = ()
+    challenges: Annotated[tuple[Challenge, ...], items(8)] = ()
     reword: bool = False
     """From the floor only: its model is to word them, so it asks for the turn."""
 

@@ -1,14 +1,14 @@
 """MADP's work and reviews: what leads, support experts and reviewers are asked, and what they reply (source:
 seeds/madp.md, chapters 5 and 6). The rest of the protocol's messages is schemas/protocols/madp/messages.py."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.artifact import Artifact
 from schemas.routing import Task
 from schemas.tools import ToolCall
-from schemas.wire import InvalidValue, at_most, few, not_empty
+from schemas.wire import InvalidValue, at_most, chars, few, items, not_empty
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class SupportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """5.1's request_support: a scoped sub-task for somebody else."""
 
     agent_id: str
-    sub_task: str
+    sub_task: Annotated[str, chars(8_000, least=1)]
 
     def __post_init__(self) -> None:
         not_empty("support.sub_task", self.sub_task, 8_000)
@@ -40,9 +40,9 @@ class HandoffRequest(msgspec.Struct, frozen=True, kw_only=True):
     """5.2. `from_agent` is the seat that says it."""
 
     to_agent: str
-    reason: str
-    completed: tuple[str, ...] = ()
-    remaining: tuple[str, ...] = ()
+    reason: Annotated[str, chars(2_000, least=1)]
+    completed: Annotated[tuple[str, ...], items(40)] = ()
+    remaining: Annotated[tuple[str, ...], items(40)] = ()
 
     def __post_init__(self) -> None:
         not_empty("handoff.reason", self.reason, 2_000)
@@ -71,9 +71,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """6.2."""
 
     severity: Severity
-    description: str
-    location: str = ""
-    suggested_fix: str = ""
+    description: Annotated[str, chars(4_000, least=1)]
+    location: Annotated[str, chars(400)] = ""
+    suggested_fix: Annotated[str, chars(4_000)] = ""
 
     def __post_init__(self) -> None:
         not_empty("findings.description", self.description, 4_000)
@@ -113,21 +113,21 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `work`. `request_support`, `handoff` and `blocked` end the turn."""
 
     outcome: Literal["done", "request_support", "handoff", "blocked"]
-    summary: str
+    summary: Annotated[str, chars(2_000, least=1)]
     """One or two sentences."""
-    output: str = ""
+    output: Annotated[str, chars(60_000)] = ""
     """The result, in full; of `done`."""
     performed: bool = True
     """False: whoever replies has no means to do the work, and the output is what would be done."""
     support: SupportRequest | None = None
     handoff: HandoffRequest | None = None
-    blocked: str = ""
+    blocked: Annotated[str, chars(8_000)] = ""
     """The question that has to be decided; of `blocked`."""
     folder: Artifact | None = None
     """The task's folder after it, where tools changed it."""
-    diff: str = ""
+    diff: Annotated[str, chars(60_000)] = ""
     """Unified, of the folder against the one that the task began with; cut to 60,000 characters."""
-    calls: tuple[ToolCall, ...] = ()
+    calls: Annotated[tuple[ToolCall, ...], items(1000)] = ()
 
     def __post_init__(self) -> None:
         not_empty("work.summary", self.summary, 2_000)
@@ -159,12 +159,12 @@ class SupportBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Support(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `support`: what goes back to the lead. Its folder is its own; the lead's stays as it is."""
 
-    summary: str
-    output: str
+    summary: Annotated[str, chars(2_000, least=1)]
+    output: Annotated[str, chars(60_000)]
     folder: Artifact | None = None
-    diff: str = ""
+    diff: Annotated[str, chars(60_000)] = ""
     """Unified, of its folder against the lead's, of which it was a copy; cut to 60,000 characters."""
-    calls: tuple[ToolCall, ...] = ()
+    calls: Annotated[tuple[ToolCall, ...], items(1000)] = ()
 
     def __post_init__(self) -> None:
         not_empty("support.summary", self.summary, 2_000)
@@ -192,7 +192,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `review` (6.2)."""
 
     verdict: Literal["approved", "revision_needed", "blocked"]
-    findings: tuple[Finding, ...] = ()
+    findings: Annotated[tuple[Finding, ...], items(40)] = ()
 
     def __post_init__(self) -> None:
         few("review.findings", self.findings, 40)

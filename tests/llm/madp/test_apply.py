@@ -26,6 +26,45 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+def environment(url: str, **more: str) -> dict[str, str]:
+    return {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": url,
+            "LLM_API_KEY": "sk-secret", **more}  # fmt: skip
+
+
+def test_the_tools_that_ship_are_on_where_nobody_names_any(tmp_path: Path, project: Path) -> None:
+    with aimock(tmp_path, [
+        step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),
+        step("Step 1, call 1", DONE),
+        step("", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
+    ]) as server:  # fmt: skip
+        command = (*ASK, "--folder", str(project), "--apply", "--plain")
+        code, out, err = Front(tmp_path).run(*command, env=environment(server.url))
+    assert code == 0, err or out
+    assert "(approved)" in out and "ends as a plan" not in err
+    assert (project / "app.py").read_text() == "def greet():\n    return 'hello'\n"
+
+
+PATCH = "--- a/app.py\n+++ b/app.py\n@@ -1,2 +1,2 @@\n def greet():\n-    return 'hi'\n+    return 'hello'\n"
+
+
+def test_with_tools_off_it_is_a_plan_that_is_said_before_and_keeps_its_diff(tmp_path: Path, project: Path) -> None:
+    """The model says that it did it, and the reviewer approves: the folder is as it was, so it is no work."""
+    before = (project / "app.py").read_text()
+    done = DONE | {"output": f"I changed it:\n```diff\n{PATCH}```"}
+    with aimock(tmp_path, [
+        step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),
+        step("", done),
+    ]) as server:  # fmt: skip
+        command = (*ASK, "--folder", str(project), "--apply", "--plain")
+        code, out, err = Front(tmp_path).run(*command, env=environment(server.url, PARLEY_TOOLS="off"))
+    assert code == 3, err or out
+    assert "tools are off, so the folder stays as it is: the task ends as a plan" in err
+    assert "(planned)" in out and "(approved)" not in out
+    assert "proposed in the reply, and not applied" in out and "  +    return 'hello'" in out
+    assert f"nothing is written to {project}: no work was done; the diff is a proposal" in err
+    assert (project / "app.py").read_text() == before
+
+
 def test_the_result_is_written_back_and_the_diff_is_shown(tmp_path: Path, project: Path) -> None:
     with aimock(tmp_path, [
         step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),

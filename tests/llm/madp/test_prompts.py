@@ -4,11 +4,13 @@ import msgspec
 
 from agents.context import Shown
 from agents.models.prompting import Prompt, build
+from agents.protocols import kind_of
 from agents.protocols.madp import reactions
 from agents.protocols.madp.expert_worker import laid_out
-from agents.protocols.madp.kinds import ASKED
+from agents.protocols.madp.kinds import ASKED, WorkReply
 from parley.routing.route import specs_of
 from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, TaskPosted
+from schemas.protocols.madp.work import WorkBrief
 from schemas.routing import Candidate, Factors, Message, Task
 
 SPECS = {s.id: s for s in specs_of(None)}
@@ -64,6 +66,18 @@ def test_neither_triggers_nor_examples_are_shown() -> None:
         assert all(x in text for x in (*spec.domain.owns, *spec.domain.defers.values()))
         assert not any(x in text for x in (*spec.triggers.examples, *spec.triggers.files))
         assert not any(x in text for x in ("triggers", "category", "priority"))
+
+
+def test_who_works_is_told_what_it_leaves_to_whom_and_no_example_task() -> None:
+    spec = SPECS["qa-engineer"]
+    assert kind_of("madp", "work").prompt_spec is kind_of("madp", "review").prompt_spec is not None
+    shown = Shown(
+        session="s", protocol="madp", question=TASK.prompt, seat=spec.id, role="expert", kind="work", round=1,
+        brief=WorkBrief(task=TASK, expert=spec.id, responsibility="x"), reply=WorkReply, expert=spec,
+    )  # fmt: skip
+    text = user(build(shown))
+    assert all(x in text for x in (*spec.domain.owns, *spec.domain.defers.values(), *spec.deliberation.handoff_when))
+    assert not any(x in text for x in (*spec.triggers.examples, *spec.triggers.files, "triggers"))
 
 
 def test_everything_said_stands_in_its_fence() -> None:

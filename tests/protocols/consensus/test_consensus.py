@@ -8,7 +8,7 @@ from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.consensus.seats import occurs
 from coordinator.replay import replay
-from schemas.protocols.consensus import Analysis, Position, ScoreBrief, SynthesisBrief
+from schemas.protocols.consensus import Analysis, PanelBrief, Position, ScoreBrief, SynthesisBrief
 from schemas.session import Budget, Seat
 from schemas.turn import Usage
 from schemas.wire import decode, encode
@@ -113,9 +113,9 @@ def revising() -> Play:
     [
         (says("Kaunas"), ""),
         (says("the  KAUNAS!"), ""),
-        (says("Vilnius"), "change: kept, but the answer was 'Kaunas'"),
+        (says("Vilnius"), "was 'Kaunas' and now is 'Vilnius'; repeat the former word for word"),
         (says("Vilnius", **ADOPTS), ""),
-        (says("Tallinn", **ADOPTS), "none of the positions that you were shown answers 'Tallinn'"),
+        (says("Tallinn", **ADOPTS), "answers 'Tallinn'; use the very words of one of them, or say partly"),
         (says("Kaunas", **ADOPTS), "the answer is still 'Kaunas'"),
         (says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "since 1323"),)), ""),
         (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Latvia."),)), ""),
@@ -332,6 +332,49 @@ def test_quorum() -> None:
     assert (play.result.status, play.result.stop.reason) == ("failed", "quorum")
     assert play.result.stop.certificate["positions"] == 1
     assert (got["source"], got["answer"]) == ("plurality", "Vilnius")
+
+
+ABSTAINS = says("", abstains=True)
+
+
+def test_who_abstained_reads_the_one_answer_before_the_quorum_is_missed() -> None:
+    play = Play()
+    play.answers("Vilnius", ABSTAINS, ABSTAINS)
+    assert play.phase == "revising" and play.session.inner.rounds[0].score is None
+    (held,) = (p.n for p in play.session.posts if p.kind == "position" and p.seat == "panelist_1")
+    for seat in ("panelist_2", "panelist_3"):
+        ask = play.turn(seat).ask
+        assert (ask.kind, ask.round, ask.sees) == ("revise", 2, (held,))
+        assert decode(ask.brief, PanelBrief) == PanelBrief(iteration=2, round_limit=5)
+    assert play.turn("panelist_1").ask.sees == ()
+    play.answers("Vilnius", "Vilnius", ABSTAINS)
+    play.score(95)
+    play.synthesize("Vilnius")
+    assert (play.result.stop.reason, play.result.stop.converged) == ("threshold", True)
+    assert [r["score"] for r in play.result.rounds] == [None, 95]
+
+
+@pytest.mark.parametrize(
+    ("settings", "first"),
+    [
+        ({}, (ABSTAINS, ABSTAINS, ABSTAINS)),  # nobody has anything that could be read
+        ({"quorum": 3}, ("Vilnius", ABSTAINS, None)),  # too few are there, whatever they read
+        ({"round_limit": 1}, ("Vilnius", ABSTAINS, ABSTAINS)),
+    ],
+)
+def test_the_quorum_is_missed_at_once_where_reading_cannot_help(
+    settings: dict[str, Any], first: tuple[Any, ...]
+) -> None:
+    play = Play(settings)
+    play.answers(*first)
+    assert (play.result.stop.reason, len(play.result.rounds)) == ("quorum", 1)
+
+
+def test_the_quorum_is_missed_where_they_abstain_again() -> None:
+    play = Play()
+    for _ in range(2):
+        play.answers("Vilnius", ABSTAINS, ABSTAINS)
+    assert (play.result.stop.reason, len(play.result.rounds)) == ("quorum", 2)
 
 
 def test_seats_that_the_budget_keeps_from_another_attempt_end_it_as_budget() -> None:

@@ -46,6 +46,7 @@ WORLDS = {
     "stuck": Small({"round_limit": 4, "attempts": 1, "stuck_rounds": 2}, answers=("a",), scores=(10, 50)),
     "retries": Small({"round_limit": 2, "attempts": 3}, answers=("a",), scores=(10, 95)),
     "three": Small({"round_limit": 1, "attempts": 2}, panel=3),
+    "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", ""), scores=(95,), panel=3),
     "seconds": Small(
         {"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(10, 95), budget=Budget(seconds=5), late=True
     ),
@@ -105,6 +106,7 @@ EXPECTED = {
     "stuck": expect("quorum", "stuck", "threshold", states=30),  # threshold: by the fallback's score
     "retries": expect("round_limit", "quorum", "threshold", states=30),
     "three": expect("round_limit", "quorum", "threshold", states=30),
+    "one holder": expect("quorum", "threshold", states=30),
     "seconds": expect("budget", "round_limit", "quorum", "threshold", states=30),
     "tokens": expect("budget", "quorum", "stuck", "threshold", states=30),
 }

@@ -259,6 +259,12 @@ def test_the_question_word_for_word_is_no_rewriting() -> None:
     assert play.phase == "answering"
 
 
+def test_a_rewriting_that_loses_the_question_is_refused() -> None:
+    play = Play(rewritten=False)
+    play.reply("judge", Rewritten(question="The reply is one JSON object without prose before it."))
+    assert "asks something else" in play.ask("judge").error
+
+
 @pytest.mark.parametrize("seat", ["answerer", "critic"])
 def test_quotations_stand_in_their_documents(seat: str) -> None:
     play = Play(documents=[document("a.md", "Tape lasts thirty years.")])

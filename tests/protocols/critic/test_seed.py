@@ -5,8 +5,8 @@ import pytest
 from coordinator.briefing import build
 from coordinator.protocols.critic.state import LABEL_NOTE
 from schemas import log
-from schemas.protocols.critic import NO_NEW_OBJECTION, Settings
-from schemas.wire import encode
+from schemas.protocols.critic import NO_NEW_OBJECTION, Rewritten, Settings
+from schemas.wire import decode, encode
 from tests.protocols.critic.play import ASKED, REWRITTEN, Play, answer
 
 QUICK = {"min_rounds": 1}
@@ -66,12 +66,13 @@ def test_the_original_question_is_never_sent_to_the_debate() -> None:
     assert all(ASKED.encode() not in bytes(p.body) for p in play.session.posts)
 
 
-def test_a_question_that_is_not_rewritten_is_not_debated() -> None:
-    """The Judge never sends the user’s original question to the debate."""
+def test_a_question_that_is_not_rewritten_stands_as_it_was_asked() -> None:
+    """Where the judge gives no usable rewriting, the post says so, and the debate is about the question as asked."""
     play = Play(rewritten=False)
     play.fail("judge")
-    assert play.result.stop.reason == "quorum" and play.certificate["what"] == "the judge did not rewrite the question"
-    assert play.posts("answer") == []
+    (post,) = play.posts("question")
+    assert post.seat == "" and decode(post.body, Rewritten).question == ASKED
+    assert play.phase == "answering"
 
 
 def test_the_profile_is_a_running_list() -> None:
@@ -108,7 +109,7 @@ def test_the_answerer_starts_fresh_each_round() -> None:
     entry = play.judges()
     ask = play.ask("answerer")
     assert ask.sees == () and ask.own is None
-    assert play.brief("answerer").keys() == {"round", "profile"}
+    assert play.brief("answerer").keys() == {"round", "profile", "round_limit"}
     text = shown(play, entry)
     assert "it burns" in text and REWRITTEN in text
     assert "my first thought" not in text, "nothing that it said before"

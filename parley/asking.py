@@ -4,6 +4,7 @@ named."""
 import asyncio
 import contextlib
 import sys
+from collections.abc import Sequence
 
 import msgspec
 
@@ -16,10 +17,12 @@ from client.live_feed import View
 from client.task_folder import Change, NotApplied, Sent
 from client.text import line
 from coordinator.estimate import Estimate
+from parley import next_steps
 from parley.cli.process import INTERRUPTED
 from parley.cost import expected, expected_there
 from parley.follow import Ended, Left, cancel, check_everything, exit_code, follow_opened, unsure
 from parley.local_stack import lease_of
+from parley.plan import Plan
 from parley.request import Request
 from parley.show.interrupts import Interrupts
 from parley.show.view import choose
@@ -28,8 +31,10 @@ from parley.stack.access import bus_options, front, run
 from parley.stack.earlier_sessions import earlier_words, open_sessions
 from parley.stack.people import how_to_sit
 from parley.stack.wait_served import unserved, when_served
+from schemas.presence import Announcement
 from schemas.result import Result
 from schemas.session import OpenSession
+from schemas.stops import STOPS
 
 replace = msgspec.structs.replace
 _NAMED = 5
@@ -45,7 +50,9 @@ def ask_command(request: Request) -> tuple[int, Result | None]:
         estimate.refuse(found)
     model_servers.refuse(request.plan, ephemeral=request.ephemeral)
     look = request.look
-    view = choose(json=look.json, quiet=look.quiet, plain=look.plain)
+    view = choose(json=look.json, quiet=look.quiet, plain=look.plain, verbose=look.verbose)
+    if request.ephemeral:
+        view.forgets()
     options = bus_options(request.plan.settings)
     try:
         if found:
@@ -129,6 +136,9 @@ async def _apply(parley: Parley, result: Result, sent: Sent, view: View) -> None
         raise
     names = ", ".join(line(path) for path in written[:_NAMED]) + (" ..." if len(written) > _NAMED else "")
     told = f"{len(written)} changed in {sent.folder}: {names}" if written else f"nothing to change in {sent.folder}"
+    if not written and STOPS[result.stop.reason].exit_status(result.stop.converged):
+        patch = (result.outcome.get("work") or {}).get("diff")
+        told = f"nothing is written to {sent.folder}: no work was done" + ("; the diff is a proposal" if patch else "")
     view.note(f"parley: {told}")
 
 
@@ -137,6 +147,9 @@ async def _run(
 ) -> Result:
     """Open the session, say where it runs, and follow it."""
     await _tell_expected(parley, opening, view)
+    there = await _there(parley, request.plan)
+    if told := request.plan.setup.no_means(there, opening.settings, folder=request.sent is not None):
+        view.note(f"parley: {told}")
     late = await parley.gathered(opening.protocol)
     if late:
         view.note(f"parley: not there yet, and so no candidates: {', '.join(late)}")
@@ -151,7 +164,11 @@ async def _run(
         view.located(options)
         view.opened(sid, opening.protocol, opening.question, opening.continues)
         _tell_seats(parley, sid, view, request)
-        return await follow_opened(parley, sid, view, interrupts, everything=request.look.everything)
+        result = await follow_opened(parley, sid, view, interrupts, everything=request.look.everything)
+        if next_steps.needed(there, opening):
+            for text in await next_steps.words():
+                view.note(text)
+        return result
     except OSError as error:
         if not isinstance(error, TimeoutError):
             await cancel(parley, sid, "nobody reads what it says")
@@ -170,6 +187,16 @@ async def _tell_expected(parley: Parley, opening: OpenSession, view: View) -> No
         pass  # a moderator refuses it, for the record
     except Unreachable as error:
         raise Unreachable(f"{error}; nothing was opened") from error
+
+
+async def _there(parley: Parley, plan: Plan) -> Sequence[Announcement]:
+    """Whose turns it will be, as far as that may be known; nothing where people sit too: one may do what no worker
+    can."""
+    lease = lease_of(parley)
+    if plan.settings.stack.humans or not (lease is not None or parley.client.owner):
+        return ()
+    own = lease is not None and not lease.running().permanent
+    return plan.announced if own else (await parley.client.workers()).workers
 
 
 async def _open(parley: Parley, opening: OpenSession, interrupts: Interrupts, sid: str) -> str:

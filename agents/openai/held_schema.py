@@ -1,0 +1,177 @@
+"""A turn's schema with what the check demands, for a server that holds its model to every word of it.
+
+Ranges, lengths and numbers of items come from the reply's type (schemas.wire.between and its like), names of documents
+from what the turn shows, and the rest from the kind of turn (`Kind.narrow`). Lengths are dealt so that the longest
+reply that the schema allows fits the answer's cap: a weak model that never comes to an end is ended by its grammar.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from agents.context import Shown
+from agents.openai.reply_schema import strict_schema
+from agents.protocols import kind_of
+
+Schema = dict[str, Any]
+_CHARS_PER_TOKEN = 3.5
+_LONGEST = 2_000
+"""Grammars take no longer repetition (llama.cpp); a text that may be much longer is left without a limit."""
+_LEAST = 40
+"""Characters that a text is given at least."""
+_ITEM = 250
+"""Characters of an item of a list that is long enough to be divided."""
+_ITEMS = 50
+"""Above it a list is left without a limit, unless its share of the answer says so."""
+_SHARES = [i / 100 for i in range(101)]
+"""A number from 0 to 1: grammars hold no number with a fraction to a range."""
+_NAMES, _NAME_CHARS = 100, 5_000
+"""Strict endpoints take no longer enumerations."""
+_BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "maxItems")
+
+
+def schema_of(shown: Shown, *, bounds: bool) -> Schema:
+    """The schema of a turn's reply. The same object for the same turn: not to be changed.
+
+    Parameters
+    ----------
+    bounds
+        With ranges and lengths, which some endpoints refuse; else enumerations alone.
+    """
+    narrow = kind_of(shown.protocol, shown.kind).narrow
+    narrowed = {} if narrow is None else narrow(shown)
+    names = tuple(_document_names(shown))
+    return _made(shown.reply, names, msgspec.json.encode(narrowed), shown.caps.output_tokens, bounds)
+
+
+@lru_cache(maxsize=512)
+def _made(reply: Any, names: tuple[str, ...], narrowed: bytes, tokens: int, bounds: bool) -> Schema:
+    schema: Schema = _copied(strict_schema(reply, bounds=True))
+    for path, keywords in msgspec.json.decode(narrowed, type=dict[str, dict[str, Any]]).items():
+        _put(schema, path.split("."), keywords, bounds)
+    if names and len(names) <= _NAMES and sum(map(len, names)) <= _NAME_CHARS:
+        _name_documents(schema, list(names))
+    elif not names:
+        _no_documents(schema)
+    if bounds:
+        _deal(schema, tokens * _CHARS_PER_TOKEN)
+    else:
+        _plain(schema)
+    return schema
+
+
+def _copied(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {k: _copied(v) for k, v in node.items()}
+    return [_copied(v) for v in node] if isinstance(node, list) else node
+
+
+def _document_names(shown: Shown) -> Iterable[str]:
+    """Of the documents that the seat holds, and of those that others cite."""
+    found = dict.fromkeys(d.name for d in shown.documents)
+    stack = [msgspec.to_builtins(o.body) for o in shown.others] + [msgspec.to_builtins(shown.brief)]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            if _is_citation(item) and isinstance(item["document"], str):
+                found[item["document"]] = None
+            stack += item.values()
+        elif isinstance(item, list):
+            stack += item
+    return found
+
+
+def _is_citation(fields: Mapping[str, Any]) -> bool:
+    return set(fields) == {"document", "quote"}
+
+
+def _name_documents(node: Schema, names: list[str]) -> None:
+    for _, child in _children(node):
+        if _is_citation(child.get("properties", {})):
+            child["properties"]["document"] = {"type": "string", "enum": names}
+        _name_documents(child, names)
+
+
+def _no_documents(node: Schema) -> None:
+    """Where there is no document, there is nothing to cite."""
+    for _, child in _children(node):
+        if _is_citation(child.get("items", {}).get("properties", {})):
+            child["maxItems"] = 0
+        _no_documents(child)
+
+
+def _children(node: Schema) -> list[tuple[str, Schema]]:
+    found = list(node.get("properties", {}).items())
+    if node.get("items"):
+        found.append(("", node["items"]))
+    return found + [("", n) for n in node.get("anyOf", ())]
+
+
+def _put(node: Schema, path: list[str], keywords: Mapping[str, Any], bounds: bool) -> None:
+    """Keywords at a field; lists on the way are gone into. A yes or no is decided for weak models alone."""
+    for name in path:
+        while "properties" not in node:
+            node = node["items"]
+        node = node["properties"][name]
+    if node.get("type") == "boolean" and not bounds:
+        return
+    for keyword, value in keywords.items():
+        at = node
+        while keyword == "enum" and "items" in at:
+            at = at["items"]
+        at[keyword] = value
+
+
+def _plain(node: Schema) -> None:
+    for name in _BOUNDS:
+        node.pop(name, None)
+    for _, child in _children(node):
+        _plain(child)
+
+
+# ---------------------------------------------------------------- lengths
+
+
+def _deal(node: Schema, chars: float) -> None:
+    """Give each text and each list below a share of so many characters: the root of its limit says how large."""
+    if "properties" in node:
+        wants = {name: _want(child) for name, child in node["properties"].items()}
+        room = chars - 8 * len(wants) - sum(map(len, wants))
+        total = sum(wants.values()) or 1.0
+        for name, child in node["properties"].items():
+            _deal(child, max(float(_LEAST), room * wants[name] / total))
+    elif node.get("type") == "array":
+        most = node.get("maxItems", _ITEMS)
+        if node.get("items") and most:
+            size = min(float(_ITEM), _most_chars(node["items"]))
+            node["maxItems"] = max(1, min(most, int(chars // size)))
+            _deal(node["items"], chars / node["maxItems"])
+    elif node.get("type") == "number" and node.get("minimum") == 0 and node.get("maximum") == 1:
+        node.clear()
+        node["enum"] = _SHARES
+    elif node.get("type") == "string" and "enum" not in node and "const" not in node:
+        most = min(node.get("maxLength", math.inf), max(float(_LEAST), chars))
+        node.pop("maxLength", None)
+        if most <= 3 * _LONGEST:
+            node["maxLength"] = int(min(most, _LONGEST))
+
+
+def _want(node: Schema) -> float:
+    """How large a share a field gets, against its neighbours."""
+    if node.get("maxItems") == 0 or node.get("maxLength") == 0:
+        return 0.0
+    return math.sqrt(_most_chars(node))
+
+
+def _most_chars(node: Schema) -> float:
+    """Characters of a value at most, as far as that is said."""
+    if "properties" in node:
+        return sum(_most_chars(child) + len(name) + 8 for name, child in node["properties"].items())
+    if node.get("type") == "array":
+        return float(node.get("maxItems", _ITEMS)) * _most_chars(node.get("items") or {})
+    if "enum" in node:
+        return float(max((len(str(x)) for x in node["enum"]), default=0))
+    return float(node.get("maxLength", 10_000)) if node.get("type") == "string" else 8.0

@@ -1,0 +1,135 @@
+"""What an endpoint says of its model before the first turn: how large its window is, and how fast it is.
+
+Servers tell the window in different places; one that does not tells it with the text of a refusal. The speed of a model
+on a machine of one's own is measured with one short reply, which costs nothing there.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from agents.openai.endpoint import Endpoint, Failure
+
+if TYPE_CHECKING:
+    from agents.openai.connected_model import ConnectedModel
+
+WITHIN_S = 5.0
+"""For what the server tells."""
+MEASURED_WITHIN_S = 60.0
+"""For the short reply: a model may have to be loaded first."""
+LEAST = 512
+"""Tokens: what tells of less is no window."""
+_MOST = 100_000_000
+_SAID = ("max_model_len", "loaded_context_length", "context_length", "context_window", "max_context_length", "n_ctx")
+_REFUSED = (
+    re.compile(r"context (?:length|size|window)[^0-9]{0,40}([0-9][0-9,]*)", re.I),
+    re.compile(r"max_model_len[^0-9]{0,20}([0-9][0-9,]*)", re.I),
+    re.compile(r"([0-9][0-9,]*)[- ]tokens?[^.]{0,30}context", re.I),
+    re.compile(r"n_ctx[^0-9]{0,10}([0-9][0-9,]*)", re.I),
+)
+_OVERFLOW = re.compile(r"context|max_model_len|n_ctx|too (?:long|large|many tokens)", re.I)
+_PROMPT = "List the twelve months of the year in order, each with the number of days that it has. " * 3
+_REPLY_TOKENS = 24
+
+
+async def learn(model: "ConnectedModel") -> None:
+    """Ask and measure what is not known yet. Never raises a Failure: what cannot be learned is not needed."""
+    known, preset = model.memory.get(), model.options.preset
+    if known.window is None and (preset.local or preset.bounds):
+        window = await _window(model)
+        if window:
+            model.memory.learn(window=window)
+    if known.output_s is None and preset.local:
+        await _measure(model)
+
+
+def window_in(refusal: str) -> int | None:
+    """The window that a refused request's error names; None: it is about something else."""
+    if not _OVERFLOW.search(refusal):
+        return None
+    for pattern in _REFUSED:
+        found = [int(n.replace(",", "")) for n in pattern.findall(refusal)]
+        fits = [n for n in found if LEAST <= n <= _MOST]
+        if fits:
+            return min(fits)
+    return None
+
+
+async def _window(model: "ConnectedModel") -> int | None:
+    """What the server says, the smallest: a server may have less memory than the model has window."""
+    endpoint, name = model.open()[0], model.options.model
+    root = re.sub(r"/v1/?\Z", "", model.options.base_url)
+    ways = [
+        _models(endpoint, name), _props(endpoint, root),
+        *([_shown(endpoint, root, name)] if model.options.provider == "ollama" else []),
+    ]  # fmt: skip
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            told = await asyncio.gather(*ways)
+    except TimeoutError:
+        return None
+    return min((n for found in told for n in found), default=None)
+
+
+async def _models(endpoint: Endpoint, name: str) -> list[int]:
+    said = await _json(endpoint, "/models")
+    listed = said.get("data")
+    entries = [m for m in listed if isinstance(m, Mapping)] if isinstance(listed, list) else []
+    mine = [m for m in entries if str(m.get("id", "")).removeprefix("models/") == name] or entries[:1]
+    return [n for entry in mine for part in (entry, entry.get("meta")) for n in _numbers(part, _SAID)]
+
+
+async def _props(endpoint: Endpoint, root: str) -> list[int]:
+    """llama.cpp's own: what one slot holds."""
+    said = await _json(endpoint, f"{root}/props")
+    return list(_numbers(said.get("default_generation_settings"), ("n_ctx",)))
+
+
+async def _shown(endpoint: Endpoint, root: str, name: str) -> list[int]:
+    """Ollama's own: `num_ctx` where its file sets it, else what it takes without being told."""
+    said = await _json(endpoint, f"{root}/api/show", {"model": name})
+    parameters = said.get("parameters")
+    found = re.search(r"^num_ctx\s+(\d+)", parameters, re.M) if isinstance(parameters, str) else None
+    return [int(found[1])] if found else []
+
+
+async def _json(endpoint: Endpoint, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    try:
+        data = await endpoint.told(path, body)
+        found = msgspec.json.decode(data)
+    except (Failure, msgspec.DecodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _numbers(fields: Any, names: tuple[str, ...]) -> Iterator[int]:
+    if not isinstance(fields, Mapping):
+        return
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and LEAST <= value <= _MOST:
+            yield value
+
+
+async def _measure(model: "ConnectedModel") -> None:
+    """One short reply, as a stream: until its first text the prompt is read, from then on it is written."""
+    endpoint, gate = model.open()
+    body = {
+        "model": model.options.model, "messages": [{"role": "user", "content": _PROMPT}], "stream": True,
+        "stream_options": {"include_usage": True}, "max_tokens": _REPLY_TOKENS, "temperature": 0,
+    }  # fmt: skip
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(MEASURED_WITHIN_S), gate.place():
+            answer = await endpoint.complete(body, lambda _text: None)
+    except (Failure, TimeoutError):
+        return
+    whole_s, first_s = time.monotonic() - started, answer.first_token_s
+    if first_s is None or not answer.output_tokens or not answer.input_tokens or whole_s <= first_s:
+        return
+    rate = max(1, answer.output_tokens - 1) / (whole_s - first_s)
+    model.memory.learn(input_s=answer.input_tokens / max(first_s, 1e-3), output_s=rate)

@@ -1,0 +1,124 @@
+"""A MACI session on one screen: a line or two a round, the arguments once each, and a sentence at the end."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from client.protocols.maci.story import Story, top
+from client.protocols.maci.transcript import outcome_of, shares, warnings
+from client.show.lines import StyledLine
+from client.text import count, line
+from schemas.belief import Belief
+from schemas.post import Post
+from schemas.protocols.maci.messages import Argument, Blind, Merged, Passages, Round, Ruled
+from schemas.result import Result
+
+_TOP = 2
+"""Outcomes of a belief that are told."""
+_CARRIED = 3
+"""Arguments that are told at the end."""
+_NAME = 60
+_WIDE = 90
+_SPAN = 70
+
+
+class Told:
+    """Tells the posts of one session, in their order: what a round came to, and who changed its mind."""
+
+    def __init__(self) -> None:
+        self._new = 0
+        self._known: set[tuple[str, ...]] = set()
+        """Arguments that were told of."""
+        self._held: dict[str, str] = {}
+        """Seat -> what it held to be most probable."""
+
+    def lines(self, post: Post, body: Any) -> Iterator[StyledLine]:
+        """One post, as its type."""
+        match body:
+            case Passages():
+                documents = len({p.document for p in body.passages})
+                found = "from the plan's queries" if body.queries else "for the question"
+                yield "quiet", f"  {count(len(body.passages), 'passage')} {found}, from {count(documents, 'document')}"
+            case Blind():
+                yield "seat", f"  {line(post.seat)}, alone: {shares(body.belief, _TOP)}"
+            case Merged():
+                yield "score", f"  they propose {line(', '.join(g.name for g in body.groups), _WIDE)}"
+            case Ruled():
+                self._new += _key(body) not in self._known
+                self._known.add(_key(body))
+            case Round():
+                yield from self._round(body)
+
+    def _round(self, body: Round) -> Iterator[StyledLine]:
+        s, new = body.signals, self._new
+        self._new = 0
+        held = ", ".join(f"{line(share.outcome, _NAME)} {share.p:.2f}" for share in top(s.mixture, _TOP))
+        told = f"; {count(new, 'new argument') if new else 'no new argument'}" if s.round else ""
+        refused = f", {body.refused} refused" if new and body.refused else ""
+        yield "score", f"  round {s.round}: disagreement {s.jsd:.2f}; {held}{told}{refused}"
+        for seat, belief in body.beliefs.items():
+            name, before = _first(belief), self._held.get(seat)
+            if before not in (None, name):
+                yield "seat", f"      {line(seat)} now holds {line(name, _NAME)}, before {line(before or '', _NAME)}"
+            self._held[seat] = name
+
+
+def _key(argument: Argument) -> tuple[str, ...]:
+    """What makes two arguments the same, whoever brings them and when."""
+    return (argument.claim, *sorted(span.quote for span in argument.spans))
+
+
+def _first(belief: Belief) -> str:
+    """The most probable outcome."""
+    shown = top(belief, 1)
+    return shown[0].outcome if shown else ""
+
+
+def beside(result: Result) -> Iterator[StyledLine]:
+    """The strongest arguments, once each, and what speaks against trust."""
+    outcome = outcome_of(result.outcome)
+    best: dict[tuple[str, ...], tuple[Ruled, int]] = {}
+    for ruled in outcome.record:
+        kept, times = best.get(_key(ruled), (ruled, 0))
+        best[_key(ruled)] = (max(kept, ruled, key=_worth), times + 1)
+    ranked = sorted(best.values(), key=lambda found: -_worth(found[0]))
+    told = f"Arguments: {len(best)} different admitted, {count(outcome.refused, 'refusal')}"
+    yield "quiet", told + ("; the strongest:" if ranked else "")
+    for ruled, times in ranked[:_CARRIED]:
+        again = f" ({times} times)" if times > 1 else ""
+        quote = f" “{line(ruled.spans[0].quote, _SPAN)}”" if ruled.spans else ""
+        yield "", f"  {line(ruled.claim, _SPAN)}{quote}{again}"
+    yield from (("score", text) for text in warnings(outcome))
+
+
+def _worth(ruled: Ruled) -> float:
+    return (ruled.crit or 0.0) * (1.0 if ruled.q is None else ruled.q)
+
+
+def dissent(found: Story, result: Result) -> str:
+    """Debaters that hold something else in the end; empty where nobody knows."""
+    if not found.rounds:
+        return ""
+    held = {seat: _first(belief) for seat, belief in found.rounds[-1].beliefs.items()}
+    others = {seat: name for seat, name in held.items() if name != result.outcome.get("answer")}
+    return "; ".join(f"{line(seat)} holds {line(name, _NAME)}" for seat, name in others.items()) or "nobody"
+
+
+def in_short(found: Story, result: Result, confidence: str) -> str:
+    """Who agreed from when on, what the debate changed, what to find out next."""
+    outcome = outcome_of(result.outcome)
+    answer, seats = outcome.answer, len(found.blind)
+    name = line(answer, _NAME)
+    everybody = "both" if seats == 2 else f"all {seats}"
+    alone = [_first(blind.belief) for blind in found.blind.values()]
+    apart = dissent(found, result)
+    if not seats:
+        told = f"{name}, {confidence}"
+    elif apart not in ("", "nobody"):
+        told = f"no agreement: {name}, {confidence}; {apart}"
+    elif all(first == answer for first in alone):
+        told = f"{everybody} agreed from the start on {name}, {confidence}; the debate changed nothing"
+    else:
+        moved = count(sum(first != answer for first in alone), "debater")
+        told = f"{everybody} hold {name}, {confidence}; the debate changed the mind of {moved}"
+    tests = outcome.plan.tests if outcome.plan else ()
+    return told + (f"; next: {line(tests[0].what, _WIDE)}" if tests else "")

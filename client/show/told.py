@@ -1,0 +1,35 @@
+"""A result that says itself: in words where it is printed, as a small page in a notebook."""
+
+from markupsafe import Markup
+
+from schemas import result
+
+_STYLES = {
+    "heading": "font-weight: bold", "answer": "font-weight: bold; font-size: 115%", "stop": "color: #1a7f37",
+    "score": "color: #9a6700", "warning": "color: #8250df; font-weight: bold", "quiet": "opacity: 0.7",
+}  # fmt: skip
+
+
+class Result(result.Result, frozen=True, kw_only=True):
+    """What a session came to. `print` shows it in words, and a notebook as a small page."""
+
+    def __str__(self) -> str:
+        """The answer, how sure it is, who dissents, why it stopped, what was used."""
+        from client.show.transcript import brief_result
+
+        return "\n".join(text for _, text in brief_result(self))
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook. Every text is escaped."""
+        from client.show.transcript import brief_result
+
+        rows = [
+            Markup('<div style="{}; white-space: pre-wrap" dir="auto">{}</div>').format(_STYLES.get(style, ""), text)
+            for style, text in brief_result(self)
+        ]
+        return str(Markup('<div class="parley-result" title="{}">{}</div>').format(self.session, Markup("").join(rows)))
+
+
+def told(found: result.Result) -> Result:
+    """The result as the Python API gives it."""
+    return Result(**{name: getattr(found, name) for name in found.__struct_fields__})

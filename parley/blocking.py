@@ -1,0 +1,114 @@
+"""Ask from a script or a notebook: a call that returns the result, without `async`."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from client.evidence import Sources
+from client.show.told import Result
+from coordinator.protocols import DEFAULT
+from parley.local_stack import local
+from schemas.session import Budget
+
+T = TypeVar("T")
+
+
+def ask(
+    question: str,
+    *,
+    protocol: str = DEFAULT,
+    panel: int | None = None,
+    evidence: Sources | None = None,
+    settings: Mapping[str, Any] | None = None,
+    budget: Budget | Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    turn_timeout_s: float = 120.0,
+    continues: str = "",
+    folder: Path | str | None = None,
+    model: str = "",
+    options: Mapping[str, Any] | None = None,
+    state: Path | str | None = None,
+) -> Result:
+    """Ask one question on a stack of one's own, wait for the result, and end the stack: for scripts and notebooks.
+
+    It waits, and needs no `await`; also where an event loop runs already, as in a notebook. For more than one question
+    `local` is faster: its stack starts once.
+
+    Parameters
+    ----------
+    protocol, panel, evidence, settings, budget, seed, turn_timeout_s, continues, folder
+        As `Parley.ask` takes them.
+    model, options, state
+        As `local` takes them.
+
+    Raises
+    ------
+    BadInput
+        A field that cannot be right.
+    Refusal
+        A moderator refused it, and why.
+    StackFailed
+        The stack did not come up.
+    """
+
+    async def main() -> Result:
+        size = panel if panel is not None else _panel_of(protocol, settings or {})
+        async with local(size, protocol=protocol, model=model, options=options, state=state) as parley:
+            return await parley.ask(
+                question, evidence=evidence, settings=settings, budget=budget, seed=seed,
+                turn_timeout_s=turn_timeout_s, continues=continues, folder=folder, panel=panel,
+            )  # fmt: skip
+
+    return waited(main())
+
+
+def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
+    """How many the settings want in the role of which there are several; None: they do not say."""
+    from client.api import known_protocol
+    from client.protocols import setup_of
+
+    several = setup_of(protocol).several
+    found = known_protocol(protocol).present_names(settings).get(several.setting) if several else None
+    return found if isinstance(found, int) else None
+
+
+def waited(main: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine comes to. Where this thread has a running loop, it runs in a thread of its own; Ctrl-C cancels
+    it there too."""
+    if not _in_a_loop():
+        return asyncio.run(main)
+    runs: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
+    done: Future[T] = Future()
+
+    async def inside() -> None:
+        task = asyncio.ensure_future(main)
+        runs.set_result((asyncio.get_running_loop(), task))
+        await asyncio.wait((task,))
+        if task.cancelled():
+            done.cancel()
+        elif error := task.exception():
+            done.set_exception(error)
+        else:
+            done.set_result(task.result())
+
+    thread = threading.Thread(target=asyncio.run, args=(inside(),), daemon=True)
+    thread.start()
+    try:
+        return done.result()
+    except KeyboardInterrupt:
+        loop, task = runs.result()
+        loop.call_soon_threadsafe(task.cancel)
+        raise
+    finally:
+        thread.join()
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,51 @@
+"""What to do next, where nobody had anything to answer from: no language model, and no document."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from client.text import line
+from schemas.presence import Announcement
+from schemas.session import OpenSession
+
+if TYPE_CHECKING:
+    from agents.openai.local_servers import LocalServer
+
+PORTS = "PARLEY_LOCAL_PORTS"
+"""Where servers of models listen on this machine, if not at their usual ports: `ollama=11500,vllm=8001`."""
+_GIVEN = ("folder", "code_snippets", "prior_conversation")
+"""Settings that bring something to go by."""
+
+
+def needed(there: Sequence[Announcement], opening: OpenSession) -> bool:
+    """Whether a session had no language model and nothing to read."""
+    read = opening.documents or any(opening.settings.get(name) for name in _GIVEN)
+    return bool(there) and not read and all(worker.family == "extractive" for worker in there)
+
+
+async def words() -> list[str]:
+    """The advice in lines; a server of models that listens on this machine comes first."""
+    from agents.openai import local_servers
+
+    found = await local_servers.find(local_servers.ports(os.environ.get(PORTS, "")))
+    steps = [_use(server) for server in found]
+    steps += [
+        "name a model: LLM_PROVIDER and LLM_MODEL, and the provider's key, in the environment or in .env"
+        " (docs/models.md)",
+        "give documents to answer from: --evidence FOLDER",
+        "begin in a folder with .env, a panel file and an example: parley init",
+    ]
+    head = (
+        "parley: no language model and no document was at work, so there was nothing to answer from; what to do next:"
+    )
+    return [head, *(f"  {n}. {step}" for n, step in enumerate(steps, 1))]
+
+
+def _use(server: "LocalServer") -> str:
+    where = f"{server.name} listens at {server.base_url}"
+    if not server.model:
+        return f"{where} and serves no model yet: load one"
+    address = "" if server.usual else f" LLM_BASE_URL={server.base_url}"
+    model = shlex.quote(line(server.model, 120))
+    return f'{where}: LLM_PROVIDER={server.provider} LLM_MODEL={model}{address} parley ask "..."'

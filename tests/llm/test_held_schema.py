@@ -1,0 +1,164 @@
+"""Schemas for servers that hold a model to every word of them: what the check refuses cannot be said."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from agents.openai import reply_schema
+from agents.openai.held_schema import schema_of
+from agents.openai.reply_schema import strict_schema
+from agents.protocols import KITS
+from agents.secrets import Secret
+from schemas.protocols.consensus import Analysis, Position
+from schemas.protocols.critic import Rewritten
+from schemas.protocols.maci.messages import Blind
+from schemas.turn import Caps
+from tests.llm.server import fails, model_server, says
+from tests.llm.support import FULL, POSITION, asked, model, silent
+from tests.protocols.consensus.simulate import document
+
+CAPS = Caps(output_tokens=1_500)
+REPLIES = sorted({k.reply for kit in KITS.values() for k in kit.kinds.values() if not k.computed}, key=str)
+
+
+def properties(**more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = schema_of(asked(caps=CAPS, **more), bounds=True)["properties"]
+    return found
+
+
+def test_a_number_from_0_to_1_can_be_no_other() -> None:
+    assert set(properties()["confidence"]["enum"]) == {i / 100 for i in range(101)}
+
+
+def test_only_a_document_that_is_there_can_be_named() -> None:
+    held = properties(documents=[document("a.md", "A"), document("b.md", "B")])
+    assert held["citations"]["items"]["properties"]["document"]["enum"] == ["a.md", "b.md"]
+    assert properties(documents=[])["citations"]["maxItems"] == 0
+
+
+def test_a_blind_position_can_only_be_kept() -> None:
+    assert properties()["change"]["enum"] == ["kept"] and properties()["moved_by"]["maxItems"] == 0
+
+
+def _longest(node: dict[str, Any]) -> Any:
+    """The longest value that a schema allows."""
+    if "enum" in node:
+        return max(node["enum"], key=lambda x: len(str(x)))
+    match node.get("type"):
+        case "object":
+            return {k: _longest(v) for k, v in node["properties"].items()}
+        case "array":
+            return [_longest(node["items"])] * node["maxItems"]
+        case "string":
+            return "x" * node["maxLength"]
+        case "boolean":
+            return False
+    return node["maximum"]
+
+
+def test_the_longest_reply_fits_the_cap() -> None:
+    schema = schema_of(asked(caps=CAPS, documents=[document("a.md", "A")]), bounds=True)
+    said = msgspec.json.encode(_longest(schema))
+    assert CAPS.output_tokens * 2 < len(said) < CAPS.output_tokens * 4
+    reply_schema.read(said.decode(), Position)
+
+
+@pytest.mark.parametrize("reply", REPLIES, ids=lambda r: r.__name__)
+def test_what_a_type_tells_of_its_checks_is_what_they_refuse(reply: Any) -> None:
+    """One step beyond a keyword of the schema is refused by the type, and the keyword's own value is not."""
+    tried = 0
+    for name, field in strict_schema(reply, bounds=True)["properties"].items():
+        for keyword, value in field.items():
+            if keyword == "maxLength":
+                fits, beyond = "x" * value, "x" * (value + 1)
+            elif keyword == "maximum":
+                fits, beyond = value, value + 1
+            else:
+                continue
+            assert name in _faults(reply, {name: beyond}), (name, keyword)
+            assert name not in _faults(reply, {name: fits}), (name, keyword)
+            tried += 1
+    assert tried or reply.__name__ in _NOTHING_TOLD
+
+
+_NOTHING_TOLD = {"Merged", "Challenges", "Questions", "Similarities", "Crit", "Tests", "Case", "Review"}
+
+
+def _faults(reply: Any, fields: dict[str, Any]) -> str:
+    """The error of a reply with these fields, and the shortest of all others."""
+    schema = strict_schema(reply, bounds=True)["properties"]
+    whole = {name: fields.get(name, _shortest(node)) for name, node in schema.items()}
+    try:
+        reply_schema._convert(whole, reply)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def _shortest(node: dict[str, Any]) -> Any:
+    if "enum" in node:
+        return node["enum"][0]
+    if "anyOf" in node:
+        return _shortest(node["anyOf"][-1])
+    match node.get("type"):
+        case "object":
+            return {k: _shortest(v) for k, v in node["properties"].items()}
+        case "array":
+            return []
+        case "string":
+            return "x"
+        case "boolean":
+            return False
+        case "null":
+            return None
+    return node.get("minimum", 1)
+
+
+# -- endpoints that refuse such keywords
+async def test_openai_gets_the_schema_that_its_strict_mode_takes() -> None:
+    given: dict[str, Any] = {"provider": "openai", "api_key": Secret("sk-test")}
+    async with model_server(says(FULL)) as server, model(server.url, **given) as made:
+        await made.reply(asked(), silent)
+    sent = server.requests[0].body["response_format"]["json_schema"]["schema"]
+    assert "maxLength" not in str(sent) and "minimum" not in str(sent)
+    assert sent["properties"]["citations"]["items"]["properties"]["document"]["enum"] == ["d.md"]
+
+
+async def test_a_server_that_refuses_the_bounds_gets_the_schema_without() -> None:
+    refused = fails(400, "Invalid schema for response_format: 'maxLength' is not permitted")
+    async with model_server(refused, says(FULL)) as server, model(server.url) as made:
+        for _ in range(2):
+            await made.reply(asked(), silent)
+    assert [r.format for r in server.requests] == ["json_schema"] * 3
+    assert ["maxLength" in str(r.body["response_format"]) for r in server.requests] == [True, False, False]
+
+
+# -- numbers out of range by a factor
+def test_percent_is_read_where_it_is_clear() -> None:
+    notes: set[str] = set()
+    found, _ = reply_schema.read(msgspec.json.encode({**POSITION, "confidence": 87}).decode(), Position, notes)
+    assert found.confidence == 0.87 and notes == {"rescaled"}
+    shares = {"belief": [{"outcome": "a", "p": 60}, {"outcome": "b", "p": 40}]}
+    assert [s.p for s in reply_schema.read(msgspec.json.encode(shares).decode(), Blind)[0].belief] == [0.6, 0.4]
+
+
+@pytest.mark.parametrize("p", [(60, 1), (60, 0.4), (160, 40), (-60, 40), (7, 3)])
+def test_percent_is_not_guessed(p: tuple[float, float]) -> None:
+    shares = {"belief": [{"outcome": "a", "p": p[0]}, {"outcome": "b", "p": p[1]}]}
+    notes: set[str] = set()
+    found, _ = reply_schema.read(msgspec.json.encode(shares).decode(), Blind, notes)
+    assert tuple(s.p for s in found.belief) == p and not notes, "the moderator says what is wrong with it"
+
+
+def test_a_number_of_another_range_is_not_rescaled() -> None:
+    with pytest.raises(reply_schema.Unusable, match="score"):
+        reply_schema.read('{"score": 870}', Analysis)
+    with pytest.raises(reply_schema.Unusable):
+        reply_schema.read('{"question": ""}', Rewritten)
+
+
+async def test_a_rescaled_reply_is_flagged() -> None:
+    async with model_server(says({**FULL, "confidence": 75})) as server, model(server.url) as made:
+        completion = await made.reply(asked(), silent)
+    assert completion.body.confidence == 0.75 and "rescaled" in completion.flags

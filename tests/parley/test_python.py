@@ -1,0 +1,122 @@
+"""The Python API as a user of the package meets it: calls that wait, results that say themselves, types, its page."""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import parley
+from client.show.told import told
+from parley import api_page
+from tests.client.test_face import result_of
+
+ROOT = Path(__file__).parents[2]
+ASKED = "In which year did the Suez Canal open?"
+HISTORY = "The Suez Canal was opened to shipping on 17 November 1869 with a convoy of ships."
+
+
+@pytest.fixture
+def evidence(tmp_path: Path) -> Path:
+    folder = tmp_path / "evidence"
+    folder.mkdir()
+    (folder / "history.md").write_text(HISTORY)
+    return folder
+
+
+def panelists(result: parley.Result) -> int:
+    return sum(seat.startswith("panelist") for seat in result.usage.by_seat)
+
+
+async def test_a_stack_of_two_runs_sessions_of_two_and_says_what_it_lacks_for_more(evidence: Path) -> None:
+    async with parley.local(2, protocol="consensus") as p:
+        assert panelists(await p.ask(ASKED, evidence=evidence)) == 2
+        for given in ({"panel": 3}, {"settings": {"panel": 3}}):
+            with pytest.raises(
+                parley.BadInput, match="panel: got 3, this stack seats 2 of role panelist; start it with"
+            ):
+                await p.ask(ASKED, **given)
+
+
+def test_a_script_asks_and_waits(evidence: Path) -> None:
+    result = parley.ask(ASKED, protocol="consensus", settings={"panel": 2}, evidence=evidence)
+    assert (result.outcome["answer"], panelists(result)) == ("1869", 2)
+    assert "1869" in str(result).splitlines()[0]
+
+
+async def test_a_notebook_asks_and_waits_although_its_loop_runs(evidence: Path) -> None:
+    result = parley.ask(ASKED, protocol="maci", panel=3, evidence=evidence)
+    assert sum(seat.startswith("debater") for seat in result.usage.by_seat) == 3
+    assert asyncio.get_running_loop().is_running()
+    with pytest.raises(parley.BadInput, match="'cosensus' is no protocol"):
+        parley.ask(ASKED, protocol="cosensus")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"protocol": "critic", "panel": 3}, "panel: got 3 with critic; it is for consensus and maci"),
+        ({"protocol": "consensus", "panel": 3, "settings": {"panel": 2}}, "panel: got 3, and 2 in the settings"),
+    ],
+)
+def test_a_panel_that_cannot_be_is_refused(given: dict[str, object], why: str) -> None:
+    with pytest.raises(parley.BadInput, match=why):
+        parley.ask(ASKED, **given)  # type: ignore[arg-type]
+
+
+def test_a_notebook_shows_a_result_and_obeys_nothing_in_it() -> None:
+    outcome = {"answer": "<script>alert(1)</script>\x1b[31m", "confidence": 0.5, "reasoning": "a & b"}
+    result = told(result_of("consensus", outcome, session='"><img src=x>'))
+    shown = result._repr_html_()
+    assert "&lt;script&gt;" in shown and "a &amp; b" in shown and r"\x1b[31m" in shown
+    assert "<script" not in shown and "<img" not in shown and "\x1b" not in shown
+    assert str(result).startswith("Answer: <script>alert(1)</script>\\x1b[31m\n")
+    assert "0.50" in str(result) and repr(result).startswith("Result(session=")
+
+
+def test_the_page_of_the_api_is_current() -> None:
+    assert (ROOT / "docs/api.md").read_text(encoding="utf-8") == api_page.page(), "make api"
+    for name in parley.__all__:
+        assert f"## parley.{name}\n" in api_page.page()
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The python of an environment that has the built wheel, and beside it what it depends on."""
+    folder = tmp_path_factory.mktemp("installed")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder)]
+    subprocess.run([*build, str(ROOT)], check=True, timeout=100)
+    (wheel,) = folder.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True, timeout=60)
+    python = folder / "env" / "bin" / "python"
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip())
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", str(wheel), str(site)], check=True, timeout=60)
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return python
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_readmes_lines_of_python_have_types_for_whoever_installs_the_package(
+    installed: Path, tmp_path: Path
+) -> None:
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert block is not None
+    script = tmp_path / "script.py"
+    check = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--python-executable", str(installed)]
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MYPY", "PYTHON"))}
+
+    def checked(text: str) -> str:
+        script.write_text(text)
+        done = subprocess.run([*check, script.name], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=280)
+        return done.stdout + done.stderr
+
+    assert checked(block[1]) == "Success: no issues found in 1 source file\n"
+    wrong = checked('import parley\n\nprint(parley.ask("q", panel="2").stop.nonsense)\n')
+    assert 'incompatible type "str"; expected "int | None"' in wrong
+    assert '"Stop" has no attribute "nonsense"' in wrong
