@@ -341,6 +341,6 @@ def timed(shown: object, model: object) -> float:
 
 
 def test_a_large_document_is_read_off_the_event_loop() -> None:
-    text = "The auditors recommend the canary.\n\n" + "Nothing else is told here about it. " * 7_000
+    text = FOR.text + "\n\n" + "Nothing else is told here about it. " * 7_000
     position = ask(turn_shown(CANARY, [document("large.md", text)]))
     assert position.answer == "Canary"
