@@ -36,7 +36,7 @@ import msgspec
 from client.errors import BadInput, StackFailed
 from parley.stack import child_environment
 from parley.stack.agent_identity import Served, differences, served
-from parley.stack.rows import AgentRow, names_models
+from parley.stack.rows import AgentRow, names_models, together
 
 _POLL_S = 0.005
 _START_S = 30.0
@@ -449,7 +449,7 @@ def complete(order: Order) -> Iterator[tuple[Order, dict[str, str]]]:
     stack = order.stack
     environ = {**os.environ, **stack.env}
     own = child_environment.of_each(stack.agents, moderators_of(stack), environ, notifies=bool(stack.notify_url))
-    stack = msgspec.structs.replace(stack, agents=_together(stack.agents, own))
+    stack = msgspec.structs.replace(stack, agents=together(stack.agents, own))
     with child_environment.in_files(own) as files:
         whole = msgspec.structs.replace(
             order, own=files, served=served(stack.agents, environ), stack=msgspec.structs.replace(stack, env={})
@@ -461,19 +461,6 @@ def complete(order: Order) -> Iterator[tuple[Order, dict[str, str]]]:
                 **child_environment.kept(child_environment.SERVICE, stack.env),
             },
         )
-
-
-def _together(rows: tuple[AgentRow, ...], own: dict[str, dict[str, str]]) -> tuple[AgentRow, ...]:
-    """The rows, of which those share a process whose agents get the same of the environment: a key that is for one seat
-    reaches no other."""
-    first: dict[str, AgentRow] = {}
-    found = []
-    for row in rows:
-        with_whom = first.setdefault(row.process, row)
-        if row.process and own.get(row.queue) != own.get(with_whom.queue):
-            row = msgspec.structs.replace(row, process="")
-        found.append(row)
-    return tuple(found)
 
 
 def moderators_of(stack: Stack) -> tuple[str, ...]:

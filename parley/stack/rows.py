@@ -59,6 +59,19 @@ def rows_of(
     return tuple(AgentRow(queue=q, copies=copies, model=model, options=options or {}) for q in queues)
 
 
+def together(rows: tuple[AgentRow, ...], own: Mapping[str, Mapping[str, str]]) -> tuple[AgentRow, ...]:
+    """The rows, of which those share a process whose agents get the same of the environment: a key that is for one seat
+    reaches no other."""
+    first: dict[str, AgentRow] = {}
+    found = []
+    for row in rows:
+        with_whom = first.setdefault(row.process, row)
+        if row.process and own.get(row.queue) != own.get(with_whom.queue):
+            row = msgspec.structs.replace(row, process="")
+        found.append(row)
+    return tuple(found)
+
+
 def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os.environ) -> bool:
     """Whether a row, the environment or `.env` may name another model than the extractive one."""
     if any(row.spec or row.model not in ("", "extractive") for row in rows):

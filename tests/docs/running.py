@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+from parley.stack.lease import read_running
 from tests.docs.blocks import ROOT, Block, blocks
 
 PATIENCE_S = 55.0
@@ -44,7 +45,7 @@ class Page:
     """One page, while it is run. A context manager."""
 
     def __init__(self, page: str, folder: Path, root: Path = ROOT) -> None:
-        self._blocks = blocks(page)
+        self._blocks = blocks(page, (root / page).read_text())
         self._path = root / page
         self.folder = folder / "parley"
         self._home = folder / "home"
@@ -152,23 +153,25 @@ class Page:
             env=self._environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
         deadline = time.monotonic() + PATIENCE_S
-        while not self._is_up():
+        named = re.search(r"--state[ =](\S+)", command)
+        state = self.folder / named[1] if named else self._home / "state"
+        while not _is_up(state):
             if self._stack.poll() is not None or time.monotonic() > deadline:
                 said = (self._home / "up.log").read_text(errors="replace")
                 raise Failed(f"{block.where}: {command}: it did not come up\n{said}")
             time.sleep(0.1)
-
-    def _is_up(self) -> bool:
-        try:
-            return b'"ready": true,\n  "served"' in (self._home / "state" / "stack.json").read_bytes()
-        except FileNotFoundError:
-            return False
 
     def _end_stack(self) -> None:
         stack, self._stack = self._stack, None
         if stack is not None and stack.poll() is None:
             os.killpg(stack.pid, signal.SIGTERM)
             stack.wait(PATIENCE_S)
+
+
+def _is_up(state: Path) -> bool:
+    """Whether the stack in a state directory can take work."""
+    running = read_running(state)
+    return running is not None and running.ready
 
 
 def _copy(root: Path, target: Path) -> None:
