@@ -75,6 +75,15 @@ def wrapped(text: str, width: int) -> Iterator[str]:
         yield row
 
 
+def hung(text: str, width: int) -> str:
+    """A line in rows of at most `width` columns, further ones below its first word; 0, or one that fits: as it is."""
+    bare = text.lstrip(" ")
+    if not width or not bare or "\n" in text or columns(text) <= width:
+        return text
+    indent = text[: len(text) - len(bare)]
+    return "\n".join(indent + row for row in wrapped(bare, width - len(indent)))
+
+
 def columns(text: str) -> int:
     """Columns that a terminal shows it in."""
     if text.isascii():

@@ -1,4 +1,7 @@
-"""`python -m evaluation`: the first look at recorded debates, written to docs/results.md."""
+"""`python -m evaluation`: the first look at recorded debates, written to docs/results.md.
+
+`python -m evaluation extractive` measures the extractive model (evaluation/extractive.py).
+"""
 
 import argparse
 import sys
@@ -6,13 +9,16 @@ from pathlib import Path
 
 import msgspec
 
-from evaluation import first_look, loaders, stops
+from evaluation import extractive, first_look, loaders, stops
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results.md"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the page, or print one debate for `parley signals`. 0, or 2 where the data is not as it should be."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == ["extractive"]:
+        return extractive.main(words[1:])
     parser = argparse.ArgumentParser(prog="python -m evaluation", description="A first look at recorded debates.")
     parser.add_argument("--data", type=Path, default=loaders.DATA, metavar="DIR", help="where the data sets lie")
     parser.add_argument(
@@ -21,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--signals", metavar="ID", help="print this debate as `parley signals` reads it, and nothing else"
     )
-    given = parser.parse_args(arguments)
+    given = parser.parse_args(words)
     try:
         if given.signals is None:
             given.out.write_text(first_look.text(given.data), encoding="utf-8")

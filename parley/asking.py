@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -29,6 +30,7 @@ from parley.show.view import choose
 from parley.stack import model_servers
 from parley.stack.access import bus_options, front, run
 from parley.stack.earlier_sessions import earlier_words, open_sessions
+from parley.stack.followed import following
 from parley.stack.people import how_to_sit
 from parley.stack.wait_served import unserved, when_served
 from schemas.presence import Announcement
@@ -103,7 +105,9 @@ async def ask(request: Request, view: View) -> Result:
             if request.continues:
                 previous = await parley.previous(request.continues)
                 opening = replace(opening, documents=(*opening.documents, previous), continues=request.continues)
-            result = await _run(request, opening, view, interrupts, parley, sid)
+            lease = lease_of(parley)
+            with following(lease.state, sid) if lease is not None else contextlib.nullcontext():
+                result = await _run(request, opening, view, interrupts, parley, sid)
             if request.sent is not None and request.apply:
                 await _apply(parley, result, request.sent, view)
             return result
@@ -159,7 +163,7 @@ async def _run(
     options = bus_options(request.plan.settings)
     try:
         if lease is not None and lease.began:
-            await _tell_earlier(parley, sid, view, options)
+            await _tell_earlier(parley, lease.state, view, options)
         view.runs(opening.protocol, opening.settings)
         view.located(options)
         view.opened(sid, opening.protocol, opening.question, opening.continues)
@@ -223,10 +227,10 @@ async def _open(parley: Parley, opening: OpenSession, interrupts: Interrupts, si
     raise unsure(sid)
 
 
-async def _tell_earlier(parley: Parley, sid: str, view: View, options: str) -> None:
+async def _tell_earlier(parley: Parley, state: Path, view: View, options: str) -> None:
     """Sessions of an earlier stack in this directory go on with this one."""
     with contextlib.suppress(ParleyError, BusError):
-        text = earlier_words(await open_sessions(parley.client, sid), options)
+        text = earlier_words(await open_sessions(parley.client, state), options)
         if text:
             view.note(text)
 

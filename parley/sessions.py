@@ -1,7 +1,7 @@
 """Sessions of a bus, of a state directory or of an exported file: listed, read, exported, followed, ended."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from client.session_view import Seen
 from client.session_view import seen as as_seen
 from client.show import documents, explain, transcript
 from client.show.plotting import form_of
+from client.show.session_list import FoundSession, Search, has_words
 from coordinator.protocols import STANDING
 from parley.follow import Ended, follow
 from parley.settings import Settings
@@ -49,6 +50,37 @@ def list_sessions(settings: Settings, limit: int, *, standing: bool) -> list[Ses
                 return await parley.client.sessions(limit)
             rows = await parley.client.sessions(limit + len(STANDING))
             return [row for row in rows if row.session not in STANDING][:limit]
+
+    return run(main())
+
+
+def search(settings: Settings, wanted: Sequence[str], *, limit: int, among: int) -> Search:
+    """Sessions whose question and answer have these words: at most `limit` of the newest `among`. Raises BadInput where
+    no word is given."""
+    if not "".join(wanted).strip():
+        raise BadInput("words", "no word is given")
+
+    async def main() -> Search:
+        async with last_stack(settings) as parley:
+            rows = await parley.client.sessions(among + len(STANDING) + 1) if parley is not None else []
+            mine = [row for row in rows if row.session not in STANDING]
+            found: list[FoundSession] = []
+            looked = 0
+            for row in mine[:among]:
+                if len(found) == limit:
+                    break
+                looked += 1
+                closed = row.status in ("finished", "failed", "cancelled")
+                result = await parley.client.finished(row.session) if parley is not None and closed else None
+                answer = transcript.answer_of(result) if result is not None else ""
+                if has_words(wanted, row.question, answer):
+                    found.append(
+                        FoundSession(
+                            session=row.session, protocol=row.protocol, status=row.status, opened_ns=row.opened_ns,
+                            question=row.question, answer=answer,
+                        )
+                    )  # fmt: skip
+            return Search(searched=looked, more=looked < len(mine), sessions=tuple(found))
 
     return run(main())
 

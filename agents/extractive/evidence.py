@@ -19,6 +19,7 @@ class Evidence:
     """It stands in a document that this seat holds."""
     new: bool = False
     """Another quoted it, and this seat neither holds it nor quoted it in its last position."""
+    heading: bool = False
 
 
 @dataclass(frozen=True, slots=True)

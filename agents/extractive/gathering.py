@@ -26,6 +26,7 @@ def gather(
     evidence = []
     for name, text in texts:
         evidence += [Evidence(s, name, own=True) for s in text.sentences if not is_instruction(s.text)]
+        evidence += [Evidence(s, name, own=True, heading=True) for s in text.headings if not is_instruction(s.text)]
     for quote, document in sorted(quotes.items()):
         if any(quote in text.plain for _, text in texts):
             continue

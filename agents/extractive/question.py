@@ -1,293 +1,175 @@
-"""What a question asks for, read off its form: options named in it, yes or no, a figure or a name, or anything else.
-
-Options are what stands around "or" (also "between A and B", "which of A, B and C", "A versus B"); yes or no is a
-question that begins with a verb; figures and names are asked for with how long, how many, how much, when, who, where.
-A question with a "not" in it is answered in a sentence, because nobody knows what yes to it means.
-"""
+"""What a question asks for, read off its form."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from agents.extractive.figures import Figure, stated
-from agents.extractive.nearness import kin
-from agents.retrieval.corpus import STOP, collapse, stem, stems, word_set, words
+from agents.retrieval.corpus import STOP, collapse, stem, word_set, words
 
-OPTIONS, YES_NO, FIGURE, NAME, OPEN = "options", "yes_no", "figure", "name", "open"
-
-_AUXILIARY = word_set(
-    """should is are was were can could does do did will would has have had must may might shall isn't
-    aren't doesn't don't didn't wasn't weren't shouldn't won't wouldn't can't couldn't hasn't haven't hadn't mustn't"""
-)
-_EVALUATIVE = word_set(
-    """should could would must may might shall shouldn't wouldn't couldn't mustn't worth wise better good safe"""
-)
-_EDGE = word_set(
-    """to use with for a an the by in between is be are was were we i you they it should would could can do does did
-    of on keep choose pick adopt prefer better best from at as than either run via through our my your their this
-    that and go take make which what whether store deploy roll using have has if when during after per into out up"""
-)
-"""Words at which the first option begins and the last one ends."""
-_TAIL = word_set(
-    """for in on when if to at with after by during of as from while given so under because since into per"""
-)
-_TIME = r"(?:milliseconds?|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|quarters?|years?)"
-_LENGTH_NOUN = re.compile(
-    r"\b(?:what|which)\b[^?]*?\b(?:period|timeout|time-?out|interval|duration|retention|window|ttl|delay|time span)\b"
-)
-_SHARE_NOUN = re.compile(
-    r"\b(?:what|which|how (?:large|big|high|great) (?:a|is the))\b[^?]*?\b"
-    r"(?:percent|percentage|share|fraction|rate|proportion)\b"
-)
-_NAMED_NOUN = re.compile(
-    r"\bwhat(?:'s| is| was| are) the (?:\w+ )?"
-    r"(?:capital|name|author|inventor|founder|owner|vendor|supplier|city|country)\b"
-)
-_DIMENSION = tuple(
-    (re.compile(rf"\bhow (?:{adjective})\b|\bwhat(?:'s| is| was) the (?:\w+ )?(?:{noun})\b"), dimension)
-    for dimension, adjective, noun in (
-        ("deep", "deep", "depth"), ("wide", "wide|broad", "width"), ("high", "tall|high (?:is|was|are|were)", "height"),
-        ("far", "far", "distance"), ("heavy", "heavy", "weight"), ("fast", "fast", "speed"), ("old", "old", "age"),
-        ("hot", "hot|warm|cold", "temperature"),
-    )
+OPTIONS, YES_NO, NUMBER, DATE, YEAR, NAME, WHY, OPEN = (
+    "options", "yes_no", "number", "date", "year", "name", "why", "open"
 )  # fmt: skip
-_SHARES = ("percent", *map(stem, ("percentage", "share", "fraction", "rate", "proportion")))
-_NOT = re.compile(r"\b(?:not(?! only\b)|never)\b|n['’]t\b")
-_MORE = re.compile(
-    r"\b(?:more than|over|above|longer than|(?:larg|high|great|old|deep|wid)er than|after|at least|exceed)\s*$"
+
+AUXILIARY = word_set(
+    """should is are was were can could does do did will would has have had must may might shall isn't aren't doesn't
+    don't didn't wasn't weren't shouldn't won't wouldn't can't couldn't hasn't haven't hadn't mustn't"""
 )
-_LESS = re.compile(
-    r"\b(?:less than|fewer than|under|below|(?:short|small|low|cheap|young)er than|before|at most|within)\s*$"
+MOST = word_set(
+    """highest most largest biggest greatest longest tallest heaviest maximum more higher larger bigger greater longer
+    taller heavier dearer costlier"""
 )
-_ACTS = re.compile(r"(?:Did|Does|Do|Has|Have|Had) (?:the )?((?:[A-Z][\w'’-]*\s)+)(?:not |never |ever )?([a-z]\w*)")
-_COMPARED = word_set("least larger greater higher longer shorter smaller lower fewer exceed older younger deeper wider")
+LEAST = word_set(
+    """lowest least fewest smallest shortest cheapest lightest minimum less lower fewer smaller shorter cheaper
+    lighter"""
+)
+NEGATORS = word_set(
+    """not no never nor neither without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't wouldn't
+    shouldn't couldn't hasn't haven't hadn't mustn't nobody nothing none except excluding unlike
+    nicht kein keine keinen nie ohne pas jamais sans aucun non ni nunca sin não nem sem nunca не нет никогда без"""
+)
+_FORMS = (
+    (YEAR, r"\b(?:what|which) year\b"),
+    (NUMBER, r"\bhow (?:many|much|long|old|far|high|tall|deep|wide|heavy|fast|large|big|often|hot|cold|frequently)\b"
+             r"|\b(?:what|which) (?:is the |was the |are the )?(?:\w+ )?(?:percent|percentage|number|size|length|"
+             r"height|depth|width|weight|age|speed|temperature|price|cost|ratio|share|amount|population|port)\b"
+             r"|\bwhat's the (?:\w+ )?(?:number|size|price|cost|amount|length)\b"
+             r"|\bwie ?viele?n?\b|\bwie (?:lange|hoch|alt|weit|oft|groß)\b|\bcombien\b|\bcuánt[oa]s?\b|"
+             r"\bquant[oa]s?\b|\bсколько\b"),
+    (DATE, r"\bwhen\b|\b(?:what|which) (?:date|day|month|century|decade|time)\b|\bhow (?:recently|soon)\b|\bwann\b|"
+           r"\bquand\b|\bcuándo\b|\bquando\b|\bкогда\b"),
+    (NAME, r"\bwho\b|\bwhom\b|\bwhose\b|\bwhere\b|\b(?:what|which) (?:\w+ )?(?:person|man|woman|king|queen|president|"
+           r"player|author|scientist|team|company|group|organi[sz]ation|city|country|state|town|river|region|county|"
+           r"continent|school|university|stadium|district)\b|^wer\b|\bqui\b|\bquién\b|\bquem\b|\bкто\b"),
+    (WHY, r"\bwhy\b|\bwarum\b|\bpourquoi\b|\bpor qu[eé]\b|\bпочему\b"),
+)  # fmt: skip
+_UNITS = (
+    (r"\bpercent(?:age)?\b", r"\d\s*(?:%|per ?cent)"),
+    (r"\bhow (?:hot|cold|warm)\b|\btemperature\b", r"\d\s*(?:°|degrees)"),
+    (r"\b(?:phone|telephone) number\b", r"\d[\d ()-]{6,}"),
+    (
+        r"\bhow much (?:is|was|are|were|does|did|do|would|will|money)\b.*|\b(?:price|cost)\b|\bcombien coûte",
+        r"[$€£]\s?\d|\d\s*(?:[$€£]|\w+ )?"
+        r"(?:dollars?|euros?|pounds?|francs?|cents?|USD|EUR|GBP)",
+    ),
+    (r"\bhow far\b", r"(?:miles?|km|kilomet\w+|met(?:er|re)s?|m|yards?|feet|leagues?)\b"),
+    (r"\bhow old\b", r"\b(?:years?|aged?|old|months?|born)\b"),
+)
+"""What a question asks for, and what stands in an answer to it."""
+_PART = re.compile(
+    r"(?<=\?)\s+|,?\s+and\s+(?=(?:(?:on|in|at|by|for|to|from|with) )?"
+    r"(?:who|whom|what|when|where|how|why|which|is|does|did|do|are|was|were)\b)",
+    re.I,
+)
+_IDLE = word_set(
+    "which what who whom whose when where why how many much long often kind type name called year date vs versus"
+)
+_FOREIGN = word_set(
+    """der die das den dem des ein eine einen einem einer ist sind war wird werden hat haben kann darf aus bei mit von
+    zu zum zur für auf und oder wie viele vielen was wer wann wo welche welcher welches sich ihren seine jedes
+    le la les un une des du de et est sont que qui quel quelle quels quelles avec pour dans sur par ce cette il elle je
+    on au aux se son sa ses puis peut plus el los las uno una del al es son qué cuál cuáles dónde cuántos cuántas con
+    para por en mi su lo como o os a as um uma do da dos das no na nos nas é são quais qual quantos quantas posso eu
+    meu pelo pela em и в во на не что где кто как для по с из к от у сколько какой какие какая"""
+)
+"""Words of other languages that say nothing about the subject of a question."""
+_POINTING = word_set("it its they their them he his him she her this that these those there")
+LEAST_TERMS = 2
+"""Words of its own from which a further question in one stands for itself."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question, read."""
 
     text: str
     kind: str
-    """options | yes_no | figure | name | open"""
     terms: tuple[str, ...]
     """Stems to look for."""
     options: tuple[str, ...] = ()
-    """As they stand in the question; for yes_no `Yes` and `No`."""
-    marks: tuple[frozenset[str], ...] = ()
-    """For each option the stems that only it has."""
-    figure: str = ""
-    """As agents.extractive.figures.find takes it."""
-    noun: str = ""
-    """What is counted."""
-    asks: str = ""
-    """Of a name: who | part (who was the …) | where | what."""
-    key: str = ""
-    """Of who: the stem of what was done, or of the part played."""
-    names: frozenset[str] = frozenset()
-    """Stems of the names in it."""
-    stated: tuple[Figure, ...] = ()
-    """Of yes or no: the figures that are to be checked; of the others: the dates that it asks about."""
-    agent: frozenset[str] = frozenset()
-    """Of yes or no: stems of the name that is to have done what `key` says."""
-    bound: str = ""
-    """How the figure is to compare: more | less, or nothing for the same."""
+    """As they stand in the question; of yes or no: `Yes`, `No`."""
     negated: bool = False
-    evaluative: bool = False
-    """It asks what to do, not what is."""
+    unit: str = ""
+    """A pattern of what stands beside the figure that is asked for."""
+    extreme: str = ""
+    """The word that asks for the most or the least of something."""
+    parts: tuple["Question", ...] = ()
+    """Of several questions in one."""
 
 
+@lru_cache(maxsize=256)
 def read_question(text: str) -> Question:
     """Read a question. Never fails: what has no known form is open."""
     text = collapse(text)
-    asked = _asked(text)
-    low = asked.lower()
-    first = words(asked)[:1]
-    every = words(text)
-    terms = tuple(dict.fromkeys(stem(w) for w in every if w not in STOP and w not in _AUXILIARY))
-    names = frozenset(
-        stem(w.lower()) for w in re.findall(r"(?<!^)(?<![.!?] )\b[A-Z][\w'’-]*", text) if w.lower() not in STOP
-    )
-    options = _options(asked)
-    if len(options) >= 2:
-        marks = _marks(options)
-        if all(marks):
-            return Question(text, OPTIONS, terms, options, marks, evaluative=True, negated=bool(_NOT.search(low)))
-    if first and first[0] in _AUXILIARY:
-        return _yes_no(text, asked, terms, names)
-    dates = tuple(f for f in stated(asked) if f.kind == "date")
-    figure, noun = _figure(low)
-    if figure:
-        asking = (
-            {figure, *(stem(w) for w in words(noun)), "date", "year", *_SHARES} if figure != "duration" else {figure}
-        )
-        subject = tuple(t for t in terms if t not in asking)  # "which year" asks for a year, it is not about years
-        return Question(text, FIGURE, subject or terms, figure=figure, noun=noun, names=names, stated=dates)
-    if re.search(r"\bwh(?:o|om|ose)\b", low):
-        part = re.search(r"\bwho (?:is|was|are|were) the\b", low)
-        return Question(text, NAME, terms, asks="part" if part else "who", key=_key(asked), names=names, stated=dates)
-    if re.search(r"\bwhere\b", low) or _NAMED_NOUN.search(low):
-        return Question(text, NAME, terms, asks="where" if re.search(r"\bwhere\b", low) else "what", names=names)
-    return Question(text, OPEN, terms, names=names)
+    parts = [p.strip(" ,") for p in _PART.split(text) if len(words(p)) > 1]
+    whole = _read(text)
+    if len(parts) < 2 or not _asks(parts[0]):
+        return whole
+    read = [_read(p) for p in parts]
+    # "and how much does it cost", "and in which year": it is what the first part asks about.
+    read[1:] = [
+        replace(q, text=text, terms=tuple(dict.fromkeys((*read[0].terms, *q.terms))))
+        if len(q.terms) < LEAST_TERMS or _POINTING & set(words(q.text)) else q
+        for q in read[1:]
+    ]  # fmt: skip
+    return replace(whole, parts=tuple(read))
 
 
-def _yes_no(text: str, asked: str, terms: tuple[str, ...], names: frozenset[str]) -> Question:
-    evaluative = bool(_EVALUATIVE & set(words(re.sub(r"(?<!^)\bMay\b", "", asked))))
-    plain = re.sub(r",?\s+or not\b", "", asked, flags=re.I)
-    negated = bool(_NOT.search(plain.lower()))
-    figures = () if evaluative else tuple(f for f in stated(plain) if not f.kind.startswith("every"))
-    in_figures = {stem(w) for f in figures for w in words(plain[f.start : f.end])}
-    bound = ""
-    for f in figures:
-        before = plain[max(0, f.start - 24) : f.start].lower()
-        bound = "more" if _MORE.search(before) else "less" if _LESS.search(before) else bound
-    acts = _ACTS.match(plain)
-    left = tuple(t for t in terms if t not in in_figures and (not bound or t not in _COMPARED))
-    return Question(
-        text, YES_NO, left or terms, _statements(plain) if negated else ("Yes", "No"), evaluative=evaluative,
-        key=kin(stem(acts[2].lower())) if acts else "", agent=frozenset(stems(acts[1])) if acts else frozenset(),
-        names=names - in_figures, stated=figures, bound=bound, negated=negated,
-    )  # fmt: skip
+def _asks(text: str) -> bool:
+    first = words(text)[:3]
+    return text.endswith("?") or bool(set(first) & (_IDLE | AUXILIARY))
 
 
-def _statements(asked: str) -> tuple[str, str]:
-    """What the two answers to a question with "not" say: `Use X` and `Do not use X`."""
-    body = asked.rstrip("?!. ")
-    m = re.match(r"(\w+)\s+(.+?)\s+(?:not|never)\s+(.+)$", body, re.I)
-    short = re.match(r"(\w+?)n['’]t\s+(we|i|you|they|he|she|it|this|that|there)\s+(.+)$", body, re.I)
-    found = m or short
-    if found is None:
-        positive = re.sub(r"n['’]t\b", "", body, count=1)
-        return f"Yes to “{positive}?”", f"No to “{positive}?”"
-    verb, subject, rest = found[1].lower(), found[2], found[3]
-    if verb in ("should", "must", "shall") and subject.lower() in ("we", "i", "you", "one"):
-        return rest[0].upper() + rest[1:], f"Do not {rest}"
-    subject = subject[0].upper() + subject[1:]
-    return f"{subject} {verb} {rest}", f"{subject} {verb} not {rest}"
+def _read(text: str) -> Question:
+    asking = [p for p in re.split(r"(?<=[.!?])\s+(?=[\"“‘(¿]*[A-ZА-ЯÀ-Ý])", text) if p.endswith("?")]
+    low = (asking or [text])[-1].lower()
+    every = words(low)
+    asked = [w.removesuffix("'s") for w in words(text)]
+    terms = {stem(w): None for w in asked if w not in STOP | AUXILIARY | _IDLE | _FOREIGN}
+    extreme = next((w for w in every if w in MOST or w in LEAST), "")
+    read = Question(text, OPEN, tuple(terms), negated=not NEGATORS.isdisjoint(every), extreme=extreme)
+    options = _options((asking or [text])[-1])
+    if options:
+        return replace(read, kind=OPTIONS, options=options)
+    if every and every[0] in AUXILIARY:
+        return replace(read, kind=YES_NO, options=("Yes", "No"))
+    kind = next((kind for kind, form in _FORMS if re.search(form, low)), OPEN)
+    return replace(read, kind=kind, unit=_unit(low) if kind == NUMBER else "")
 
 
-def _key(asked: str) -> str:
-    """Of a question with who: the stem of what was done, or of the part played."""
-    parts = list(re.finditer(r"[^\W_]+", asked))
-    at = next(i for i, m in enumerate(parts) if m[0].lower() in ("who", "whom", "whose"))
-    after = [m[0] for m in parts[at + 1 :]]
-    content = [w for w in after if w.lower() not in STOP]
-    if not content:
-        return ""
-    inverted = parts[at][0].lower() == "whom" or after[0].lower() in ("do", "does", "did")
-    plain = [w for w in content if w[0].islower()] if inverted else content
-    return kin(stem((plain or content)[-1 if inverted else 0].lower()))
-
-
-def _asked(text: str) -> str:
-    """The sentence that asks, where others stand before it."""
-    parts = [p for p in re.split(r"(?<=[.!?])\s+(?=[\"“‘(]*[A-Z])", text) if p.endswith("?")]
-    return parts[-1] if parts else text
-
-
-def _figure(low: str) -> tuple[str, str]:
-    if re.search(r"\bhow (?:often|frequently)\b", low):
-        return "frequency", ""
-    if re.search(r"\bhow long (?:is|are|was|were)\b|\bwhat(?:'s| is| was) the length\b", low):
-        return "long", ""
-    if re.search(rf"\bhow long\b|\bhow many (?:\w+ )?{_TIME}\b", low):
-        return "duration", ""
-    for pattern, dimension in _DIMENSION:
-        if pattern.search(low):
-            return dimension, ""
-    if re.search(r"\bhow (?:much|high)\b[^?]*\b(?:cost|pay|price|spend|charge|budget|worth|fee|money)", low):
-        return "money", ""
-    if _SHARE_NOUN.search(low) or re.search(r"\bhow many percent\b", low):
-        return "percent", ""
-    counted = re.search(
-        r"\bhow many (.*?)(?: (?:do|does|did|should|are|is|were|was|can|must|will|would|have|has|per|in|of|to)\b|\?|$)",
-        low,
-    )
+def _unit(low: str) -> str:
+    """How many hours: `hours`; how much does it cost: money."""
+    counted = re.search(r"\bhow many (?:more |different |other )?(\w+)(?: (\w+))?", low)
     if counted:
-        return "count", (words(counted[1]) or ("",))[-1]
-    if re.search(r"\b(?:what|which) year\b", low):
-        return "year", ""
-    if re.match(r"\W*when\b|.*\b(?:what|which) date\b", low):
-        return "date", ""
-    return ("duration", "") if _LENGTH_NOUN.search(low) else ("", "")
+        nouns = [w for w in counted.groups() if w and w not in STOP and w not in AUXILIARY]
+        return "|".join(rf"\b{re.escape(stem(w))}" for w in nouns)
+    return next((unit for form, unit in _UNITS if re.search(form, low)), "")
 
 
-def _options(asked: str) -> tuple[str, ...]:
-    body = asked.rstrip("?!. ")
-    between = re.search(r"\bbetween (.+?) and (.+)$", body, re.I)
-    of = re.search(r"\bwhich of (.+?),? (?:and|or) (.+)$", body, re.I)
-    if ":" in body and re.search(r" or |, ", body.rsplit(":", 1)[1]):
-        listed = re.split(r",\s*(?:or\s+|and\s+)?|\s+or\s+", body.rsplit(":", 1)[1])
-        return _distinct([_bare(p) for p in listed])
-    if of:
-        listed = [_bare(p) for p in re.split(r",\s*", of[1])]
-        return _distinct([*listed, _last(of[2], max(len(o.split()) for o in listed))])
-    if between and " or " not in body:
-        return _distinct([_bare(between[1]), _last(between[2], len(between[1].split()))])
-    body = re.sub(r"\s+(?:versus|vs\.?)\s+", " or ", body, flags=re.I)
-    if not re.search(r"\bor\b", body):
+def _options(text: str) -> tuple[str, ...]:
+    """What a question lets choose from: `A or B`, `A, B or C`; empty where it is not clear."""
+    body = re.sub(r"\s+(?:versus|vs\.?)\s+", " or ", text.rstrip("?!. "), flags=re.I)
+    body = re.sub(r"\bbetween (\D+?) and (?=\D)", r"between: \1 or ", body, flags=re.I)
+    if not re.search(r"\bor\b", body) or re.search(r"\bor (?:not|more|less|fewer|so)\b", body):
         return ()
-    left, right = re.split(r",?\s+or\s+", body, maxsplit=1)[0], re.split(r",?\s+or\s+", body)[1:]
-    if words(right[-1])[:1] == ("not",):
-        return ()
-    last = [_last(r) for r in right]
-    items = re.split(r",\s*", left)
-    size = max(len(o.split()) for o in [*last, *items[1:]])
-    asks_only = len(items) > 1 and bool(re.match(r"(?:which|what|how|where|when|who)\b", items[0], re.I))
-    first = "" if asks_only else _first(items[0], size)
-    return _distinct([first, *(_bare(i) for i in items[1:]), *last])
+    listed = re.split(r"[:,]\s+(?!or\b)|,?\s+or\s+", body)
+    size = max((len(p.split()) for p in listed[1:]), default=0)
+    first = listed[0].split()
+    starts = bool(re.match(r"(?:which|what|who|how|where|when)\b", body, re.I)) and len(listed) > 2
+    if not starts:
+        # "Should we take the red bus or the tram": back to a word at which no option begins.
+        at = next((i for i in range(len(first) - 1, -1, -1) if first[i].lower() in _EDGE), -1)
+        listed[0] = " ".join(first[max(at + 1, len(first) - max(size, 1)) :])
+    found = [_bare(p) for p in (listed[1:] if starts else listed)]
+    return tuple(dict.fromkeys(f[0].upper() + f[1:] for f in found)) if len(found) > 1 and all(found) else ()
+
+
+_EDGE = STOP | AUXILIARY | word_set("use choose pick adopt prefer take buy make called run store deploy via roll go")
+_TAIL = word_set("for in on when if to at with after by during of as from while because since into per")
 
 
 def _bare(option: str) -> str:
     parts = option.split()
-    while parts and parts[0].lower() in (
-        "a",
-        "an",
-        "the",
-        "to",
-        "either",
-        "or",
-        "and",
-        "with",
-        "by",
-        "in",
-        "on",
-        "for",
-        "at",
-    ):
+    while parts and parts[0].lower() in ("a", "an", "the", "to", "either", "by", "with", "in", "on", "for", "at"):
         parts.pop(0)
-    return " ".join(parts).strip(" ,;:\"'“”‘’")
-
-
-def _last(option: str, most: int = 8) -> str:
-    """The option up to what the rest of the question says about all of them."""
-    parts = _bare(option.split(",")[0]).split()
-    for i, word in enumerate(parts):
-        if i and word.lower() in _TAIL:
-            parts = parts[:i]
-            break
-    return " ".join(parts[:most])
-
-
-def _first(before: str, size: int) -> str:
-    """The option at the end of what stands before: back to a word at which none begins, about as long as the others."""
-    parts = before.split()
-    taken: list[str] = []
-    for word in reversed(parts):
-        if word.lower().strip(",;") in _EDGE or len(taken) == size + 1:
-            break
-        taken.insert(0, word)
-    return _bare(" ".join(taken[-max(size, 1) :]))
-
-
-def _distinct(options: list[str]) -> tuple[str, ...]:
-    seen: dict[str, str] = {}
-    for option in options:
-        if option:
-            seen.setdefault(option.lower(), option[0].upper() + option[1:])
-    return tuple(seen.values())
-
-
-def _marks(options: tuple[str, ...]) -> tuple[frozenset[str], ...]:
-    sets = [frozenset(stem(w) for w in words(o) if w not in STOP or len(words(o)) == 1) for o in options]
-    common = frozenset.intersection(*sets)
-    return tuple(s - common for s in sets)
+    end = next((i for i, w in enumerate(parts) if i and w.lower() in _TAIL), len(parts))
+    return " ".join(parts[:end]).strip(" ,;:\"'“”‘’")

@@ -102,8 +102,8 @@ def firmness(sentence: Sentence) -> float:
 
 
 @lru_cache(maxsize=KEPT)
-def polarity(text: str, ignored: frozenset[str] = frozenset()) -> float:
-    """Praise less blame in a clause, -1 to 1; 0 where it has neither. Stems in `ignored` are neither."""
+def polarity(text: str) -> float:
+    """Praise less blame in a clause, -1 to 1; 0 where it has neither."""
     found = words(text)
     total = 0.0
     topics = 0
@@ -112,7 +112,7 @@ def polarity(text: str, ignored: frozenset[str] = frozenset()) -> float:
         if word in TOPICS:
             topics += 1
             value = -0.5 if topics == 1 else 0.0
-        if not value or stem(word) in ignored:
+        if not value:
             continue
         window = found[max(0, i - 4) : i]
         joined = max((j for j, w in enumerate(window, 1) if w in _PREDICATING), default=0)
@@ -122,11 +122,6 @@ def polarity(text: str, ignored: frozenset[str] = frozenset()) -> float:
             value = -0.8 * value
         total += value
     return max(-1.0, min(1.0, total / 1.5))
-
-
-def is_norm(sentence: Sentence) -> bool:
-    """Whether the sentence prescribes something."""
-    return not _NORMS.isdisjoint(sentence.words)
 
 
 def is_negated(sentence: Sentence) -> bool:

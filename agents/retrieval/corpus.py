@@ -7,13 +7,14 @@ whatever the heading names.
 
 import re
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
+from agents.retrieval.blocks import blocks
 from schemas.session import Document
 
-MAX_QUOTE = 320
+MAX_QUOTE = 480
 """Characters of a sentence; what is longer is cut between words."""
 KEPT_CHARACTERS = 8_000_000
 """How much text the cache holds before it forgets the documents used longest ago."""
@@ -36,12 +37,11 @@ STOP = word_set(
 """Words that say nothing about the subject of a question."""
 
 _HISSING = ("ses", "xes", "zes", "ches", "shes", "oes")
+_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|\]\([^()\s]*\)|\]\[[^\][]*\]")
 _REFERRING = word_set("it its he his she her they their this these")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|approx|Dr|Mr|Mrs|Ms|St|No|Fig|Inc|Ltd|etc)|\b[A-Z])\.$")
-_MARKER = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s+")
-_SKIPPED = re.compile(r"\s*(?:```.*|~~~.*|[-=_*]{3,}\s*|\|[\s:|-]+\|?\s*)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,13 @@ class Sentence:
     stems: tuple[str, ...]
     """Of the words that carry meaning, in order."""
     context: tuple[str, ...] = ()
-    """Stems of the headings above and of the sentence before it in its paragraph: of more where that is about "it"."""
+    """Stems of the headings above and of the sentence before it in its paragraph: of more where that is about "it"; of
+    a list's item also of the sentence that leads to the list, of a table's row of what stands above its cells."""
+    cells: tuple[str, ...] = ()
+    """Of a row of a table."""
+    header: tuple[str, ...] = ()
+    table: int = -1
+    """Which table of its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class Text:
     sentences: tuple[Sentence, ...]
     plain: str
     """Its text with white space collapsed: where a quote must stand."""
+    headings: tuple[Sentence, ...] = ()
 
 
 @lru_cache(maxsize=50_000)
@@ -87,7 +94,12 @@ def words(text: str) -> tuple[str, ...]:
 
 def stems(text: str) -> tuple[str, ...]:
     """Stems of the words that carry meaning."""
-    return tuple(stem(w) for w in words(text) if w not in STOP)
+    return tuple(stem(w.removesuffix("'s")) for w in words(text) if w not in STOP)
+
+
+def plain(text: str) -> str:
+    """A text without tags, and links as what is shown of them."""
+    return _MARKUP.sub(" ", text) if "<" in text or "](" in text else text
 
 
 def collapse(text: str) -> str:
@@ -95,10 +107,17 @@ def collapse(text: str) -> str:
     return " ".join(text.split())
 
 
+def clean(text: str) -> str:
+    """A text as an answer: without control characters, in one line."""
+    return collapse("".join(c if c.isprintable() else " " for c in text))
+
+
 def sentence(text: str, context: tuple[str, ...] = ()) -> Sentence:
     """One sentence from its text."""
-    all_words = words(text)
-    return Sentence(collapse(text), all_words, tuple(stem(w) for w in all_words if w not in STOP), context)
+    all_words = words(plain(text))
+    return Sentence(
+        collapse(text), all_words, tuple(stem(w.removesuffix("'s")) for w in all_words if w not in STOP), context
+    )
 
 
 def refers(s: Sentence) -> bool:
@@ -107,51 +126,33 @@ def refers(s: Sentence) -> bool:
 
 
 def cut(text: str) -> Text:
-    """Cut a text (plain or Markdown) into sentences; fences, rules and headings are no sentences."""
+    """Cut a text (plain, Markdown or CSV) into sentences, items, rows and lines of code; headings are none."""
     found: list[Sentence] = []
     headings: list[tuple[int, tuple[str, ...]]] = []
-    for level, block in _blocks(text):
-        if level:
-            headings = [h for h in headings if h[0] < level] + [(level, stems(block))]
+    titles: list[Sentence] = []
+    led: tuple[str, ...] = ()
+    """Stems of the last sentence of the paragraph before."""
+    for block in blocks(text):
+        if block.kind == "heading":
+            headings = [h for h in headings if h[0] < block.level]
+            titles.append(sentence(block.text[:MAX_QUOTE], tuple(s for _, h in headings[-2:] for s in h)))
+            headings.append((block.level, titles[-1].stems))
+            led = ()
             continue
         above = tuple(s for _, h in headings[-2:] for s in h)
-        before: tuple[str, ...] = ()
-        for part in _sentences(block):
+        if block.kind == "row":
+            heads = tuple(s for h in block.header for s in stems(h))
+            row = sentence(block.text[:MAX_QUOTE], above + heads)
+            found.append(replace(row, cells=block.cells, header=block.header, table=block.table))
+            continue
+        before = () if block.kind == "paragraph" else led
+        for part in _sentences(block.text) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
             s = sentence(part, above + before)
-            if len(s.words) >= 3:
+            if len(s.words) >= (3 if block.kind == "paragraph" else 1):
                 found.append(s)
                 before = s.stems + before if refers(s) else s.stems
-    return Text(tuple(found), collapse(text))
-
-
-def _blocks(text: str) -> list[tuple[int, str]]:
-    """(heading level or 0, text) of each heading, list item, table row and paragraph."""
-    blocks: list[tuple[int, str]] = []
-    open_lines: list[str] = []
-
-    def close() -> None:
-        if open_lines:
-            blocks.append((0, " ".join(open_lines)))
-            open_lines.clear()
-
-    for line in text.splitlines():
-        bare = line.strip()
-        if _SKIPPED.match(line):
-            close()
-        elif bare.startswith("#") and bare.lstrip("#")[:1] in (" ", ""):
-            close()
-            blocks.append((len(bare) - len(bare.lstrip("#")), bare.strip("# ")))
-        elif bare.startswith("|"):
-            close()
-            blocks.append((0, bare))
-        else:
-            marker = _MARKER.match(line)
-            if marker:
-                close()
-                bare = line[marker.end() :].strip()
-            open_lines.append(bare)
-    close()
-    return blocks
+        led = before if block.kind == "paragraph" else led
+    return Text(tuple(found), collapse(text), tuple(t for t in titles if t.words))
 
 
 def sentence_ends(block: str) -> list[int]:

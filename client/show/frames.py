@@ -35,13 +35,13 @@ def framed(block: Block, colours: Mapping[str, str], width: int) -> "RenderableT
     return Panel(Group(*parts), title=title, title_align="left", border_style=colour, width=width)
 
 
-def shown_line(told: StyledLine, colours: Mapping[str, str], *, hanging: bool) -> "RenderableType":
-    """A line, wrapped at words. `hanging`: an indented line's further rows stand below its first word."""
+def shown_line(told: StyledLine, colours: Mapping[str, str]) -> "RenderableType":
+    """A line, wrapped at words; an indented line's further rows stand below its first word."""
     from rich.text import Text
 
     style, text = told
     found = Text(text, style=styles_of(colours).get(style, ""))
-    return _hanging(text, found.style) if hanging and text.startswith(" ") else found
+    return _hanging(text, found.style) if text.startswith(" ") else found
 
 
 def _hanging(text: str, style: "str | Style") -> "RenderableType":
@@ -49,4 +49,4 @@ def _hanging(text: str, style: "str | Style") -> "RenderableType":
     from rich.text import Text
 
     bare = text.lstrip()
-    return Padding(Text(bare, style=style), (0, 0, 0, len(text) - len(bare)))
+    return Padding(Text(bare, style=style), (0, 0, 0, len(text) - len(bare)), expand=False)

@@ -29,6 +29,13 @@ _BRIEF_QUOTES = 2
 _BRIEF = 160
 """Characters of a quotation, and of what speaks against an answer, in a brief view."""
 _BRIEF_REASONING = 240
+_CERTIFICATE = {
+    "by": "ended by", "why": "why it was ended", "what": "limit that was in the way", "cost_usd": "US dollars",
+    "source": "who measured it", "trend": "scores by round", "round_limit": "rounds at most",
+    "unaccounted_tokens": "tokens at most of turns that were lost", "spent": "used so far",
+    "missing": "who was missing",
+}  # fmt: skip
+"""Names in certificates of any protocol, in words."""
 _ANSWER = ("answer", "reasoning", "citations", "confidence")
 """Of an outcome: told in words of their own."""
 
@@ -68,6 +75,8 @@ class Presenter:
     """What `draw` draws; empty: nothing."""
     colours: ClassVar[Mapping[str, str]] = {}
     """Styles of its own -> colours of a terminal."""
+    certificate_names: ClassVar[Mapping[str, str]] = {}
+    """Name or value in a certificate -> what it is in words, where underscores made spaces do not say it."""
     quiet_turns: ClassVar[frozenset[str]] = frozenset()
     """Kinds of turns of which a brief view does not tell."""
     decisions: ClassVar[Mapping[str, str]] = {}
@@ -103,11 +112,6 @@ class Presenter:
     def is_reply(self, post: Post) -> bool:
         """Whether a post that names a seat is what this seat replied."""
         return True
-
-    @property
-    def hanging(self) -> bool:
-        """Whether a line's further rows stand below its first word on a terminal."""
-        return False
 
     # -- questions to a human
 
@@ -278,9 +282,24 @@ class Presenter:
         yield from (f"  {text}" for text in figures(_with_limit(certificate), told))
 
     def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """(name, value) for the page, of those that it does not show elsewhere."""
+        """(name, value) for the page, in words, of those that it does not show elsewhere."""
         shown = {k: v for k, v in _with_limit(certificate).items() if k not in ("reason", "round", "converged")}
-        return [(str(k), words(v)) for k, v in shown.items() if v not in (None, "", [], {}, ())]
+        rows = [
+            (self._named(str(k)), words(self._worded(v))) for k, v in shown.items() if v not in (None, "", [], {}, ())
+        ]
+        return [(name[:1].upper() + name[1:], value) for name, value in rows]
+
+    def _named(self, name: str) -> str:
+        return self.certificate_names.get(name) or _CERTIFICATE.get(name) or name.replace("_", " ")
+
+    def _worded(self, value: Any) -> Any:
+        """A value of a certificate, where names stand in it: in words."""
+        names = {**_CERTIFICATE, **self.certificate_names}
+        if isinstance(value, Mapping):
+            return {names.get(str(k), k): self._worded(v) for k, v in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._worded(v) for v in value]
+        return names.get(value, value) if isinstance(value, str) else value
 
     def round_figures(self, found: dict[str, Any]) -> dict[str, Any]:
         """As much of a round of a result as an explanation gives as JSON."""

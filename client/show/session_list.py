@@ -4,7 +4,47 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from client.text import line
+import msgspec
+
+from client.text import count, line
+
+
+class FoundSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that a search found."""
+
+    session: str
+    protocol: str
+    status: str
+    opened_ns: int
+    question: str
+    answer: str
+    """Empty: it has none."""
+
+
+class Search(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search came to."""
+
+    searched: int
+    """Sessions that were looked at."""
+    more: bool
+    """There are older ones, or more that have the words."""
+    sessions: tuple[FoundSession, ...]
+
+
+def has_words(wanted: Sequence[str], *texts: str) -> bool:
+    """Whether all words stand in the texts, whatever their case."""
+    said = " ".join(texts).casefold()
+    return all(part in said for word in wanted for part in word.casefold().split())
+
+
+def found_lines(found: Search) -> Iterator[str]:
+    """What a search found, two lines a session."""
+    for one in found.sessions:
+        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.opened_ns / 1e9))
+        yield f"{line(one.session):20}  {at}  {line(one.protocol):11}  {line(one.question, 80)}"
+        yield f"    {line(one.answer, 110) or line(one.status)}"
+    more = "; --among and --limit look further" if found.more else ""
+    yield f"{len(found.sessions)} found in {count(found.searched, 'session')}{more}"
 
 
 def sessions_table(rows: Sequence[Any]) -> Iterator[str]:

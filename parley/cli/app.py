@@ -1,11 +1,12 @@
 """The command line: each command parses, calls one function, prints."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from parley.cli import options, process
+from parley.cli import completing, options, process
 from parley.cli.ask import ask
 from parley.cli.bus import app as bus_app
 from parley.cli.experts import app as experts_app
@@ -354,6 +355,21 @@ def init(
             print("\n".join([*(f"wrote  {path}" for path in written), *(f"next   {text}" for text in steps)]))
 
 
+@app.command()
+def completion(shell: Annotated[completing.Shell, typer.Argument(help="Which shell.")]) -> None:
+    """A script with which the shell completes commands, options, protocols and sessions.
+
+    \b
+    Examples:
+      parley completion bash >> ~/.bashrc
+      parley completion zsh >> ~/.zshrc
+      parley completion fish > ~/.config/fish/completions/parley.fish
+    """
+    print(completing.script(shell))
+
+
 def main() -> None:
     """The entry point."""
+    if "_PARLEY_COMPLETE" in os.environ:
+        completing.ready()
     process.main(app)

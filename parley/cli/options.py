@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from parley.cli import completing
 from parley.cli.process import INTERRUPTED, told, unwritable
 
 if TYPE_CHECKING:
@@ -32,7 +33,12 @@ Everything = Annotated[
 Humans = Annotated[
     list[str] | None, typer.Option("--human", metavar="SEAT", help="A seat that a person may take; repeatable.")
 ]
-Protocol = Annotated[str | None, typer.Option(help="How they argue (default: the experts that a task calls for).")]
+Protocol = Annotated[
+    str | None,
+    typer.Option(
+        help="How they argue (default: the experts that a task calls for).", autocompletion=completing.protocols
+    ),
+]
 WaitForHuman = Annotated[
     float | None,
     typer.Option(
@@ -49,8 +55,11 @@ Level = Annotated[str, typer.Option("--log-level", help="DEBUG, INFO, WARNING or
 Tools = Annotated[
     Path | None, typer.Option("--tools", metavar="FILE", help="Which tools an expert's model may use (YAML), or off.")
 ]
-Subject = Annotated[str, typer.Argument(metavar="ID|FILE", help="A session's id, or an exported file.")]
-Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.")]
+Subject = Annotated[
+    str,
+    typer.Argument(metavar="ID|FILE", help="A session's id, or an exported file.", autocompletion=completing.sessions),
+]
+Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.", autocompletion=completing.sessions)]
 
 
 @contextmanager

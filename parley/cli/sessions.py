@@ -42,6 +42,35 @@ def sessions_list(
             write_lines(sessions_table(rows), None)
 
 
+@app.command("search")
+def sessions_search(
+    wanted: Annotated[list[str], typer.Argument(metavar="WORDS", help="All of them stand in question and answer.")],
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1_000)] = 20,
+    among: Annotated[int, typer.Option(help="Of so many of the newest sessions.", min=1, max=10_000)] = 200,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Sessions whose question and answer have these words, the newest first; upper and lower case are the same.
+
+    \b
+    Example:
+      parley sessions search canary payment
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from client.show.session_list import found_lines
+        from parley import sessions
+
+        found = sessions.search(settings, wanted, limit=limit, among=among)
+        if json:
+            options.print_json(found)
+        else:
+            write_lines(found_lines(found), None)
+
+
 @app.command("show")
 def sessions_show(
     session: Subject,

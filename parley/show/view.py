@@ -1,5 +1,7 @@
 """What a person sees of a running session: lines as they come, and on a terminal the seats' states below them."""
 
+import asyncio
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -14,13 +16,15 @@ from client.show.live_seats import Scene
 from client.show.open_items import item_lines
 from client.show.transcript import Teller
 from client.show.words import WIDE, bare, opening_lines
-from client.text import clean, line, line_end
+from client.text import clean, hung, line, line_end
 from client.turns import Turns
 from schemas.post import Live, Post
 from schemas.result import Result
 from schemas.stops import STOPS
 
 _TEXT = 400
+_DRAWN_S = 0.12
+"""Between two drawings of what stands below the lines."""
 _BRIEF = 100
 """Characters of what is said in passing, where one screen is wanted."""
 
@@ -124,8 +128,9 @@ class PlainView(QuietView):
         self._print([("", ""), *self._teller.end(result)])
 
     def _print(self, lines: Iterable[StyledLine]) -> None:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
         for _, text in lines:
-            print(text, flush=True)
+            print(hung(text, width), flush=True)
 
 
 class LiveView(PlainView):
@@ -141,27 +146,32 @@ class LiveView(PlainView):
         self._scene = Scene()
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._live = RichLive(
-            console=self._console, transient=True, refresh_per_second=8, get_renderable=self._render,
+            console=self._console, transient=True, auto_refresh=False, get_renderable=self._render,
             redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
+        self._due: asyncio.TimerHandle | None = None
         self._live.start()
 
     def post(self, post: Post) -> None:
         """Something was said."""
         self._scene.post(post)
+        self._changed()
         self._print(self._teller.pieces(post, max(40, self._console.width - 20)))
 
     def live(self, live: Live) -> None:
         """A seat's state or text."""
         self._scene.live(live)
+        self._changed()
 
     def entry(self, entry: str) -> None:
         """One entry of the log."""
         self._scene.entry(entry)
+        self._changed()
 
     def workers(self, queues: frozenset[str]) -> None:
         """Queues that a living worker serves."""
         self._scene.workers(queues)
+        self._changed()
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
@@ -191,7 +201,19 @@ class LiveView(PlainView):
             if isinstance(piece, Block):
                 self._console.print(framed(piece, presenter.colours, width))
             else:
-                self._console.print(shown_line(piece, presenter.colours, hanging=presenter.hanging))
+                self._console.print(shown_line(piece, presenter.colours))
+
+    def _changed(self) -> None:
+        """The rows are drawn anew soon. Not by a thread of their own, as rich would: it may draw between the moment at
+        which a line that is told looks how many rows to take back and the moment at which it is written, and then a
+        row is left behind."""
+        if self._due is None:
+            self._due = asyncio.get_running_loop().call_later(_DRAWN_S, self._draw)
+
+    def _draw(self) -> None:
+        self._due = None
+        if self._live.is_started:
+            self._live.refresh()
 
     def _render(self) -> Any:
         from rich.console import Group

@@ -25,7 +25,7 @@ def supervise(order: Order, shown: Shown, serve: Callable[[Callable[[Running], N
     def on_ready(running: Running) -> None:
         print(_addresses(running, state, shown), flush=True)
         if shown.before:
-            _tell_earlier(running, shown.options)
+            _tell_earlier(running, state, shown.options)
 
     code = serve(on_ready)
     if code == OTHER:
@@ -34,7 +34,7 @@ def supervise(order: Order, shown: Shown, serve: Callable[[Callable[[Running], N
     return code
 
 
-def _tell_earlier(running: Running, options: str) -> None:
+def _tell_earlier(running: Running, state: Path, options: str) -> None:
     """Sessions of the stack before this one go on: one line on stderr."""
 
     from bus.errors import BusError
@@ -45,7 +45,7 @@ def _tell_earlier(running: Running, options: str) -> None:
     async def main() -> None:
         with contextlib.suppress(ParleyError, BusError):
             async with connected(running.url, Path(running.credentials[OWNER]), _EARLIER_S) as client:
-                text = earlier_words(await open_sessions(client), options)
+                text = earlier_words(await open_sessions(client, state), options)
                 if text:
                     print(text, file=sys.stderr, flush=True)
 

@@ -1,9 +1,11 @@
 """Sessions of an earlier stack in the same state directory: they go on with the next stack there."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coordinator.protocols import STANDING
+from parley.stack.followed import is_followed
 
 if TYPE_CHECKING:
     from client.client import Client
@@ -12,11 +14,13 @@ _NAMED = 5
 """Sessions that one line names."""
 
 
-async def open_sessions(client: "Client", but: str = "") -> list[str]:
-    """Those among the newest that go on; standing ones, which nobody waits for, left out."""
+async def open_sessions(client: "Client", state: Path) -> list[str]:
+    """Those among the newest that go on; left out are standing ones, which nobody waits for, and those that a terminal
+    follows (parley.stack.followed), this one included."""
     standing = {protocol.name for protocol in STANDING.values()}
     rows = await client.sessions(200)
-    return [r.session for r in rows if r.status == "open" and r.session != but and r.protocol not in standing]
+    mine = [r.session for r in rows if r.status == "open" and r.protocol not in standing]
+    return [sid for sid in mine if not is_followed(state, sid)]
 
 
 def earlier_words(sids: Sequence[str], options: str) -> str:

@@ -233,3 +233,5 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     flips_without_evidence: int
     citations: tuple[Citation, ...] = ()
     """Evidence quoted for the answer by the seats that hold it."""
+    passages: tuple[Citation, ...] = ()
+    """Where nobody answers: what bears on the question, by those who abstain, the nearest first."""

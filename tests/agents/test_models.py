@@ -46,7 +46,9 @@ def record_file(path: Path) -> Path:
 
 def asked() -> Shown:
     """An ordinary turn."""
-    return turn_shown("Should we use A4 or letter?", [document("d.md", "A4 is reliable and cheap. Letter failed.")])
+    return turn_shown(
+        "Should we use A4 or letter?", [document("d.md", "The printers recommend A4. We should use A4. Letter failed.")]
+    )
 
 
 @pytest.fixture(params=["extractive", "recorded", "tests.agents.test_models:Fixed"])

@@ -13,8 +13,9 @@ line goes on here. A second sentence, e.g. Dr. Gray wrote it, costs 3.5 euros! "
 - another item that
   goes on
 
-| a | table row | here |
-|---|---|---|
+| name | price |
+|---|---|
+| a | table row |
 ```
 code stays as text lines
 ```
@@ -30,10 +31,21 @@ def test_sentences_are_verbatim_spans() -> None:
         "Yes it is.",
         "one item of a list",
         "another item that goes on",
-        "| a | table row | here |",
+        "| a | table row |",
         "code stays as text lines",
     ]
     assert all(s.text in collapse(TEXT) for s in text.sentences)
+    assert (text.sentences[6].header, text.sentences[6].cells) == (("name", "price"), ("a", "table row"))
+    assert [h.text for h in text.headings] == ["Plan"]
+
+
+def test_settings_and_csv_are_read_line_by_line() -> None:
+    assert [s.text for s in cut("[tool]\nline-length = 88\nfix = true\n").sentences] == [
+        "line-length = 88",
+        "fix = true",
+    ]
+    rows = cut("name;price\nred;3\nblue;4\n").sentences
+    assert [(r.text, r.header) for r in rows] == [("red;3", ("name", "price")), ("blue;4", ("name", "price"))]
 
 
 def test_headings_and_the_sentence_before_are_context() -> None:

@@ -219,3 +219,14 @@ def test_export_writes_the_page(front: Front) -> None:
 def test_two_formats_at_once_are_refused(front: Front) -> None:
     code, out, err = front.run("sessions", "export", "s.jsonl", "--html", "--format", "markdown")
     assert code == 2 and "--html and --format" in err and out == ""
+
+
+@pytest.mark.parametrize("protocol", ["consensus", "critic", "maci", "competition", "madp"])
+def test_a_certificate_is_told_in_words(protocol: str) -> None:
+    record = records.read_record(Path(__file__).parents[1] / "old_logs" / "092e006" / f"{protocol}.jsonl")
+    (shown,) = page.html(record)
+    shown = shown.partition('<section id="stop"')[2].partition("</section>")[0]
+    names = re.findall(r"<dt>(.*?)</dt>", shown)
+    assert len(names) > 4 and not [name for name in names if "_" in name or not name[0].isupper()]
+    values = re.findall(r"<dd[^>]*>(.*?)</dd>", shown)
+    assert not [v for v in values if re.search(r"[{}]|\\b(tau|eps|cost|jsd)_?", v)], "keys and JSON are for machines"

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from client.show.words import limit_words
-from client.text import clean, line, line_end
+from client.text import clean, hung, line, line_end
 
 HOSTILE = [
     ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
@@ -82,3 +82,8 @@ def test_what_is_too_long_is_cut_between_words() -> None:
 )
 def test_a_limit_is_told_in_words(what: str, words: str) -> None:
     assert limit_words(what) == words
+
+
+def test_a_line_that_is_too_long_keeps_its_indent_in_every_row() -> None:
+    assert hung("    one two three", 12) == "    one two\n    three"
+    assert hung("  short", 12) == hung("  short", 0) == "  short"

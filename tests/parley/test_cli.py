@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from parley.stack.followed import following, is_followed
 from parley.stack.lease import read_running
 from tests.parley.support import QUESTION, Front, until
 
@@ -105,6 +106,33 @@ def test_one_altered_byte_fails_the_replay(front: Front, exported: Path) -> None
     assert code == 1
     assert "does not recompute" in err
     assert "does not recompute" in json.loads(out)["error"]["message"]
+
+
+def test_sessions_are_found_by_words_of_question_and_answer(front: Front, asked: dict[str, Any]) -> None:
+    found = front.json("sessions", "search", "LITHUANIA", "vilnius", "--json")
+    assert [(s["session"], s["answer"]) for s in found["sessions"]] == [(asked["session"], "Vilnius")]
+    assert (found["searched"], found["more"]) == (1, False)
+    code, out, _ = front.run("sessions", "search", "Kaunas Vilnius")
+    assert (code, out) == (0, "0 found in 1 session\n"), "every word counts"
+    code, _, err = front.run("sessions", "search", " ")
+    assert (code, err) == (2, "parley: words: no word is given\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_options_and_protocols(fresh: Front, shell: str) -> None:
+    code, out, err = fresh.run("completion", shell)
+    assert code == 0 and "_PARLEY_COMPLETE" in out and f"complete_{shell}" in out, err
+
+    def completed(words: str) -> str:
+        said = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1), "_TYPER_COMPLETE_ARGS": words}
+        said |= {"_PARLEY_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+        return fresh.run(env=said)[1]
+
+    assert "sessions" in completed("parley se")
+    assert "--verbose" in completed("parley ask --verb")
+    assert "consensus" in completed("parley ask --protocol con") and "breaker" not in completed(
+        "parley ask --protocol "
+    )
 
 
 def test_plain_lines_where_there_is_no_terminal(fresh: Front) -> None:
@@ -302,6 +330,26 @@ def test_an_unfinished_session_goes_on_in_the_next_stack(fresh: Front) -> None:
     result = json.loads(out)
     assert (result["session"], result["stop"]["reason"], len(result["rounds"])) == (row["session"], "threshold", 2)
     fresh.assert_nothing_left()
+
+
+def test_a_session_that_another_terminal_follows_is_offered_to_nobody(tmp_path: Path) -> None:
+    with following(tmp_path, "s1"), following(tmp_path, "s1"):
+        assert is_followed(tmp_path, "s1") and not is_followed(tmp_path, "s2")
+    assert not is_followed(tmp_path, "s1")
+    assert not list((tmp_path / "followed").iterdir()), "nothing is left behind"
+
+
+@pytest.mark.serial
+def test_what_a_stack_finds_open_at_its_start_is_told_unless_a_terminal_follows_it(fresh: Front) -> None:
+    child = ask_slowly(fresh, 0.7)
+    child.kill()
+    child.communicate()
+    fresh.assert_nothing_left()
+    sid = fresh.json("sessions", "list", "--json")["sessions"][0]["session"]
+    config = ("--config", str(fresh.slow_agents(5)))
+    with following(fresh.state, sid):
+        assert "goes on" not in fresh.run("ask", QUESTION, *config, "--budget-seconds", "1")[2]
+    assert f"1 earlier session goes on: {sid}" in fresh.run("ask", QUESTION, *config, "--budget-seconds", "1")[2]
 
 
 @pytest.mark.serial

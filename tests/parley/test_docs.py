@@ -129,8 +129,9 @@ def test_every_command_is_documented_and_gives_an_example() -> None:
             ("bus", "config"),
             ("route",),
             ("eval", "routing"),
+            ("completion",),
         ),
-        *(("sessions", name) for name in ("list", "show", "watch", "cancel", "export", "erase")),
+        *(("sessions", name) for name in ("list", "search", "show", "watch", "cancel", "export", "erase")),
     ]
     listed = help_of()
     for command in commands:

@@ -6,8 +6,6 @@ its style. What a speech is for, the format says: a case, an answer, a summary o
 """
 
 from agents.context import Shown
-from agents.extractive.nearness import kin
-from agents.extractive.weighing import clean
 from agents.models.injection import is_suspicious
 from agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
 from agents.protocols.competition.extractive_composition import (
@@ -29,7 +27,7 @@ from agents.protocols.competition.extractive_reading import (
     without_orders,
 )
 from agents.protocols.competition.extractive_speech import spoken
-from agents.retrieval.corpus import STOP, collapse, sentence, stem, words
+from agents.retrieval.corpus import STOP, clean, collapse, sentence, stem, words
 from schemas.protocols.competition.messages import (
     AnswerBrief,
     Bid,
@@ -100,7 +98,7 @@ def captain(shown: Shown) -> tuple[Decision, bool]:
         offer = brief.bids.get(seat)
         urgency = offer.urgency if offer is not None and offer.wants else 0.0
         noted = sentence(r.own_notes(seat) + (f" {without_orders(offer.point)}" if offer is not None else ""))
-        bearing = shared(target, {kin(s) for s in noted.stems} - r.terms)
+        bearing = shared(target, set(noted.stems) - r.terms)
         return seat not in brief.unspoken, -urgency, -bearing, brief.spoken.get(seat, 0), brief.may.index(seat)
 
     offered = any(is_suspicious(b.point) for b in brief.bids.values())
@@ -196,7 +194,7 @@ def respond(shown: Shown) -> tuple[Spoken, bool]:
 def _topic(asked: str, line: DocumentLine | None) -> list[str]:
     """Words of a question, of what it quotes if it does; those first that the answer's quotation has; three of them."""
     asked = " ".join(quotes(asked)) or asked
-    has = frozenset() if line is None else frozenset(kin(s) for s in line.sentence.stems)
+    has = frozenset() if line is None else frozenset(line.sentence.stems)
     found = list(dict.fromkeys(w for w in words(asked) if w not in STOP and len(w) > 3 and w.isalpha()))
-    first = [w for w in found if kin(stem(w)) in has]
+    first = [w for w in found if stem(w) in has]
     return (first + [w for w in found if w not in first])[: max(2, min(3, len(first)))]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from agents.extractive.nearness import kin
 from agents.protocols.competition.extractive_reading import (
     FAVOURABLE,
     DebaterView,
@@ -25,7 +24,7 @@ def ranked(r: DebaterView, target: Iterable[str] = ()) -> list[DocumentLine]:
 
     `target` holds the stems of what is to be answered.
     """
-    wanted = {kin(t) for t in target} - r.terms
+    wanted = set(target) - r.terms
     said, mine = r.said, r.own_notes(r.seat)
     mates = collapse(" ".join(n for n in r.notes if not n.startswith(f"{r.seat}:")))
 

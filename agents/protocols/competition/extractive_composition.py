@@ -6,9 +6,8 @@ How it is worded follows the debater's style; what is quoted is chosen elsewhere
 import re
 from collections.abc import Sequence
 
-from agents.extractive.weighing import clean
 from agents.protocols.competition.extractive_reading import DocumentLine, counted
-from agents.retrieval.corpus import collapse
+from agents.retrieval.corpus import clean, collapse
 from schemas.citation import Citation
 
 WHO = "No language model is at work."

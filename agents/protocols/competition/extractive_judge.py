@@ -14,9 +14,7 @@ import re
 from collections.abc import Sequence
 
 from agents.context import Shown
-from agents.extractive.nearness import kin
 from agents.extractive.stance import firmness, polarity, source_weight
-from agents.extractive.weighing import clean
 from agents.models.injection import is_suspicious
 from agents.protocols.competition.extractive_breaches import breaches
 from agents.protocols.competition.extractive_reading import (
@@ -30,7 +28,7 @@ from agents.protocols.competition.extractive_reading import (
     terms_of,
     without_orders,
 )
-from agents.retrieval.corpus import Sentence, collapse, sentence, stems, word_set, words
+from agents.retrieval.corpus import Sentence, clean, collapse, sentence, stems, word_set, words
 from schemas.protocols.competition.format import TEAMS
 from schemas.protocols.competition.messages import (
     Ballot,
@@ -98,15 +96,15 @@ def _mark(share: float) -> float:
 def _parts(it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset[str], limit: int) -> dict[str, float]:
     """Shares of 1 of which the marks are made, and how many quotations there are."""
     size = max(1, counted(it.text))
-    has = {kin(s) for s in stems(it.text)}
+    has = set(stems(it.text))
     quoted = _evidence(it)
     mates = [h for h in before if h.team == it.team]
     against = [h for h in before if h.team != it.team][-1:]
     told = collapse(" ".join(h.text for h in mates))
-    theirs = {kin(s) for h in against for s in stems(h.text)} - terms
-    ours = {kin(s) for h in mates for s in stems(h.text)} - terms
+    theirs = {s for h in against for s in stems(h.text)} - terms
+    ours = {s for h in mates for s in stems(h.text)} - terms
     spoken = words(it.text)
-    parts = [{kin(x) for x in stems(s)} for s in sentences(it.text)]
+    parts = [set(stems(s)) for s in sentences(it.text)]
     return {
         "quoted": float(len(quoted)),
         "evidence": min(1.0, len(quoted) * WORDS_PER_QUOTE / size),

@@ -12,12 +12,10 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from agents.context import Shown
-from agents.extractive.nearness import kin
 from agents.extractive.stance import firmness, is_reversal, polarity, source_weight
-from agents.extractive.weighing import clean
 from agents.models.injection import is_instruction, is_suspicious
 from agents.retrieval.bm25 import relevance
-from agents.retrieval.corpus import Sentence, Text, collapse, cut, sentence, sentence_ends, stem, word_set, words
+from agents.retrieval.corpus import Sentence, Text, clean, collapse, cut, sentence, sentence_ends, stem, word_set, words
 from schemas.protocols.competition.format import TEAMS, Team, other
 from schemas.protocols.competition.messages import Identity, Note, Said, SpeechBrief
 
@@ -141,7 +139,7 @@ class DebaterView:
 
     def apart(self, s: Sentence) -> set[str]:
         """Words of meaning of a sentence but the motion's, which everybody has."""
-        return {kin(x) for x in s.stems} - self.terms
+        return set(s.stems) - self.terms
 
 
 def reading(shown: Shown, me: Identity) -> DebaterView:
@@ -176,7 +174,7 @@ def motion_of(question: str) -> str:
 def terms_of(text: str) -> frozenset[str]:
     """Stems of a text's words of meaning, those left out that every motion has."""
     plain = " ".join(w.removesuffix("'s") for w in words(text) if w not in _IDLE)
-    return frozenset(kin(s) for s in sentence(plain).stems)
+    return frozenset(s for s in sentence(plain).stems)
 
 
 @lru_cache(maxsize=2_000)
@@ -269,8 +267,8 @@ def _lines(shown: Shown, team: Team) -> tuple[DocumentLine, ...]:
         if len(s.words) >= LEAST and not is_instruction(s.text) and "“" not in s.text and "”" not in s.text
     ]
     terms = sorted(terms_of(shown.question))
-    near = relevance(terms, [[kin(x) for x in s.stems + s.context] for _, s in found])
-    turned = frozenset(kin(stem(w)) for w in words(shown.question) if is_reversal(w))
+    near = relevance(terms, [[*s.stems, *s.context] for _, s in found])
+    turned = frozenset(stem(w) for w in words(shown.question) if is_reversal(w))
     return tuple(
         DocumentLine(name, s, r, _favour(name, s, team, turned)) for (name, s), r in zip(found, near, strict=True)
     )
@@ -282,6 +280,6 @@ def _favour(document: str, s: Sentence, team: Team, turned: frozenset[str]) -> f
     side = document.partition("/")[0]
     own = OWN if side == team else -OWN if side in TEAMS else 0.0
     value = polarity(s.text) * firmness(s) * source_weight(document)
-    if turned and turned.isdisjoint(kin(x) for x in s.stems):
+    if turned and turned.isdisjoint(s.stems):
         value = -value
     return own + PRAISE * (value if team == "pro" else -value)

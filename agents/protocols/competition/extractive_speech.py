@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from agents.context import Shown
-from agents.extractive.weighing import clean
 from agents.models.injection import is_suspicious
 from agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
 from agents.protocols.competition.extractive_composition import (
@@ -24,6 +23,7 @@ from agents.protocols.competition.extractive_reading import (
     quotes,
     reading,
 )
+from agents.retrieval.corpus import clean
 from schemas.protocols.competition.messages import SpeechBrief, Spoken
 
 MOST_POINTS = 8

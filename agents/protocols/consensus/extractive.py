@@ -7,8 +7,8 @@ from agents.protocols.consensus.extractive_analyst import score, synthesize
 from agents.protocols.consensus.extractive_panelist import position
 
 METHODS: Mapping[str, TurnMethod] = {
-    "answer": reads(position),
-    "revise": reads(position),
+    "answer": TurnMethod(position),
+    "revise": TurnMethod(position),
     "score": reads(lambda shown, _: (score(shown), False), lambda body: f"{body.score:g}: {body.comment}"),
     "synthesize": reads(lambda shown, _: (synthesize(shown), False)),
 }

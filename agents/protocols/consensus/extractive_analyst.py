@@ -11,17 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.context import Shown
-from agents.extractive.figures import alone, compatible, finer
 from agents.extractive.stance import is_negated
-from agents.extractive.weighing import clean
-from agents.retrieval.corpus import sentence, stems
+from agents.retrieval.corpus import clean, sentence, stems
 from schemas.protocols.consensus import Analysis, Position, ScoreBrief, Synthesis, SynthesisBrief, Weighted
 from schemas.text import same
 
 STRONG = 90.0  # seed, "ConsensusAnalyzer": ready for synthesis
-UNLIKE = 0.85
-"""Agreement of answers in the first round that are compatible and not the same: one more round lets the seats say the
-same, which is how they are counted. If they then still say it each in its way, it is agreement."""
 PROGRESS = 2.0
 """Points by which a score must differ from the last to be called improving or diverging."""
 SHOWN = 160
@@ -51,7 +46,7 @@ def score(shown: Shown) -> Analysis:
     brief: ScoreBrief = shown.brief
     voices = _voices(shown, brief.positions)
     groups = _groups(voices)
-    dimensions = _dimensions(voices, UNLIKE if brief.iteration == 1 else 1.0)
+    dimensions = _dimensions(voices)
     shares = brief.shares or {"facts": 0.6, "approach": 0.25, "priority": 0.15}
     whole = sum(shares.get(d, 0.0) for d in dimensions) or 1.0
     points = round(sum(shares.get(d, 0.0) * v for d, v in dimensions.items()) / whole, 1)
@@ -104,37 +99,28 @@ def _voices(shown: Shown, wanted: Sequence[Weighted]) -> list[_Voice]:
 
 
 def _groups(voices: Sequence[_Voice]) -> list[_Group]:
-    """Voices by answers that are compatible with each other, the weightiest group first; its answer is the finest."""
+    """Voices by their answers, the weightiest group first."""
     groups: list[list[_Voice]] = []
-    answers = sorted(
-        {v.position.answer for v in voices}, key=lambda a: (sum(finer(a, v.position.answer) for v in voices), a)
-    )
-    for v in sorted(voices, key=lambda v: -answers.index(v.position.answer)):
-        fitting = [g for g in groups if all(compatible(o.position.answer, v.position.answer) for o in g)]
-        if fitting:
-            max(fitting, key=lambda g: sum(o.weight for o in g)).append(v)
-        else:
+    for v in voices:
+        fitting = next((g for g in groups if same(g[0].position.answer, v.position.answer)), None)
+        if fitting is None:
             groups.append([v])
-    return sorted((_Group(_finest(g), tuple(g)) for g in groups), key=lambda g: (-g.weight, g.answer))
+        else:
+            fitting.append(v)
+    found = (_Group(min(v.position.answer for v in g), tuple(g)) for g in groups)
+    return sorted(found, key=lambda g: (-g.weight, g.answer))
 
 
-def _finest(voices: Sequence[_Voice]) -> str:
-    answers = sorted(v.position.answer for v in voices)
-    return max(reversed(answers), key=lambda a: sum(finer(a, other) for other in answers))
-
-
-def _dimensions(voices: Sequence[_Voice], unlike: float) -> dict[str, float]:
+def _dimensions(voices: Sequence[_Voice]) -> dict[str, float]:
     if not voices:
         return {"facts": 0.0, "approach": 0.0, "priority": 0.0}
     if len(voices) == 1:
         return {"facts": 100.0, "approach": 100.0, "priority": 100.0}
     best = (0.0, 0.0, 0.0)
     for centre in voices:
-        if any(finer(v.position.answer, centre.position.answer) for v in voices):
-            continue  # a year goes with two days of it that do not go with each other
         rest = [v for v in voices if v is not centre]
         whole = sum(v.weight for v in rest)
-        near = [(v, agreement(centre.position.answer, v.position.answer, unlike)) for v in rest]
+        near = [(v, agreement(centre.position.answer, v.position.answer)) for v in rest]
         facts = sum(v.weight * a for v, a in near) / whole
         approach = sum(v.weight * a * (0.75 + 0.25 * _common(centre, v)) for v, a in near) / whole
         priority = sum(
@@ -151,20 +137,15 @@ def _common(a: _Voice, b: _Voice) -> float:
     return len(a.evidence & b.evidence) / least if least else 0.0
 
 
-def agreement(a: str, b: str, unlike: float = 1.0) -> float:
-    """How near two answers are, 0 to 1: 1 the same, `unlike` compatible.
-
-    Up to 0.5: figures of one kind, and texts that share less than most of their words.
-    """
-    if compatible(a, b):
-        return 1.0 if same(a, b) else unlike
-    one, two = alone(a), alone(b)
-    if one and two:
-        if one.kind != two.kind or one.kind == "date" or max(one.high, two.high) <= 0:
-            return 0.0
-        return max(0.0, 0.5 * min(one.low, two.low) / max(one.high, two.high))
+def agreement(a: str, b: str) -> float:
+    """How near two answers are, 0 to 1: 1 the same; up to 0.5 texts that share less than most of their words."""
+    if same(a, b):
+        return 1.0
     first, second = sentence(a), sentence(b)
     if is_negated(first) != is_negated(second):
+        return 0.0
+    figures = [{w for w in s.words if w[0].isdigit()} for s in (first, second)]
+    if figures[0] != figures[1]:
         return 0.0
     left, right = set(first.stems or first.words), set(second.stems or second.words)
     shared = len(left & right) / max(1, len(left | right))

@@ -1,55 +1,41 @@
-"""A panelist without a language model: it weighs the sentences it holds and those that others quote.
+"""A panelist without a language model: it answers where a sentence that it holds, or that others quote, is sure enough
+to answer, and else abstains with the passages that bear on the question.
 
-It keeps its answer unless evidence that is new to it turns the balance, or says the same more exactly; that others hold
-another answer does not move it.
+It keeps its answer unless evidence that is new to it answers better; that others hold another answer does not move it.
 """
 
 from collections.abc import Iterable, Sequence
 
 from agents.context import Shown
-from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
-from agents.extractive.figures import alone, compatible, finer, stated
+from agents.extractive.deciding import Found, said_of
+from agents.extractive.evidence import Evidence
 from agents.extractive.gathering import gather
-from agents.extractive.question import read_question
-from agents.extractive.weighing import beliefs, candidates, clean
-from agents.retrieval.corpus import Corpus, collapse
+from agents.extractive.question import OPTIONS, read_question
+from agents.extractive.searching import search
+from agents.extractive.turn_method import Workbench
+from agents.models.base import Completion, Emit
+from agents.retrieval.corpus import clean, collapse, sentence
 from schemas.citation import Citation
-from schemas.protocols.consensus import Change, Position
+from schemas.protocols.consensus import Position
 from schemas.text import same
 
-OWN_CITED = 4
-"""Sentences of its own documents that a position quotes at most."""
-HEARD_CITED = 2
-"""Sentences quoted by others that it quotes in turn."""
-QUOTABLE = 0.25
-"""What is quoted weighs at least this share of the weightiest."""
-HOLD = 0.15
-"""By how much another answer must outweigh the one held."""
-PARTLY = 0.1
-"""Loss of confidence, through new evidence, from which a position that keeps its answer has been moved in part."""
+CITED = 5
+"""Sentences that a position quotes at most."""
+TAKEN_OVER = 0.9
+"""Confidence in an answer that a seat takes over because it holds none, against that of whoever holds it."""
+BEARS = "No answer is sure enough. These passages bear on it"
 
 
-def position(shown: Shown, corpus: Corpus) -> tuple[Position, bool]:
-    """(the position, whether something it read talks to the reader as to a machine)."""
-    question = read_question(shown.question)
-    evidence, injected = _evidence(shown, corpus)
-    found = candidates(question, evidence)
-    before = shown.own if isinstance(shown.own, Position) and not shown.own.abstains else None
-    if not found:
-        body = _abstain(shown, evidence) if before is None else _keep(before)
-        return body, injected
-    shares = beliefs(question, found)
-    chosen = _choose(found, before, evidence)
-    if chosen is None:
-        assert before is not None
-        return _keep(before), injected
-    body = _compose(shown, found, chosen, shares, before)
-    return _second_try(shown, body, before), injected
-
-
-def _evidence(shown: Shown, corpus: Corpus) -> tuple[list[Evidence], bool]:
+async def position(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
+    """The seat's position; flagged where something that it read talks to its reader as to a machine."""
     remembered = _quotes([shown.own])
-    return gather(shown, corpus, remembered | _quotes(o.body for o in shown.others), remembered)
+    quotes = remembered | _quotes(o.body for o in shown.others)
+    evidence, injected = gather(shown, bench.corpus, quotes, remembered)
+    done = await search(shown, bench.encoding, shown.question, evidence)
+    before = shown.own if isinstance(shown.own, Position) and not shown.own.abstains else None
+    body = _first(shown, done.value) if before is None else _next(shown, done.value, before, evidence)
+    flags = (*(("injection",) if injected else ()), *done.flags)
+    return Completion(body=_second_try(shown, body, before), usage=done.usage, flags=flags)
 
 
 def _quotes(bodies: Iterable[object]) -> dict[str, str]:
@@ -63,165 +49,103 @@ def _quotes(bodies: Iterable[object]) -> dict[str, str]:
     }
 
 
-def _choose(
-    found: Sequence[PossibleAnswer], before: Position | None, evidence: Sequence[Evidence]
-) -> PossibleAnswer | None:
-    """The answer that the evidence comes to; None: the seat stays with one that is not among the candidates."""
-    best = found[0]
-    if before is None:
-        return best
-    held = next((c for c in found if same(c.text, before.answer)), None)
-    if held is best:
-        return held
-    if not any(e.new for e in evidence):
-        return held
-    if finer(best.text, before.answer):
-        return best if _saying(best.text, _moved_by(found, best, None)) else held
-    if held is None and compatible(best.text, before.answer):
-        return None  # what it holds is said more exactly than what can be found
-    if held is not None and best.score < held.score + HOLD:
-        return held
-    return best if _moved_by(found, best, held) else held
-
-
-def _moved_by(found: Sequence[PossibleAnswer], now: PossibleAnswer, old: PossibleAnswer | None) -> list[Evidence]:
-    """New evidence for the answer now held, or against the old one, the weightiest first."""
-    against = [w for w in old.weighed if w.value < 0] if old is not None else []
-    moving = sorted(
-        (w for w in (*(w for w in now.weighed if w.value > 0), *against) if w.evidence.new),
-        key=lambda w: (-abs(w.value), w.evidence.sentence.text),
-    )
-    return _unique(moving)
-
-
-def _saying(answer: str, moved: Sequence[Evidence]) -> list[Evidence]:
-    """Of what is new, the sentences that state a date as exactly as the answer."""
-    exact = alone(answer)
-    return [e for e in moved if exact and any(f.key == exact.key for f in stated(e.sentence.text))]
-
-
-def _unique(weighed: Iterable[Weighed]) -> list[Evidence]:
-    seen: dict[str, Evidence] = {}
-    for w in weighed:
-        seen.setdefault(w.evidence.sentence.text, w.evidence)
-    return list(seen.values())
-
-
-def _case(found: Sequence[PossibleAnswer], chosen: PossibleAnswer) -> list[Evidence]:
-    """What speaks for the answer: praise of it, and blame of its rivals at a discount."""
-    speaking = [(w.value, w) for w in chosen.weighed if w.value > 0]
-    speaking += [(-0.8 * w.value, w) for c in found if c is not chosen for w in c.weighed if w.value < 0]
-    speaking.sort(key=lambda pair: (-pair[0], not pair[1].evidence.own, pair[1].evidence.sentence.text))
-    return _unique(w for value, w in speaking if value >= QUOTABLE * speaking[0][0])
-
-
-def _compose(
-    shown: Shown,
-    found: Sequence[PossibleAnswer],
-    chosen: PossibleAnswer,
-    shares: dict[str, float],
-    before: Position | None,
-) -> Position:
-    case = _case(found, chosen)
-    own = [e for e in case if e.own][:OWN_CITED]
-    heard = [e for e in case if not e.own][: HEARD_CITED if own else OWN_CITED]
-    confidence = round(min(0.99, max(0.01, shares[chosen.text])), 3)
-    change, reason, moved = _change(shown, found, chosen, confidence, before)
+def _first(shown: Shown, found: Found) -> Position:
+    if not found.answer:
+        return _taken_over(shown) or _abstain(shown, found)
     return Position(
-        answer=_worded(shown, chosen.text, before, change),
-        reasoning=_reasoning(shown, chosen, found, shares, [*own, *heard]),
-        confidence=confidence,
-        citations=tuple(_cite(e) for e in (*own, *heard)),
-        change=change,
-        change_reason=reason,
-        moved_by=tuple(_cite(e) for e in moved),
+        answer=_worded(shown, found.answer), reasoning=_reasoning(shown, found), confidence=_confidence(found),
+        citations=_cited(found.rests_on),
+    )  # fmt: skip
+
+
+def _taken_over(shown: Shown) -> Position | None:
+    """The one answer that others hold and quote something for, where nothing that this seat holds answers."""
+    held = [o.body for o in shown.others if isinstance(o.body, Position) and not o.body.abstains and o.body.citations]
+    if not held or any(not same(p.answer, held[0].answer) for p in held):
+        return None
+    quoted = Evidence(sentence(held[0].citations[0].quote), held[0].citations[0].document, own=False)
+    return Position(
+        answer=min(p.answer for p in held),
+        reasoning=f"Nothing that I hold answers this; taken over from another, who quotes {_quoted(quoted)}.",
+        confidence=round(TAKEN_OVER * min(p.confidence for p in held), 3),
+        citations=held[0].citations[:CITED],
     )
 
 
-def _cite(e: Evidence) -> Citation:
-    return Citation(document=e.document, quote=e.sentence.text)
+def _next(shown: Shown, found: Found, before: Position, evidence: Sequence[Evidence]) -> Position:
+    found = _outweighing(shown, before, evidence) or found
+    moved = [e for e in found.rests_on if e.new]
+    if not found.answer or same(found.answer, before.answer) or not moved:
+        return _keep(before)
+    adopted = any(isinstance(o.body, Position) and same(o.body.answer, found.answer) for o in shown.others)
+    reason = f"New to me was {_quoted(moved[0])}; with it more speaks for {found.answer!r} than for {before.answer!r}."
+    return Position(
+        answer=_worded(shown, found.answer), reasoning=_reasoning(shown, found), confidence=_confidence(found),
+        citations=_cited(found.rests_on), change="adopted" if adopted else "partly", change_reason=reason[:4_000],
+        moved_by=_cited(moved),
+    )  # fmt: skip
 
 
-def _change(
-    shown: Shown, found: Sequence[PossibleAnswer], chosen: PossibleAnswer, confidence: float, before: Position | None
-) -> tuple[Change, str, list[Evidence]]:
-    """(kept | partly | adopted, the reason, the new evidence that moved it)."""
-    if before is None:
-        return "kept", "", []
-    if same(chosen.text, before.answer):
-        rivals = [w for c in found if c is not chosen for w in c.weighed if w.value > 0 and w.evidence.new]
-        doubts = _unique([*(w for w in chosen.weighed if w.value < 0 and w.evidence.new), *rivals])[:2]
-        if doubts and before.confidence - confidence >= PARTLY:
-            reason = (
-                f"I still answer {before.answer!r}, but with {confidence:.0%} instead of {before.confidence:.0%}, "
-                f"because of {_quoted(doubts[0])}."
-            )
-            return "partly", reason, doubts
-        return "kept", "What the others quote does not turn the balance of what I hold.", []
-    old = next((c for c in found if same(c.text, before.answer)), None)
-    moved = _moved_by(found, chosen, old)
-    if finer(chosen.text, before.answer):
-        moved = _saying(chosen.text, moved)
-        reason = f"{_quoted(moved[0])} says what I answered more exactly: {chosen.text!r} for {before.answer!r}."
-    else:
-        reason = (
-            f"New to me was {_quoted(moved[0])}; with it more speaks for {chosen.text!r} than for {before.answer!r}."
-        )
-    adopted = any(isinstance(o.body, Position) and same(o.body.answer, chosen.text) for o in shown.others)
-    return "adopted" if adopted else "partly", reason, moved[:3]
+def _outweighing(shown: Shown, before: Position, evidence: Sequence[Evidence]) -> Found | None:
+    """Of options: one of which alone more is said than of the one held, however little that settles."""
+    question = read_question(shown.question)
+    if question.kind != OPTIONS:
+        return None
+    said = said_of(question, evidence)
+    count = [sum(weight for _, weight in s) for s in said]
+    held = sum(n for o, n in zip(question.options, count, strict=True) if same(o, before.answer))
+    best = max(range(len(said)), key=lambda i: count[i])
+    if count[best] <= held:
+        return Found()
+    return Found(question.options[best], count[best] / (1 + sum(count)), tuple(e for e, _ in said[best]))
 
 
-def _worded(shown: Shown, text: str, before: Position | None, change: Change) -> str:
-    """The answer in the words that already stand for it, so that equal answers are equal texts."""
-    if before is not None and same(before.answer, text):
-        return before.answer
-    if change == "adopted":
-        peers = (o.body.answer for o in shown.others if isinstance(o.body, Position))
-        return min(a for a in peers if same(a, text))
-    return text
+def _worded(shown: Shown, answer: str) -> str:
+    """The answer in the words in which another holds it, so that equal answers are equal texts."""
+    peers = [o.body.answer for o in shown.others if isinstance(o.body, Position) and same(o.body.answer, answer)]
+    return min(peers, default=answer[:2_000])
+
+
+def _confidence(found: Found) -> float:
+    return round(min(0.99, max(0.01, found.sure)), 3)
+
+
+def _cited(evidence: Iterable[Evidence]) -> tuple[Citation, ...]:
+    own_first = sorted(evidence, key=lambda e: not e.own)
+    return tuple(Citation(document=e.document, quote=e.sentence.text) for e in own_first[:CITED])
 
 
 def _quoted(e: Evidence) -> str:
     return f"“{clean(e.sentence.text)}” ({clean(e.document)})"
 
 
-def _reasoning(
-    shown: Shown,
-    chosen: PossibleAnswer,
-    found: Sequence[PossibleAnswer],
-    shares: dict[str, float],
-    case: Sequence[Evidence],
-) -> str:
+def _reasoning(shown: Shown, found: Found) -> str:
     count = len(shown.documents)
-    parts = [f"Read without a language model from {count} document{'' if count == 1 else 's'} and what others quoted."]
-    if case:
-        parts.append("For it: " + "; ".join(_quoted(e) for e in case[:3]) + ".")
-    against = _unique(w for w in chosen.weighed if w.value < 0)
-    if against:
-        parts.append(f"Against it: {_quoted(against[0])}.")
-    parts.append("Weight of the evidence: " + ", ".join(f"{c.text} {shares[c.text]:.0%}" for c in found[:4]) + ".")
-    return " ".join(parts)
+    quoted = "; ".join(_quoted(e) for e in found.rests_on[:3])
+    return (
+        f"Read without a language model from {count} document{'' if count == 1 else 's'} and what others quoted. "
+        f"It rests on {quoted}. How sure that is: {found.sure:.0%}."
+    )
 
 
-def _abstain(shown: Shown, evidence: Sequence[Evidence]) -> Position:
-    if shown.documents:
+def _abstain(shown: Shown, found: Found) -> Position:
+    if found.bearing:
+        listed = "; ".join(_quoted(e) for e in found.bearing)
+        why = f"{BEARS}, the nearest first: {listed}."
+    elif shown.documents:
         why = f"None of the {len(shown.documents)} documents that I hold says anything that answers this."
-    elif evidence:
-        why = "I hold no document, and what the others quote does not answer this."
     else:
         why = "I hold no document and was shown no evidence, and without documents I know nothing."
-    return Position(answer="", reasoning=why, confidence=0.0, abstains=True)
+    bearing = tuple(Citation(document=e.document, quote=e.sentence.text) for e in found.bearing)
+    return Position(answer="", reasoning=why, confidence=0.0, abstains=True, citations=bearing)
 
 
 def _keep(before: Position) -> Position:
-    """The seat's last position once more: nothing new bears on it."""
+    """The seat's last position once more: nothing new answers better."""
     return Position(
-        answer=before.answer,
-        reasoning=before.reasoning,
-        confidence=before.confidence,
-        citations=before.citations,
-        change_reason="Nothing that was shown to me is new to me and bears on it.",
-    )
+        answer=before.answer, reasoning=before.reasoning, confidence=before.confidence, citations=before.citations,
+        change_reason="Nothing that was shown to me is new to me and answers better.",
+    )  # fmt: skip
 
 
 def _second_try(shown: Shown, body: Position, before: Position | None) -> Position:
@@ -241,5 +165,5 @@ def _second_try(shown: Shown, body: Position, before: Position | None) -> Positi
         cited, moved = tuple(c for c in cited if c.document in own), ()
     return Position(
         answer=body.answer, reasoning=body.reasoning, confidence=body.confidence, citations=cited,
-        change=body.change, change_reason=body.change_reason, moved_by=moved,
+        change=body.change, change_reason=body.change_reason, moved_by=moved, abstains=body.abstains,
     )  # fmt: skip

@@ -11,8 +11,8 @@ from agents.context import Shown
 from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
 from agents.extractive.gathering import gather
 from agents.extractive.question import Question, read_question
-from agents.extractive.weighing import beliefs, candidates, clean
-from agents.retrieval.corpus import Corpus, collapse
+from agents.extractive.weighing import beliefs, candidates
+from agents.retrieval.corpus import Corpus, clean, collapse
 from schemas.citation import Citation
 from schemas.protocols.critic import NO_NEW_OBJECTION, Addressed, Answer, AnswerBrief, Critique, CritiqueBrief, Past
 from schemas.text import same
@@ -46,7 +46,7 @@ def answer(shown: Shown, corpus: Corpus) -> tuple[Answer, bool]:
         )
         return Answer(answer=NOTHING, reasoning=why, confidence=0.0), injected
     chosen = found[0]
-    shares = beliefs(question, found)
+    shares = beliefs(found)
     case = [w.evidence for w in chosen.weighed if w.value > 0][:CITED]
     addresses = [(o, _address(o, chosen, found, case)) for o in brief.profile]
     own = tuple(_cite(e) for e in case)

@@ -12,8 +12,6 @@ low one it cites what is decisive, whoever cited it first, and grants what speak
 from collections.abc import Sequence
 
 from agents.context import Shown
-from agents.extractive.nearness import kin
-from agents.extractive.weighing import clean
 from agents.protocols.maci.extractive_reading import (
     FAINT,
     OutcomeEvidence,
@@ -27,7 +25,7 @@ from agents.protocols.maci.extractive_reading import (
     shares,
     speaking,
 )
-from agents.retrieval.corpus import collapse, stem, words
+from agents.retrieval.corpus import clean, collapse, stem, words
 from schemas.protocols.maci.messages import ArgueBrief, Argument, Blind, BlindBrief, Case
 
 SPANS = 2
@@ -123,7 +121,7 @@ def _arguments(
     """What it says in this round, the weightiest first."""
     brief: ArgueBrief = shown.brief
     outcomes = brief.outcomes
-    asked = {kin(stem(w)): w for w in reversed(words(shown.question)) if w.isalpha()}
+    asked = {stem(w): w for w in reversed(words(shown.question)) if w.isalpha()}
     mine = max(range(len(outcomes)), key=lambda i: (held[i], -i))
     sums = [sum(s.p for b in brief.opponents for s in b if s.outcome == o) for o in outcomes]
     other = max(range(len(outcomes)), key=lambda i: (sums[i], -i))

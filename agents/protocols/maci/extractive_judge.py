@@ -12,12 +12,10 @@ import re
 from collections.abc import Sequence
 
 from agents.context import Shown
-from agents.extractive.nearness import kin
 from agents.extractive.stance import firmness
-from agents.extractive.weighing import clean
 from agents.models.injection import is_suspicious
 from agents.protocols.maci.extractive_reading import PassageLine, about, reading
-from agents.retrieval.corpus import STOP, sentence, stem, stems
+from agents.retrieval.corpus import STOP, clean, sentence, stem, stems
 from schemas.belief import Share, outcome_key
 from schemas.protocols.maci.messages import (
     Crit,
@@ -48,7 +46,7 @@ _KINDS = (
 def crit(shown: Shown) -> tuple[Crit, bool]:
     """(three sub-scores for each argument, whether one of them talks to the judge as to a machine)."""
     brief: CritBrief = shown.brief
-    asked = frozenset(kin(s) for s in stems(shown.question))
+    asked = frozenset(stems(shown.question))
     injected = any(is_suspicious(t) for item in brief.items for t in _said(item))
     return Crit(scores=tuple(_score(item, asked) for item in brief.items)), injected
 
@@ -87,7 +85,7 @@ def _score(item: Item, asked: frozenset[str]) -> Score:
 
 
 def _meaning(text: str) -> frozenset[str]:
-    return frozenset(kin(s) for s in stems(text))
+    return frozenset(stems(text))
 
 
 def _share(wanted: frozenset[str], there: frozenset[str]) -> float:
@@ -121,8 +119,8 @@ def plan(shown: Shown) -> tuple[Tests, bool]:
     read = reading(shown)
     outcomes = [s.outcome for s in brief.mixture]
     found = about(outcomes, read.lines) if len(outcomes) > 1 else []
-    asked = frozenset(kin(s) for s in stems(shown.question))
-    known = asked | {kin(s) for o in outcomes for s in stems(o)}
+    asked = frozenset(stems(shown.question))
+    known = asked | {s for o in outcomes for s in stems(o)}
     listed: list[tuple[int, float, Test]] = []
     for i, lines in enumerate(found):
         others = frozenset().union(*(said for j, of in enumerate(found) if j != i for said in of.values()))
@@ -139,7 +137,7 @@ def plan(shown: Shown) -> tuple[Tests, bool]:
 
 def _test(line: PassageLine, telling: frozenset[str], of: int, outcomes: Sequence[str]) -> Test:
     said = clean(line.sentence.text)
-    words = [w for w in dict.fromkeys(line.sentence.words) if kin(stem(w)) in telling][:QUERY_WORDS]
+    words = [w for w in dict.fromkeys(line.sentence.words) if stem(w) in telling][:QUERY_WORDS]
     kind = next((k for k, pattern in _KINDS if pattern.search(said)), "question")
     return Test(
         what=f"Is this so here: “{said}”? It is said of {clean(outcomes[of])} and of no other answer in contention.",

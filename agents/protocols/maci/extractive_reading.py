@@ -9,20 +9,19 @@ denies, or that the question denies, speaks against. Where the question asks wha
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from agents.context import Shown
 from agents.extractive.evidence import DAMPING, Evidence
-from agents.extractive.figures import compatible
-from agents.extractive.nearness import kin, weights
-from agents.extractive.question import FIGURE, NAME, OPEN, YES_NO, Question, read_question
+from agents.extractive.question import OPEN, OPTIONS, WHY, YES_NO, Question, read_question
 from agents.extractive.stance import firmness, source_weight
-from agents.extractive.weighing import candidates, clean
+from agents.extractive.weighing import candidates
 from agents.models.injection import is_instruction, suspicious
-from agents.retrieval.corpus import STOP, Sentence, Text, collapse, cut, stem, stems, word_set, words
+from agents.retrieval.corpus import STOP, Sentence, Text, clean, collapse, cut, stem, stems, word_set, words
 from schemas.belief import Share, outcome_key
 from schemas.protocols.maci.messages import Passages, Ruled, Span
+from schemas.text import same
 
 FAINT = 0.25
 """Weight of a sentence from a source that this seat does not read closely."""
@@ -146,15 +145,20 @@ def _add(found: dict[PassageLine, OutcomeEvidence], said: OutcomeEvidence) -> No
 
 
 def _stated(form: Question, outcomes: Sequence[str], lines: Sequence[PassageLine]) -> list[tuple[int, OutcomeEvidence]]:
-    """What is found by the form of the question: a figure, a name, yes or no, praise and blame of options."""
+    """What is found by the form of the question: what states a figure or a name, praise and blame of options."""
     evidence = {Evidence(line.sentence, line.document, own=True): line for line in lines}
-    if form.kind in (FIGURE, NAME, YES_NO):
+    if form.kind == YES_NO:
         found = candidates(form, list(evidence))
-        fitting = [(i, c) for i, o in enumerate(outcomes) for c in found if compatible(c.text, o)]
-    elif form.kind != OPEN and all(_marks(outcomes)):
-        read = Question(form.text, form.kind, form.terms, tuple(outcomes), _marks(outcomes), negated=form.negated)
+        fitting = [(i, c) for i, o in enumerate(outcomes) for c in found if same(c.text, o)]
+    elif form.kind == OPTIONS and all(_marks(outcomes)):
         places = {o: i for i, o in enumerate(outcomes)}
-        fitting = [(places[c.text], c) for c in candidates(read, list(evidence))]
+        fitting = [(places[c.text], c) for c in candidates(replace(form, options=tuple(outcomes)), list(evidence))]
+    elif form.kind not in (OPTIONS, OPEN, WHY):
+        said = [w for c in candidates(form, list(evidence)) for w in c.weighed]
+        named = [
+            (i, w) for i, o in enumerate(outcomes) for w in said if set(stems(o)) <= set(w.evidence.sentence.stems)
+        ]
+        return [(i, OutcomeEvidence(w.value, evidence[w.evidence])) for i, w in named]
     else:
         fitting = []
     return [(i, OutcomeEvidence(w.value, evidence[w.evidence])) for i, c in fitting for w in c.weighed]
@@ -200,7 +204,8 @@ def _findings(
     """(outcome, what a clause says about it by the words of the question)."""
     marks = _marks(outcomes)
     named = frozenset().union(*marks)
-    worth = weights((t for t in form.terms if t not in named), [line.sentence for line in lines])
+    have = [set(line.sentence.stems) for line in lines]
+    worth = {t: math.log(1 + (1 + len(have)) / (1 + sum(t in h for h in have))) for t in form.terms if t not in named}
     denied = {t for clause in _CLAUSE.split(form.text) for t, off in _terms(clause, worth) if off}
     whole = sum(sorted(worth.values(), reverse=True)[:_REACH]) or 1.0
     for c in _clauses(marks, lines):
@@ -218,7 +223,7 @@ def about(outcomes: Sequence[str], lines: Sequence[PassageLine]) -> list[dict[Pa
     found: list[dict[PassageLine, frozenset[str]]] = [{} for _ in outcomes]
     for c in _clauses(_marks(outcomes), lines):
         for i in c.subjects:
-            found[i][c.line] = found[i].get(c.line, frozenset()) | {kin(s) for s in stems(c.text)}
+            found[i][c.line] = found[i].get(c.line, frozenset()) | set(stems(c.text))
     return found
 
 
@@ -233,7 +238,7 @@ def _terms(clause: str, worth: dict[str, float]) -> list[tuple[str, bool]]:
     parts = [m[0].lower().replace("’", "'") for m in _WORD.finditer(clause)]
     found: dict[str, bool] = {}
     for at, word in enumerate(parts):
-        term = kin(stem(word))
+        term = stem(word)
         if term not in worth or word in STOP:
             continue
         behind = parts[at + 1 : at + 1 + _REACH]

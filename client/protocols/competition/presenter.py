@@ -29,6 +29,11 @@ class CompetitionPresenter(Presenter):
     round_name = "Stage"
     left_out = "on the teams' own channels and in the judge's notes"
     picture = "scores"
+    certificate_names: ClassVar[Mapping[str, str]] = {
+        "best": "best debater", "format": "rules", "four_stage": "four stages",
+        "individual_totals": "points of each debater", "team_totals": "points of each team",
+        "stages": "stages of the rules", "pro": "Proposition", "con": "Opposition",
+    }  # fmt: skip
     colours: ClassVar[Mapping[str, str]] = live.COLOURS
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
@@ -64,11 +69,6 @@ class CompetitionPresenter(Presenter):
     def is_reply(self, post: Post) -> bool:
         """Of a competition's posts some name a seat and are not its words."""
         return is_reply(post)
-
-    @property
-    def hanging(self) -> bool:
-        """Once it is known to be one."""
-        return self.story.began
 
     # -- the result
 

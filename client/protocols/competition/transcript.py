@@ -62,8 +62,7 @@ def pieces(post: Post, body: Any, story: Story) -> Iterator[Piece]:
         case Fine():
             yield "warning", f"  {_fine(body)}"
         case Silence():
-            asked = f"{line(body.asked)} in {line(body.stage)}"
-            yield "warning", f"  {WARNING} {line(body.seat)} is silent ({asked}): {line(body.why, _WIDE)}"
+            yield "warning", f"  {_silent(body, _WIDE)}"
         case StageSummary():
             title = f"{line(post.seat)} sums up {line(story.titles.get(post.round, 'the stage'))}"
             yield Block(style="judge", title=title, text=clean(body.text))
@@ -76,6 +75,10 @@ def pieces(post: Post, body: Any, story: Story) -> Iterator[Piece]:
             yield "score", f"  the audience {body.name} the debate: {tally_words(body, story)}"
         case Note() | Bid() | Decision():
             yield from _private(post, body)
+
+
+def _silent(body: Silence, width: int) -> str:
+    return f"{WARNING} {line(body.seat)} is silent ({line(body.asked)} in {line(body.stage)}): {line(body.why, width)}"
 
 
 def _private(post: Post, body: Note | Bid | Decision) -> Iterator[Piece]:
@@ -199,7 +202,7 @@ def brief_lines(post: Post, body: Any, story: Story) -> Iterator[StyledLine]:
     """One post on one line at most: silences, what a stage came to, the audience, the judge's last word."""
     match body:
         case Silence():
-            yield "warning", f"  {WARNING} {line(body.seat)} is silent ({line(body.asked)}): {line(body.why, _BRIEF)}"
+            yield "warning", f"  {_silent(body, _BRIEF)}"
         case StageSummary():
             teams = ", ".join(f"{line(story.team_name(t))} {points(story.total(t))}" for t in TEAMS)
             yield "score", f"  {teams} after it"

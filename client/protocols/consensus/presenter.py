@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import PagePart, Presenter
@@ -23,6 +23,12 @@ class ConsensusPresenter(Presenter):
     """Shows a panel: positions, the score of each round, who held out."""
 
     agreement = "consensus"
+    certificate_names: ClassVar[Mapping[str, str]] = {
+        "band": "what the score is called", "flips": "changes of answer",
+        "flips_without_evidence": "changes of answer without new evidence", "quorum": "positions that a round needs",
+        "score": "last score", "threshold": "score that was wanted", "weights": "weight of each seat",
+        "stuck_rounds": "rounds without progress that end it", "stuck_progress": "least that counts as progress",
+    }  # fmt: skip
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
@@ -121,6 +127,7 @@ class ConsensusPresenter(Presenter):
         for other in outcome.get("minority") or ():
             held = f"{line(str(other['seat']))} holds {line(str(other['answer']), 300)}"
             yield "", f"Minority: {held} ({other['confidence']:.2f})"
+        yield from _bearing(outcome)
         first = outcome.get("first_round_majority")
         if first and first != self.answer(result):
             yield "quiet", f"First round's majority: {line(str(first), 300)}"
@@ -204,6 +211,15 @@ class ConsensusPresenter(Presenter):
         """The scores so far."""
         trend = " → ".join(f"{s:.0f}" for s in self._trend) or "–"
         return f"{super().foot(round_)} · score {trend} {line(self._band)} {line(self._direction)}"
+
+
+def _bearing(outcome: Mapping[str, Any]) -> Iterator[StyledLine]:
+    """What bears on a question that nobody answers."""
+    passages = [mapping(p) for p in items(outcome.get("passages"))]
+    if passages:
+        yield "", "These passages bear on it:"
+    for number, p in enumerate(passages, 1):
+        yield "", f"  {number}. “{line(words(p.get('quote', '')), 300)}” ({line(words(p.get('document', '')))})"
 
 
 def _position(seat: str, body: Body, width: int) -> Iterator[StyledLine]:

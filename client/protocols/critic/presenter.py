@@ -1,7 +1,7 @@
 """How one session of the critic protocol is shown."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from client.protocols.critic import transcript
 from client.show.lines import Piece, StyledLine
@@ -25,6 +25,12 @@ def _cut(text: str) -> str:
 
 class CriticPresenter(Presenter):
     """Shows an answer, the objections to it and what the judge makes of both."""
+
+    certificate_names: ClassVar[Mapping[str, str]] = {
+        "exhausted": "no new objection is left", "label": "what the confidence is called",
+        "label_note": "what that is worth", "pressed_rounds": "rounds in which the critic was asked again",
+        "threshold": "confidence that was wanted", "objections": "objections raised",
+    }  # fmt: skip
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)

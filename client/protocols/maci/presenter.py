@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from client.protocols.maci import brief, page, transcript
 from client.protocols.maci.brief import Told
@@ -22,6 +22,16 @@ class MaciPresenter(Presenter):
     """Shows a debate that is measured: beliefs, arguments at the gates, signals and dials."""
 
     picture = "signals"
+    certificate_names: ClassVar[Mapping[str, str]] = {
+        "admitted": "arguments admitted", "refused": "arguments refused",
+        "cross_family": "judges of another model family than every debater",
+        "debater_families": "debaters' model families", "judge_families": "judges' model families",
+        "disagreement": "how disagreement is measured", "jsd": "Jensen-Shannon divergence",
+        "gates": "gates at the end", "gates_first": "gates at the beginning", "plateau": "how a plateau is told",
+        "tau_q": "evidence quality", "tau_crit": "argument quality", "window": "figures of the plateau's rule",
+        "eps_d": "standstill of disagreement", "eps_i": "standstill of information", "eta": "least denominator",
+        "w": "rounds looked at",
+    }  # fmt: skip
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
@@ -79,7 +89,7 @@ class MaciPresenter(Presenter):
 
     def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
         """What the tests do not tell."""
-        return [row for row in super().certificate_rows(certificate) if row[0] not in transcript.TOLD]
+        return super().certificate_rows({k: v for k, v in certificate.items() if k not in transcript.TOLD})
 
     def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
         """Nothing: the posts tell more of it (`explained`)."""

@@ -1,5 +1,6 @@
 """consensus: what a session came to, for the result frame."""
 
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from schemas.citation import Citation
 from schemas.protocols.consensus import Assessment, MinorityReport, Outcome, Position, Synthesis
 from schemas.wire import decode
 
+_MOST_PASSAGES = 5
 _FULL_BYTES = 1_000_000
 """Positions of all rounds together; above it the result names their posts in place of repeating them: it is one
 message."""
@@ -29,7 +31,7 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     if not found:
         nothing = Outcome(
             answer="", confidence=0.0, reasoning="", source="none", minority=(), first_round_majority=None,
-            flips_without_evidence=flips,
+            flips_without_evidence=flips, passages=_bearing(state, view),
         )  # fmt: skip
         return _builtins(nothing), rounds
     best = found[0]
@@ -46,6 +48,13 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
         citations=_evidence(best, votes),
     )
     return _builtins(result), rounds
+
+
+def _bearing(state: State, view: View) -> tuple[Citation, ...]:
+    """What seats without an answer quote: the first of each, then the second of each; each once."""
+    quoted = [position(view, post).citations for post in state.held.values()]
+    ranked = (c for layer in zip_longest(*quoted) for c in layer if c is not None)
+    return tuple({(c.document, c.quote): c for c in ranked}.values())[:_MOST_PASSAGES]
 
 
 def ends_round(post: log.Say) -> str:

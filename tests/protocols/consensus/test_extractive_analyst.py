@@ -60,9 +60,9 @@ def test_contraries_that_share_their_words_do_not_agree(one: str, two: str) -> N
     assert scored(position(one, *SHARED), position(two, *SHARED)).score < 50
 
 
-def test_near_figures_agree_more_than_far_ones() -> None:
-    near = scored(position("30 days"), position("35 days")).score
-    far = scored(position("30 days"), position("3 years")).score
+def test_answers_with_other_figures_do_not_agree() -> None:
+    near = scored(position("It is kept for 30 days"), position("They keep it for 30 days")).score
+    far = scored(position("It is kept for 30 days"), position("It is kept for 35 days")).score
     assert far < near < 90
 
 

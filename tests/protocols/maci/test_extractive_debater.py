@@ -179,8 +179,8 @@ def test_a_name_within_a_longer_one_is_not_meant() -> None:
 @pytest.mark.parametrize(
     "question, text, expected",
     [
-        ("When did the mill close?", "The mill closed in 1931. The mill was big.", "1931"),
-        ("Who designed the bridge?", "The bridge was designed by Ada Holt.", "Ada Holt"),
+        ("When did the mill close?", "The mill closed in 1931. The mill was big.", "The mill closed in 1931."),
+        ("Who designed the bridge?", "The bridge was designed by Ada Holt.", "The bridge was designed by Ada Holt."),
         ("Which tree is it?", "## Silver birch\n\nA silver birch is a tree with white bark.", "Silver birch"),
     ],
 )

@@ -13,6 +13,7 @@ from client.text import wrapped
 from schemas import log
 from schemas.protocols.consensus import Analysis
 from schemas.wire import encode
+from tests.client.terminal import screen_of
 from tests.parley.support import Front
 from tests.protocols.consensus.play import Play, says
 
@@ -57,7 +58,7 @@ TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport")
             ["Answer: Fusarium wilt", "Dissent: nobody", "now holds", "changed the mind of 1 de"],
         ),
         ("competition", TOPIC, ["Verdict: Proposition wins", "stop: played", "that is little"]),
-        ("madp", (TITLE,), ["security-architect leads", "Result: ", "2 of 2 reviews approved"]),
+        ("madp", (TITLE,), ["security-architect leads", "Result: ", "In short: security-architect led"]),
     ],
 )
 def test_every_shipped_example_fits_one_screen(
@@ -82,7 +83,26 @@ def test_verbose_tells_everything_and_what_is_not_kept_is_not_offered(fresh: Fro
     _, out, _ = fresh.run("ask", "--protocol", "consensus", *given("factual"), "--ephemeral")
     assert "more: --verbose shows all" in out and "sessions show" not in out
     code, _, err = fresh.run("ask", "q", "--verbose", "--quiet")
-    assert (code, err) == (2, "parley: --quiet: --quiet and --verbose contradict each other; leave one out\n")
+    assert (code, err) == (2, "parley: --quiet and --verbose contradict each other; leave one out\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [(), ("--plain",)])
+@pytest.mark.parametrize(
+    ("protocol", "asked", "headings"),
+    [("competition", TOPIC, [f"Stage {i} of 4" for i in range(1, 5)]), ("maci", given("diagnosis"), ["  round 8: "])],
+)
+def test_at_80_columns_no_status_row_is_left_and_wrapped_lines_keep_their_indent(
+    fresh: Front, protocol: str, asked: tuple[str, ...], headings: list[str], more: tuple[str, ...]
+) -> None:
+    rows = screen_of(fresh, "ask", *asked, "--protocol", protocol, *more)
+    shown = "\n".join(rows)
+    for heading in headings:
+        assert shown.count(heading) == 1, shown
+    assert not re.search("[╭│╰]|thinking|queued|answered|idle| tokens, ", shown), shown
+    begin, end = (next(i for i, row in enumerate(rows) if row.startswith(w)) for w in ("session ", "stop: "))
+    assert all(row.startswith(("  ", "Stage ")) for row in rows[begin + 1 : end]), shown
+    assert any(row.startswith("In short: ") for row in rows[-4:])
 
 
 class Slow(Play):

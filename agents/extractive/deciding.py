@@ -1,0 +1,225 @@
+"""What the documents answer, if they do: one answer that is sure enough, or the passages that bear on the question.
+
+It abstains rather than guesses: an answer needs a sentence that is sure enough (agents/extractive/ranking.py) and has
+what is asked for; a table's answer needs a column that is clear; of options one is named only by figures or by what is
+said of it alone; yes or no needs a sentence that says the same, or the same with a "not"; of two questions in one both
+are answered or none.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from agents.extractive.evidence import Evidence
+from agents.extractive.question import NEGATORS, OPEN, OPTIONS, WHY, YEAR, YES_NO, Question, read_question
+from agents.extractive.ranking import Looked, compared, fits, looked_at, stems_of, sureness
+from agents.extractive.stance import polarity
+from agents.extractive.tables import Near, column_name, of_tables
+from agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set, words
+
+FLOOR = 0.62
+"""How sure an answer must be."""
+FITTING = 0.6
+"""Below it a sentence has nothing of the kind asked for."""
+SAME_WORDS, SAME_SENSE = 0.8, 0.75
+"""Share of a question's words, or cosine, from which a sentence says what a question of yes or no asks."""
+OF_A_TABLE = 0.8
+"""How sure a table's answer is: it stands there, but the column may be misread."""
+MAJORITY = 2 / 3
+"""Share of what is said of one option alone that must be for the same one."""
+BEARING = 5
+"""Passages that are shown where there is no answer."""
+
+if TYPE_CHECKING:  # numpy: for whoever encodes
+    import numpy as np
+    from numpy.typing import NDArray
+
+Vectors = Mapping[str, "NDArray[np.float32]"]
+_HEDGES = word_set("might maybe perhaps possibly probably rumour allegedly seems apparently unlikely likely")
+_CONTRAST = re.compile(r"\b(?:than|instead of|rather than|unlike|compared (?:with|to)|versus|over)\b", re.I)
+_ADVICE = re.compile(
+    r"\b(?:recommend\w*|prefer(?:s|red)?|advis(?:es?|ed)|best|safest|cheapest|simplest|fastest|"
+    r"should|must|chose|chosen|decided)\b", re.I,
+)  # fmt: skip
+_SEEKS_ADVICE = re.compile(r"\b(?:should|better|best|shall|ought|worth|recommend\w*)\b", re.I)
+_YEAR = re.compile(r"\b(?:1\d|20)\d\d\b")
+_EMPHASIS = re.compile(r"\*\*|__|`+|(?<!\w)[*_]|[*_](?!\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found."""
+
+    answer: str = ""
+    """Empty: nothing is sure enough."""
+    sure: float = 0.0
+    """0 to 1."""
+    rests_on: tuple[Evidence, ...] = ()
+    bearing: tuple[Evidence, ...] = ()
+    """What bears on the question, the nearest first."""
+
+
+class Search:
+    """A question and the sentences that may answer it; `texts` are what an encoder is to compare."""
+
+    def __init__(self, question: str, evidence: Sequence[Evidence]) -> None:
+        self._question = read_question(question)
+        self._evidence = evidence
+        self._parts = [(q, self._looked(q)) for q in (self._question, *self._question.parts)]
+
+    def _looked(self, question: Question) -> list[Looked]:
+        return looked_at(question, [e for e in self._evidence if _may_answer(question, e)])
+
+    @property
+    def texts(self) -> list[str]:
+        """Questions, sentences, and the headers of columns; none where there is nothing to compare."""
+        found = [x.evidence.sentence.text for _, looked in self._parts for x in looked]
+        found += [column_name(h) for h in dict.fromkeys(h for e in self._evidence for h in e.sentence.header)]
+        return list(dict.fromkeys([*(q.text for q, _ in self._parts), *found])) if found else []
+
+    def looked(self, vectors: Vectors | None) -> list[Looked]:
+        """What was looked at for the whole question, the best first."""
+        return _compared(*self._parts[0], vectors)
+
+    def found(self, vectors: Vectors | None) -> Found:
+        """What the sentences answer; without vectors by words alone."""
+        (_, looked), *parts = [(q, _compared(q, looked, vectors)) for q, looked in self._parts]
+        bearing = tuple(x.evidence for x in looked[:BEARING])
+        if not parts:
+            return replace(self._one(self._question, looked, vectors), bearing=bearing)
+        whole = self._one(self._question, looked, vectors)
+        if whole.answer and len(whole.rests_on) == 1 and _has_both([q for q, _ in parts], whole.rests_on[0]):
+            return replace(whole, bearing=bearing)
+        answers = [self._one(q, seen, vectors) for q, seen in parts]
+        if not all(a.answer for a in answers):
+            return Found(bearing=bearing)
+        return Found(
+            "; ".join(dict.fromkeys(a.answer for a in answers)), min(a.sure for a in answers),
+            tuple(dict.fromkeys(e for a in answers for e in a.rests_on)), bearing,
+        )  # fmt: skip
+
+    def _one(self, question: Question, looked: Sequence[Looked], vectors: Vectors | None) -> Found:
+        near = _nearness(question, vectors)
+        table = of_tables(question, self._evidence, near)
+        if table:
+            return Found(table.answer, OF_A_TABLE, table.rows)
+        if question.kind == OPTIONS:
+            return option(question, self._evidence)
+        if not looked:
+            return Found()
+        best, sure = looked[0], sureness(looked)
+        if question.kind == YES_NO:
+            return _yes_no(question, looked, sure)
+        if sure < FLOOR:
+            return Found()
+        years = set(_YEAR.findall(best.evidence.sentence.text)) - set(words(question.text))
+        answer = years.pop() if question.kind == YEAR and len(years) == 1 else shown(best.evidence)
+        return Found(answer, sure, (best.evidence,))
+
+
+def _has_both(parts: Sequence[Question], e: Evidence) -> bool:
+    """Whether one sentence has what each part asks for, and the words that only a further part has."""
+    further = set().union(*(q.terms for q in parts[1:])) - set(parts[0].terms)
+    return bool(further) and further <= stems_of(e) and all(fits(q, e.sentence.text) >= FITTING for q in parts)
+
+
+def _compared(question: Question, looked: Sequence[Looked], vectors: Vectors | None) -> list[Looked]:
+    if vectors is None:
+        return list(looked)
+    asked = vectors[question.text]
+    return compared(looked, [float(asked @ vectors[x.evidence.sentence.text]) for x in looked])
+
+
+def _nearness(question: Question, vectors: Vectors | None) -> Near | None:
+    return None if vectors is None else lambda text: float(vectors[question.text] @ vectors[text])
+
+
+def _may_answer(question: Question, e: Evidence) -> bool:
+    """Whether a sentence has what is asked for; a heading only a figure or a date, a row of figures by its columns."""
+    if question.kind in (YES_NO, OPTIONS):
+        return not e.heading
+    if question.negated and not _is_negated(e):
+        return False
+    if _SEEKS_ADVICE.search(question.text) and polarity(e.sentence.text) < 0:
+        return False
+    if e.heading and question.kind in (OPEN, WHY):
+        return False
+    if e.sentence.header and any(c.isdigit() for cell in e.sentence.cells[1:] for c in cell):
+        return False
+    return question.kind in (OPEN, WHY) or fits(question, e.sentence.text) >= FITTING
+
+
+def shown(e: Evidence) -> str:
+    """A sentence as an answer: one line, without control characters, tags, addresses of links and emphasis."""
+    if e.sentence.header:
+        pairs = zip(e.sentence.header, e.sentence.cells, strict=False)
+        return clean(plain("; ".join(f"{h}: {c}" if h else c for h, c in pairs if c)))
+    text = e.sentence.text
+    text = plain(text).replace("[", "") if "](" in text else plain(text)
+    return clean(_EMPHASIS.sub("", text))
+
+
+def _is_negated(e: Evidence) -> bool:
+    return not NEGATORS.isdisjoint(e.sentence.words)
+
+
+def _yes_no(question: Question, looked: Sequence[Looked], sure: float) -> Found:
+    """By a sentence that says what is asked, or the same with a "not", if none says the contrary."""
+    saying = [x.evidence for x in looked if _says(question, x)]
+    if sure < FLOOR or not saying or saying[0] != looked[0].evidence or _CONTRAST.search(question.text):
+        return Found()
+    denied = {_is_negated(e) for e in saying}
+    if len(denied) > 1 or not _HEDGES.isdisjoint(saying[0].sentence.words):
+        return Found()
+    return Found("No" if denied != {question.negated} else "Yes", sure, tuple(saying))
+
+
+def _says(question: Question, x: Looked) -> bool:
+    """Whether a sentence says what a question of yes or no asks, whatever it says to it."""
+    if x.covered < SAME_WORDS and (x.near or 0.0) < SAME_SENSE:
+        return False
+    e = x.evidence
+    figures = {t for t in question.terms if t[0].isdigit()}
+    advises = _ADVICE.search(e.sentence.text) or not _SEEKS_ADVICE.search(question.text)
+    return bool(advises) and figures <= stems_of(e) | set(e.sentence.context)
+
+
+def option(question: Question, evidence: Sequence[Evidence]) -> Found:
+    """The option of which alone it is said, if nothing speaks for another: once that it is what is asked, or twice that
+    it is advised."""
+    said = said_of(question, evidence)
+    count = [sum(weight for _, weight in s) for s in said]
+    best = max(range(len(said)), key=lambda i: count[i], default=0)
+    if not said or question.negated or count[best] < max(1, MAJORITY * sum(count)):
+        return Found()
+    sure = count[best] / sum(count) * count[best] / (count[best] + 1)
+    rests_on = tuple(e for e, _ in said[best])
+    return Found(question.options[best], sure, rests_on) if sure >= FLOOR else Found()
+
+
+def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[tuple[Evidence, int], ...]]:
+    """For each option the sentences that say of it alone what is asked (2), or advise it where advice is sought (1)."""
+    marks = [frozenset(stem(w) for w in words(o) if w not in STOP) for o in question.options]
+    common = frozenset.intersection(*marks) if marks else frozenset()
+    marks = [m - common for m in marks]
+    if not all(marks):
+        return [()] * len(marks)
+    asked = {t for t in question.terms if not any(t in m for m in marks)} - common
+    compared = " ".join(re.findall(r"\b(?:more|less|fewer) \w+|\b\w+er\b(?= )", question.text.lower())[:1])
+    found: list[list[tuple[Evidence, int]]] = [[] for _ in marks]
+    for e in evidence:
+        if e.heading or e.sentence.cells or _is_negated(e) or not _HEDGES.isdisjoint(e.sentence.words):
+            continue
+        text, contrast = e.sentence.text, _CONTRAST.search(e.sentence.text)
+        head = text[: contrast.start()] if contrast else text
+        named = [i for i, m in enumerate(marks) if m <= set(stems(text))]
+        if contrast and not (compared and compared in head.lower()):
+            continue
+        if contrast:
+            named = [i for i in named if marks[i] <= set(stems(head))] if len(named) == 2 else []
+        advised = _SEEKS_ADVICE.search(question.text) and _ADVICE.search(text)
+        direct = contrast or (asked and asked <= stems_of(e))
+        if len(named) == 1 and (direct or advised):
+            found[named[0]].append((e, 2 if direct else 1))
+    return [tuple(f) for f in found]

@@ -1,0 +1,134 @@
+"""Which sentence answers a question, and how sure that is.
+
+Of all sentences, rows, items and lines of code those are looked at that have most of the question's words, words that
+are rare in the documents counting more. How sure it is that the first one answers comes from a logistic regression over
+four figures; evaluation/fit_extractive.py fits it on questions that it is not reported on.
+
+    covered   share of the question's words, by their rarity
+    around    the same with the headings above and the sentence before
+    margin    how far it is ahead of the next one that says something else
+    near      cosine of the encoder's vectors of question and sentence; absent without an encoder
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from agents.extractive.evidence import Evidence
+from agents.extractive.question import DATE, NAME, NUMBER, WHY, YEAR, Question
+from agents.retrieval.corpus import stems, words
+
+LOOKED_AT = 8
+"""Sentences that go through the encoder."""
+FARTHEST = 1.5
+"""Margin of the only one."""
+ALIKE = 0.6
+"""Share of common words from which two sentences say the same."""
+BY_ENCODER = (2.4, 3.4, 0.4, 3.0, -4.5)
+"""Weights of the figures, and the constant."""
+BY_WORDS = (3.0, 3.1, 0.4, -3.0)
+
+_SMALL = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
+    "eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|"
+    "third|quarter|both|none|once|twice|single|dozen|double|no|every|daily|weekly|monthly|yearly"
+)
+_NUMBER = re.compile(rf"\d[\d.,:]*|\b(?:{_SMALL})\b", re.I)
+_YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
+_DATE = re.compile(
+    r"\b\d{4}s?\b|\b\d{1,2}(?:st|nd|rd|th)\b|\bcentur(?:y|ies)\b|\b(?:January|February|March|April|May|June|July|August|"
+    r"September|October|November|December|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)\b|\b\d{1,2}:\d\d\b|"
+    r"\b\d+ ?(?:am|pm|BC|AD)\b|\b(?:when|after|before|during|until|since|every|daily|weekly|monthly|ago|night)\b"
+)
+_NAME = re.compile(
+    r"(?<![.!?]\s)(?<!^)\b(?!(?:Jan|Febr)uary|March|April|May|June|July|August|(?:Sept|Nov|Dec)ember|October|"
+    r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)[A-ZÀ-ÝА-Я][\w’'-]*"
+)
+_REASON = re.compile(
+    r"\b(?:because|due|since|so|therefore|reason\w*|caus\w+|to|as|for|result\w*|led|otherwise|would|would|which)\b",
+    re.I,
+)
+_KINDS = {NUMBER: _NUMBER, YEAR: _YEAR, DATE: _DATE, NAME: _NAME, WHY: _REASON}
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A sentence that was looked at."""
+
+    evidence: Evidence
+    covered: float
+    around: float
+    order: float
+    """What it is ranked by."""
+    near: float | None = None
+
+
+def stems_of(evidence: Evidence) -> frozenset[str]:
+    """The stems of a sentence, those of a row's headers among them."""
+    s = evidence.sentence
+    return frozenset(s.stems).union(*map(stems, s.header))
+
+
+def looked_at(question: Question, evidence: Sequence[Evidence]) -> list[Looked]:
+    """The sentences that have most of the question's words, the best first."""
+    has = [stems_of(e) for e in evidence]
+    count = {t: sum(t in h for h in has) for t in question.terms}
+    weight = {t: math.log(1 + (1 + len(has)) / (1 + n)) for t, n in count.items()}
+    about = {e.document: frozenset(stems(re.sub(r"\.\w+$", "", e.document))) for e in evidence}
+    found = []
+    for i, (e, own) in enumerate(zip(evidence, has, strict=True)):
+        if own.isdisjoint(weight):
+            continue
+        before = has[i - 1] if i and evidence[i - 1].document == e.document else frozenset()
+        covered = _share(weight, own)
+        around = _share(weight, own | before | about[e.document] | set(e.sentence.context))
+        found.append(Looked(e, covered, around, 2 * covered + 0.6 * around + 0.4 * fits(question, e.sentence.text)))
+    return _ordered(found)[:LOOKED_AT]
+
+
+def _share(weight: Mapping[str, float], there: Set[str]) -> float:
+    """Share of the weight of words that stands there."""
+    return sum(w for t, w in weight.items() if t in there) / sum(weight.values())
+
+
+def _ordered(looked: Iterable[Looked]) -> list[Looked]:
+    return sorted(looked, key=lambda x: (-round(x.order, 6), x.evidence.sentence.text, x.evidence.document))
+
+
+def fits(question: Question, text: str) -> float:
+    """1 if a text has something of the kind that a question asks for and that is not in the question; 0.5 if what
+    stands beside a figure there is not what is asked for."""
+    pattern = _KINDS.get(question.kind)
+    if pattern is None:
+        return 1.0
+    asked = set(words(question.text))
+    if not any(not asked.issuperset(words(m[0])) for m in pattern.finditer(text)):
+        return 0.0
+    return 1.0 if not question.unit or re.search(question.unit, text, re.I) else 0.5
+
+
+def compared(looked: Sequence[Looked], cosines: Sequence[float]) -> list[Looked]:
+    """In the order that the encoder's cosines make."""
+    return _ordered(replace(x, near=c, order=x.order + c) for x, c in zip(looked, cosines, strict=True))
+
+
+def sureness(looked: Sequence[Looked]) -> float:
+    """0 to 1: how likely the first answers the question."""
+    figures = figures_of(looked)
+    weights = BY_ENCODER if len(figures) == len(BY_ENCODER) - 1 else BY_WORDS
+    return 1 / (1 + math.exp(-sum(w * x for w, x in zip(weights, (*figures, 1.0), strict=True))))
+
+
+def figures_of(looked: Sequence[Looked]) -> tuple[float, ...]:
+    """What the regression goes by."""
+    first, *rest = looked
+    margin = next((first.order - x.order for x in rest if not alike(first.evidence, x.evidence)), FARTHEST)
+    near = () if first.near is None else (first.near,)
+    return (first.covered, first.around, min(FARTHEST, margin), *near)
+
+
+def alike(one: Evidence, other: Evidence) -> bool:
+    """Whether two sentences say about the same in the same words."""
+    a, b = stems_of(one), stems_of(other)
+    return len(a & b) >= ALIKE * len(a | b)

@@ -1,0 +1,28 @@
+"""A search for an answer within a turn, with the seat's encoder."""
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+
+from agents.context import Shown
+from agents.encoders import Encoder, Spent
+from agents.extractive.deciding import Found, Search
+from agents.extractive.encoding import Done, Encoding
+from agents.extractive.evidence import Evidence
+from schemas.similarity import BY_ENCODER
+from schemas.turn import Usage
+
+
+async def search(shown: Shown, encoding: Encoding, question: str, evidence: Sequence[Evidence]) -> Done[Found]:
+    """What sentences answer, as sure as encoder and words say it; by words alone where there is no encoder."""
+    begun = await asyncio.to_thread(Search, question, evidence)
+    if not begun.texts:
+        return Done(begun.found(None), False, (), Usage(calls=1))
+
+    async def compare(encoder: Encoder, spent: Spent) -> Found:
+        rows = np.asarray(await encoder.encode(begun.texts, spent))
+        return begun.found(dict(zip(begun.texts, rows, strict=True)))
+
+    done = await encoding.use(shown, compare, lambda: begun.found(None))
+    return Done(done.value, done.encoded, tuple(f for f in done.flags if f != BY_ENCODER), done.usage)

@@ -1,0 +1,132 @@
+"""What a table answers: a row looked up by its name, the row with the most or the least, the greater of two rows.
+
+The column is the one whose header the question names; where two could be meant, there is no answer.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from agents.extractive.evidence import Evidence
+from agents.extractive.question import MOST, NUMBER, OPTIONS, Question
+from agents.retrieval.corpus import plain, stem, stems, words
+
+CLEAR = 0.1
+"""By how much the column that is meant must be nearer to the question than the next one."""
+NEAR = 0.3
+"""How near it must be."""
+MOST_CELLS = 12
+"""Cells of a row that is shown as a whole."""
+_NUMBER = re.compile(r"[^\d\-−]{0,3}([\-−]?\d[\d,_ ]*(?:\.\d+)?)\s*[^\d\s]{0,12}$")
+
+Near = Callable[[str], float]
+"""How near a text is to the question, by the encoder."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfTable:
+    """What a table answers."""
+
+    answer: str
+    rows: tuple[Evidence, ...]
+    """What it rests on."""
+
+
+def column_name(header: str) -> str:
+    """A column's header in words."""
+    return " ".join(words(header))
+
+
+def of_tables(question: Question, evidence: Sequence[Evidence], near: Near | None) -> OfTable | None:
+    """The answer that one table gives; None where none does, or two do."""
+    rows = [e for e in evidence if e.sentence.cells and e.sentence.header and e.sentence.cells[0]]
+    found = []
+    for _, of_one in groupby(rows, key=lambda e: (e.document, e.sentence.table)):
+        table = [e for e in of_one if len(e.sentence.cells) == len(e.sentence.header)]
+        answer = _of_one(question, table, near) if table else None
+        found += [answer] if answer else []
+    return found[0] if len(found) == 1 else None
+
+
+def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) -> OfTable | None:
+    header = table[0].sentence.header
+    if question.kind == OPTIONS:
+        named = [[e for e in table if set(stems(o)) and _name(e) == set(stems(o))] for o in question.options]
+        if not question.extreme or question.negated or any(len(n) != 1 for n in named):
+            return None
+        return _extreme(question, [n[0] for n in named], header, near)
+    asked = {stem(w.removesuffix("'s")) for w in words(question.text)}
+    named_rows = [e for e in table if _name(e) and _name(e) <= asked]
+    if question.extreme and not named_rows:
+        subject = set(stems(column_name(header[0])))
+        return _extreme(question, table, header, near) if subject & asked and not question.negated else None
+    most = max((len(_name(e)) for e in named_rows), default=0)
+    named_rows = [e for e in named_rows if len(_name(e)) == most]
+    if len(named_rows) != 1 or question.kind != NUMBER or question.negated or len(header) > MOST_CELLS:
+        return None
+    if not _of_time(question, header):
+        return None
+    cells = named_rows[0].sentence.cells
+    columns = [i for i in range(1, len(header)) if (s := _meaning(header[i])) and s <= asked | _years(question)]
+    shown = columns if len(columns) == 1 else range(1, len(header))
+    said = "; ".join(f"{plain(header[i])}: {plain(cells[i])}" for i in shown if cells[i])
+    return OfTable(f"{plain(cells[0]).strip('* ')}: {said}", (named_rows[0],)) if said else None
+
+
+def _name(row: Evidence) -> set[str]:
+    return {stem(w) for w in words(plain(row.sentence.cells[0]))}
+
+
+def _meaning(header: str) -> set[str]:
+    return {stem(w) for w in words(header)}
+
+
+def _years(question: Question) -> set[str]:
+    """The years that it names, also as headers shorten them."""
+    found = re.findall(r"\b(?:1\d|20)\d\d\b", question.text)
+    return {y for year in found for y in (year, year[2:])}
+
+
+def _of_time(question: Question, header: Sequence[str]) -> bool:
+    """Whether the times that a question names are those of a column, if it names any."""
+    stated = {w for w in words(question.text) if re.fullmatch(r"(?:1\d|20)\d\ds?", w)}
+    return not stated or any(stated & set(words(h)) or {y[2:] for y in stated} & set(words(h)) for h in header)
+
+
+def _extreme(question: Question, rows: Sequence[Evidence], header: Sequence[str], near: Near | None) -> OfTable | None:
+    """The row with the most or the least of what is asked for; None where it is not clear."""
+    at = _column(question, header, near)
+    if at is None or not _of_time(question, [header[at]]):
+        return None
+    values = [number(e.sentence.cells[at]) for e in rows]
+    known = sorted((v for v in values if v is not None), reverse=question.extreme in MOST)
+    if len(known) < max(2, 0.9 * len(values)) or (question.kind == OPTIONS and len(known) < len(rows)):
+        return None
+    if known[0] == known[1]:
+        return None
+    best = rows[values.index(known[0])]
+    cells = best.sentence.cells
+    name = plain(cells[0]).strip("* ")
+    if question.kind == OPTIONS:
+        name = next(o for o in question.options if set(stems(o)) == _name(best))
+    return OfTable(f"{name}: {plain(header[at])} {plain(cells[at])}", tuple(rows) if len(rows) < 4 else (best,))
+
+
+def _column(question: Question, header: Sequence[str], near: Near | None) -> int | None:
+    asked = {stem(w) for w in words(question.text)} | _years(question)
+    scores = []
+    for h in header[1:]:
+        meaning = _meaning(h)
+        named = len(meaning & asked) / len(meaning) if meaning else 0.0
+        scores.append(named + (near(column_name(h)) if near else 0.0))
+    order = sorted(range(len(scores)), key=lambda i: -scores[i])
+    if not order or scores[order[0]] < NEAR or (len(order) > 1 and scores[order[0]] - scores[order[1]] < CLEAR):
+        return None
+    return order[0] + 1
+
+
+def number(cell: str) -> float | None:
+    """The number that a cell is, a unit aside."""
+    found = _NUMBER.match(plain(cell).strip("* `"))
+    return float(re.sub(r"[,_ ]", "", found[1]).replace("−", "-")) if found else None

@@ -1,0 +1,87 @@
+"""`python -m evaluation.fit_extractive XQUAD QUESTIONS`: fit how sure the extractive model is of an answer.
+
+A logistic regression over the first sentence's figures (agents/extractive/ranking.py), on the first half of
+XQUAD's articles and on QUESTIONS that ask for a sentence; right is a sentence that holds the gold. What floors come to
+is shown for groups that were left out of the fit: each article, and each first document.
+"""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.encoders import Encoder, make_encoder
+from agents.extractive.deciding import Search, shown
+from agents.extractive.evidence import Evidence
+from agents.extractive.question import OPTIONS, YES_NO, read_question
+from agents.extractive.ranking import figures_of
+from agents.retrieval.corpus import cut
+from evaluation.extractive import Asked, own, verdict, xquad
+
+PENALTY = 1.0
+ROUNDS = 60
+FLOORS = (0.5, 0.55, 0.6, 0.62, 0.65, 0.7, 0.75)
+Rows = NDArray[np.float64]
+
+
+def fitted(x: Rows, y: Rows) -> Rows:
+    """Weights of the columns; the last column is 1 and is not held small."""
+    w = np.zeros(x.shape[1])
+    held = np.full(x.shape[1], PENALTY)
+    held[-1] = 1e-6
+    for _ in range(ROUNDS):
+        p = 1 / (1 + np.exp(-x @ w))
+        w -= np.linalg.solve((x * (p * (1 - p))[:, None]).T @ x + np.diag(held), x.T @ (p - y) + held * w)
+    return w
+
+
+async def _samples(questions: Sequence[Asked], encoder: Encoder | None) -> list[tuple[str, tuple[float, ...], float]]:
+    """(group, figures, 1 if right) of each question that a sentence may answer."""
+    found = []
+    for q in questions:
+        if read_question(q.question).kind in (OPTIONS, YES_NO) or q.kind == "yesno":
+            continue
+        search = Search(q.question, _evidence(q))
+        vectors = None
+        if encoder is not None and search.texts:
+            vectors = dict(zip(search.texts, await encoder.encode(search.texts), strict=True))
+        looked = search.looked(vectors)
+        if looked:
+            right = verdict(q, shown(looked[0].evidence)) == "right"
+            found.append((q.group or q.documents[0][0], (*figures_of(looked), 1.0), float(right)))
+    return found
+
+
+def _evidence(q: Asked) -> list[Evidence]:
+    found = []
+    for name, text in q.documents:
+        one = cut(text)
+        found += [Evidence(s, name, own=True) for s in one.sentences]
+        found += [Evidence(s, name, own=True, heading=True) for s in one.headings]
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the weights, with the encoder and without, and what floors come to."""
+    if len(arguments) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    questions = [*xquad(Path(arguments[0]), "dev"), *own(Path(arguments[1]))]
+    for name in ("embedded", "none"):
+        rows = asyncio.run(_samples(questions, make_encoder(name)))
+        groups, x, y = np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.array([r[2] for r in rows])
+        p = np.zeros(len(y))
+        for group in set(groups):
+            p[groups == group] = 1 / (1 + np.exp(-x[groups == group] @ fitted(x[groups != group], y[groups != group])))
+        print(f"encoder {name}: weights {[round(float(w), 2) for w in fitted(x, y)]}")
+        for floor in FLOORS:
+            right, wrong = int(((p >= floor) & (y == 1)).sum()), int(((p >= floor) & (y == 0)).sum())
+            print(f"  floor {floor}: {right} right, {wrong} wrong, of {len(questions)} questions")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

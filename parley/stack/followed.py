@@ -1,0 +1,41 @@
+"""Sessions that a command on this machine follows at the moment: they are somebody's, and nobody else is asked about
+them. A file a session, locked for as long as somebody follows it; the kernel takes the lock back however they die."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_FOLDER = "followed"
+
+
+@contextlib.contextmanager
+def following(state: Path, sid: str) -> Iterator[None]:
+    """While this lasts, the session is followed."""
+    path = state / _FOLDER / sid
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(lock)
+        is_followed(state, sid)  # takes the file away if nobody else does
+
+
+def is_followed(state: Path, sid: str) -> bool:
+    """Whether somebody follows it."""
+    path = state / _FOLDER / sid
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink(missing_ok=True)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
