@@ -164,6 +164,13 @@ STOPS = Stops(
             words="the next turns did not fit the budget",
         ),
         StopRow(
+            reason="unanswered",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="nobody was sure enough to answer",
+        ),
+        StopRow(
             reason="quorum",
             converged=False,
             status="failed",

@@ -166,6 +166,7 @@ class Presenter:
             return
         answer = self.answer(result)
         yield "answer", f"Answer: {clean(answer)}" if answer else "No answer."
+        yield from self.bearing(result)
         reasoning = self.reasoning(result)
         if reasoning:
             yield "", f"  {clean(reasoning)}"
@@ -184,12 +185,21 @@ class Presenter:
         yield from self.closing_lines(result)
         yield "quiet", self.usage_words(result)
 
+    def bearing(self, result: Result) -> Iterator[StyledLine]:
+        """What bears on a question that nobody answers, the nearest first."""
+        passages = [mapping(p) for p in items(result.outcome.get("passages"))]
+        if passages:
+            yield "", "These passages bear on it:"
+        for rank, p in enumerate(passages, 1):
+            yield "", f"  {rank}. “{line(str(p.get('quote', '')), 300)}” ({line(str(p.get('document', '')))})"
+
     def brief_lines(
         self, result: Result, why: Mapping[tuple[int, str], str], nothing: Sequence[str]
     ) -> Iterator[StyledLine]:
         """The same in a few lines: the answer, what it rests on, how sure it is, who dissents, why it stopped."""
         answer, reasoning = self.answer(result), self.reasoning(result)
         yield "answer", f"{self.answer_word}: {clean(answer)}" if answer else f"No {self.answer_word.lower()}."
+        yield from self.bearing(result)
         if reasoning:
             yield "", f"  {line(reasoning, _BRIEF_REASONING)}"
         for document, quote in self.quotes(result.outcome)[:_BRIEF_QUOTES]:

@@ -3,7 +3,7 @@
 counter_question    an answer has a sentence with a question mark, outside quotations
 not_direct_answer   an answer shares no word of meaning with the questions
 attacker_answered   questions have a statement between them, that does not speak to the other side
-off_topic           a speech shares no word with the motion, and next to none with what was said before it
+off_topic           a speech shares no word with the motion, and none with what was said before it
 scripted_summary    a summary takes up nothing of the cross-examination
 personal_attack     an insult in a sentence about a person
 """
@@ -20,7 +20,9 @@ STATEMENT = 4
 """Words from which a sentence between questions is a statement."""
 TAKEN_UP = 2
 """Words of meaning that a summary shares with the cross-examination, at least, beside the motion's."""
-NEAR = 2
+SAYS = 3
+"""Words of meaning from which a speech says something."""
+NEAR = 1
 """Words of meaning that a speech shares with what was said before, if it has none of the motion's."""
 INSULTS = word_set(
     """idiot idiots idiotic stupid moron morons liar liars lying fool fools pathetic dishonest ignorant clown clowns
@@ -78,7 +80,8 @@ def _not_direct(it: PublicSpeech, before: Sequence[PublicSpeech]) -> Found:
 
 def _off_topic(it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset[str]) -> Found:
     around = frozenset(x for h in before[-3:] for x in _has(h))
-    if not terms or _has(it) & terms or len(_has(it) & around) >= NEAR:
+    has = _has(it)
+    if not terms or has & terms or len(has & around) >= NEAR or len(has) < SAYS:
         return NOTHING
     return _first(it), "It has no word of the motion."
 

@@ -127,7 +127,6 @@ class ConsensusPresenter(Presenter):
         for other in outcome.get("minority") or ():
             held = f"{line(str(other['seat']))} holds {line(str(other['answer']), 300)}"
             yield "", f"Minority: {held} ({other['confidence']:.2f})"
-        yield from _bearing(outcome)
         first = outcome.get("first_round_majority")
         if first and first != self.answer(result):
             yield "quiet", f"First round's majority: {line(str(first), 300)}"
@@ -211,15 +210,6 @@ class ConsensusPresenter(Presenter):
         """The scores so far."""
         trend = " → ".join(f"{s:.0f}" for s in self._trend) or "–"
         return f"{super().foot(round_)} · score {trend} {line(self._band)} {line(self._direction)}"
-
-
-def _bearing(outcome: Mapping[str, Any]) -> Iterator[StyledLine]:
-    """What bears on a question that nobody answers."""
-    passages = [mapping(p) for p in items(outcome.get("passages"))]
-    if passages:
-        yield "", "These passages bear on it:"
-    for number, p in enumerate(passages, 1):
-        yield "", f"  {number}. “{line(words(p.get('quote', '')), 300)}” ({line(words(p.get('document', '')))})"
 
 
 def _position(seat: str, body: Body, width: int) -> Iterator[StyledLine]:

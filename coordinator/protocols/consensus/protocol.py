@@ -162,7 +162,8 @@ def _close_round(s: State, v: View) -> Step:
             s, asks = _ask_revise(s, v, speaking, None)
             return s, (*says, *asks)
         figures = {**_figures(s, v), "positions": len(speaking)}
-        stop = Stop(reason="quorum", certificate=raw(figures))
+        silent = not speaking and len(current) >= v.settings.quorum and v.opened.version > 2
+        stop = Stop(reason="unanswered" if silent else "quorum", certificate=raw(figures))
         if s.short:
             stop = Stop(reason="budget", certificate=raw({**figures, "what": s.short}))
         return msgspec.structs.replace(s, phase=Phase.DONE), (*says, stop, Finish())
@@ -393,7 +394,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((_analyst(v), _caps(v.settings)),),
     check=check,
     outcome=outcome,
-    stops=("threshold", "stuck", "round_limit", "budget", "quorum"),
+    stops=("threshold", "stuck", "round_limit", "budget", "unanswered", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
     ends_round=ends_round,

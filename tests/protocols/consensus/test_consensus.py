@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from client.protocols.consensus.presenter import ConsensusPresenter
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.consensus.seats import occurs
 from coordinator.replay import replay
+from schemas.citation import Citation
 from schemas.protocols.consensus import Analysis, PanelBrief, Position, ScoreBrief, SynthesisBrief
 from schemas.session import Budget, Seat
 from schemas.turn import Usage
@@ -357,7 +359,6 @@ def test_who_abstained_reads_the_one_answer_before_the_quorum_is_missed() -> Non
 @pytest.mark.parametrize(
     ("settings", "first"),
     [
-        ({}, (ABSTAINS, ABSTAINS, ABSTAINS)),  # nobody has anything that could be read
         ({"quorum": 3}, ("Vilnius", ABSTAINS, None)),  # too few are there, whatever they read
         ({"round_limit": 1}, ("Vilnius", ABSTAINS, ABSTAINS)),
     ],
@@ -368,6 +369,17 @@ def test_the_quorum_is_missed_at_once_where_reading_cannot_help(
     play = Play(settings)
     play.answers(*first)
     assert (play.result.stop.reason, len(play.result.rounds)) == ("quorum", 1)
+
+
+def test_a_panel_that_abstains_as_a_whole_ends_unanswered_with_what_bears_on_it() -> None:
+    play = Play(documents=[document("a.md", "Vilnius is old. Kaunas too.")])
+    near, far = (Citation(document="a.md", quote=quote) for quote in ("Vilnius is old.", "Kaunas too."))
+    play.answers(*(says("", abstains=True, citations=cited) for cited in ((near, far), (near,), ())))
+    stop = play.result.stop
+    assert (play.result.status, stop.reason, stop.converged) == ("finished", "unanswered", False)
+    assert [p["quote"] for p in play.result.outcome["passages"]] == [near.quote, far.quote]
+    shown = [text for _, text in ConsensusPresenter().bearing(play.result)]
+    assert shown == ["These passages bear on it:", "  1. “Vilnius is old.” (a.md)", "  2. “Kaunas too.” (a.md)"]
 
 
 def test_the_quorum_is_missed_where_they_abstain_again() -> None:
