@@ -21,7 +21,7 @@ EXAMPLES = ROOT / "examples"
 STOPS = ["budget", "plateau", "round_limit", "stalemate"]
 README = [
     tuple(shlex.split(re.sub(r"\$\(cat (.*?)\)", lambda file: (ROOT / file[1]).read_text().strip(), command)))[1:]
-    for command in re.findall(r"^    (parley ask .*--protocol maci.*)$", (EXAMPLES / "README.md").read_text(), re.M)
+    for command in re.findall(r"^(parley ask .*--protocol maci.*)$", (EXAMPLES / "README.md").read_text(), re.M)
 ]
 """What the examples' page says to run, paths aside: a consensus, and a deadlock."""
 
@@ -123,7 +123,7 @@ def test_a_plateau_that_is_convergence(bench: Bench) -> None:
 def deadlock(bench: Bench) -> str:
     """What is printed of a session in which nobody moves: the command on the examples' page."""
     assert set(bench.readme(1)) > set(bench.command("diagnosis")), "the same question"
-    return bench.told(*bench.readme(1), "--plain", ends=3)
+    return bench.told(*bench.readme(1), "--plain", "--verbose", ends=3)
 
 
 def test_a_deadlock_ends_by_plateau_and_is_not_called_convergence(deadlock: str) -> None:
