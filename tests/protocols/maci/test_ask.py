@@ -151,7 +151,7 @@ def test_the_budget(bench: Bench) -> None:
     asked = bench.ask("diagnosis", "--budget-calls", "40")
     assert asked.end == (3, "budget", False) and asked.certificate["spent"]["calls"] <= 40
     value = asked.certificate["stops"]["budget"]["tests"][0]["value"]
-    assert re.fullmatch(r"budget\.calls: limit 40, used or reserved \d+, the next turns may take 12", value)
+    assert re.fullmatch(r"budget\.calls: limit 40, used or reserved \d+, the next turns may take 6", value)
     assert asked.result["outcome"]["plan"]["tests"], "held back for the plan"
 
 
