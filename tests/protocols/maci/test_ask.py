@@ -276,7 +276,7 @@ BAD = [
         of("--set", "maci.cross_family=demand", given=True), "maci.cross_family",
         "demand, but judges are extractive and debaters extractive; start a judge of another model family",
     ),
-    (of("--budget-calls", "10", given=True), "budget.calls", "limit 10, one round may take 20"),
+    (of("--budget-calls", "9", given=True), "budget.calls", "limit 9, one round may take 10"),
 ]  # fmt: skip
 
 
