@@ -280,7 +280,7 @@ class Worker:
 
     def _count(self, by: int) -> None:
         self._busy += by
-        self._metrics.worker_busy.set(self._busy)
+        self._metrics.worker_busy.inc(by)
 
     async def _turn(self, job: _Job, turn: Turn) -> str:
         """Ask the model and submit its reply; what became of it."""

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bus.errors import BadKeyFile, BusError
-from client import evidence as evidence_folder
+from client import evidence as documents_of
 from client import task_folder
 from client.errors import BadInput, Unreachable
+from client.evidence import Sources
 from client.protocols import all_setups, setup_of
 from client.show.told import Result, told
 from coordinator.admission import build_settings
@@ -73,7 +74,7 @@ class Parley:
         question: str,
         *,
         protocol: str | None = None,
-        evidence: Path | str | None = None,
+        evidence: Sources | None = None,
         settings: Mapping[str, Any] | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
         seed: int | None = None,
@@ -91,7 +92,7 @@ class Parley:
             How they argue, by its name (coordinator.protocols.PROTOCOLS). None: what `local` or `connect` was told,
             else the default, the experts that a task calls for.
         evidence
-            Folder of documents (client.evidence).
+            Folders, files or patterns of documents, one or several (client.evidence).
         settings
             The protocol's settings, `{"threshold": 80}`; what is absent has its default. One may name a file, where
             the protocol's SETUP reads it in.
@@ -166,7 +167,7 @@ class Parley:
         question: str,
         *,
         protocol: str | None = None,
-        evidence: Path | str | None = None,
+        evidence: Sources | None = None,
         settings: Mapping[str, Any] | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
         seed: int | None = None,
@@ -188,7 +189,7 @@ def request(
     question: str,
     *,
     protocol: str = DEFAULT,
-    evidence: Path | str | None = None,
+    evidence: Sources | None = None,
     settings: Mapping[str, Any] | None = None,
     budget: Budget | Mapping[str, Any] | None = None,
     seed: int | None = None,
@@ -202,7 +203,7 @@ def request(
     Parameters
     ----------
     evidence
-        Folder of documents (client.evidence).
+        Folders, files or patterns of documents, one or several (client.evidence).
     settings
         The protocol's settings; what is absent has its default.
     budget
@@ -231,7 +232,7 @@ def request(
         if evidence is None and previous is None:
             return checked
         roles = [role.name for role in found.roles]
-        documents = () if evidence is None else evidence_folder.read(Path(evidence), roles)
+        documents = () if evidence is None else documents_of.read(evidence, roles)
         return OpenSession(**given, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
     except (Inadmissible, InvalidValue) as error:
         raise BadInput(error.field, str(error)) from error

@@ -1,9 +1,10 @@
 """A task's folder: sent as its first artifact, and the accepted one written back where the folder still is what was
 sent.
 
-Only plain files go, as agents.tools.folder packs them: no links, nothing of version control. What comes back is
-checked here, whoever checked it before, and the diff that is shown before it is written is computed here, of the files
-that stand there and the files that will.
+Only plain files go, as agents.tools.folder packs them: no links, nothing of version control, nothing that
+client.unwanted leaves out. Of a folder that is too much as a whole, large files stay, too, and are named. What comes
+back is checked here, whoever checked it before, and the diff that is shown before it is written is computed here, of
+the files that stand there and the files that will.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ from bus.errors import BusError
 from client.errors import BadInput, ParleyError, Refusal, Unreachable
 from client.protocols import setup_of
 from client.text import line
+from client.unwanted import Unwanted, biggest, in_bytes
 from schemas.folders.archive import Files
 from schemas.folders.paths import REPOSITORY, is_bare, is_repository, runs_by_itself
 from schemas.result import Result
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from client.client import Client
 
 _NAMED = 5
+LARGE = 500_000
+"""Bytes of a file that is not sent where the folder is too much as a whole."""
 
 
 class NotApplied(ParleyError):
@@ -47,6 +51,8 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
     left_out: tuple[str, ...]
     """What was not sent, and why."""
+    largest: int | None = None
+    """Bytes of a file beyond which it was not sent; None: of any size."""
 
     @property
     def id(self) -> str:
@@ -104,13 +110,33 @@ def read(folder: Path) -> Sent:
         raise BadInput("folder", f"{folder} is no folder")
     if repository := _repository_of(folder.resolve()):
         raise BadInput("folder", f"{folder} is of a repository's own files ({repository}), which may run programs")
+    too_large = ""
     try:
-        data, left_out = folders.pack(folder)
+        for largest in (None, LARGE):
+            try:
+                data, left_out = folders.pack(folder, Unwanted(folder, largest))
+                return Sent(folder=folder, data=data, left_out=tuple(left_out), largest=largest)
+            except folders.TooLarge as error:
+                too_large = str(error)
+        what = f"{folder}: {too_large}, also without its files of more than {in_bytes(LARGE)}"
+        raise BadInput("folder", f"{what}; the biggest are {_biggest(folder)}; a .gitignore leaves out what it names")
     except folders.FolderError as error:
         raise BadInput("folder", f"{folder}: {error}") from error
     except OSError as error:
         raise BadInput("folder", f"cannot read {folder}: {error.strerror}") from error
-    return Sent(folder=folder, data=data, left_out=tuple(left_out))
+
+
+def _biggest(folder: Path) -> str:
+    unwanted = Unwanted(folder, LARGE)
+    sizes: list[tuple[str, int]] = []
+    for at, inner, names in os.walk(folder, followlinks=False):
+        here = Path(at).relative_to(folder)
+        inner[:] = [name for name in inner if unwanted((here / name).as_posix(), True) is None]
+        for path in (here / name for name in names):
+            with contextlib.suppress(OSError):
+                if unwanted(path.as_posix(), False) is None:
+                    sizes.append((path.as_posix(), (folder / path).lstat().st_size))
+    return biggest(sizes)
 
 
 async def send(client: "Client", sid: str, sent: Sent) -> None:
@@ -187,7 +213,7 @@ def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:
 
     try:
         before, after = folders.unpacked(sent.data), folders.unpacked(data)
-        now, _ = folders.read(sent.folder)
+        now, _ = folders.read(sent.folder, Unwanted(sent.folder, sent.largest))
     except (folders.FolderError, OSError) as error:
         raise NotApplied(f"the result is not applied: {error}") from error
     if now != before:

@@ -98,7 +98,7 @@ def _function(shown: str, function: Any, before: str) -> Iterator[str]:
         told.append(f"{p.name}: {_type(p.annotation)}{default}")
     result = _type(inspect.signature(inner).return_annotation)
     one = f"{before}{shown}({', '.join(told)}) -> {result}"
-    yield "```python"
+    yield "```py"
     if len(one) <= 110:
         yield one
     else:

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+from client.evidence import Sources
 from client.show.told import Result
 from coordinator.protocols import DEFAULT
 from parley.local_stack import local
@@ -20,7 +21,7 @@ def ask(
     *,
     protocol: str = DEFAULT,
     panel: int | None = None,
-    evidence: Path | str | None = None,
+    evidence: Sources | None = None,
     settings: Mapping[str, Any] | None = None,
     budget: Budget | Mapping[str, Any] | None = None,
     seed: int | None = None,

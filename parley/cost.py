@@ -1,10 +1,9 @@
 """What a session may come to on the stack or the bus that it would run on, before it runs."""
 
-from pathlib import Path
-
 from client import estimate
 from client.api import Parley
 from client.errors import BadInput
+from client.evidence import Sources
 from coordinator.estimate import Estimate
 from parley.plan import Plan
 from parley.request import opening_of
@@ -34,7 +33,7 @@ async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
     return estimate.of(opening, (await parley.client.workers()).workers)
 
 
-def estimated(plan: Plan, question: str, evidence: Path | None) -> Estimate:
+def estimated(plan: Plan, question: str, evidence: Sources | None) -> Estimate:
     """What the session may come to; nothing is started, and on a bus that runs elsewhere nothing is opened.
 
     Raises

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from parley.stack.announce import announced
 from parley.stack.lease import Stack
 from parley.stack.panel_file import Panel, read, role_of
 from parley.stack.people import people
-from parley.stack.rows import AgentRow, rows_of
+from parley.stack.rows import AgentRow, rows_of, rows_of_all
 from schemas.presence import Announcement
 
 
@@ -27,6 +27,8 @@ class Plan:
     settings: Settings
     panel: Panel | None
     """None: no file says who sits where."""
+    every: bool = False
+    """The stack serves every protocol, and not the one of the settings alone."""
 
     @property
     def protocol(self) -> str:
@@ -49,6 +51,8 @@ class Plan:
         if self.panel:
             return self.panel.rows
         section = self.settings.stack
+        if self.every:
+            return rows_of_all({name: self.settings.of(name) for name in SETUPS}, section.copies)
         if section.agents is None or not section.agents:
             return self._seated()
         for queue, times in Counter(a.queue for a in section.agents).items():
@@ -99,6 +103,11 @@ class Plan:
             build_settings(protocol, whole_settings(protocol.name, self.own))
         except Inadmissible as error:
             raise BadInput(error.field, str(error)) from error
+
+    def of_every_protocol(self) -> "Plan":
+        """With a stack that serves them all, where neither a protocol is named nor who sits where."""
+        named = self.panel or self.settings.stack.agents or "protocol" in self.settings.model_fields_set
+        return self if named else replace(self, every=True)
 
     def over(self, own: Mapping[str, Any]) -> "Plan":
         """With further settings of the protocol, over all others. Raises BadInput where they contradict each other or

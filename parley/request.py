@@ -6,6 +6,7 @@ from pathlib import Path
 from client import task_folder
 from client.api import known_protocol, request
 from client.errors import BadInput
+from client.evidence import Sources
 from client.task_folder import Sent
 from parley.plan import Plan
 from parley.stack.wait_served import with_people
@@ -42,7 +43,7 @@ class Request:
     """A finished session whose result is context."""
 
 
-def opening_of(plan: Plan, question: str, evidence: Path | None) -> OpenSession:
+def opening_of(plan: Plan, question: str, evidence: Sources | None) -> OpenSession:
     """The session that settings and panel file describe, checked. Raises BadInput."""
     settings, panel = plan.settings, plan.panel
     known_protocol(plan.protocol)
@@ -66,7 +67,7 @@ def opening_of(plan: Plan, question: str, evidence: Path | None) -> OpenSession:
 def request_of(
     plan: Plan,
     question: str,
-    evidence: Path | None,
+    evidence: Sources | None,
     *,
     look: Look,
     ephemeral: bool = False,

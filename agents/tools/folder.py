@@ -12,19 +12,23 @@ import stat
 import tarfile
 import tempfile
 import time
+from collections.abc import Callable, Collection, Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
+from agents.retrieval.corpus import stems
 from agents.tools.folder_diff import diff, text_of
 from agents.tools.paths import Outside, bad_name, inside, is_repository
 from schemas.folders.archive import (
     MOST_BYTES,
     MOST_FILES,
     MOST_FOLDERS,
+    MOST_UNPACKED,
     BadArchive,
     Files,
     FolderError,
     TooLarge,
+    compressed,
     unpacked,
 )
 from schemas.folders.paths import HEAD, REPOSITORY, Tree, beside_head, folded, is_bare
@@ -32,9 +36,15 @@ from schemas.session import Document
 
 _PREFIX = "parley-task-"
 _STALE_S = 60.0
+MOST_SHOWN = 400_000
+"""Characters of its files that a model is shown which cannot ask for them."""
 
 
-def pack(root: Path) -> tuple[bytes, list[str]]:
+Unwanted = Callable[[str, bool], str | None]
+"""(path, whether it is a folder) -> why it is left out; None: it is not; empty: it is, and nothing is said."""
+
+
+def pack(root: Path, unwanted: Unwanted | None = None) -> tuple[bytes, list[str]]:
     """A folder as an archive, and what of it was left out, with the reason.
 
     Raises
@@ -42,12 +52,13 @@ def pack(root: Path) -> tuple[bytes, list[str]]:
     TooLarge
         It has more files or bytes than an archive may.
     """
-    files, left_out = read(root)
+    files, left_out = read(root, unwanted)
     return archive(files), left_out
 
 
 def archive(files: Files) -> bytes:
-    """Files (path -> bytes and whether it may be run) as a tar: the same files, the same bytes. Raises TooLarge."""
+    """Files (path -> bytes and whether it may be run) as a tar: the same files, the same bytes. One that is too long to
+    travel is compressed. Raises TooLarge."""
     if len(files) > MOST_FILES:
         raise TooLarge(f"the folder has {len(files):,} files, allowed are at most {MOST_FILES:,}")
     buffer = io.BytesIO()
@@ -58,14 +69,17 @@ def archive(files: Files) -> bytes:
             entry.size, entry.mode, entry.mtime = len(data), 0o755 if runs else 0o644, 0
             tar.addfile(entry, io.BytesIO(data))
     data = buffer.getvalue()
+    if len(data) > MOST_UNPACKED:
+        raise TooLarge(f"the folder has {len(data):,} bytes as an archive, allowed are at most {MOST_UNPACKED:,}")
+    data = compressed(data)
     if len(data) > MOST_BYTES:
-        raise TooLarge(f"the folder has {len(data):,} bytes as an archive, allowed are at most {MOST_BYTES:,}")
+        raise TooLarge(f"the folder has {len(data):,} bytes, compressed, allowed are at most {MOST_BYTES:,}")
     return data
 
 
-def read(root: Path) -> tuple[Files, list[str]]:
+def read(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, list[str]]:
     """The plain files below a folder that an archive may hold, and what was left out, with the reason. Nothing is
-    followed.
+    followed. What is `unwanted` is not looked at.
 
     Raises
     ------
@@ -89,6 +103,12 @@ def read(root: Path) -> tuple[Files, list[str]]:
         found = set(folders)
         for name in sorted([*folders, *names]):
             path = (here / name).relative_to(root).as_posix()
+            if unwanted is not None and (reason := unwanted(path, name in found)) is not None:
+                if reason:
+                    left_out.append(f"{path!r}: {reason}")
+                if name in found:
+                    folders.remove(name)
+                continue
             why = bad_name(path) or _kind(here / name) or tree.add(path, folder=name in found)
             if why:
                 left_out.append(f"{path!r}: {why}")
@@ -101,10 +121,10 @@ def read(root: Path) -> tuple[Files, list[str]]:
                     continue
                 files[path] = data
                 total += len(data[0])
-            if len(files) > MOST_FILES or total > MOST_BYTES or tree.folders > MOST_FOLDERS:
+            if len(files) > MOST_FILES or total > MOST_UNPACKED or tree.folders > MOST_FOLDERS:
                 raise TooLarge(
-                    f"the folder has more than {MOST_FILES:,} files, {MOST_FOLDERS:,} folders or {MOST_BYTES:,} bytes,"
-                    " which is the limit"
+                    f"the folder has more than {MOST_FILES:,} files, {MOST_FOLDERS:,} folders or {MOST_UNPACKED:,}"
+                    " bytes, which is the limit"
                 )
     return files, left_out
 
@@ -132,7 +152,7 @@ def _plain(path: Path) -> tuple[bytes, bool] | None:
         about = os.fstat(fd)
         if not stat.S_ISREG(about.st_mode):
             return None
-        return file.read(MOST_BYTES + 1), bool(about.st_mode & 0o100)
+        return file.read(MOST_UNPACKED + 1), bool(about.st_mode & 0o100)
 
 
 class TaskFolder:
@@ -271,14 +291,31 @@ class TaskFolder:
         """Unified diff of the last look's files against `base`, cut to 60,000 characters at a line."""
         return diff(self.base, self._files)
 
-    def documents(self) -> tuple[Document, ...]:
-        """Its text files as documents, for a model that has no tools to read them with."""
-        found = []
-        for path, (data, _) in sorted(self._files.items()):
-            text = text_of(data)
-            if text:
-                found.append(Document(id=sha256(data).hexdigest(), name=path, text=text))
-        return tuple(found)
+    def documents(self, task: str = "", named: Collection[str] = ()) -> tuple[Document, ...]:
+        """Its text files as documents, for a model that has no tools to read them with. Where they are more than
+        MOST_SHOWN, those that the task names come first, then those that hold most of its words."""
+        texts = {path: text for path, (data, _) in sorted(self._files.items()) if (text := text_of(data))}
+        if sum(map(len, texts.values())) > MOST_SHOWN:
+            texts = _bearing(texts, set(stems(task)), named)
+        return tuple(
+            Document(id=sha256(self._files[path][0]).hexdigest(), name=path, text=text) for path, text in texts.items()
+        )
+
+
+def _bearing(texts: Mapping[str, str], words: set[str], named: Collection[str]) -> dict[str, str]:
+    """The texts that bear on a task, as many as may be shown, in the order of their names."""
+
+    def rank(path: str) -> tuple[bool, int, int]:
+        whole = f"{path}\n{texts[path]}".lower()
+        is_named = any(path == name or path.endswith(f"/{name}") for name in named)
+        return not is_named, -sum(word in whole for word in words), len(whole)
+
+    left, kept = MOST_SHOWN, set()
+    for path in sorted(texts, key=rank):
+        if len(texts[path]) <= left:
+            left -= len(texts[path])
+            kept.add(path)
+    return {path: text for path, text in texts.items() if path in kept}
 
 
 def _remove(path: Path) -> None:

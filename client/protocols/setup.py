@@ -141,6 +141,11 @@ class Setup:
         count = size or settings.get(many.setting) or many.size
         return (*(f"{many.role}_{i}" for i in range(1, count + 1)), *others)
 
+    def process(self, queue: str) -> str:
+        """In which process a queue is served where one stack serves every protocol; empty: nothing is said. Queues that
+        must not speak for each other are in several."""
+        return ""
+
     def _needed(self) -> tuple[str, ...]:
         from coordinator.protocols import PROTOCOLS
 

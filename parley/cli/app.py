@@ -98,10 +98,12 @@ def up(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Run the stack on this machine until it is interrupted, and print its addresses.
+    """Run the stack on this machine until it is interrupted, and print its addresses. Without --protocol it serves
+    every protocol.
 
     \b
     Examples:
+      parley up
       parley up --panel-file panel.yaml
       parley up --panel 5 --moderators 2 --copies 2 --state ./stack
     """
@@ -115,8 +117,9 @@ def up(
 
         for name, section in by_protocol(own).items():
             settings = settings.over(name, section)
-        plan = plan_of(settings)
-        refuse_foreign(plan.protocol, settings_of(own))
+        plan = plan_of(settings).of_every_protocol()
+        if not plan.every:
+            refuse_foreign(plan.protocol, settings_of(own))
         foreground.up(plan, clients=tuple(clients or ("client",)), json=json)
 
 

@@ -1,6 +1,5 @@
 """The command line's `ask`: it parses, calls one function, prints."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -41,7 +40,8 @@ def ask(
     ] = None,
     protocol: Protocol = None,
     evidence: Annotated[
-        Path | None, typer.Option(help="Folder of documents; a subfolder named like a seat is its alone.")
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Folder, file or pattern of documents, or - for standard input; repeatable."),
     ] = None,
     panel_file: PanelFile = None,
     continues: Annotated[
@@ -82,6 +82,7 @@ def ask(
     \b
     Examples:
       parley ask "Which backup plan survives a fire?" --evidence docs/
+      parley ask "What did it cost?" --evidence report.pdf --evidence 'notes/*.md'
       parley ask - --json < question.txt
       parley ask "..." --threshold 80 --round-limit 3 --budget-seconds 60
       parley ask "..." --panel-file panel.yaml --budget-usd 0.50 --dry-run
@@ -100,6 +101,7 @@ def ask(
             "stack__humans": humans, "stack__wait_for_human": wait_for_human,
         }  # fmt: skip
         from client import estimate
+        from client.errors import BadInput
         from parley.cost import estimated
         from parley.plan import plan_of
         from parley.request import Look, request_of
@@ -111,6 +113,8 @@ def ask(
         refuse_foreign(plan.protocol, {**settings_given, "folder": folder})
         if settings_given:
             plan = plan.over(settings_given)
+        if question == "-" and "-" in (evidence or ()):
+            raise BadInput("evidence", "- is the question already, and standard input is read once")
         if folder is None:
             plan = plan.without_folder()
         documents = evidence or motion.evidence

@@ -211,7 +211,14 @@ class _Doctor:
             found = await client.everybody(_ASK_S)
         except (ParleyError, BusError):
             self.moderators = Part(status="missing", what=f"none answered within {_ASK_S:g} s")
-            mend = "parley moderator --nats URL --creds DIR/moderator-1.json --token-key DIR/token.key"
+            nats = self.settings.nats
+            if nats.url is None or nats.creds is None:
+                mend = "end the stack that runs, and start it again: parley up"
+            else:
+                keys = nats.creds.parent
+                mend = (
+                    f"parley moderator --nats {nats.url} --creds {keys}/moderator-1.json --token-key {keys}/token.key"
+                )
             self.lacks("no moderator answers", mend)
             return
         self.moderators = Part(status="ok", what=f"one answers, and has listened for {found.listening_s:.0f} s")
@@ -247,9 +254,15 @@ class _Doctor:
                     status = "unknown" if self.runs else "not running"
                 elif status == "missing" and name == mine:
                     free = role.name if needed == 1 else _free(role.name, queues)
-                    mend = f"parley agent {free} --nats URL --creds DIR/{free}.json"
-                    self.lacks(f"{name}: role {role.name}, {needed} needed, {len(queues)} alive", mend)
+                    self.lacks(f"{name}: role {role.name}, {needed} needed, {len(queues)} alive", self._start(free))
                 yield RoleFound(protocol=name, role=role.name, needed=needed, queues=queues, status=status)
+
+    def _start(self, queue: str) -> str:
+        """The command that starts a worker of a queue, to be typed as it stands."""
+        nats = self.settings.nats
+        if nats.url is None or nats.creds is None:
+            return "end the stack that runs, and start one for every protocol: parley up"
+        return f"parley agent {queue} --nats {nats.url} --creds {nats.creds.parent / queue}.json"
 
     def _due(self) -> Mapping[str, int]:
         """Role -> seats that the settings want of it."""

@@ -61,5 +61,6 @@ def _addresses(running: Running, state: Path, shown: Shown) -> str:
     seats = [user.removesuffix(human_queue("")) for user in running.credentials if is_human(user)]
     lines += [f"sit          parley sit SESSION {seat} --state {state}" for seat in seats]
     bus = f"--nats {running.url} --creds {running.credentials[OWNER]}"
-    lines.append(f'ask          parley ask --protocol {shown.protocol} {bus} "..."')
+    protocol = f"--protocol {shown.protocol} " if shown.protocol else ""
+    lines.append(f'ask          parley ask {protocol}{bus} "..."')
     return "\n".join(lines)

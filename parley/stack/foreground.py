@@ -42,7 +42,10 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
     except OSError as error:
         raise BadInput("state", f"cannot use {state}: {error.strerror}") from error
     shown = Shown(
-        protocol=plan.protocol, options=bus_options(settings), json=json, before=remembered(state) is not None
+        protocol="" if plan.every else plan.protocol,
+        options=bus_options(settings),
+        json=json,
+        before=remembered(state) is not None,
     )
     order = Order(stack=stack, state=str(state.resolve()), permanent=True, shown=shown)
     with complete(order) as (order, environment), child_environment.anonymous(msgspec.json.encode(order)) as said:
@@ -116,7 +119,7 @@ def _serve(
 
     try:
         return services.run(
-            name, make, url=url, credentials=credentials, metrics_host=host, metrics_port=port, log_level=log_level,
+            name, services.Part(make, credentials), url=url, metrics_host=host, metrics_port=port, log_level=log_level,
             json_logs=not sys.stderr.isatty(),
         )  # fmt: skip
     except BusError as error:

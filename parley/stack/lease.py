@@ -36,7 +36,7 @@ import msgspec
 from client.errors import BadInput, StackFailed
 from parley.stack import child_environment
 from parley.stack.agent_identity import Served, differences, served
-from parley.stack.rows import AgentRow, names_models
+from parley.stack.rows import AgentRow, names_models, together
 
 _POLL_S = 0.005
 _START_S = 30.0
@@ -81,6 +81,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """What a stack in the foreground says of itself, and how."""
 
     protocol: str
+    """Empty: every one."""
     options: str
     """That name the same bus again."""
     json: bool = False
@@ -399,7 +400,7 @@ class Lease:
             raise BadInput(
                 "state",
                 f"the stack that runs in {self.state} serves {', '.join(found.queues)}, not {', '.join(missing)}; "
-                "wait for it to end, or name another folder with --state",
+                "end it and start one for all of them: parley up; or name another folder with --state",
             )
         unknown = [queue for queue in self._stack.humans if queue not in found.credentials]
         if unknown:
@@ -448,6 +449,7 @@ def complete(order: Order) -> Iterator[tuple[Order, dict[str, str]]]:
     stack = order.stack
     environ = {**os.environ, **stack.env}
     own = child_environment.of_each(stack.agents, moderators_of(stack), environ, notifies=bool(stack.notify_url))
+    stack = msgspec.structs.replace(stack, agents=together(stack.agents, own))
     with child_environment.in_files(own) as files:
         whole = msgspec.structs.replace(
             order, own=files, served=served(stack.agents, environ), stack=msgspec.structs.replace(stack, env={})

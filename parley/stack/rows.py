@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from client.protocols import setup_of
+from client.protocols import all_setups, setup_of
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +24,24 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...] = ()
     """In place of the spec's; with roles a queue needs no spec."""
     expertise: tuple[str, ...] = ()
+    process: str = ""
+    """Rows of one name here are served by one process, each with a connection and a credential of its own; empty: the
+    row has a process of its own."""
+
+
+SHARED = "seats"
+"""The process of seats that no protocol wants elsewhere, where one stack serves them all."""
+
+
+def rows_of_all(settings: Mapping[str, Mapping[str, Any]], copies: int = 1) -> tuple[AgentRow, ...]:
+    """Rows for every protocol at once, in few processes. `settings`: each protocol's own. Raises BadInput."""
+    found: dict[str, AgentRow] = {}
+    setups = all_setups()
+    for setup in setups:
+        for row in rows_of(setup.name, settings=settings.get(setup.name, {}), copies=copies):
+            process = next(filter(None, (s.process(row.queue) for s in setups)), SHARED)
+            found.setdefault(row.queue, msgspec.structs.replace(row, process=process))
+    return tuple(found.values())
 
 
 def rows_of(
@@ -39,6 +57,19 @@ def rows_of(
     `model`, `options`: of each row. Raises BadInput."""
     queues = setup_of(protocol).queues(settings or {}, size)
     return tuple(AgentRow(queue=q, copies=copies, model=model, options=options or {}) for q in queues)
+
+
+def together(rows: tuple[AgentRow, ...], own: Mapping[str, Mapping[str, str]]) -> tuple[AgentRow, ...]:
+    """The rows, of which those share a process whose agents get the same of the environment: a key that is for one seat
+    reaches no other."""
+    first: dict[str, AgentRow] = {}
+    found = []
+    for row in rows:
+        with_whom = first.setdefault(row.process, row)
+        if row.process and own.get(row.queue) != own.get(with_whom.queue):
+            row = msgspec.structs.replace(row, process="")
+        found.append(row)
+    return tuple(found)
 
 
 def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os.environ) -> bool:

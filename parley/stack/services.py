@@ -1,4 +1,4 @@
-"""One service in one process: a moderator, or a worker of one queue.
+"""One service in one process: a moderator, a worker of one queue, or workers of several, each with its own credential.
 
 The same function serves a process that the embedded stack forked and one that `parley moderator` or `parley agent` is:
 log lines to a stream, metrics and health on a port, SIGTERM drains, a connection that closed for good ends the process.
@@ -10,11 +10,11 @@ import gc
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -28,6 +28,7 @@ from agents.tools.allow import find
 from agents.worker import Worker
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
+from bus.errors import WrongCredentials
 from bus.streams import LOG_MAX_AGE_S
 from coordinator.moderator import Moderator
 from coordinator.protocols import PROTOCOLS
@@ -59,6 +60,13 @@ class Serving(Protocol):
 
 
 Make = Callable[[Connection, Metrics], AbstractAsyncContextManager[Serving]]
+
+
+class Part(NamedTuple):
+    """What one user does in a process."""
+
+    make: Make
+    credentials: Credentials
 
 
 class CappedFile:
@@ -157,10 +165,8 @@ def model_of(spec: AgentSpec, environ: Mapping[str, str] | None = None) -> Model
 
 def run(
     name: str,
-    make: Make,
-    *,
+    *parts: Part,
     url: str,
-    credentials: Credentials,
     metrics_host: str = "127.0.0.1",
     metrics_port: int = 0,
     log_level: str = "INFO",
@@ -174,6 +180,9 @@ def run(
 
     Parameters
     ----------
+    parts
+        Whom the process serves, each over a connection of its own. Of several, one that the bus does not take is left
+        out.
     lifeline
         A pipe of which only the supervisor holds the write end: at its end of file this process is over at once.
     report
@@ -193,7 +202,7 @@ def run(
     """
     setup_logging(log_level, json=json_logs, stream=log_stream)  # type: ignore[arg-type]  # it writes and flushes
     stop_tracing = setup_tracing(f"parley-{name}", instance=str(os.getpid()))
-    main = _serve(name, make, url, credentials, (metrics_host, metrics_port), lifeline, report, wait_for_bus)
+    main = _serve(name, parts, url, (metrics_host, metrics_port), lifeline, report, wait_for_bus)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(main)
@@ -203,9 +212,8 @@ def run(
 
 async def _serve(
     name: str,
-    make: Make,
+    parts: Sequence[Part],
     url: str,
-    credentials: Credentials,
     address: tuple[str, int],
     lifeline: int | None,
     report: Callable[[Report], None] | None,
@@ -226,9 +234,7 @@ async def _serve(
     if lifeline is not None:
         loop.add_reader(lifeline, os._exit, 1)  # the supervisor is gone, and the bus with it: nothing can be drained
     metrics = Metrics()
-    connecting = asyncio.ensure_future(
-        connect(url, credentials, name=name, on_closed=on_closed, retry_first=wait_for_bus)
-    )
+    connecting = asyncio.ensure_future(_connected(name, parts, url, on_closed, wait_for_bus))
     stopped = asyncio.ensure_future(stop.wait())
     await asyncio.wait((connecting, stopped), return_when=asyncio.FIRST_COMPLETED)
     if not connecting.done():
@@ -236,9 +242,15 @@ async def _serve(
         with contextlib.suppress(asyncio.CancelledError):
             await connecting
         return 0
-    async with await connecting as connection, make(connection, metrics) as service:
-        _watch(connection, metrics)
-        async with HealthServer(metrics.registry, lambda: service.ready, *address) as health:
+    async with contextlib.AsyncExitStack() as closing:
+        working: list[Serving] = []
+        for part, connection in await connecting:
+            await closing.enter_async_context(connection)
+            working.append(await closing.enter_async_context(part.make(connection, metrics)))
+            _watch(connection, metrics)
+        async with HealthServer(
+            metrics.registry, lambda: next(filter(None, (s.ready for s in working)), None), *address
+        ) as health:
             gc.collect()
             gc.freeze()
             gc.set_threshold(50_000, 20, 100)  # cyclic garbage is rare here, and young collections cost 6 % of a call
@@ -248,6 +260,25 @@ async def _serve(
             await stopped
             _LOGGER.info("draining", extra={"service": name})
     return 1 if lost else 0
+
+
+async def _connected(
+    name: str, parts: Sequence[Part], url: str, on_closed: Callable[[], None], wait_for_bus: bool
+) -> list[tuple[Part, Connection]]:
+    """The parts whom the bus takes, with their connections. Raises BusError where it takes none."""
+    asked = (connect(url, p.credentials, name=name, on_closed=on_closed, retry_first=wait_for_bus) for p in parts)
+    found = await asyncio.gather(*asked, return_exceptions=len(parts) > 1)
+    taken: list[tuple[Part, Connection]] = []
+    for part, got in zip(parts, found, strict=True):
+        if isinstance(got, WrongCredentials):
+            _LOGGER.error("%s: %s; it is left out", part.credentials.user, got)
+        elif isinstance(got, BaseException):
+            raise got
+        else:
+            taken.append((part, got))
+    if not taken:
+        raise next(got for got in found if isinstance(got, BaseException))
+    return taken
 
 
 def _watch(connection: Connection, metrics: Metrics) -> None:

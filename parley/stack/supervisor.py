@@ -218,9 +218,10 @@ class Supervisor:
                 log_max_age_s=stack.log_max_age_s, unreadable_s=stack.unreadable_s, notify_url=stack.notify_url,
                 checkpoint=checkpoint,
             )  # fmt: skip
-            self._children.append(_Child(name, name, self._serve(services, name, name, partial(_same, make))))
+            self._children.append(_Child(name, name, self._serve(services, name, [(name, partial(_same, make))])))
         if any(s.facts.get("model") == "openai" for s in self.order.served):
             importlib.import_module("agents.openai.model")  # once, not in each process
+        together: dict[str, list[tuple[str, Callable[[], Any]]]] = {}
         for row in stack.agents:
             try:
                 spec = services.spec_of(row)
@@ -233,9 +234,9 @@ class Supervisor:
                 )
 
             for copy in range(1, row.copies + 1):
-                name = f"{row.queue}-{copy}"
-                serve = self._serve(services, name, row.queue, make_agent)
-                self._children.append(_Child(name, row.queue, serve))
+                together.setdefault(f"{row.process or row.queue}-{copy}", []).append((row.queue, make_agent))
+        for name, served in together.items():
+            self._children.append(_Child(name, served[0][0], self._serve(services, name, served)))
         kits = services.kits()
         if any(row.model in ("", "extractive") for row in stack.agents):
             with contextlib.suppress(ImportError):
@@ -246,16 +247,16 @@ class Supervisor:
         gc.collect()
         gc.freeze()
 
-    def _serve(self, services: ModuleType, name: str, user: str, make: Callable[[], Any]) -> Callable[[], int]:
-        """What the forked process does."""
+    def _serve(self, services: ModuleType, name: str, served: list[tuple[str, Callable[[], Any]]]) -> Callable[[], int]:
+        """What the forked process does: it serves these users, each over a connection of its own."""
 
         def report(ready: "Report") -> None:
             os.write(self._report_w, msgspec.json.encode(ready) + b"\n")
 
         def serve() -> int:
             code: int = services.run(
-                name, make(), url=self._server.url, credentials=self._credentials[user],
-                log_level=self.order.stack.log_level,
+                name, *[services.Part(make(), self._credentials[user]) for user, make in served],
+                url=self._server.url, log_level=self.order.stack.log_level,
                 log_stream=services.CappedFile(self.state / "logs" / f"{name}.jsonl"), lifeline=self._lifeline_r,
                 report=report, wait_for_bus=True,
             )  # fmt: skip

@@ -1,10 +1,13 @@
 """The archive of a task's folder: one validator, for whoever stores, unpacks or writes one.
 
-An archive is a tar of plain files, not compressed. It is read here, to the letter, and by nothing else: what two
-readers of tar would read in two ways is refused, as is whatever no folder of a task may hold. All that is read lies in
-the archive's own bytes, at most MAX_ARTIFACT of them, so nothing grows while it is unpacked.
+An archive is a tar of plain files. It is read here, to the letter, and by nothing else: what two readers of tar would
+read in two ways is refused, as is whatever no folder of a task may hold. One that is longer than MAX_ARTIFACT travels
+as one gzip member, of which no more than MOST_UNPACKED bytes are ever unpacked; a shorter one is not compressed, so
+that one folder has one form.
 """
 
+import gzip
+import zlib
 from collections.abc import Iterator
 
 from schemas.artifact import MAX_ARTIFACT
@@ -15,7 +18,11 @@ Files = dict[str, tuple[bytes, bool]]
 MOST_FILES = 4_000
 MOST_FOLDERS = 4_000
 MOST_BYTES = MAX_ARTIFACT
-"""Of an archive, and so of all its files: what the store takes for one piece."""
+"""Of an archive as it travels: what the store takes for one piece."""
+MOST_UNPACKED = 4 * MOST_BYTES
+"""Of its tar, and so of all its files."""
+_GZIP = b"\x1f\x8b"
+"""No tar begins so: it would be a name with a control character."""
 _BLOCK = 512
 _MOST_HEADER = 2 * MOST_PATH_BYTES
 """Bytes of what is told about an entry before it."""
@@ -52,6 +59,8 @@ def unpacked(data: bytes) -> Files:
     """
     if len(data) > MOST_BYTES:
         raise TooLarge(f"the archive has {len(data):,} bytes, allowed are at most {MOST_BYTES:,}")
+    if data.startswith(_GZIP):
+        data = _inflated(data)
     files: Files = {}
     folders: set[str] = set()
     tree = Tree()
@@ -73,6 +82,27 @@ def unpacked(data: bytes) -> Files:
 def check(data: bytes) -> None:
     """Refuse what `unpacked` refuses."""
     unpacked(data)
+
+
+def compressed(tar: bytes) -> bytes:
+    """A tar as it travels."""
+    return tar if len(tar) <= MOST_BYTES else gzip.compress(tar, compresslevel=9, mtime=0)
+
+
+def _inflated(data: bytes) -> bytes:
+    """The tar of a compressed archive. Raises BadArchive, TooLarge."""
+    reader = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        tar = reader.decompress(data, MOST_UNPACKED + 1)
+    except zlib.error:
+        raise _no_tar("it is compressed, and cannot be unpacked") from None
+    if len(tar) > MOST_UNPACKED:
+        raise TooLarge(f"the archive has more than {MOST_UNPACKED:,} bytes when it is unpacked, which is the limit")
+    if not reader.eof or reader.unused_data:
+        raise _no_tar("what is compressed has no end, or something stands after it")
+    if len(tar) <= MOST_BYTES:
+        raise _no_tar("it is compressed, and short enough without")
+    return tar
 
 
 def _named(name: str, wrong: str) -> str:

@@ -22,7 +22,8 @@ def test_the_contract_names_every_general_module_and_every_room() -> None:
     kits, agents = (next(c for c in contracts if c["id"] == id) for id in ("kits", "agents"))
     rooms = [f"agents.protocols.{name}" for name in ROOMS]
     assert kits["modules"] == agents["forbidden_modules"] == rooms
-    own = {p.stem if p.suffix == ".py" else p.name for p in (ROOT / "agents").iterdir()} - {"__init__", "__pycache__"}
+    found = [p for p in (ROOT / "agents").iterdir() if p.suffix == ".py" or p.is_dir()]
+    own = {p.stem for p in found} - {"__init__", "__pycache__"}
     wanted = {f"agents.{name}" for name in own - {"protocols"}} | {"agents.protocols.kit"}
     assert set(agents["source_modules"]) == wanted
 

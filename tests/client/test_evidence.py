@@ -1,4 +1,4 @@
-"""The evidence folder: what is read, to whom it goes, what is refused and how it is named."""
+"""Evidence: what is read, to whom it goes, what is refused and how it is named."""
 
 import hashlib
 import os
@@ -52,9 +52,35 @@ def refusal(folder: Path) -> str:
     return str(caught.value)
 
 
-def test_a_missing_folder_and_a_file_are_refused(tmp_path: Path) -> None:
+def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     assert "nowhere does not exist" in refusal(tmp_path / "nowhere")
-    assert "is not a folder" in refusal(write(tmp_path, "file.md"))
+    assert f"no file is named like {tmp_path}/*.txt" in refusal(tmp_path / "*.txt")
+    assert f"{tmp_path}/blank.md holds no readable document" in refusal(write(tmp_path, "blank.md", " \n"))
+
+
+def test_folders_files_and_patterns_together(tmp_path: Path) -> None:
+    for name in ("docs/a.md", "docs/panelist_1/b.md", "notes/2.md", "notes/deep/1.md", "notes/x.txt", "one[1].md"):
+        write(tmp_path, name, f"text of {name}")
+    write(tmp_path, "other/a.md", "another a")
+    sources = ["docs", "notes/**/*.md", "one[1].md", "docs/a.md", "other/a.md"]
+    found = read([tmp_path / s if s == "docs" else str(tmp_path / s) for s in sources], ROLES)
+    assert [(d.name, d.holders) for d in found] == [
+        ("a.md", ()),
+        ("panelist_1/b.md", ("panelist_1",)),
+        ("2.md", ()),
+        ("1.md", ()),
+        ("one[1].md", ()),
+        ("other/a.md", ()),
+    ]
+
+
+def test_a_file_that_is_named_is_held_to_the_same_limits(tmp_path: Path) -> None:
+    with (tmp_path / "huge.txt").open("wb") as file:
+        file.truncate(50_000_000)
+    assert "huge.txt is 50.0 MB, allowed are 1,000,000 characters" in refusal(tmp_path / "huge.txt")
+    with (tmp_path / "huge.pdf").open("wb") as file:
+        file.truncate(50_000_000)
+    assert "huge.pdf is 50.0 MB, allowed are 40 MB" in refusal(tmp_path / "huge.pdf")
 
 
 def test_nothing_readable_is_refused(tmp_path: Path) -> None:

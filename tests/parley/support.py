@@ -25,6 +25,8 @@ TEXTS = {
     "b.md": "The capital city of Lithuania is Vilnius, on the Neris.",
     "c.md": "Lithuania's government sits in Vilnius, its capital.",
 }
+ANSWER = "Vilnius is the capital of Lithuania."
+"""What the extractive model answers from them."""
 
 
 class Front:

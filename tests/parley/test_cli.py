@@ -15,7 +15,7 @@ import pytest
 
 from parley.stack.followed import following, is_followed
 from parley.stack.lease import read_running
-from tests.parley.support import QUESTION, Front, until
+from tests.parley.support import ANSWER, QUESTION, Front, until
 
 pytestmark = [pytest.mark.slow]
 
@@ -47,7 +47,7 @@ def test_ask_prints_the_frame_and_nothing_else(front: Front, asked: dict[str, An
     assert set(asked) == FRAME
     assert asked["protocol"] == "consensus"
     assert asked["status"] == "finished"
-    assert asked["outcome"]["answer"] == "Vilnius"
+    assert asked["outcome"]["answer"] == ANSWER
     assert {"answer", "confidence", "minority", "first_round_majority"} <= set(asked["outcome"])
     assert asked["stop"]["reason"] == "threshold"
     assert asked["stop"]["converged"] is True
@@ -81,16 +81,14 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
     assert front.json("sessions", "show", str(file), "--json")["result"] == asked
     code, out, _ = front.run("sessions", "show", str(file))
     assert code == 0
-    assert "Answer: Vilnius" in out
+    assert f"Answer: {ANSWER}" in out
     why = front.json("explain", sid, "--json")
     assert (why["stop"], why["words"]) == (asked["stop"], "the agreement score reached its threshold")
     code, out, _ = front.run("explain", str(file))
     assert code == 0
     assert "threshold of 90" in out
     parted = front.json("replay", str(file), "--set", "consensus.threshold=100", "--json")
-    assert parted["n"] is not None
-    assert (parted["recorded"][-1], parted["this"][-1]) == ("asks round 1 (synthesize)", "asks round 2 (revise)")
-    assert parted["stop"] is None, "the record carries it no further"
+    assert (parted["n"], parted["stop"]["reason"]) == (None, "threshold"), "its score is 100"
     code, out, _ = front.run("sessions", "export", str(file), "--format", "markdown")
     assert code == 0
     assert out.startswith(f"# Session {sid}")
@@ -110,7 +108,7 @@ def test_one_altered_byte_fails_the_replay(front: Front, exported: Path) -> None
 
 def test_sessions_are_found_by_words_of_question_and_answer(front: Front, asked: dict[str, Any]) -> None:
     found = front.json("sessions", "search", "LITHUANIA", "vilnius", "--json")
-    assert [(s["session"], s["answer"]) for s in found["sessions"]] == [(asked["session"], "Vilnius")]
+    assert [(s["session"], s["answer"]) for s in found["sessions"]] == [(asked["session"], ANSWER)]
     assert (found["searched"], found["more"]) == (1, False)
     code, out, _ = front.run("sessions", "search", "Kaunas Vilnius")
     assert (code, out) == (0, "0 found in 1 session\n"), "every word counts"
@@ -139,17 +137,17 @@ def test_plain_lines_where_there_is_no_terminal(fresh: Front) -> None:
     code, out, err = fresh.run("ask", "-", "--evidence", str(fresh.evidence), "--ephemeral", said=QUESTION + "\n")
     assert (code, err) == (0, "")
     assert "\x1b" not in out
-    assert re.search(r"^  panelist_1 \(0\.\d\d\): Vilnius$", out, re.M)
+    assert re.search(rf"^  panelist_1 \(0\.\d\d\): {re.escape(ANSWER)}$", out, re.M)
     assert re.search(r"^  round 1: score \d+", out, re.M)
     assert "stop: threshold" in out
-    assert "Answer: Vilnius" in out
+    assert f"Answer: {ANSWER}" in out
     assert not fresh.state.exists()
     fresh.assert_nothing_left()
 
 
 def test_quiet_prints_the_answer_alone(fresh: Front) -> None:
     code, out, err = fresh.run("ask", QUESTION, "--evidence", str(fresh.evidence), "--ephemeral", "--quiet")
-    assert (code, out, err) == (0, "Vilnius\n", "")
+    assert (code, out, err) == (0, f"{ANSWER}\n", "")
 
 
 def test_hostile_text_in_documents_and_questions_stays_text(fresh: Front) -> None:
@@ -180,7 +178,7 @@ BAD = [
     (("ask", "q", "--budget-tokens", "-5"), "budget.tokens: Input should be greater than 0 (got -5)"),
     (("ask", "q", "--turn-timeout", "0"), "turn_timeout_s: Input should be greater than or equal to 0.25"),
     (("ask", "q", "--config", "misspelt.yaml"), "protocl in misspelt.yaml is no setting; did you mean protocol?"),
-    (("ask", "q", "--evidence", "nowhere"), "evidence: folder nowhere does not exist"),
+    (("ask", "q", "--evidence", "nowhere"), "evidence: nowhere does not exist"),
     (("ask", "q", "--evidence", "empty"), "evidence: folder empty holds no readable document"),
     (("ask", "q", "--evidence", "binary"), "evidence: x.bin is binary"),
     (("ask", "q", "--evidence", "large"), "evidence: large.txt is 50.0 MB, allowed are 1,000,000 characters"),
@@ -386,7 +384,7 @@ def test_a_stack_that_lacks_a_queue_says_so(fresh: Front) -> None:
     try:
         code, _, err = fresh.run("ask", "another", "--panel", "4")
         assert code == 2
-        assert "not panelist_4; wait for it to end, or name another folder with --state" in err
+        assert "not panelist_4; end it and start one for all of them: parley up; or name another folder with --state" in err
     finally:
         slow.kill()
         slow.communicate()
@@ -434,7 +432,7 @@ def test_the_live_view_on_a_terminal(fresh: Front) -> None:
     assert terminal.child.wait(20) == 0, text
     assert "\x1b]0;owned" not in text
     assert "\x1b[" in text
-    assert "Answer: Vilnius" in text
+    assert re.search(r"Answer: .*Vilnius", text)
     assert "tokens" in text
     fresh.assert_nothing_left()
 

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -154,36 +152,3 @@ def test_help_comes_at_once() -> None:
         help_of()
         times.append(time.monotonic() - started)
     assert min(times) < 0.3
-
-
-def test_the_readmes_lines_of_python_run() -> None:
-    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    assert block is not None
-    done = subprocess.run([sys.executable, "-c", block[1]], cwd=ROOT, capture_output=True, text=True, timeout=50)
-    assert (done.stdout, done.stderr) == ("1869 threshold True\n", "")
-
-
-def test_the_readmes_example_is_what_the_command_prints() -> None:
-    """The answers, scores and the stop, in order."""
-    text = (ROOT / "README.md").read_text()
-    question = (ROOT / "examples/rollout/question.txt").read_text()
-    command = [
-        sys.executable,
-        "-m",
-        "parley",
-        "ask",
-        question,
-        "--protocol",
-        "consensus",
-        "--evidence",
-        "examples/rollout/evidence",
-        "--ephemeral",
-    ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50)
-    assert done.returncode == 0, done.stderr
-    lines = re.compile(
-        r"^(?:  panelist_\d \([\d.]+\): [\w-]+|  round \d: score \d+.*|stop: .*|Answer: .*|confidence .*)", re.M
-    )
-    printed = lines.findall(done.stdout)
-    assert printed
-    assert lines.findall(text) == printed

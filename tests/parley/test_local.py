@@ -26,7 +26,7 @@ from parley.stack.rows import rows_of
 from schemas.post import Live, Post
 from schemas.result import Result as ClosedResult
 from schemas.wire import decode, encode
-from tests.parley.support import QUESTION, TEXTS, until
+from tests.parley.support import ANSWER, QUESTION, TEXTS, until
 from tests.support.engine import until as comes_true
 
 MODEL = "tests.support.model:make"
@@ -54,7 +54,7 @@ async def test_ask_on_a_stack_of_ones_own(tmp_path: Path) -> None:
         result = await p.ask(QUESTION, evidence=tmp_path, settings={"threshold": 60})
         assert p.lease is not None
         folder, pids = p.lease.state, p.lease.pids()
-    assert (result.outcome["answer"], result.stop.reason) == ("Vilnius", "threshold")
+    assert (result.outcome["answer"], result.stop.reason) == (ANSWER, "threshold")
     assert not folder.exists()
     assert not [name for name, pid in pids.items() if psutil.pid_exists(pid) and _lives(pid)]
 

@@ -188,14 +188,14 @@ def test_a_record_of_another_version_is_told_as_far_as_the_log_goes() -> None:
 def test_where_only_the_answer_or_the_frame_is_wanted_the_reason_goes_to_stderr(
     view: type[QuietView], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    play = critic_play.Play(rewritten=False)
-    play.fail("judge")
+    play = critic_play.Play()
+    play.fail("answerer")
     shown, record = view(), record_of(play.entries)
     shown.knows(Turns(play.entries))
     result = records.result_of(record)
     assert result is not None
     shown.result(result)
-    assert f"parley: Nothing came of judge (rewrite, round 0): {DOWN}\n" in capsys.readouterr().err
+    assert f"parley: Nothing came of answerer (answer, round 1): {DOWN}\n" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- flags

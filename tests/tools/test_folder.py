@@ -11,7 +11,18 @@ from pathlib import Path
 import pytest
 
 from agents.tools import folder as module
-from agents.tools.folder import BadArchive, FolderError, TaskFolder, TooLarge, archive, diff, pack, sweep, unpacked
+from agents.tools.folder import (
+    MOST_SHOWN,
+    BadArchive,
+    FolderError,
+    TaskFolder,
+    TooLarge,
+    archive,
+    diff,
+    pack,
+    sweep,
+    unpacked,
+)
 
 Files = dict[str, tuple[bytes, bool]]
 
@@ -64,8 +75,10 @@ def test_limits_are_named() -> None:
         unpacked(b"x" * 4_000_001)
     with pytest.raises(TooLarge, match="4,001 files, allowed are at most 4,000"):
         archive({f"f{i}": (b"", False) for i in range(4_001)})
-    with pytest.raises(TooLarge, match="as an archive, allowed are at most 4,000,000"):
-        archive({"big": (b"x" * 4_000_000, False)})
+    with pytest.raises(TooLarge, match="as an archive, allowed are at most 16,000,000"):
+        archive({"big": (b"x" * 16_000_000, False)})
+    with pytest.raises(TooLarge, match="compressed, allowed are at most 4,000,000"):
+        archive({"big": (os.urandom(4_000_000), False)})
     sparse = bytearray(tar(("a", FILE, b"x")))
     info = tarfile.TarInfo("a")
     info.size = 10**12
@@ -228,3 +241,14 @@ def test_files_that_would_take_long_to_compare_are_shown_as_replaced(tmp_path: P
     (tmp_path / "a").write_text(before)
     subprocess.run(["git", "apply", "-"], input=text.encode(), cwd=tmp_path, check=True, timeout=20)
     assert (tmp_path / "a").read_text() == after
+
+
+def test_of_many_files_those_are_shown_that_bear_on_the_task() -> None:
+    noise = {f"noise/{i}.txt": (b"nothing here " * 5_000, False) for i in range(20)}
+    files = {"src/login.py": (b"def login(): ...", False), "z/named.txt": (b"odd", False), "b.txt": (b"odd", False)}
+    with TaskFolder(archive({**noise, **files})) as folder:
+        shown = [d.name for d in folder.documents("the logins are slow", ["named.txt"])]
+        assert shown == sorted(shown) and {"src/login.py", "z/named.txt"} <= set(shown)
+        assert sum(len(d.text) for d in folder.documents("the logins are slow")) <= MOST_SHOWN
+    with TaskFolder(archive(files)) as folder:
+        assert [d.name for d in folder.documents()] == ["b.txt", "src/login.py", "z/named.txt"]

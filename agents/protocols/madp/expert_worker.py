@@ -88,7 +88,8 @@ async def _in_folder(
     brief: WorkBrief | SupportBrief = shown.brief
     allowed = worker.tools if worker.uses_tools and _may_act(worker, brief) else None
     if allowed is None:
-        shown = msgspec.structs.replace(shown, documents=(*shown.documents, *folder.documents()))
+        files = folder.documents(brief.task.prompt, brief.task.files_mentioned)
+        shown = msgspec.structs.replace(shown, documents=(*shown.documents, *files))
     if not worker.words:
         done = await worker.model.reply(shown, emit)
         diff = folder.diff()

@@ -17,6 +17,11 @@ class CompetitionSetup(Setup):
 
         return files.seats(settings)
 
+    def process(self, queue: str) -> str:
+        """Each team by itself: nothing that could speak for one holds the other's key."""
+        role = queue.rpartition("_")[0] or queue
+        return {"pro": "team-pro", "con": "team-con", "judge": "judges", "audience": "judges"}.get(role, "")
+
     def due(self, settings: Mapping[str, Any]) -> Mapping[str, int]:
         """Seats of each role that the format has."""
         return Counter(seat.rpartition("_")[0] or seat for seat in self.queues(settings))

@@ -28,6 +28,12 @@ class MadpSetup(Setup):
         """The experts that come with Parley, and the helper."""
         return (*shipped_experts(), "helper")
 
+    def process(self, queue: str) -> str:
+        """The experts together; the helper, whose encoder is large, by itself."""
+        from schemas.expert import expert_of
+
+        return "helper" if queue == "helper" else "experts" if expert_of(queue) else ""
+
     def beneath(self, settings: Mapping[str, Any]) -> Beneath | None:
         """The deliberation to which a blocked question goes."""
         protocol, inner = settings.get("deliberation"), settings.get("deliberation_settings", {})

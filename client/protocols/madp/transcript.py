@@ -390,7 +390,8 @@ def outcome_lines(
             yield "quiet", f"Asked ({line(str(item['kind']))}): {answered_words(item)}"
     if outcome.get("overrides"):
         yield "quiet", f"Overrides of the choice of expert by a human: {outcome['overrides']}"
-    yield from (("score", f"Warning: {line(str(text), _WIDE)}") for text in outcome.get("warnings") or ())
+    if not shown:
+        yield from (("score", f"Warning: {line(str(text), _WIDE)}") for text in outcome.get("warnings") or ())
     work = outcome.get("work") or {}
     if diff and work.get("diff"):
         yield "", f"{diff_words(work['diff']).capitalize()}, {diff_note(work)}:"

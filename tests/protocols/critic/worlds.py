@@ -49,6 +49,7 @@ WORLDS = {
         {"round_limit": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
     ),
     "no second attempt": Small({"round_limit": 1, "attempts": 2}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)),
+    "no second rewriting": Small({"round_limit": 1, "attempts": 2}, budget=Budget(tokens=480), usages=(120,)),
     **{
         f"{n} turns": Small(
             {"round_limit": 3, "min_rounds": 3, "measure_bias": True},

@@ -154,7 +154,7 @@ def test_the_line_below_a_live_session_has_the_signals_and_the_coming_dials() ->
 
 
 def test_the_plain_view_prints_a_whole_session(capsys: pytest.CaptureFixture[str]) -> None:
-    view, record = PlainView(), maci_record.record()
+    view, record = PlainView(verbose=True), maci_record.record()
     for post in records.posts_of(record):
         view.post(post)
     result = records.result_of(record)

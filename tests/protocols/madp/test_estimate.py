@@ -20,10 +20,10 @@ def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
     workers = announced(rows_of("madp"))
     told = list(estimating.words(estimating.of(opening, workers)))
     assert any("at most:" in text and "not known" in text for text in told)
-    assert any("each turn of work:" in text and "3 calls, 0 tokens, 0.0000 USD" in text for text in told)
+    assert any("each turn of work:" in text and "2 calls, 0 tokens, 0.0000 USD" in text for text in told)
     assert not estimating.costs(estimating.of(opening, workers))
     dear = [
-        msgspec.structs.replace(w, metered=True, usd_per_million_input=1.0 + i, usd_per_million_output=10.0)
+        msgspec.structs.replace(w, metered=True, tools=True, usd_per_million_input=1.0 + i, usd_per_million_output=10.0)
         if w.queue.startswith(QUEUE)
         else w
         for i, w in enumerate(workers)
@@ -38,23 +38,30 @@ def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
 
 
 def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
-    opening = request("q", protocol="madp")
-    with_tools, without = (
-        estimating.of(opening, announced(rows_of("madp"), tools=tools)).work for tools in (True, False)
-    )
-    assert with_tools is not None and without is not None and (with_tools.calls, without.calls) == (12, 2)
+    """Only a language model uses them: the list that the operator allows makes no difference without one."""
+    opening, workers = request("q", protocol="madp"), announced(rows_of("madp"), tools=True)
+
+    def calls(tools: bool) -> int:
+        found = estimating.of(opening, [msgspec.structs.replace(w, metered=True, tools=tools) for w in workers]).work
+        assert found is not None
+        return found.calls
+
+    assert (calls(True), calls(False)) == (12, 2)
+    plain = estimating.of(opening, workers).work
+    assert plain is not None and plain.calls == 2
 
 
 def test_a_budget_that_holds_no_turn_of_work_is_refused_before_anything_starts() -> None:
-    opening = request("q", protocol="madp", budget=Budget(tokens=55_999))
+    opening = request("q", protocol="madp", budget=Budget(tokens=3_199))
     workers = [msgspec.structs.replace(w, metered=True) for w in announced(rows_of("madp"))]
     found = estimating.of(opening, workers)
-    with pytest.raises(BadInput, match="limit 55999, the match and one turn of work may take 56000; nothing was") as e:
+    with pytest.raises(BadInput, match="limit 3199, the match and one turn of work may take 3200; nothing was") as e:
         estimating.refuse(found)
     assert e.value.field == "budget.tokens"
     some = [msgspec.structs.replace(w, metered=w.queue != "expert_sre") for w in workers]
     estimating.refuse(estimating.of(opening, some))
     assert any("does not hold the match and one turn of work" in text for text in estimating.words(found))
+    estimating.refuse(estimating.of(request("q", protocol="madp", budget=Budget(tokens=3_200)), workers))
 
 
 def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() -> None:
@@ -83,7 +90,8 @@ def test_other_protocols_have_a_most() -> None:
 
 def test_whether_tools_are_allowed_is_what_the_operators_list_says(tmp_path: Path) -> None:
     listed = Path(__file__).parents[3] / "examples" / "tools" / "tools.yaml"
-    assert has_tools(load(given={"tools": str(listed)})) and not has_tools(load())
+    assert has_tools(load(given={"tools": str(listed)})) and has_tools(load()), "else the list that ships"
+    assert not has_tools(load(given={"tools": "off"}))
     with pytest.raises(BadInput) as e:
         has_tools(load(given={"tools": str(tmp_path / "none.yaml")}))
     assert e.value.field == "tools"

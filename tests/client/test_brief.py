@@ -13,8 +13,8 @@ from client.text import wrapped
 from schemas import log
 from schemas.protocols.consensus import Analysis
 from schemas.wire import encode
+from tests.client.terminal import screen_of
 from tests.parley.support import Front
-from tests.parley.terminal import screen_of
 from tests.protocols.consensus.play import Play, says
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -58,7 +58,7 @@ TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport")
             ["Answer: Fusarium wilt", "Dissent: nobody", "now holds", "changed the mind of 1 de"],
         ),
         ("competition", TOPIC, ["Verdict: Proposition wins", "stop: played", "that is little"]),
-        ("madp", (TITLE,), ["security-architect leads", "Result: ", "2 of 2 reviews approved"]),
+        ("madp", (TITLE,), ["security-architect leads", "Result: ", "In short: security-architect led"]),
     ],
 )
 def test_every_shipped_example_fits_one_screen(

@@ -1,0 +1,129 @@
+"""What of a folder is not sent: what its .gitignore files name, and what tools leave behind.
+
+Read as git reads them: a .gitignore in each folder, the deeper one over the higher, those above the folder up to the
+work tree's root, and last `.git/info/exclude`. git itself is not asked: a repository's settings may name programs that
+it runs. So a file that is tracked though it is ignored counts as ignored.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+MOST_RULES = 1_000_000
+"""Bytes of one .gitignore."""
+LEFT_BEHIND = (
+    "__pycache__/", "*.py[co]", ".venv/", "node_modules/", ".tox/", ".nox/", ".mypy_cache/", ".ruff_cache/",
+    ".pytest_cache/", ".hypothesis/", ".gradle/", ".next/", ".nuxt/", ".terraform/", ".DS_Store",
+)  # fmt: skip
+"""Nobody works on these: they are passed over without a word."""
+BUILT = ("build/", "dist/", "target/", "out/", "venv/", "env/", "bin/Debug/", "bin/Release/", "obj/", "*.egg-info/")
+"""What builds make, by the usual names. It is said; a line `!build/` in .gitignore has it sent."""
+
+
+class Unwanted:
+    """Of one folder. Called with a path in it; see agents.tools.folder.read."""
+
+    def __init__(self, root: Path, largest: int | None = None) -> None:
+        """`largest`: bytes of a file beyond which it is left out; None: of any size."""
+        self._root = root.resolve()
+        self._largest = largest
+        self._top = self._root
+        for above in (self._root, *self._root.parents):
+            if (above / ".git").exists():
+                self._top = above
+                break
+        self._rules: dict[Path, GitIgnoreSpec] = {}
+        self._excluded = _spec(self._top / ".git" / "info" / "exclude")
+        self._left, self._built = (_compiled(lines) for lines in (LEFT_BEHIND, BUILT))
+
+    def __call__(self, path: str, folder: bool) -> str | None:
+        """Why it is not sent: None: it is; empty: nobody misses it."""
+        full = self._root / path
+        if (full.name == ".git") if folder else full.name in (".git", ".hg"):
+            return ""
+        told = self._told(full, folder)
+        if told is not None:
+            return "" if told else self._too_large(path, folder)
+        name = f"{path}/" if folder else path
+        if self._left.match_file(name):
+            return ""
+        if self._built.match_file(name):
+            return "a build makes it, by its name; the line `!" + full.name + "/` in .gitignore has it sent"
+        return self._too_large(path, folder)
+
+    def _told(self, full: Path, folder: bool) -> bool | None:
+        """Whether the files of rules leave it out; None: they say nothing."""
+        for here in full.parents:
+            if here not in self._rules:
+                self._rules[here] = _spec(here / ".gitignore")
+            told = _match(self._rules[here], full.relative_to(here), folder)
+            if told is not None:
+                return told
+            if here == self._top:
+                break
+        return _match(self._excluded, full.relative_to(self._top), folder)
+
+    def _too_large(self, path: str, folder: bool) -> str | None:
+        if self._largest is None or folder:
+            return None
+        try:
+            size = (self._root / path).lstat().st_size
+        except OSError:
+            return None
+        return None if size <= self._largest else f"it has {in_bytes(size)}, and the folder is too much"
+
+
+def biggest(sizes: Sequence[tuple[str, int]], most: int = 5) -> str:
+    """The largest files and folders, each with its size: a folder in place of its files where they are many and small.
+
+    Parameters
+    ----------
+    sizes
+        Path and bytes of each file.
+    """
+    total = sum(size for _, size in sizes) or 1
+    held: dict[str, int] = {}
+    for path, size in sizes:
+        for i, c in enumerate(path):
+            if c == "/":
+                held[path[: i + 1]] = held.get(path[: i + 1], 0) + size
+        held[path] = size
+    found: list[str] = []
+    for path in sorted(held, key=lambda p: (-held[p], p)):
+        # A folder that a single thing in it nearly fills says less than that thing.
+        if path.endswith("/"):
+            inner = max((held[p] for p in held if p != path and p.startswith(path)), default=0)
+            if inner > 0.8 * held[path] or held[path] > 0.8 * total:
+                continue
+        if not any(path.startswith(f) for f in found if f.endswith("/")):
+            found.append(path)
+        if len(found) == most:
+            break
+    return ", ".join(f"{path} ({in_bytes(held[path])})" for path in found)
+
+
+def in_bytes(size: int) -> str:
+    """`1.2 MB`"""
+    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size / 1e3:,.1f} KB"
+
+
+def _match(spec: GitIgnoreSpec, path: Path, folder: bool) -> bool | None:
+    name = path.as_posix()
+    return spec.check_file(f"{name}/" if folder else name).include
+
+
+def _spec(file: Path) -> GitIgnoreSpec:
+    """Rules of a file; none, where it is none that is read: git follows no link there either."""
+    try:
+        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(fd, "rb") as opened:
+            return _compiled(opened.read(MOST_RULES).decode("utf-8", "replace").split("\n"))
+    except OSError:
+        return _compiled(())
+
+
+def _compiled(lines: Sequence[str]) -> GitIgnoreSpec:
+    """`a/**` is all in a, and not a itself, which the library takes with it."""
+    return GitIgnoreSpec.from_lines(f"{x.rstrip()}/*" if x.rstrip().endswith("/**") else x for x in lines)

@@ -1,0 +1,93 @@
+"""What of a folder is not sent: the same as git ignores, and what tools leave behind."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from client import task_folder
+from client.unwanted import biggest
+from schemas.folders.archive import unpacked
+
+GIT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def made(root: Path, /, *files: str, **rules: str) -> Path:
+    """A folder of these files; `rules`: lines of a folder's .gitignore, `root` for the top."""
+    for name in files:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    for folder, lines in rules.items():
+        (root / ("" if folder == "root" else folder) / ".gitignore").write_text(lines)
+    return root
+
+
+def sent(root: Path) -> set[str]:
+    return set(unpacked(task_folder.read(root).data))
+
+
+def words(root: Path) -> str:
+    return "\n".join(task_folder.read(root).words())
+
+
+FILES = (
+    "a.py", "a.o", "keep.o", "sub/a.o", "sub/keep.o", "sub/deep/x.txt", "sub/deep/y.md", "logs/1.log", "logs/keep.md",
+    "logs/deep/2.log", "cache/a/b/c", "cache/keep/d", "only/a.txt", "only/b.py", "only/in/c.py", "a b", "#x", "!y",
+    "tmp", "z/tmp/q", "star/one/two/f.c", "star/f.c", "UP.O", "x.py~",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"root": "*.o\n!keep.o\nlogs/\n"},
+        {"root": "/*\n!/sub\n*.o\n"},
+        {"root": "cache/**\n!cache/keep/\n!cache/keep/d\nstar/**/f.c\n"},
+        {"root": "only/*\n!only/*.py\n!only/in/\n", "sub": "*\n!deep\n"},
+        {"root": "logs/*\n!logs/deep/\n*.md\n", "logs": "!keep.md\n", "sub": "!*.o\ndeep/y.md\n"},
+        {"root": "# a comment\n\n\\#x\n\\!y\na\\ b\ntmp/\n*~\n"},
+        {"root": "sub/\n!sub/keep.o\n", "sub": "!keep.o\n"},
+        {"root": "**/deep\n/a.py\n[ab].o\n"},
+        {"root": "logs\r\n*.o  \n"},
+        {"root": "!logs/1.log\n*.log\n"},
+    ],
+)
+def test_what_is_sent_is_what_git_would_track(tmp_path: Path, rules: dict[str, str]) -> None:
+    root = made(tmp_path, *FILES, **rules)
+    subprocess.run(["git", "init", "-q", str(root)], env=GIT, check=True, timeout=30)
+    (root / ".git" / "info" / "exclude").write_text("star/one\n")
+    asked = ["git", "-C", str(root), "ls-files", "-z", "--others", "--exclude-standard"]
+    told = subprocess.run(asked, env=GIT, check=True, timeout=30, capture_output=True, text=True).stdout
+    assert sent(root) == set(told.split("\0")) - {""}
+    assert words(root) == ""
+
+
+def test_rules_above_a_folder_hold_up_to_its_work_tree(tmp_path: Path) -> None:
+    made(tmp_path, "tree/sub/a.o", "tree/sub/a.py", "tree/sub/a.c", root="*.c\n", tree="*.o\n")
+    (tmp_path / "tree" / ".git").mkdir()
+    assert sent(tmp_path / "tree" / "sub") == {"a.py", "a.c"}
+
+
+def test_without_rules_what_tools_and_builds_leave_is_not_sent(tmp_path: Path) -> None:
+    left = ("node_modules/m/i.js", ".venv/bin/python", "p/__pycache__/a.pyc", ".mypy_cache/x", ".git/HEAD")
+    root = made(tmp_path, "src/a.py", "build/lib/a.py", "web/dist/a.js", "target/x.jar", *left)
+    assert sent(root) == {"src/a.py"}
+    told = words(root)
+    assert "'build': a build makes it, by its name; the line `!build/` in .gitignore has it sent" in told
+    assert "'web/dist'" in told and "'target'" in told
+    assert not any(name in told for name in ("node_modules", ".venv", "__pycache__", ".git/", "'.git'"))
+    made(root, root="!build/\n")
+    assert sent(root) == {"src/a.py", "build/lib/a.py", ".gitignore"}
+
+
+def test_a_link_is_no_file_of_rules(tmp_path: Path) -> None:
+    root = made(tmp_path / "project", "a.py")
+    (tmp_path / "rules").write_text("*.py\n")
+    (root / ".gitignore").symlink_to(tmp_path / "rules")
+    assert sent(root) == {"a.py"}
+
+
+def test_the_biggest_are_files_or_folders_of_many() -> None:
+    sizes = [*((f"data/{i}.csv", 90_000) for i in range(40)), ("src/model.bin", 2_000_000), ("src/a.py", 1_000)]
+    assert biggest(sizes, 2) == "data/ (3.6 MB), src/model.bin (2.0 MB)"

@@ -1,0 +1,75 @@
+"""Every command of README and the pages of docs/ runs, page by page, and every sample is what its command prints."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import ROOT, Block, blocks, pages, unfenced
+from tests.docs.running import Failed, Page, masked
+
+NOT_RUN = 8
+"""Blocks that need what a machine without keys, containers or people lacks. One more is a decision."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("page", [p for p in pages() if any(b.runs and "not run" not in b.said for b in blocks(p))])
+def test_what_a_page_says_is_so(page: str, tmp_path: Path) -> None:
+    with Page(page, tmp_path) as running:
+        running.run()
+        fresh = {line: "\n".join(lines) for line, lines in running.fresh.items()}
+    assert fresh == {}, "python -m tests.docs --write puts it there"
+
+
+def test_what_is_not_run_says_why() -> None:
+    marked = [b for page in pages() for b in blocks(page) if "not run" in b.said]
+    assert all(len(b.said["not run"]) > 10 and b.runs for b in marked)
+    assert len(marked) == NOT_RUN, [f"{b.where}: {b.said['not run']}" for b in marked]
+
+
+def test_no_command_stands_where_it_is_not_run() -> None:
+    assert [line for page in ("README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md")))
+            for line in unfenced(page)] == []  # fmt: skip
+
+
+def page_of(folder: Path, text: str) -> Page:
+    """A project of one page."""
+    root = folder / "root"
+    root.mkdir()
+    (root / "page.md").write_text(text)
+    subprocess.run(["git", "init", "-q", str(root)], check=True, timeout=30)
+    return Page("page.md", folder / "work", root)
+
+
+def test_a_command_that_fails_is_told_with_its_place(tmp_path: Path) -> None:
+    with page_of(tmp_path, "Text\n\n```sh\ntrue\nparley route\n```\n") as page:
+        with pytest.raises(Failed, match=r"page\.md:4: parley route\nended with 2"):
+            page.run()
+
+
+def test_a_sample_is_generated_and_what_differs_from_run_to_run_is_not_compared(tmp_path: Path) -> None:
+    text = "<!-- output of: echo 0.3 s; echo two -->\n```text\n$ it\n0.1 s\n{}\n```\n"
+    with page_of(tmp_path, text.format("one")) as page:
+        page.run()
+        assert page.fresh == {3: ["$ it", "0.3 s", "two"]}
+        page.write()
+        assert (tmp_path / "root" / "page.md").read_text() == text.format("two").replace("0.1", "0.3")
+    assert masked("session 0123456789abcdef0123 took 1.25 s") == masked("session ffff456789abcdef0123 took 9 s")
+
+
+def test_words_files_and_marks_of_a_page(tmp_path: Path) -> None:
+    text = (
+        "<!-- file: a/b.txt -->\n```text\nheld\n```\n<!-- with: NAME=$(echo a/b.txt) -->\n<!-- first: touch first -->\n"
+        "```sh\ntest -e first   # a comment\ngrep -q held \\\n  NAME\n```\n"
+        "<!-- not run: it takes a key -->\n```sh\nfalse\n```\n<!-- ends: 1 -->\n```sh\nfalse\n```\n"
+        "```python\nprint(open('a/b.txt').read())\n```\n"
+    )
+    with page_of(tmp_path, text) as page:
+        page.run()
+        assert page.ran == 6
+
+
+def test_a_comment_far_above_says_nothing() -> None:
+    found = blocks("x.md", "<!-- not run: why -->\nText.\n\n```sh\nfalse\n```\n")
+    assert found == [Block("x.md", 5, "sh", ["false"])]

@@ -1,0 +1,75 @@
+"""One `parley up` for every protocol: few processes, and no process connects for both teams."""
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from client.protocols import all_setups
+from parley.plan import plan_of
+from parley.settings import Settings
+from parley.stack.lease import Order, Stack, complete, read_running
+from parley.stack.rows import SHARED, rows_of_all
+from tests.parley.support import Front, until
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+MOST_PROCESSES, MOST_MB = 10, 800
+ASKED = (
+    ("--protocol", "consensus", "In which year did the Suez Canal open?", "--evidence", EXAMPLES / "factual/evidence"),
+    ("--protocol", "critic", "Which medium?", "--evidence", EXAMPLES / "critic-archive/evidence"),
+    ("--protocol", "maci", "Why do they wilt?", "--evidence", EXAMPLES / "diagnosis/evidence",
+     "--outcomes", EXAMPLES / "diagnosis/outcomes.txt"),
+    ("--protocol", "competition", "--topic", f"{EXAMPLES}/competition/topics.yaml#free_transport"),
+    ("add JWT authentication to the API",),
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_one_stack_serves_every_protocol_with_ten_processes_and_800_mb(tmp_path: Path) -> None:
+    front = Front(tmp_path, protocol="")
+    up = front.start("up")
+    running = until(lambda: (r := read_running(front.state)) and r.ready and r, "it is not up", 30)
+    assert len({a[1] if len(a) > 1 else "madp" for a in ASKED}) == len(all_setups())
+    for asked in ASKED:
+        code, _, err = front.run("ask", *map(str, asked))
+        assert code in (0, 3), (asked, err)
+    processes = [p for parent in (psutil.Process(up.pid),) for p in (parent, *parent.children(recursive=True))]
+    size = sum(p.memory_full_info().pss for p in processes) / 1e6
+    print(f"{len(processes)} processes, {size:.0f} MB")
+    assert len(processes) <= MOST_PROCESSES
+    assert size <= MOST_MB
+    assert len(running.queues) > 30
+    assert running.services["team-pro-1"].pid != running.services["team-con-1"].pid
+    up.terminate()
+    up.communicate(timeout=20)
+    assert up.returncode == 0
+    front.assert_nothing_left()
+
+
+def test_no_process_serves_both_teams_and_nothing_beside_a_team() -> None:
+    rows = rows_of_all({})
+    assert len({r.queue for r in rows}) == len(rows)
+    for team in ("pro", "con"):
+        mine = {r.queue for r in rows if r.process == f"team-{team}"}
+        assert mine == {r.queue for r in rows if r.queue.startswith(f"{team}_")} != set()
+    assert {r.queue for r in rows if r.process == SHARED} >= {"panelist_1", "debater_1", "answerer", "critic"}
+
+
+def test_a_seat_with_a_key_of_its_own_has_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = rows_of_all({})
+    monkeypatch.setenv("LLM_PROVIDER", "openai")
+    monkeypatch.setenv("LLM_MODEL", "m")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("PANELIST_2_LLM_API_KEY", "another")
+    with complete(Order(stack=Stack(agents=rows), state="/nonexistent")) as (order, _):
+        process = {row.queue: row.process for row in order.stack.agents}
+    assert process["panelist_2"] == "" and process["panelist_1"] == process["panelist_3"] == SHARED
+
+
+def test_what_is_named_is_served_by_itself(tmp_path: Path) -> None:
+    assert plan_of(Settings()).of_every_protocol().every
+    named = plan_of(Settings().model_copy(update={"protocol": "critic"})).of_every_protocol()
+    assert {r.queue for r in named.rows} == {"answerer", "critic", "judge", "helper"}
+    assert not any(r.process for r in named.rows)
