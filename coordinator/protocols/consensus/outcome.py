@@ -31,9 +31,9 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     if not found:
         nothing = Outcome(
             answer="", confidence=0.0, reasoning="", source="none", minority=(), first_round_majority=None,
-            flips_without_evidence=flips, passages=_bearing(state, view),
+            flips_without_evidence=flips, passages=_bearing(state, view) if view.opened.version > 2 else (),
         )  # fmt: skip
-        return _builtins(nothing), rounds
+        return _without_empty(nothing), rounds
     best = found[0]
     spoken = votes[best.seats[0]]
     synthesis = None if state.synthesis is None else decode(view.posts[state.synthesis].body, Synthesis)
@@ -47,7 +47,13 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
         flips_without_evidence=flips,
         citations=_evidence(best, votes),
     )
-    return _builtins(result), rounds
+    return _without_empty(result), rounds
+
+
+def _without_empty(outcome: Outcome) -> dict[str, Any]:
+    """As builtins; without `passages` where there are none, which is how sessions before version 3 said it."""
+    found: dict[str, Any] = _builtins(outcome)
+    return found if outcome.passages else {name: value for name, value in found.items() if name != "passages"}
 
 
 def _bearing(state: State, view: View) -> tuple[Citation, ...]:
