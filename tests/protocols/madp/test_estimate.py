@@ -83,7 +83,8 @@ def test_other_protocols_have_a_most() -> None:
 
 def test_whether_tools_are_allowed_is_what_the_operators_list_says(tmp_path: Path) -> None:
     listed = Path(__file__).parents[3] / "examples" / "tools" / "tools.yaml"
-    assert has_tools(load(given={"tools": str(listed)})) and not has_tools(load())
+    assert has_tools(load(given={"tools": str(listed)})) and not has_tools(load(given={"tools": "off"}))
+    assert has_tools(load()), "the file tools that ship"
     with pytest.raises(BadInput) as e:
         has_tools(load(given={"tools": str(tmp_path / "none.yaml")}))
     assert e.value.field == "tools"
