@@ -17,7 +17,7 @@ from schemas.session import Budget
 
 def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
     opening = request("q", protocol="madp", settings={"work_calls": 3})
-    workers = announced(rows_of("madp"))
+    workers = [msgspec.structs.replace(w, tools=w.queue.startswith(QUEUE)) for w in announced(rows_of("madp"))]
     told = list(estimating.words(estimating.of(opening, workers)))
     assert any("at most:" in text and "not known" in text for text in told)
     assert any("each turn of work:" in text and "3 calls, 0 tokens, 0.0000 USD" in text for text in told)
@@ -39,8 +39,11 @@ def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
 
 def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
     opening = request("q", protocol="madp")
+    workers = announced(rows_of("madp"))
+    assert not any(w.tools for w in workers), "only language models use them"
     with_tools, without = (
-        estimating.of(opening, announced(rows_of("madp"), tools=tools)).work for tools in (True, False)
+        estimating.of(opening, [msgspec.structs.replace(w, tools=tools) for w in workers]).work
+        for tools in (True, False)
     )
     assert with_tools is not None and without is not None and (with_tools.calls, without.calls) == (12, 2)
 
