@@ -17,7 +17,7 @@ from schemas.session import Budget
 
 def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
     opening = request("q", protocol="madp", settings={"work_calls": 3})
-    workers = [msgspec.structs.replace(w, tools=w.queue.startswith(QUEUE)) for w in announced(rows_of("madp"))]
+    workers = announced(rows_of("madp"))
     told = list(estimating.words(estimating.of(opening, workers)))
     assert any("at most:" in text and "not known" in text for text in told)
     assert any("each turn of work:" in text and "2 calls, 0 tokens, 0.0000 USD" in text for text in told)
@@ -38,7 +38,6 @@ def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
 
 
 def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
-<<<<<<< HEAD
     """Only a language model uses them: the list that the operator allows makes no difference without one."""
     opening, workers = request("q", protocol="madp"), announced(rows_of("madp"), tools=True)
 
@@ -50,16 +49,6 @@ def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
     assert (calls(True), calls(False)) == (12, 2)
     plain = estimating.of(opening, workers).work
     assert plain is not None and plain.calls == 2
-=======
-    opening = request("q", protocol="madp")
-    workers = announced(rows_of("madp"))
-    assert not any(w.tools for w in workers), "only language models use them"
-    with_tools, without = (
-        estimating.of(opening, [msgspec.structs.replace(w, tools=tools) for w in workers]).work
-        for tools in (True, False)
-    )
-    assert with_tools is not None and without is not None and (with_tools.calls, without.calls) == (12, 2)
->>>>>>> fix2
 
 
 def test_a_budget_that_holds_no_turn_of_work_is_refused_before_anything_starts() -> None:
@@ -101,13 +90,8 @@ def test_other_protocols_have_a_most() -> None:
 
 def test_whether_tools_are_allowed_is_what_the_operators_list_says(tmp_path: Path) -> None:
     listed = Path(__file__).parents[3] / "examples" / "tools" / "tools.yaml"
-<<<<<<< HEAD
     assert has_tools(load(given={"tools": str(listed)})) and has_tools(load()), "else the list that ships"
     assert not has_tools(load(given={"tools": "off"}))
-=======
-    assert has_tools(load(given={"tools": str(listed)})) and not has_tools(load(given={"tools": "off"}))
-    assert has_tools(load()), "the file tools that ship"
->>>>>>> fix2
     with pytest.raises(BadInput) as e:
         has_tools(load(given={"tools": str(tmp_path / "none.yaml")}))
     assert e.value.field == "tools"
