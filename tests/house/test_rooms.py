@@ -15,6 +15,7 @@ NAMES = tuple(PROTOCOLS)
 REGISTRIES = {
     "coordinator/protocols/__init__.py",  # the default protocol, and the standing sessions
     "bus/channels.py",  # `critic` is a role there
+    "evaluation/extractive.py",  # measures one protocol's sessions
     "observability/metrics.py",  # every series is declared there, the circuit breaker's too
 }
 """General modules that may name a protocol."""

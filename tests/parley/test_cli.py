@@ -384,7 +384,7 @@ def test_a_stack_that_lacks_a_queue_says_so(fresh: Front) -> None:
     try:
         code, _, err = fresh.run("ask", "another", "--panel", "4")
         assert code == 2
-        assert "not panelist_4; end it and start one for all of them: parley up; or name another folder with --state" in err
+        assert "not panelist_4; end it and start one for all of them: parley up; or name another" in err
     finally:
         slow.kill()
         slow.communicate()
