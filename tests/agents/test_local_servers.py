@@ -118,7 +118,7 @@ def test_quiet_marks_what_is_not_settled(tmp_path: Path) -> None:
     """The answer stands alone only with exit status 0."""
     front = Front(tmp_path)
     asked = ("ask", QUESTION, "--evidence", str(front.evidence), "--quiet")
-    assert front.run(*asked)[:2] == (0, "Vilnius\n")
+    assert front.run(*asked)[:2] == (0, "Vilnius is the capital of Lithuania.\n")
     code, out, err = front.run(*asked, "--threshold", "100", "--round-limit", "1")
     assert (code, err) == (3, "")
     assert out.startswith("Not settled: the last round allowed was played; it did not converge (round_limit)\n")

@@ -102,7 +102,7 @@ def test_one_that_is_open_or_ended_at_once_has_a_page_too() -> None:
     assert "The session is still open." in of(ended=False)
     cancelled = Stop(reason="cancelled", converged=False, certificate={"by": "client", "why": "enough"})
     shown = Reader(of(rounds=0, stop=cancelled)).words
-    assert "why enough" in shown and "a client cancelled the session (cancelled)" in shown
+    assert "Why it was ended enough" in shown and "a client cancelled the session (cancelled)" in shown
 
 
 def test_a_session_of_another_protocol_has_its_transcript_stop_and_usage() -> None:
@@ -114,7 +114,7 @@ def test_a_session_of_another_protocol_has_its_transcript_stop_and_usage() -> No
     shown = Reader(text).words
     assert "What is the capital of Lithuania?" in shown and "Round 1" in shown and "Kaunas <b>bold</b>" in shown
     assert "converged consensus: the agreement score reached its threshold (threshold)" in shown
-    assert "threshold 90" in shown and "panelist_1" in shown and "b" not in Reader(text).tags
+    assert "Score that was wanted 90" in shown and "panelist_1" in shown and "b" not in Reader(text).tags
     assert "Signals and dials" not in shown
 
 

@@ -141,13 +141,19 @@ def test_a_higher_threshold_goes_on() -> None:
 
 
 def test_settings_that_change_nothing() -> None:
-    got = what(threshold=80, stream=False, round_limit=9)
+    got = what(threshold=80, stream=False)
     assert (got.n, got.how, got.stop) == (None, "both runs take the same course", "threshold")
     assert got.result is not None
     assert got.result.stop.certificate["threshold"] == 80
     open_yet = what_if(PROTOCOLS.get, "s1", LOG[:4], {"threshold": 80})
     assert open_yet.how == "both runs take the same course, as far as the record goes"
     assert open_yet.result is None
+
+
+def test_a_round_limit_is_told_to_the_seats_so_another_one_asks_otherwise() -> None:
+    got = what(round_limit=9)
+    assert (got.n, got.recorded, got.stop) == (0, ("asks round 1 (answer)",), None)
+    assert "do not show or say the same" in got.how
 
 
 def test_what_is_shown_may_differ_where_what_is_done_does_not() -> None:

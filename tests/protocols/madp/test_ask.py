@@ -47,7 +47,9 @@ def running(front: Front, asked: dict[str, Any]) -> Iterator[Front]:
     front.assert_nothing_left()
 
 
-def test_a_task_goes_to_the_expert_that_it_calls_for_and_nobody_approves_a_plan(front: Front, asked: dict[str, Any]) -> None:
+def test_a_task_goes_to_the_expert_that_it_calls_for_and_nobody_approves_a_plan(
+    front: Front, asked: dict[str, Any]
+) -> None:
     outcome = asked["outcome"]
     assert outcome["lead"] == SAFE and outcome["consensus"]["outcome"]["lead"]["agent_id"] == SAFE
     assert asked["stop"]["reason"] == "planned" and not asked["stop"]["converged"]
