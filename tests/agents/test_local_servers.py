@@ -99,7 +99,7 @@ def test_a_question_without_model_and_documents_ends_with_what_to_do_next(tmp_pa
     with serving(models("qwen3:8b")) as (port, _):
         env = {"PARLEY_LOCAL_PORTS": NOBODY.replace("ollama=1", f"ollama={port}")}
         code, out, err = front.run("ask", QUESTION, "--plain", env=env)
-    assert code == 1 and "no language model and no document was at work" in err, out
+    assert code == 3 and "no language model and no document was at work" in err, out
     rows = [line.strip() for line in err.splitlines() if line.startswith("  ")]
     wanted = f"1. Ollama listens at http://127.0.0.1:{port}/v1: LLM_PROVIDER=ollama LLM_MODEL=qwen3:8b"
     assert rows[0].startswith(wanted) and rows[0].endswith('parley ask "..."')
