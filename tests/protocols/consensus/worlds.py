@@ -102,11 +102,11 @@ def rank(session: Session) -> tuple[int, ...]:
 
 
 EXPECTED = {
-    "round_limit": expect("round_limit", "quorum", "threshold", states=30),
+    "round_limit": expect("round_limit", "quorum", "threshold", "unanswered", states=30),
     "stuck": expect("quorum", "stuck", "threshold", states=30),  # threshold: by the fallback's score
     "retries": expect("round_limit", "quorum", "threshold", states=30),
-    "three": expect("round_limit", "quorum", "threshold", states=30),
-    "one holder": expect("quorum", "threshold", states=30),
+    "three": expect("round_limit", "quorum", "threshold", "unanswered", states=30),
+    "one holder": expect("quorum", "threshold", "unanswered", states=30),
     "seconds": expect("budget", "round_limit", "quorum", "threshold", states=30),
     "tokens": expect("budget", "quorum", "stuck", "threshold", states=30),
 }
