@@ -34,7 +34,8 @@ def bus_config(
     name -> path.
 
     Running it again adds and changes what is said, and nothing else: whoever has a key in the folder stays a user, with
-    what he was granted, and where the server listens and stores stays as it was. `revoke` takes a user out.
+    what he was granted, and the server's settings, an operator's own among them, stay as they were. `revoke` takes a
+    user out.
 
     Parameters
     ----------
@@ -69,22 +70,20 @@ def bus_config(
         users = _with_those_before(users, there, readers)
         _verify(readers, users)
         credentials, _ = keys.ensure(folder, users)
-        before = _before(folder / "nats-server.conf")
-        monitor = before.get("http", "" if before else "127.0.0.1:8222") if monitor is None else monitor
-        text = rendered.render(
-            users,
-            accounts.publics(credentials),
-            store_dir=before.get("jetstream", {}).get("store_dir", "/data/jetstream") if store is None else store,
-            host=before.get("host", "0.0.0.0") if host is None else host,
-            port=before.get("port", 4222) if port is None else port,
-            extra={"http": monitor} if monitor else {},
-        )
-        accounts.rewrite_private(folder / "nats-server.conf", text.encode())
+        path = folder / "nats-server.conf"
+        config = _config(path, users, accounts.publics(credentials))
+        said = {"host": host, "port": port, "http": monitor}
+        config |= {name: value for name, value in said.items() if value is not None}
+        if store is not None:
+            config["jetstream"] = {**config["jetstream"], "store_dir": store}
+        if not config.get("http"):
+            config.pop("http", None)
+        accounts.rewrite_private(path, json.dumps(config, indent=2).encode() + b"\n")
     except (BadTable, BadKeyFile) as error:
         raise BadInput("bus", str(error)) from error
     except OSError as error:
         raise BadInput("dir", f"cannot write to {folder}: {error.strerror}") from error
-    written = {"server": str(folder / "nats-server.conf"), "token-key": str(folder / keys.TOKEN_KEY)}
+    written = {"server": str(path), "token-key": str(folder / keys.TOKEN_KEY)}
     return {**written, **{name: str(keys.file(folder, name)) for name in credentials}}
 
 
@@ -110,10 +109,15 @@ def _verify(readers: Mapping[str, tuple[str, ...]], users: tuple[accounts.User, 
                 raise BadInput("reader", f"{name}: there is no other client {owner!r}; there are {others}")
 
 
-def _before(path: Path) -> dict[str, Any]:
-    """The configuration that is there already; empty if there is none, or it is not one of ours."""
+def _config(path: Path, users: tuple[accounts.User, ...], public: Mapping[str, str]) -> dict[str, Any]:
+    """For these users (public: user -> public key) the configuration that is there already, or else a fresh one."""
     try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        before = json.loads(path.read_text())
+    except (OSError, ValueError):  # there is none, or it is not one of ours
+        before = None
+    if isinstance(before, dict) and "jetstream" in before:
+        return rendered.renewed(before, users, public)
+    monitor = {"http": "127.0.0.1:8222"}
+    fresh = rendered.render(users, public, store_dir="/data/jetstream", host="0.0.0.0", extra=monitor)
+    found: dict[str, Any] = json.loads(fresh)
+    return found

@@ -62,6 +62,18 @@ def test_a_grant_is_taken_back_and_the_key_stays(front: Front) -> None:
     assert not any(".of.alice." in subject for subject in imported(found, "audit"))
 
 
+def test_what_an_operator_wrote_into_the_configuration_stays(front: Front) -> None:
+    path = front.folder / "keys" / "nats-server.conf"
+    before = config(front, "--monitor", "")
+    assert "http" not in before
+    before["max_connections"], before["jetstream"]["max_file_store"] = 300, 1_000_000_000
+    path.write_text(json.dumps(before))
+    found = config(front, "--client", "carol", "--store-dir", "/data/elsewhere")
+    assert (found["max_connections"], "http" in found) == (300, False)
+    assert found["jetstream"] == {"max_file_store": 1_000_000_000, "store_dir": "/data/elsewhere"}
+    assert "CLIENTS:carol" in found["accounts"]
+
+
 def test_a_grant_that_names_nobody_is_refused(front: Front) -> None:
     code, _, err = front.run("bus", "config", "--dir", str(front.folder / "keys"), "--reader", "audit")
     assert code == 2
