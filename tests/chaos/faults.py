@@ -6,6 +6,7 @@ import os
 import signal
 import urllib.request
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import psutil
@@ -58,9 +59,24 @@ class Faults:
         if not found:
             return False
         name, pid = self.rng.choice(found)
+        self._kill(name, pid)
+        return True
+
+    def kill_amid(self, kind: str, amid: Callable[[int], bool]) -> bool:
+        """SIGKILL one process of this kind whose pid is `amid` something, and still is once it stands still; False if
+        none is just now."""
+        for name, pid in self.alive(kind):
+            if amid(pid):
+                os.kill(pid, signal.SIGSTOP)
+                if amid(pid):
+                    self._kill(name, pid)
+                    return True
+                os.kill(pid, signal.SIGCONT)
+        return False
+
+    def _kill(self, name: str, pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
         self.kills[kind_of(name)] += 1
-        return True
 
     async def freeze(self, kind: str, seconds: float) -> bool:
         """SIGSTOP one process of this kind, and wake it after so long; False if none runs just now."""

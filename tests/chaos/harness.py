@@ -38,6 +38,8 @@ QUEUES = (*PANEL, *DEBATE, "analyst")
 """Of both protocols."""
 SEEDS = 8
 TURN_TIMEOUT_S = 40.0
+CALLED_NS = 25_000_000
+"""A model call that is younger has no answer: the models of the kill tests take 50 ms or longer."""
 """Beyond all that a few restarts can cost a turn: no turn of these runs may be missed."""
 
 
@@ -309,13 +311,9 @@ class Rig:
             about = Evidence(sid=sid, stored=stored, asked=asked, history=history, followed=followed)
             check(found, about, calls.get(sid, ()), None, turns)
 
-    async def in_hand(self, role: str) -> int:
-        """Messages that workers of a role have taken and not settled."""
-        found = 0
-        for queue in (row.queue for row in self.stack.agents if row.queue.startswith(role)):
-            info = await self.bus.api(f"CONSUMER.INFO.{streams.WORK}.{subjects.consumer(queue)}")
-            found += int(info["num_ack_pending"])
-        return found
+    def asking(self, pid: int) -> bool:
+        """Whether a process has begun a model call so lately that it has no answer yet (calls take 50 ms and more)."""
+        return any(c.pid == pid and time.time_ns() - c.at_ns < CALLED_NS for c in read_journal(self.journal))
 
     async def pending_turns(self) -> int:
         """Turns that wait or are in hand."""

@@ -35,9 +35,12 @@ async def test_killed_at_random_moments(kinds: tuple[str, ...], tmp_path: Path) 
         done = 0
         while done < len(kinds) and not sessions.done():
             await pause(rng.uniform(0.1, 0.5))
-            while kinds[done] in AGENTS and not await rig.in_hand(kinds[done]) and not sessions.done():
-                await pause(0.01)
-            done += await faults.kill(kinds[done])
+            if kinds[done] not in AGENTS:
+                done += await faults.kill(kinds[done])
+                continue
+            while not (killed := faults.kill_amid(kinds[done], rig.asking)) and not sessions.done():
+                await pause(0.005)
+            done += killed
         await sessions
         found = await rig.findings()
         print(f"{kinds}: seed={SEED} kills={dict(faults.kills)} {shown(found)}")

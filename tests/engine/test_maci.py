@@ -24,7 +24,7 @@ from schemas.result import Result
 from schemas.turn import Speak, Work
 from schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce
-from tests.llm.server import ModelServer, Request, Step, model_server, says
+from tests.llm.server import ModelServer, Request, Step, fails, model_server, says
 from tests.llm.support import model
 from tests.protocols.maci.simulate import example, run
 from tests.support.engine import Engine, engine, until
@@ -277,7 +277,7 @@ async def test_a_faulty_reply_is_asked_again_with_the_fault_and_then_its_seat_si
     words, and none is repaired."""
     queues = {**ROLES, "debater_3": "debater"}
     last = len(FAULTS) + 1
-    async with model_server(stumbling()) as server, engine(tmp_path, queues=queues) as bench:
+    async with model_server(stumbling(), look=fails(404)) as server, engine(tmp_path, queues=queues) as bench:
         async with model(server.url, model="second") as second, model(server.url, model="third") as third:
             await bench.moderator()
             for queue in queues:

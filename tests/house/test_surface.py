@@ -7,14 +7,13 @@ import sys
 from pathlib import Path
 
 import parley
+from tests.house.test_imports import QUOTED
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = {
     "AgentRow", "BadInput", "Parley", "ParleyError", "Refusal", "Result", "Session", "Stack", "StackFailed",
     "Unreachable", "ask", "connect", "local",
 }  # fmt: skip
-QUOTED = ROOT / "evaluation" / "questions" / "documents"
-"""Texts of other people, code among them, that are read and never imported."""
 
 
 def test_the_public_names_are_these_and_each_is_there_with_its_text() -> None:

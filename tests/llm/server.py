@@ -15,7 +15,7 @@ class Request:
 
     def __init__(self, head: str, body: bytes) -> None:
         first, *lines = head.split("\r\n")
-        self.path = first.split(" ")[1]
+        self.method, self.path, _ = first.split(" ")
         self.headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines)}
         self.body: dict[str, Any] = json.loads(body or b"{}")
 
@@ -36,8 +36,9 @@ Step = Callable[["ModelServer", Request, asyncio.StreamWriter], Awaitable[None]]
 class ModelServer:
     """The script's server; the last step is repeated. `url` is a base URL."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[Step], look: Step | None = None) -> None:
         self._steps = list(steps)
+        self._look = look
         self.requests: list[Request] = []
         self.url = ""
         self.gone = asyncio.Event()
@@ -63,6 +64,9 @@ class ModelServer:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
                 length = int(head.lower().partition("content-length:")[2].partition("\r\n")[0] or 0)
                 request = Request(head.strip(), await reader.readexactly(length))
+                if request.method == "GET" and self._look is not None:
+                    await self._look(self, request, writer)
+                    continue
                 self.requests.append(request)
                 step = self._steps[min(len(self.requests), len(self._steps)) - 1]
                 self.under_way += 1
@@ -89,9 +93,10 @@ class ModelServer:
 
 
 @asynccontextmanager
-async def model_server(*steps: Step) -> AsyncIterator[ModelServer]:
-    """A server on a free port; closed at the end."""
-    server = ModelServer(steps)
+async def model_server(*steps: Step, look: Step | None = None) -> AsyncIterator[ModelServer]:
+    """A server on a free port; closed at the end. `look` answers every GET (a list of models, a window), which is then
+    no request; without it GETs are answered by the steps too."""
+    server = ModelServer(steps, look)
     tasks: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -172,7 +172,7 @@ def talker(tmp_path: Path) -> Iterator[Aimock]:
         yield found
 
 
-@pytest.mark.parametrize("protocol, turns", [("consensus", 3), ("critic", 1)])
+@pytest.mark.parametrize("protocol, turns", [("consensus", 3), ("critic", 2)])
 def test_a_model_that_answers_prose_for_ever(talker: Aimock, tmp_path: Path, protocol: str, turns: int) -> None:
     """Each turn is asked twice, each with one repair; then the session fails, and says why."""
     front = Front(tmp_path)

@@ -105,7 +105,7 @@ def test_each_violation_is_found_and_quoted(kind: str, speech: Said, before: tup
 
 def test_there_is_a_rule_for_every_violation() -> None:
     every: tuple[Violation, ...] = Violation.__args__  # type: ignore[attr-defined]
-    speech = said("pro_1", "You are an idiot and a liar. Why is that?", "answer")
+    speech = said("pro_1", "You are an idiot, a liar, and bananas ripen in warm kitchens. Why is that?", "answer")
     turn = score_turn(speech, QUESTIONS, ANSWER)
     whole = msgspec.structs.replace(turn, brief=msgspec.structs.replace(turn.brief, violations=every))
     found = {b.kind for b in ask(whole).body.violations}
