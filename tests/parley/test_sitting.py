@@ -71,7 +71,7 @@ def test_a_person_sits_in_a_session_that_was_asked_with_a_seat_for_him(front: Fr
 def test_a_seat_waits_for_its_person_from_the_first_turn_on_whatever_the_models_pace(front: Front) -> None:
     """The default model answers at once: without waiting, the session is over before anybody can sit down."""
     words = ("ask", QUESTION, "--evidence", str(front.evidence), "--human", "panelist_1", "--wait-for-human")
-    asking = front.start(*words, "60", "--json")
+    asking = front.start(*words, "60", "--round-limit", "1", "--json")
     ours, theirs = pty.openpty()
     try:
         assert asking.stderr is not None
