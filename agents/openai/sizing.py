@@ -39,12 +39,12 @@ _REPLY_TOKENS = 24
 async def learn(model: "ConnectedModel") -> None:
     """Ask and measure what is not known yet. Never raises a Failure: what cannot be learned is not needed."""
     known, preset = model.memory.get(), model.options.preset
+    if known.output_s is None and preset.local:
+        await _measure(model)  # first: a server may tell a window only once the model is loaded
     if known.window is None and (preset.local or preset.bounds):
         window = await _window(model)
         if window:
             model.memory.learn(window=window)
-    if known.output_s is None and preset.local:
-        await _measure(model)
 
 
 def window_in(refusal: str) -> int | None:
@@ -65,7 +65,7 @@ async def _window(model: "ConnectedModel") -> int | None:
     root = re.sub(r"/v1/?\Z", "", model.options.base_url)
     ways = [
         _models(endpoint, name), _props(endpoint, root),
-        *([_shown(endpoint, root, name)] if model.options.provider == "ollama" else []),
+        *([_shown(endpoint, root, name), _loaded(endpoint, root, name)] if model.options.provider == "ollama" else []),
     ]  # fmt: skip
     try:
         async with asyncio.timeout(WITHIN_S):
@@ -90,11 +90,20 @@ async def _props(endpoint: Endpoint, root: str) -> list[int]:
 
 
 async def _shown(endpoint: Endpoint, root: str, name: str) -> list[int]:
-    """Ollama's own: `num_ctx` where its file sets it, else what it takes without being told."""
+    """Ollama's own: `num_ctx`, where the model's file sets it."""
     said = await _json(endpoint, f"{root}/api/show", {"model": name})
     parameters = said.get("parameters")
     found = re.search(r"^num_ctx\s+(\d+)", parameters, re.M) if isinstance(parameters, str) else None
     return [int(found[1])] if found else []
+
+
+async def _loaded(endpoint: Endpoint, root: str, name: str) -> list[int]:
+    """Ollama's own: what a model that is loaded was given, which no request can change."""
+    said = await _json(endpoint, f"{root}/api/ps")
+    listed = said.get("models")
+    entries = [m for m in listed if isinstance(m, Mapping)] if isinstance(listed, list) else []
+    mine = [m for m in entries if str(m.get("name", "")).removesuffix(":latest") == name.removesuffix(":latest")]
+    return [n for entry in mine for n in _numbers(entry, ("context_length",))]
 
 
 async def _json(endpoint: Endpoint, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ class Request:
 
     def __init__(self, head: str, body: bytes) -> None:
         first, *lines = head.split("\r\n")
-        self.method, self.path, _ = first.split(" ")
+        self.path = first.split(" ")[1]
         self.headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines)}
         self.body: dict[str, Any] = json.loads(body or b"{}")
 
@@ -64,7 +64,7 @@ class ModelServer:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
                 length = int(head.lower().partition("content-length:")[2].partition("\r\n")[0] or 0)
                 request = Request(head.strip(), await reader.readexactly(length))
-                if request.method == "GET" and self._look is not None:
+                if self._look is not None and not request.path.endswith("/completions"):
                     await self._look(self, request, writer)
                     continue
                 self.requests.append(request)
@@ -94,8 +94,8 @@ class ModelServer:
 
 @asynccontextmanager
 async def model_server(*steps: Step, look: Step | None = None) -> AsyncIterator[ModelServer]:
-    """A server on a free port; closed at the end. `look` answers every GET (a list of models, a window), which is then
-    no request; without it GETs are answered by the steps too."""
+    """A server on a free port; closed at the end. `look` answers all but completions (a list of models, a window),
+    which is then no request; without it these are answered by the steps too."""
     server = ModelServer(steps, look)
     tasks: set[asyncio.Task[None]] = set()
 
