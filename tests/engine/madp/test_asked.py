@@ -23,7 +23,11 @@ SHIPPED = {s.id: s for s in experts.builtin()}
 
 async def task(folder: Path, *steps: Step, **request: Any) -> tuple[Any, list[log.Entry], tuple[Post, ...], int]:
     """(the result, the log, the public posts, requests at the model) of a task that the matcher is unsure of."""
-    async with Crew(folder, SHIPPED.values()) as crew, model_server(*steps, look=fails(404)) as server, model(server.url) as asked:
+    async with (
+        Crew(folder, SHIPPED.values()) as crew,
+        model_server(*steps, look=fails(404)) as server,
+        model(server.url) as asked,
+    ):
         moderator = await crew.moderator()
         await crew.worker("helper", model=asked)
         await crew.experts()
