@@ -95,7 +95,8 @@ class OpenAIModel(ConnectedModel):
                 return await turn.run()
         except TimeoutError:
             turn.lost()
-            raise ModelUnavailable(f"{self.name}: no reply before the turn's deadline; --turn-timeout gives a turn more time", turn.usage) from None
+            why = f"{self.name}: no reply before the turn's deadline; --turn-timeout gives a turn more time"
+            raise ModelUnavailable(why, turn.usage) from None
 
 
 def make(options: dict[str, Any], environ: Mapping[str, str] | None = None) -> OpenAIModel:
