@@ -147,11 +147,11 @@ class Page:
     def _start_stack(self, block: Block, command: str) -> None:
         self._end_stack()
         self.ran += 1
-        log = (self._home / "up.log").open("wb+")
-        self._stack = subprocess.Popen(
-            ["bash", "-c", f"exec {command}" if command.startswith("parley") else command], cwd=self.folder,
-            env=self._environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
+        with (self._home / "up.log").open("wb") as log:
+            self._stack = subprocess.Popen(
+                ["bash", "-c", f"exec {command}" if command.startswith("parley") else command], cwd=self.folder,
+                env=self._environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
         deadline = time.monotonic() + PATIENCE_S
         named = re.search(r"--state[ =](\S+)", command)
         state = self.folder / named[1] if named else self._home / "state"
