@@ -189,7 +189,7 @@ def test_an_export_has_what_was_private_only_with_all(bench: Bench, whole: dict[
     secret = {p["body"].get("text") or p["body"]["direction"] for p in posts if p["channel"] in PRIVATE}
     speeches = [p["body"] for p in posts if p["channel"] == "public" and p["kind"] == "speech"]
     heard = {text for body in speeches for text in body.get("questions") or [body["text"]]}
-    assert len(secret) > 60 and len(speeches) == 30
+    assert len(secret) > 60 and len(speeches) > 25
     export = ("sessions", "export", whole["session"], "--format", form)
     code, out, err = bench.front.run(*export, *bench.as_client)
     assert code == 0, err
