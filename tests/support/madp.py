@@ -17,6 +17,7 @@ from agents.specs import of_expert
 from agents.worker import Worker
 from bus import subjects
 from bus.connection import Connection
+from coordinator.presence import Presence
 from schemas import log
 from schemas.expert import ROLE, ExpertSpec, pin, queue_of
 from schemas.post import AskFate, Fate, Post
@@ -97,10 +98,12 @@ class Crew(Engine):
         self.specs = {spec.id: spec for spec in experts}
         queues = {"helper": "helper", **{queue_of(x): ROLE for x in self.specs}, **(others or {})}
         super().__init__(folder, queues, pins={queue_of(x): pin(spec) for x, spec in self.specs.items()})
+        self._helped = False
 
     async def helper(self, *matched: Said) -> Actor:
         """A helper that says so; nothing said: it matches."""
         model = Actor(match=matched, others=make_model("extractive"))
+        self._helped = True
         await self.worker("helper", model=model if matched else model.others)
         return model
 
@@ -118,11 +121,15 @@ class Crew(Engine):
         return models
 
     async def know(self, *moderators: Any, without: Iterable[str] = ()) -> None:
-        """Wait until the moderators have heard of every expert."""
+        """Wait until the moderators have heard of every expert, and of the helper if there is one."""
         wanted = sorted(set(self.specs) - set(without))
 
+        def knows(presence: Presence) -> bool:
+            helped = not self._helped or any(a.queue == "helper" for a in presence.alive())
+            return helped and [k.id for k in presence.known()] == wanted
+
         async def known() -> bool:
-            return all([k.id for k in m.presence.known()] == wanted for m in moderators)
+            return all(knows(m.presence) for m in moderators)
 
         await until(known, 30.0)
 
