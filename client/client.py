@@ -32,7 +32,7 @@ from schemas.post import (
 from schemas.presence import AskWorkers, Workers
 from schemas.result import Result
 from schemas.session import CancelSession, DecideItem, OpenSession, Submission
-from schemas.turn import Answer
+from schemas.turn import HANDLING_RAISED, Answer
 from schemas.wire import Undecodable, decode, encode
 
 T = TypeVar("T")
@@ -238,9 +238,9 @@ class Client:
                     said = decode(answer, Answer)
                 except Undecodable:  # asked again, it would answer the same
                     raise Refusal("", f"the moderator's answer cannot be read: {error}") from error
-                if said.verdict == "refused":
+                if said.verdict == "refused" and not (said.why == HANDLING_RAISED and wanted is Fate):
                     raise Refusal("", said.why) from error
-                raise
+                raise  # a moderator of a former release raises over a session that is new to it: another one is asked
 
         return await self._until(deadline, once)
 

@@ -41,7 +41,7 @@ from observability.metrics import Metrics
 from schemas import log
 from schemas.presence import Announcement, read
 from schemas.session import SESSION_ID, human_queue
-from schemas.turn import Answer, Check, Checked, Reply, Say, Sit, Speak
+from schemas.turn import HANDLING_RAISED, Answer, Check, Checked, Reply, Say, Sit, Speak
 from schemas.wire import SchemaError, compact, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -243,7 +243,7 @@ class Moderator:
                 _LOGGER.exception("handling raised", extra={"subject": msg.subject})
                 why = f"raised: {type(error).__name__}: {error}"
                 await self._put_aside(msg.subject, parts[-1], f"request-{time.time_ns()}", why, msg.data)
-                answer = Answer(verdict="refused", why="its handling raised; it was recorded and put aside")
+                answer = Answer(verdict="refused", why=HANDLING_RAISED)
             finally:
                 self._serving[who] -= 1
                 if not self._serving[who]:

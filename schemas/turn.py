@@ -220,6 +220,10 @@ Say = Reply | Speak | Sit
 """What a participant submits."""
 
 
+HANDLING_RAISED = "its handling raised; it was recorded and put aside"
+"""Why a moderator refuses what it failed over; one of a former release so answers for a session that is new to it."""
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a moderator answers to a submission, after the append and after the effects are out."""
 
