@@ -11,6 +11,8 @@ from schemas.turn import Caps
 from tests.llm.support import asked, model, silent
 from tests.small_model import runs, server
 
+pytestmark = [pytest.mark.serial, pytest.mark.alone]
+
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
