@@ -238,10 +238,16 @@ def brief_result(result: Result) -> list[StyledLine]:
     return [*result_lines(result, presenter), _in_short(result, presenter)]
 
 
+NO_MODEL = "; no language model read the documents, so check what is quoted"
+"""What is said where nobody was paid for a token."""
+
+
 def _in_short(result: Result, presenter: Presenter) -> StyledLine:
     """The last line."""
     (told,) = shaped(lambda: [presenter.in_short(result)], lambda: [Presenter().in_short(result)])
-    return "answer", f"In short: {told}"
+    used = result.usage
+    unread = used.calls and not used.input_tokens + used.output_tokens
+    return "answer", f"In short: {told}{NO_MODEL if unread else ''}"
 
 
 def answer_of(result: Result) -> str:
