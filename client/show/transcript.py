@@ -17,6 +17,7 @@ from client.text import clean, count, line
 from client.turns import SEAT, WITHDRAWN, Flagged, Turns
 from schemas.post import CLOSED, Post
 from schemas.result import Result
+from schemas.stops import STOPS
 from schemas.wire import figure
 
 _CONTROL = "control"
@@ -246,7 +247,9 @@ def _in_short(result: Result, presenter: Presenter) -> StyledLine:
     """The last line."""
     (told,) = shaped(lambda: [presenter.in_short(result)], lambda: [Presenter().in_short(result)])
     used = result.usage
-    unread = used.calls and not used.input_tokens + used.output_tokens
+    row = STOPS.get(result.stop.reason)
+    settled = row is not None and row.exit_status(result.stop.converged) == 0
+    unread = settled and used.calls and not used.input_tokens + used.output_tokens
     return "answer", f"In short: {told}{NO_MODEL if unread else ''}"
 
 

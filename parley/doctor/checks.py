@@ -38,6 +38,8 @@ _ASKED_AGAIN = 8
 _MOST_UNREADABLE = 5
 _PROBE_TOKENS = 16
 _PROBE = "Reply with the word ok."
+_SHOWN = 4
+"""Agents of one model that have a line each; of more there is one line for all."""
 
 
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +92,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What was found."""
 
     ok: bool
+    protocol: str
+    """The one that was asked for: what it lacks is missing."""
     bus: Part
     credentials: Part
     moderators: Part
@@ -127,8 +131,8 @@ class _Doctor:
             models = list(await asyncio.gather(*(self._model(row) for row in self.plan.rows)))
             found = encoder.unseen() if self.settings.nats.url else await self._encoder()
         return Report(
-            ok=not self.missing, bus=self.bus, credentials=self.credentials, moderators=self.moderators, roles=roles,
-            models=tuple(models), encoder=found, missing=tuple(self.missing),
+            ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, credentials=self.credentials,
+            moderators=self.moderators, roles=roles, models=tuple(models), encoder=found, missing=tuple(self.missing),
         )  # fmt: skip
 
     def _others(self, workers: Sequence[Announcement]) -> bool:
@@ -403,15 +407,40 @@ def words(report: Report) -> Iterator[str]:
     for name, part in (("bus", report.bus), ("credentials", report.credentials), ("moderators", report.moderators)):
         yield f"{name:12} {part.status:12} {line(part.what)}"
     for role in report.roles:
-        there = ", ".join(q if n == 1 else f"{q} ({n} copies)" for q, n in role.queues.items()) or "-"
-        yield f"{role.protocol:12} {role.status:12} {role.role}: {role.needed} needed; {line(there)}"
+        if role.protocol == report.protocol:
+            there = ", ".join(q if n == 1 else f"{q} ({n} copies)" for q, n in role.queues.items())
+            named = f"; {line(there)}" if there else ""
+            yield f"{role.protocol:12} {role.status:12} {role.role}: {role.needed} needed{named}"
+    yield from _others(report)
+    alike: dict[tuple[str, str], list[str]] = {}
     for m in report.models:
-        yield f"{line(m.seat):12} {m.status:12} {_model_words(m)}"
+        alike.setdefault((m.status, _model_words(m)), []).append(line(m.seat))
+    for (status, said), seats in alike.items():
+        if len(seats) > _SHOWN:
+            yield f"{'agents':12} {status:12} {len(seats)}: {said}"
+        else:
+            yield from (f"{seat:12} {status:12} {said}" for seat in seats)
     yield f"{'encoder':12} {report.encoder.status:12} {encoder.words(report.encoder)}"
     for one in report.missing:
         yield f"missing      {line(one.what)}"
         yield f"  mend it    {line(one.mend)}"
-    yield "Everything that is needed is there." if report.ok else f"{len(report.missing)} to mend."
+    if not report.ok:
+        yield f"{len(report.missing)} to mend."
+    elif report.bus.status == "not running":
+        yield "Nothing is missing; what does not run yet, the first question starts."
+    else:
+        yield "Everything that is needed is there."
+    if report.models and all(m.model == "extractive" for m in report.models):
+        yield "For a language model, set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)."
+
+
+def _others(report: Report) -> Iterator[str]:
+    """What runs of the protocols that were not asked for, a line each; nothing where nothing runs."""
+    for name in dict.fromkeys(r.protocol for r in report.roles if r.protocol != report.protocol):
+        mine = [r for r in report.roles if r.protocol == name]
+        if any(r.queues for r in mine):
+            lacking = [f"{r.needed} {r.role}" for r in mine if r.status != "ok"]
+            yield f"{name:12} {'missing' if lacking else 'ok':12} {', '.join(lacking) or 'every role is served'}"
 
 
 def _model_words(m: ModelFound) -> str:
