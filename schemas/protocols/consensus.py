@@ -64,6 +64,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
 
+class Argument(msgspec.Struct, frozen=True, kw_only=True):
+    """What another said that moved a seat: the post that it stands in, and the claim."""
+
+    post: int
+    claim: Annotated[str, chars(1_000, least=1)]
+
+    def __post_init__(self) -> None:
+        not_empty("argument.claim", self.claim, 1_000)
+
+
 class Position(msgspec.Struct, frozen=True, kw_only=True):
     """A panelist's reply to `answer` and `revise`, and the body of its post."""
 
@@ -81,6 +91,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence shown by others, new to this seat, that moved it. Empty: no evidence did."""
     abstains: bool = False
     """It has nothing to go on: no vote, not scored."""
+    argument: Argument | None | msgspec.UnsetType = msgspec.UNSET
+    """The argument of another that moved it. Unset in sessions of versions before 4."""
 
     def __post_init__(self) -> None:
         in_range("confidence", self.confidence, 0, 1)
@@ -106,6 +118,14 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     key_disagreements: tuple[str, ...]
 
 
+class SoFar(msgspec.Struct, frozen=True, kw_only=True):
+    """What the panel is told of the last round: what the analyst found, and no score, which only invites conformity."""
+
+    agreements: tuple[str, ...]
+    key_disagreements: tuple[str, ...]
+    comment: str = ""
+
+
 class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of `answer` (no status) and `revise` (none where the blind round was not scored)."""
 
@@ -114,6 +134,8 @@ class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
     consensus_status: Status | None = None
     round_limit: int | msgspec.UnsetType = msgspec.UNSET
     """Rounds at most; unset in sessions of versions before 3."""
+    so_far: SoFar | None | msgspec.UnsetType = msgspec.UNSET
+    """None: the blind round was not scored. Unset in `answer`, and in sessions of versions before 4."""
 
 
 class Weighted(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,6 +186,76 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
                 at_most(name, text, 1_000)
 
 
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """A position that names the argument that moved it."""
+
+    post: int
+    by: Argument
+
+
+class CompareBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `compare`: which posts are positions, what answers were called before, who names an argument."""
+
+    iteration: int
+    round_limit: int
+    positions: tuple[Weighted, ...]
+    labels: tuple[str, ...] = ()
+    """Of all answers that were given so far."""
+    moves: tuple[Moved, ...] = ()
+    key_disagreements: tuple[str, ...] = ()
+    """Of the round before."""
+
+
+class AnswerGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Positions that give the same answer, in whatever words."""
+
+    label: Annotated[str, chars(200, least=1)]
+    """The answer in a few words; the same words in every round."""
+    posts: Annotated[tuple[int, ...], items(16)]
+
+    def __post_init__(self) -> None:
+        not_empty("groups.label", self.label, 200)
+        few("groups.posts", self.posts, 16)
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """The analyst's reply to `compare`, and the body of its post: what is the same, never who is right.
+
+    The moderator computes the score from it (coordinator/protocols/consensus/score.py)."""
+
+    comment: Annotated[str, chars(4_000)] = ""
+    """What another round could settle."""
+    agreements: Annotated[tuple[Annotated[str, chars(1_000)], ...], items(20)] = ()
+    key_disagreements: Annotated[tuple[Annotated[str, chars(1_000)], ...], items(20)] = ()
+    groups: Annotated[tuple[AnswerGroup, ...], items(16)]
+    """Every position in exactly one."""
+    approach: Annotated[float, between(0, 100)]
+    """0 to 100: would they do the same?"""
+    priority: Annotated[float, between(0, 100)]
+    """0 to 100: do the same things matter to them?"""
+    argued: Annotated[tuple[int, ...], items(16)] = ()
+    """Posts of `moves` whose claim stands in the post that they name."""
+
+    def __post_init__(self) -> None:
+        in_range("approach", self.approach, 0, 100)
+        in_range("priority", self.priority, 0, 100)
+        at_most("comment", self.comment, 4_000)
+        few("groups", self.groups, 16)
+        few("argued", self.argued, 16)
+        for name in ("agreements", "key_disagreements"):
+            few(name, getattr(self, name), 20)
+            for text in getattr(self, name):
+                at_most(name, text, 1_000)
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """Seats with the same answer, as an assessment tells them."""
+
+    label: str
+    seats: tuple[str, ...]
+    weight: float
+
+
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     """Post of the moderator on `public` after each round: the score that counts, and where it came from."""
 
@@ -182,6 +274,10 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     """Seats whose answer changed this round with no new evidence shown for it."""
     comment: str = ""
     should_continue: bool | None = None
+    groups: tuple[Side, ...] | msgspec.UnsetType = msgspec.UNSET
+    """The heaviest first. Unset in sessions of versions before 4, like what follows."""
+    moved: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """Seat whose answer changed in this round -> quotation | argument | unexplained."""
 
 
 class SynthesisBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,6 +301,47 @@ class Synthesis(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         in_range("confidence", self.confidence, 0, 1)
+        not_empty("answer", self.answer, 10_000)
+        at_most("reasoning", self.reasoning, 40_000)
+
+
+class Stood(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that somebody held in some round."""
+
+    label: str
+    seats: int
+    """How many hold it at the end."""
+    argument: str
+    """The reasoning of whoever was surest of it."""
+    left: tuple[str, ...] = ()
+    """Why seats that held it left it."""
+
+
+class ConcludeBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `conclude`."""
+
+    reason: str
+    converged: bool
+    label: str
+    """The answer that prevailed, by its label: what is to be worded."""
+    answer: str
+    """The same in the words of whoever is surest of it."""
+    positions: tuple[Weighted, ...]
+    """The last position of every seat."""
+    stood: tuple[Stood, ...]
+    key_disagreements: tuple[str, ...] = ()
+
+
+class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
+    """The analyst's reply to `conclude`, and the body of its post."""
+
+    group: Annotated[str, chars(200, least=1)]
+    """The label of the answer that it words."""
+    reasoning: Annotated[str, chars(40_000)]
+    answer: Annotated[str, chars(10_000, least=1)]
+
+    def __post_init__(self) -> None:
+        not_empty("group", self.group, 200)
         not_empty("answer", self.answer, 10_000)
         at_most("reasoning", self.reasoning, 40_000)
 
@@ -235,3 +372,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Evidence quoted for the answer by the seats that hold it."""
     passages: tuple[Citation, ...] = ()
     """Where nobody answers: what bears on the question, by those who abstain, the nearest first."""
+    label: str | msgspec.UnsetType = msgspec.UNSET
+    """The answer in a few words. Unset in sessions of versions before 4, like what follows."""
+    agree: int | msgspec.UnsetType = msgspec.UNSET
+    """Seats that hold it."""
+    changed: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    """quotation | argument | unexplained -> changes of answer in all rounds."""
+    departing: str | msgspec.UnsetType = msgspec.UNSET
+    """A synthesis that words another answer than the panel's, also after it was told: shown, never taken."""

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 
 from agents.extractive.turn_method import TurnMethod, reads
-from agents.protocols.consensus.extractive_analyst import score, synthesize
+from agents.protocols.consensus.extractive_analyst import compare, conclude, score, synthesize
 from agents.protocols.consensus.extractive_panelist import position
 
 METHODS: Mapping[str, TurnMethod] = {
     "answer": TurnMethod(position),
     "revise": TurnMethod(position),
+    "compare": reads(lambda shown, _: (compare(shown), False), lambda body: body.comment),
+    "conclude": reads(lambda shown, _: (conclude(shown), False)),
     "score": reads(lambda shown, _: (score(shown), False), lambda body: f"{body.score:g}: {body.comment}"),
     "synthesize": reads(lambda shown, _: (synthesize(shown), False)),
 }

@@ -7,24 +7,39 @@
 Three with one answer come to 90 or more, three with three answers to less than 50.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.context import Shown
 from agents.extractive.stance import is_negated
 from agents.retrieval.corpus import clean, sentence, stems
-from schemas.protocols.consensus import Analysis, Position, ScoreBrief, Synthesis, SynthesisBrief, Weighted
-from schemas.text import same
+from schemas.protocols.consensus import (
+    Analysis,
+    AnswerGroup,
+    CompareBrief,
+    Comparison,
+    ConcludeBrief,
+    Conclusion,
+    Position,
+    ScoreBrief,
+    Synthesis,
+    SynthesisBrief,
+    Weighted,
+)
+from schemas.text import normalise, same
 
 STRONG = 90.0  # seed, "ConsensusAnalyzer": ready for synthesis
 PROGRESS = 2.0
 """Points by which a score must differ from the last to be called improving or diverging."""
+MAX_LABEL = 200
+"""Characters of a label."""
 SHOWN = 160
 """Characters of an answer quoted in a disagreement."""
 
 
 @dataclass(frozen=True)
 class _Voice:
+    post: int
     position: Position
     weight: float
     evidence: frozenset[str]
@@ -62,9 +77,42 @@ def score(shown: Shown) -> Analysis:
     )
 
 
-def synthesize(shown: Shown) -> Synthesis:
+def compare(shown: Shown) -> Comparison:
+    """The same for the protocol's version 4: equal words are the same answer, and the moderator counts."""
+    brief: CompareBrief = shown.brief
+    voices = _voices(shown, brief.positions)
+    groups = _groups(voices)
+    dimensions = _dimensions(voices)
+    known = {normalise(label): label for label in brief.labels}
+    return Comparison(
+        comment=_comment(groups, voices),
+        agreements=_agreements(groups, voices),
+        key_disagreements=_disagreements(groups),
+        groups=tuple(AnswerGroup(label=_label(g, known), posts=tuple(v.post for v in g.voices)) for g in groups),
+        approach=dimensions["approach"],
+        priority=dimensions["priority"],
+    )
+
+
+def _label(group: _Group, known: Mapping[str, str]) -> str:
+    label = clean(group.answer)[:MAX_LABEL]
+    return known.get(normalise(label), label)
+
+
+def conclude(shown: Shown) -> Conclusion:
     """The panel's answer with the best that was quoted for it, and what others held."""
+    brief: ConcludeBrief = shown.brief
+    found = _synthesis(shown, brief)
+    return Conclusion(group=brief.label, reasoning=found.reasoning, answer=found.answer)
+
+
+def synthesize(shown: Shown) -> Synthesis:
+    """The same for versions before 4."""
     brief: SynthesisBrief = shown.brief
+    return _synthesis(shown, brief)
+
+
+def _synthesis(shown: Shown, brief: SynthesisBrief | ConcludeBrief) -> Synthesis:
     groups = _groups(_voices(shown, brief.positions))
     if not groups:
         return Synthesis(answer=brief.answer or "No answer", reasoning="No seat took a position.", confidence=0.0)
@@ -94,7 +142,7 @@ def _voices(shown: Shown, wanted: Sequence[Weighted]) -> list[_Voice]:
         body = bodies.get(w.post)
         if isinstance(body, Position) and not body.abstains and w.weight > 0:
             quoted = frozenset(s for c in body.citations for s in stems(c.quote))
-            found.append(_Voice(body, w.weight, quoted))
+            found.append(_Voice(w.post, body, w.weight, quoted))
     return found
 
 

@@ -1,4 +1,6 @@
-"""Kinds of turns of the consensus protocol: panelists answer and revise, the analyst scores and synthesizes."""
+"""Kinds of turns of the consensus protocol: panelists answer and revise, the analyst compares and concludes.
+
+`score` and `synthesize` are the analyst's in sessions of versions before 4."""
 
 from typing import Any
 
@@ -9,6 +11,10 @@ from agents.protocols.kit import Kind
 from schemas.protocols.consensus import (
     Analysis,
     Assessment,
+    CompareBrief,
+    Comparison,
+    ConcludeBrief,
+    Conclusion,
     PanelBrief,
     Position,
     ScoreBrief,
@@ -20,7 +26,7 @@ POSTS = {
     "position": Position,
     "analysis": Analysis,
     "assessment": Assessment,
-    "synthesis": Synthesis,
+    "synthesis": Conclusion,
     "answer": Position,
     "revise": Position,
 }
@@ -40,18 +46,30 @@ def _again(shown: Shown) -> dict[str, dict[str, Any]]:
     return {"change_reason": {"minLength": 1}, **_answers(shown)} if shown.own is not None else _alone(shown)
 
 
+def _compares(shown: Shown) -> dict[str, dict[str, Any]]:
+    brief: CompareBrief = shown.brief
+    argued: dict[str, Any] = {"enum": [m.post for m in brief.moves]} if brief.moves else {"maxItems": 0}
+    return {"groups.posts": {"enum": [w.post for w in brief.positions]}, "argued": argued}
+
+
+def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
+    return {"group": {"enum": [shown.brief.label]}}
+
+
 def _answers(shown: Shown) -> dict[str, dict[str, Any]]:
     """Who holds no document goes by what it knows: it has no reason to abstain."""
     return {} if shown.documents else {"answer": {"minLength": 1}, "abstains": {"enum": [False]}}
 
 
-def _round(brief: PanelBrief) -> dict[str, str]:
+def _round(brief: PanelBrief | CompareBrief) -> dict[str, str]:
     return {"of": f" of at most {brief.round_limit}" if brief.round_limit is not msgspec.UNSET else ""}
 
 
 KINDS = {
     "answer": Kind(brief=PanelBrief, reply=Position, posts=POSTS, prompt_slots=_round, narrow=_alone),
     "revise": Kind(brief=PanelBrief, reply=Position, posts=POSTS, prompt_slots=_round, narrow=_again),
+    "compare": Kind(brief=CompareBrief, reply=Comparison, posts=POSTS, prompt_slots=_round, narrow=_compares),
+    "conclude": Kind(brief=ConcludeBrief, reply=Conclusion, posts=POSTS, narrow=_concludes),
     "score": Kind(brief=ScoreBrief, reply=Analysis, posts=POSTS),
     "synthesize": Kind(brief=SynthesisBrief, reply=Synthesis, posts=POSTS),
 }

@@ -1,14 +1,20 @@
 """consensus: semantic faults of a reply, in words that the model is shown with its next attempt."""
 
-from coordinator.protocols.consensus.state import State, groups, position, voters, weights
+from collections import Counter
+from collections.abc import Sequence
+
+from coordinator.protocols.consensus.state import Group, State, groups, position, sides, voters, weights
 from coordinator.table import OpenTurn, View
 from schemas.citation import Citation
-from schemas.protocols.consensus import Position, Synthesis
+from schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position, Synthesis
 from schemas.session import Document
 from schemas.text import normalise, same, squeeze, stands_in
+from schemas.wire import decode
 
 Fault = tuple[str, str]
 """What is wrong, and what to do about it."""
+BY_MEANING = 4
+"""Since this version what a seat says of its change is held against the analyst's groups, not against its words."""
 SAYS_THE_WAY_OUT = 3
 """Since this version a fault says what to do about it."""
 
@@ -16,11 +22,20 @@ SAYS_THE_WAY_OUT = 3
 def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
     """The first fault of a position or a synthesis; empty if there is none."""
     if isinstance(body, Position):
-        fault, way_out = _quotes(body, view) or _change(turn, body, view) or _moved(turn, body, view) or ("", "")
+        fault, way_out = _position(turn, body, view) or ("", "")
         return f"{fault}; {way_out}" if way_out and view.opened.version >= SAYS_THE_WAY_OUT else fault
+    if isinstance(body, Comparison):
+        return _partition(turn, body)
+    if isinstance(body, Conclusion):
+        return _concludes(state, turn, body, view)
     if isinstance(body, Synthesis):
         return _panel_answer(state, body, view)
     return ""
+
+
+def _position(turn: OpenTurn, p: Position, view: View) -> Fault | None:
+    found = _quotes(p, view) or _moved(turn, p, view)
+    return found or (_argument(turn, p) if view.opened.version >= BY_MEANING else _change(turn, p, view))
 
 
 def _document(view: View, name: str) -> Document | None:
@@ -84,6 +99,59 @@ def _moved(turn: OpenTurn, p: Position, view: View) -> Fault | None:
 
 def _key(c: Citation) -> tuple[str, str]:
     return c.document, squeeze(c.quote)
+
+
+def _argument(turn: OpenTurn, p: Position) -> Fault | None:
+    """An argument that moved a seat stands in a position that it was shown."""
+    if p.argument and p.argument.post not in turn.ask.sees:
+        shown = ", ".join(map(str, sorted(turn.ask.sees)))
+        return (
+            f"argument: post {p.argument.post} was not shown to you",
+            f"name one of {shown}, or leave it out" if shown else "leave it out",
+        )
+    return None
+
+
+def _partition(turn: OpenTurn, c: Comparison) -> str:
+    """Every position is in exactly one group, and groups have labels of their own."""
+    brief = decode(turn.ask.brief, CompareBrief)
+    wanted = {w.post for w in brief.positions}
+    named = Counter(post for g in c.groups for post in g.posts)
+    listed = ", ".join(map(str, sorted(wanted)))
+    for what, posts in (
+        ("in no group", wanted - set(named)),
+        ("no position", set(named) - wanted),
+        ("in more than one group", {post for post, n in named.items() if n > 1}),
+    ):
+        if posts:
+            return f"groups: {', '.join(map(str, sorted(posts)))}: {what}; put each of {listed} into exactly one"
+    labels = Counter(normalise(g.label) for g in c.groups)
+    twice = [g.label for g in c.groups if labels[normalise(g.label)] > 1]
+    if twice:
+        return f"groups: {twice[0]!r} is the label of two; one answer is one group, with all its posts"
+    unknown = set(c.argued) - {m.post for m in brief.moves}
+    if unknown:
+        return f"argued: {', '.join(map(str, sorted(unknown)))}: not in moves; name posts of moves alone"
+    return ""
+
+
+def departs(c: Conclusion, found: Sequence[Group]) -> str:
+    """The label of the answer that a conclusion words in the place of the one that prevailed; empty if it does not."""
+    said = normalise(c.answer)
+    other = next((g.label for g in found[1:] if said in (normalise(g.answer), normalise(g.label))), "")
+    return other or ("" if normalise(c.group) == normalise(found[0].label) else c.group)
+
+
+def _concludes(state: State, turn: OpenTurn, c: Conclusion, view: View) -> str:
+    """It words the answer that prevailed. Refused once; given again, it is shown as departing (outcome.departing)."""
+    found = sides(state, view)
+    other = departs(c, found)
+    if turn.ask.attempt > 1 or not other:
+        return ""
+    return (
+        f"group: the answer that prevailed is {found[0].label!r}, and you word {other!r}; word the one that prevailed,"
+        " and put what speaks for the other into reasoning"
+    )
 
 
 def _panel_answer(state: State, s: Synthesis, view: View) -> str:

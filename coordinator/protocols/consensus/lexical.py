@@ -74,8 +74,3 @@ def dimensions(positions: Sequence[Position], weights: Sequence[float]) -> dict[
         "approach": 100 * pairwise([Counter(tokens(p.reasoning)) for p in positions], weights, cosine),
         "priority": 100 * pairwise(evidence, weights, jaccard),
     }
-
-
-def score(parts: Mapping[str, float], shares: Mapping[str, float]) -> float:
-    """The dimensions' weighted sum, 0 to 100, to two decimals; `shares` add up to 1."""
-    return round(sum(share * parts[name] for name, share in shares.items()), 2)

@@ -1,15 +1,27 @@
 """consensus: what a session came to, for the result frame."""
 
+from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any
 
 import msgspec
 
-from coordinator.protocols.consensus.state import Group, Round, State, groups, position, voters, weights
+from coordinator.protocols.consensus.check import departs
+from coordinator.protocols.consensus.state import (
+    Group,
+    Round,
+    State,
+    changes_by,
+    groups,
+    labelled,
+    position,
+    sides,
+    voters,
+)
 from coordinator.table import View
 from schemas import log
 from schemas.citation import Citation
-from schemas.protocols.consensus import Assessment, MinorityReport, Outcome, Position, Synthesis
+from schemas.protocols.consensus import Assessment, Conclusion, MinorityReport, Outcome, Position, Synthesis
 from schemas.wire import decode
 
 _MOST_PASSAGES = 5
@@ -24,9 +36,10 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     The prevailing answer is the weighted plurality's. Its confidence is the weighted mean confidence of the seats that
     hold it times their share of the voters' weight: 1 only where everybody is certain of the same."""
     votes = voters(view, state.held)
-    found = groups(votes, weights(view))
+    found = sides(state, view)
     size = sum(len(bytes(view.posts[n].body)) for r in state.rounds for n in r.posts.values())
-    rounds = tuple(_round(r, view, size <= _FULL_BYTES) for r in state.rounds)
+    by_meaning = view.opened.version > 3
+    rounds = tuple(_round(r, view, state.labels, size <= _FULL_BYTES) for r in state.rounds)
     flips = sum(len(r.bare_flips) for r in state.rounds)
     if not found:
         nothing = Outcome(
@@ -36,8 +49,12 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
         return _without_empty(nothing), rounds
     best = found[0]
     spoken = votes[best.seats[0]]
-    synthesis = None if state.synthesis is None else decode(view.posts[state.synthesis].body, Synthesis)
+    synthesis, departing = _worded(state, view, found)
+    more: dict[str, Any] = {}
+    if by_meaning:
+        more = {"label": best.label, "agree": len(best.seats), "changed": changes_by(state), "departing": departing}
     result = Outcome(
+        **more,
         answer=synthesis.answer if synthesis else spoken.answer,
         confidence=round(confidence(found), 4),
         reasoning=synthesis.reasoning if synthesis else spoken.reasoning,
@@ -48,6 +65,17 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
         citations=_evidence(best, votes),
     )
     return _without_empty(result), rounds
+
+
+def _worded(state: State, view: View, found: list[Group]) -> tuple[Synthesis | Conclusion | None, str]:
+    """(What the analyst wrote of the panel's answer, if anything; what it wrote of another in its place)."""
+    if state.synthesis is None:
+        return None, ""
+    body = view.posts[state.synthesis].body
+    if view.opened.version <= 3:
+        return decode(body, Synthesis), ""
+    said = decode(body, Conclusion)
+    return (None, said.answer) if departs(said, found) else (said, "")
 
 
 def _without_empty(outcome: Outcome) -> dict[str, Any]:
@@ -78,9 +106,9 @@ def first_round_majority(state: State, view: View) -> str | None:
     if not state.rounds:
         return None
     first = voters(view, state.rounds[0].posts)
-    for g in groups(first, dict.fromkeys(first, 1.0)):
+    for g in groups(first, dict.fromkeys(first, 1.0), labelled(state, state.rounds[0].posts)):
         if 2 * len(g.seats) > len(first):
-            return g.answer
+            return g.answer if view.opened.version <= 3 else g.label
     return None
 
 
@@ -95,7 +123,7 @@ def _evidence(g: Group, votes: dict[str, Position]) -> tuple[Citation, ...]:
     return tuple({(c.document, c.quote): c for seat in g.seats for c in votes[seat].citations}.values())
 
 
-def _round(r: Round, view: View, full: bool) -> dict[str, Any]:
+def _round(r: Round, view: View, labels: Mapping[int, str], full: bool) -> dict[str, Any]:
     assessed = None if r.assessment is None else decode(view.posts[r.assessment].body, Assessment)
     positions: dict[str, Any] = {}
     for seat, post in r.posts.items():
@@ -108,6 +136,10 @@ def _round(r: Round, view: View, full: bool) -> dict[str, Any]:
             "flip_without_evidence": seat in r.bare_flips,
             "post": post,
         }
+        if post in labels:
+            positions[seat]["label"] = labels[post]
+        if seat in r.moved:
+            positions[seat]["moved"] = r.moved[seat]
         if full:
             positions[seat] |= {
                 "change_reason": p.change_reason,

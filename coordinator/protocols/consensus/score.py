@@ -1,10 +1,41 @@
-"""consensus: what a score means: its band, where it goes by round, and when a session is stuck."""
+"""consensus: what a score is made of and means: dimensions, band, direction, and when a session is stuck.
 
-from collections.abc import Sequence
+From version 4 on the score is computed, from who holds the same answer and from what the analyst says of the rest:
+
+    facts      the chance that two seats, drawn by weight, hold the same answer                 0 to 100
+    approach   the analyst's: would they do the same?                                           0 to 100
+    priority   the analyst's: do the same things matter to them?                                0 to 100
+    score      their sum, each times its share (settings: 0.6, 0.25, 0.15)                      0 to 100
+
+So positions that differ in the answer never come to a threshold of 90, whatever an analyst says of them.
+"""
+
+from collections.abc import Mapping, Sequence
 
 from schemas.protocols.consensus import Settings
 
 BANDS = ((90.0, "strong"), (70.0, "moderate"), (50.0, "weak"), (0.0, "none"))  # seed, "ConsensusAnalyzer"
+
+
+def facts(sides: Sequence[Sequence[float]]) -> float:
+    """The chance that two seats, drawn by weight, hold the same answer, times 100; 100 for fewer than two seats.
+
+    Parameters
+    ----------
+    sides
+        The weights of the seats of each answer, above 0.
+    """
+    whole = sum(map(sum, sides))
+    alone = sum(w * w for side in sides for w in side)
+    pairs = whole * whole - alone
+    if sum(map(len, sides)) < 2:
+        return 100.0
+    return 100 * (sum(sum(side) ** 2 for side in sides) - alone) / pairs
+
+
+def score(parts: Mapping[str, float], shares: Mapping[str, float]) -> float:
+    """The dimensions' sum, each times its share, 0 to 100, to two decimals."""
+    return round(sum(share * parts[name] for name, share in shares.items()), 2)
 
 
 def band(score: float) -> str:

@@ -1,5 +1,6 @@
 """consensus: what a session remembers, and how positions are read, grouped and measured. Scores are 0 to 100."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum, auto
 from hashlib import blake2b
@@ -8,9 +9,11 @@ import msgspec
 
 from coordinator.table import View
 from schemas.protocols.consensus import Position, Weighted
-from schemas.text import normalise
+from schemas.text import normalise, squeeze
 from schemas.wire import Json, decode
 
+MAX_LABEL = 200
+"""Characters of a label."""
 PANELIST = "panelist"
 ANALYST = "analyst"
 
@@ -37,7 +40,9 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     flips: tuple[str, ...] = ()
     """Seats whose answer changed."""
     bare_flips: tuple[str, ...] = ()
-    """Those of them that no new evidence moved."""
+    """Those of them that no new evidence moved, and no argument that the analyst found."""
+    moved: dict[str, str] = {}
+    """Seats whose answer changed -> quotation | argument | unexplained; empty before version 4."""
     assessment: int | None = None
     """None: the round was not scored: too few answered, or the session ended."""
     score: float | None = None
@@ -57,6 +62,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Seat -> the post of its current position."""
     rounds: tuple[Round, ...] = ()
     synthesis: int | None = None
+    labels: dict[int, str] = {}
+    """Post of a position -> what its answer is called. Equal labels, same answer. Empty before version 4."""
     short: str = ""
     """Which limit of the budget kept a seat from being asked again; empty: none did."""
 
@@ -76,6 +83,8 @@ class Group(msgspec.Struct, frozen=True):
     """Sum of the holders' weights."""
     confidence: float
     """Weighted mean of the holders' confidence, 0 to 1."""
+    label: str
+    """What the answer is called; before version 4 the words under which answers are compared."""
 
 
 def round_limit_names(view: View) -> tuple[str, str]:
@@ -115,19 +124,49 @@ def shown_order(view: View, round_: int, reader: str, seats: Iterable[str]) -> l
     return sorted(seats, key=key)
 
 
-def groups(positions: Mapping[str, Position], weight: Mapping[str, float]) -> list[Group]:
+def groups(
+    positions: Mapping[str, Position], weight: Mapping[str, float], labels: Mapping[str, str] | None = None
+) -> list[Group]:
     """Positions by answer; the heaviest group first, then the more confident, then the one whose seat was opened
-    first."""
+    first.
+
+    Parameters
+    ----------
+    labels
+        Seat -> what its answer is called; a seat without one, or None: its words decide.
+    """
     by_answer: dict[str, list[str]] = {}
     for seat, p in positions.items():
-        by_answer.setdefault(normalise(p.answer), []).append(seat)
+        label = (labels or {}).get(seat) or normalise(p.answer)
+        by_answer.setdefault(label, []).append(seat)
     found = []
-    for seats in by_answer.values():
+    for label, seats in by_answer.items():
         total = sum(weight[s] for s in seats)
         confidence = sum(weight[s] * positions[s].confidence for s in seats) / total
         ranked = tuple(sorted(seats, key=lambda s: -positions[s].confidence))
-        found.append(Group(positions[ranked[0]].answer, ranked, total, confidence))
+        found.append(Group(positions[ranked[0]].answer, ranked, total, confidence, label))
     return sorted(found, key=lambda g: (-g.weight, -g.confidence))
+
+
+def sides(state: State, view: View) -> list[Group]:
+    """The current positions by answer; empty where nobody holds one."""
+    return groups(voters(view, state.held), weights(view), labelled(state, state.held))
+
+
+def labelled(state: State, posts: Mapping[str, int]) -> dict[str, str]:
+    """Seat -> what its position is called, of those that have been compared."""
+    return {seat: state.labels[post] for seat, post in posts.items() if post in state.labels}
+
+
+def labels_by_words(state: State, view: View, posts: Mapping[str, int]) -> dict[int, str]:
+    """Post -> label where no analyst compared: that of a position with the same words, else the answer itself."""
+    known = {normalise(position(view, post).answer): label for post, label in state.labels.items()}
+    found = {}
+    for post in posts.values():
+        if post not in state.labels:
+            answer = position(view, post).answer
+            found[post] = known.setdefault(normalise(answer), squeeze(answer)[:MAX_LABEL])
+    return found
 
 
 def is_flip(before: Position | None, now: Position) -> bool:
@@ -135,6 +174,17 @@ def is_flip(before: Position | None, now: Position) -> bool:
     if before is None or before.abstains or now.abstains:
         return False
     return normalise(before.answer) != normalise(now.answer)
+
+
+def last_held(state: State, seat: str) -> int | None:
+    """The seat's position before the round that is played now."""
+    earlier = [r.posts[seat] for r in state.rounds[:-1] if seat in r.posts]
+    return earlier[-1] if earlier else None
+
+
+def changes_by(state: State) -> dict[str, int]:
+    """quotation | argument | unexplained -> changes of answer in all rounds."""
+    return dict(Counter(by for played in state.rounds for by in played.moved.values()))
 
 
 def disagreements(found: Sequence[Group]) -> tuple[str, ...]:

@@ -1,0 +1,156 @@
+"""consensus: how a round is read: who holds the same, who changed and by what, and the score that follows."""
+
+from typing import Any
+
+import msgspec
+
+from coordinator.commands import SayOn, Wish
+from coordinator.protocols.consensus import lexical
+from coordinator.protocols.consensus.score import band, direction, facts, score
+from coordinator.protocols.consensus.state import (
+    State,
+    changes_by,
+    disagreements,
+    groups,
+    labels_by_words,
+    last_held,
+    position,
+    sides,
+    voters,
+    weights,
+)
+from coordinator.protocols.consensus.turns import PUBLIC, by_meaning, moves
+from coordinator.table import View
+from schemas.protocols.consensus import DIMENSIONS, Analysis, Assessment, Comparison, Side
+from schemas.text import normalise, squeeze
+from schemas.wire import raw
+
+QUOTATION, ARGUMENT, UNEXPLAINED = "quotation", "argument", "unexplained"
+"""What a change of position rests on."""
+Says = tuple[Wish, ...]
+
+
+def by_words(s: State, v: View) -> tuple[State, Says, Assessment]:
+    """The round assessed without an analyst."""
+    current, w = voters(v, s.held), weights(v)
+    parts = lexical.dimensions(list(current.values()), [w[seat] for seat in current])
+    if by_meaning(v):
+        labels = labels_by_words(s, v, {seat: s.held[seat] for seat in current})
+        s = msgspec.structs.replace(s, labels={**s.labels, **labels})
+        found = sides(s, v)
+        return compared(
+            s, v, Comparison(
+                comment="words were compared: no analyst",
+                agreements=(found[0].answer[:1_000],) if len(found) == 1 else (),
+                key_disagreements=tuple(d[:1_000] for d in disagreements(found)[:20]),
+                groups=(), approach=parts["approach"], priority=parts["priority"],
+                argued=tuple(m.post for m in moves(s, v)),
+            ), "lexical_fallback", (),
+        )  # fmt: skip
+    found = groups(current, w)
+    return assess(
+        s, v, Analysis(
+            score=score(parts, shares(v)),
+            dimensions={name: round(value, 2) for name, value in parts.items()},
+            agreements=(found[0].answer,) if len(found) == 1 else (),
+            key_disagreements=disagreements(found),
+            comment="lexical score: no analyst",
+        ), "lexical_fallback", (),
+    )  # fmt: skip
+
+
+def shares(v: View) -> dict[str, float]:
+    return {name: getattr(v.settings, name) for name in DIMENSIONS}
+
+
+def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tuple[State, Says, Assessment]:
+    """The answers named, and the score that follows; as `_assess`."""
+    spelled = {normalise(label): label for label in s.labels.values()}
+    named = {post: spelled.setdefault(normalise(g.label), squeeze(g.label)) for g in c.groups for post in g.posts}
+    s = msgspec.structs.replace(s, labels={**s.labels, **named})
+    moved = {
+        seat: QUOTATION if position(v, post).moved_by else ARGUMENT if post in c.argued else UNEXPLAINED
+        for seat, post in s.rounds[-1].posts.items()
+        if _changed(s, seat, post)
+    }
+    played = msgspec.structs.replace(
+        s.rounds[-1], flips=tuple(moved), bare_flips=tuple(x for x, by in moved.items() if by == UNEXPLAINED),
+        moved=moved,
+    )  # fmt: skip
+    s = msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played))
+    found, w = sides(s, v), weights(v)
+    parts = {
+        "facts": facts([[w[seat] for seat in g.seats] for g in found]),
+        "approach": c.approach,
+        "priority": c.priority,
+    }
+    analysis = Analysis(
+        score=score(parts, shares(v)),
+        dimensions={name: round(value, 2) for name, value in parts.items()},
+        agreements=c.agreements,
+        key_disagreements=c.key_disagreements,
+        comment=c.comment,
+    )
+    told = tuple(Side(label=g.label, seats=g.seats, weight=g.weight) for g in found)
+    return assess(s, v, analysis, source, before, told)
+
+
+def _changed(s: State, seat: str, post: int) -> bool:
+    """Whether a seat's answer is another than before; to abstain, or to come back from it, is no change."""
+    earlier = last_held(s, seat)
+    labels = None if earlier is None else s.labels.get(earlier), s.labels.get(post)
+    return None not in labels and labels[0] != labels[1]
+
+
+def assess(
+    s: State, v: View, a: Analysis, source: str, before: Says, told: tuple[Side, ...] | None = None
+) -> tuple[State, Says, Assessment]:
+    """The moderator's reading of the round, posted behind `before`; (state, posts, assessment)."""
+    played = s.rounds[-1]
+    trend = (*s.trend(), a.score)
+    changes = {seat: position(v, post).change for seat, post in played.posts.items()}
+    assessment = Assessment(
+        score=a.score,
+        band=band(a.score),
+        direction=direction(trend, v.settings.stuck_progress),
+        source=source,
+        dimensions=a.dimensions,
+        agreements=a.agreements,
+        key_disagreements=a.key_disagreements,
+        trend=trend,
+        changes={**changes, **dict.fromkeys(played.missing, "missing")},
+        flips_without_evidence=played.bare_flips,
+        comment=a.comment,
+        should_continue=a.should_continue if source == "analyst" and told is None else None,
+        groups=msgspec.UNSET if told is None else told,
+        moved=msgspec.UNSET if told is None else played.moved,
+    )
+    said = SayOn(channel=PUBLIC, kind="assessment", round=s.round, body=raw(assessment))
+    n = v.next_post + len(before)
+    played = msgspec.structs.replace(
+        played, assessment=n, score=a.score, source=source, key_disagreements=a.key_disagreements
+    )
+    return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played)), (*before, said), assessment
+
+
+def figures(s: State, v: View) -> dict[str, Any]:
+    """What every certificate holds."""
+    trend = s.trend()
+    more: dict[str, Any] = {}
+    if by_meaning(v):
+        found = sides(s, v)
+        more = {"groups": {g.label: len(g.seats) for g in found}, "changed": changes_by(s)}
+    return {
+        **more,
+        "score": trend[-1] if trend else None,
+        "threshold": v.settings.threshold,
+        "band": band(trend[-1]) if trend else None,
+        "round": len(s.rounds),
+        "trend": trend,
+        "source": s.rounds[-1].source if s.rounds else "",
+        "quorum": v.settings.quorum,
+        "weights": weights(v),
+        "missing": s.rounds[-1].missing if s.rounds else (),
+        "flips": sum(len(r.flips) for r in s.rounds),
+        "flips_without_evidence": sum(len(r.bare_flips) for r in s.rounds),
+    }

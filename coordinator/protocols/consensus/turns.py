@@ -1,0 +1,195 @@
+"""consensus: what each seat is asked, and what it is shown."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from coordinator.commands import AskSeat
+from coordinator.protocols.consensus.state import (
+    ANALYST,
+    Phase,
+    State,
+    groups,
+    position,
+    shown_order,
+    sides,
+    voters,
+    weighted,
+    weights,
+)
+from coordinator.table import Step, View
+from schemas.protocols.consensus import (
+    DIMENSIONS,
+    CompareBrief,
+    ConcludeBrief,
+    Moved,
+    PanelBrief,
+    Position,
+    ScoreBrief,
+    Settings,
+    SoFar,
+    Status,
+    Stood,
+    SynthesisBrief,
+)
+from schemas.stops import STOPS
+from schemas.turn import Caps
+from schemas.wire import raw
+
+ANSWER, REVISE, COMPARE, CONCLUDE = "answer", "revise", "compare", "conclude"
+SCORE, SYNTHESIZE = "score", "synthesize"
+"""Of the analyst, up to version 3."""
+PUBLIC = "public"
+TELLS_ROUNDS = 3
+"""Since this version a panelist is told how many rounds there may be."""
+BY_MEANING = 4
+"""Since this version the analyst says which positions are the same answer."""
+
+
+def caps(settings: Settings) -> Caps:
+    return Caps(input_tokens=settings.max_input_tokens, output_tokens=settings.max_output_tokens)
+
+
+def analyst(v: View) -> str:
+    return v.seats(ANALYST)[0].seat
+
+
+def round_limit(v: View) -> int | msgspec.UnsetType:
+    return v.settings.round_limit if v.opened.version >= TELLS_ROUNDS else msgspec.UNSET
+
+
+def by_meaning(v: View) -> bool:
+    return v.opened.version >= BY_MEANING
+
+
+def ask_revise(s: State, v: View, speaking: Iterable[str], status: Status | SoFar | None) -> Step:
+    """The next round: every seat is shown every other's current position, without names, its own, and the status.
+
+    Parameters
+    ----------
+    speaking
+        Seats that hold an answer.
+    status
+        None: the round before was not scored.
+    """
+    n = s.round + 1
+    if by_meaning(v):
+        assert not isinstance(status, Status)
+        brief = raw(PanelBrief(iteration=n, round_limit=round_limit(v), so_far=status))
+    else:
+        assert not isinstance(status, SoFar)
+        brief = raw(PanelBrief(iteration=n, consensus_status=status, round_limit=round_limit(v)))
+    speaking = tuple(speaking)
+    asks = []
+    for me in weights(v):
+        peers = shown_order(v, n, me, (other for other in speaking if other != me))
+        asks.append(
+            AskSeat(
+                seat=me, kind=REVISE, round=n, brief=brief, sees=tuple(s.held[p] for p in peers), own=s.held.get(me),
+                caps=caps(v.settings), stream=v.settings.stream,
+            )
+        )  # fmt: skip
+    return msgspec.structs.replace(s, phase=Phase.REVISING, round=n), tuple(asks)
+
+
+def ask_analyst(s: State, v: View, speaking: list[str]) -> AskSeat:
+    """To compare, or, up to version 3, to score the positions."""
+    return _ask_compare(s, v, speaking) if by_meaning(v) else _ask_score(s, v, speaking)
+
+
+def _ask_compare(s: State, v: View, speaking: list[str]) -> AskSeat:
+    order = shown_order(v, s.round, analyst(v), speaking)
+    moved = moves(s, v)
+    brief = CompareBrief(
+        iteration=s.round,
+        round_limit=v.settings.round_limit,
+        positions=weighted(v, s.held, order),
+        labels=tuple(dict.fromkeys(s.labels.values())),
+        moves=moved,
+        key_disagreements=s.rounds[-2].key_disagreements if len(s.rounds) > 1 else (),
+    )
+    posts = dict.fromkeys([*(s.held[p] for p in order), *(m.by.post for m in moved)])
+    return AskSeat(
+        seat=analyst(v), kind=COMPARE, round=s.round, brief=raw(brief), sees=tuple(posts), caps=caps(v.settings)
+    )
+
+
+def moves(s: State, v: View) -> tuple[Moved, ...]:
+    """Positions of this round that name the argument that moved them."""
+    found = ((post, position(v, post)) for post in s.rounds[-1].posts.values())
+    return tuple(Moved(post=post, by=p.argument) for post, p in found if p.argument and not p.abstains)
+
+
+def _ask_score(s: State, v: View, speaking: list[str]) -> AskSeat:
+    order = shown_order(v, s.round, analyst(v), speaking)
+    brief = ScoreBrief(
+        iteration=s.round,
+        positions=weighted(v, s.held, order),
+        shares={name: getattr(v.settings, name) for name in DIMENSIONS},
+        trend=s.trend(),
+        key_disagreements=s.rounds[-2].key_disagreements if len(s.rounds) > 1 else (),
+    )
+    return AskSeat(
+        seat=analyst(v), kind=SCORE, round=s.round, brief=raw(brief), sees=tuple(s.held[p] for p in order),
+        caps=caps(v.settings),
+    )  # fmt: skip
+
+
+def ask_conclusion(s: State, v: View, reason: str) -> AskSeat:
+    if not by_meaning(v):
+        return _ask_synthesis(s, v, reason)
+    order = shown_order(v, len(s.rounds) + 1, analyst(v), voters(v, s.held))
+    best = sides(s, v)[0]
+    brief = ConcludeBrief(
+        reason=reason,
+        converged=STOPS[reason].converged,
+        label=best.label,
+        answer=best.answer,
+        positions=weighted(v, s.held, order),
+        stood=_stood(s, v),
+        key_disagreements=s.rounds[-1].key_disagreements,
+    )
+    return AskSeat(
+        seat=analyst(v), kind=CONCLUDE, round=len(s.rounds), brief=raw(brief), sees=tuple(s.held[p] for p in order),
+        caps=caps(v.settings), stream=v.settings.stream, final=True,
+    )  # fmt: skip
+
+
+def _stood(s: State, v: View) -> tuple[Stood, ...]:
+    """Every answer that was held in some round, the one that most hold now first."""
+    holds = Counter(s.labels.get(post, "") for post in s.held.values())
+    best: dict[str, Position] = {}
+    left: dict[str, list[str]] = {}
+    before: dict[str, str] = {}
+    for played in s.rounds:
+        for seat, post in played.posts.items():
+            label, p = s.labels.get(post, ""), position(v, post)
+            if not label or p.abstains:
+                continue
+            if label not in best or p.confidence > best[label].confidence:
+                best[label] = p
+            if before.get(seat, label) != label:
+                left.setdefault(before[seat], []).append(p.change_reason)
+            before[seat] = label
+    ranked = sorted(best, key=lambda label: -holds[label])
+    return tuple(
+        Stood(label=x, seats=holds[x], argument=best[x].reasoning, left=tuple(filter(None, left.get(x, ()))))
+        for x in ranked
+    )
+
+
+def _ask_synthesis(s: State, v: View, reason: str) -> AskSeat:
+    speaking = voters(v, s.held)
+    order = shown_order(v, len(s.rounds) + 1, analyst(v), speaking)
+    brief = SynthesisBrief(
+        reason=reason,
+        converged=STOPS[reason].converged,
+        positions=weighted(v, s.held, order),
+        answer=groups(speaking, weights(v))[0].answer,
+        key_disagreements=s.rounds[-1].key_disagreements,
+    )
+    return AskSeat(
+        seat=analyst(v), kind=SYNTHESIZE, round=len(s.rounds), brief=raw(brief), sees=tuple(s.held[p] for p in order),
+        caps=caps(v.settings), stream=v.settings.stream, final=True,
+    )  # fmt: skip
