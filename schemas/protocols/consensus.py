@@ -91,7 +91,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence shown by others, new to this seat, that moved it. Empty: no evidence did."""
     abstains: bool = False
     """It has nothing to go on: no vote, not scored."""
-    argument: Argument | None | msgspec.UnsetType = msgspec.UNSET
+    argument: Argument | msgspec.UnsetType | None = msgspec.UNSET
     """The argument of another that moved it. Unset in sessions of versions before 4."""
 
     def __post_init__(self) -> None:
@@ -134,7 +134,7 @@ class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
     consensus_status: Status | None = None
     round_limit: int | msgspec.UnsetType = msgspec.UNSET
     """Rounds at most; unset in sessions of versions before 3."""
-    so_far: SoFar | None | msgspec.UnsetType = msgspec.UNSET
+    so_far: SoFar | msgspec.UnsetType | None = msgspec.UNSET
     """None: the blind round was not scored. Unset in `answer`, and in sessions of versions before 4."""
 
 
