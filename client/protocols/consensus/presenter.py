@@ -105,17 +105,19 @@ class ConsensusPresenter(Presenter):
         if not answer:
             return super().in_short(result)
         first, seats = result.outcome.get("first_round_majority"), self.seats(result)
-        minority = len(items(result.outcome.get("minority")))
-        who = ("both" if seats == 2 else f"all {seats}") if not minority else f"{max(0, seats - minority)} of {seats}"
+        silent = _silent(result)
+        holding = max(0, seats - len(items(result.outcome.get("minority"))) - silent)
+        who = ("both" if seats == 2 else f"all {seats}") if holding == seats else f"{holding} of {seats}"
+        rest = f"; {silent} {'has' if silent == 1 else 'have'} no answer" if silent else ""
         held = f"hold {line(answer, _BRIEF)}, {confidence}"
         if not result.stop.converged:
             disputed = items(result.rounds[-1].get("key_disagreements")) if result.rounds else []
             still = f"; open: {line(words(disputed[0]), _BRIEF)}" if disputed else ""
-            return f"no consensus: {who} {held}{still}"
+            return f"no consensus: {who} {held}{rest}{still}"
         if len(result.rounds) < 2:
-            return f"{who} agreed from the start, {confidence}; there was nothing to debate"
+            return f"{who} agreed from the start, {confidence}{rest}; there was nothing to debate"
         changed = "changed nothing" if first == answer else f"changed the majority from {line(words(first), _BRIEF)}"
-        return f"{who} {held}; the debate {changed if first else 'made a majority where there was none'}"
+        return f"{who} {held}{rest}; the debate {changed if first else 'made a majority where there was none'}"
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """Nothing: a minority is told in other words here and there."""
@@ -210,6 +212,14 @@ class ConsensusPresenter(Presenter):
         """The scores so far."""
         trend = " → ".join(f"{s:.0f}" for s in self._trend) or "–"
         return f"{super().foot(round_)} · score {trend} {line(self._band)} {line(self._direction)}"
+
+
+def _silent(result: Result) -> int:
+    """Seats that were heard and hold no answer at the end."""
+    last: dict[str, Mapping[str, Any]] = {}
+    for played in result.rounds:
+        last |= {str(seat): mapping(p) for seat, p in mapping(played.get("positions")).items()}
+    return sum(bool(p.get("abstains")) for p in last.values())
 
 
 def _position(seat: str, body: Body, width: int) -> Iterator[StyledLine]:

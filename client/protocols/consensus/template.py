@@ -56,8 +56,8 @@ _EVIDENCE = {
     "panelist_1/canary-trial.md": """\
 # Canary trial
 
-The canary was the safest of the methods in this trial: six of seven faults were caught before they reached more than
-5 percent of payments. A canary rollout took two days longer than a big-bang rollout.
+The canary was the safest of the methods in this trial: six of seven faults were caught while few payments met them. We
+recommend the canary for services that move money. A canary rollout took two days longer than a big-bang rollout.
 """,
     "panelist_2/incidents.md": """\
 # Incidents
