@@ -25,7 +25,8 @@ class ConsensusPresenter(Presenter):
     agreement = "consensus"
     certificate_names: ClassVar[Mapping[str, str]] = {
         "band": "what the score is called", "flips": "changes of answer",
-        "flips_without_evidence": "changes of answer without new evidence", "quorum": "positions that a round needs",
+        "flips_without_evidence": "changes of answer that nothing explains", "groups": "seats by answer",
+        "changed": "changes of answer by what they rest on", "quorum": "positions that a round needs",
         "score": "last score", "threshold": "score that was wanted", "weights": "weight of each seat",
         "stuck_rounds": "rounds without progress that end it", "stuck_progress": "least that counts as progress",
     }  # fmt: skip
@@ -109,11 +110,13 @@ class ConsensusPresenter(Presenter):
         holding = max(0, seats - len(items(result.outcome.get("minority"))) - silent)
         who = ("both" if seats == 2 else f"all {seats}") if holding == seats else f"{holding} of {seats}"
         rest = f"; {silent} {'has' if silent == 1 else 'have'} no answer" if silent else ""
-        held = f"hold {line(answer, _BRIEF)}, {confidence}"
+        held = f"hold {line(words(result.outcome.get('label', answer)), _BRIEF)}, {confidence}"
         if not result.stop.converged:
             disputed = items(result.rounds[-1].get("key_disagreements")) if result.rounds else []
             still = f"; open: {line(words(disputed[0]), _BRIEF)}" if disputed else ""
             return f"no consensus: {who} {held}{rest}{still}"
+        if "label" in result.outcome:
+            return f"{who} agree, {confidence}{rest}{_changes(result)}"
         if len(result.rounds) < 2:
             return f"{who} agreed from the start, {confidence}{rest}; there was nothing to debate"
         changed = "changed nothing" if first == answer else f"changed the majority from {line(words(first), _BRIEF)}"
@@ -129,8 +132,13 @@ class ConsensusPresenter(Presenter):
         for other in outcome.get("minority") or ():
             held = f"{line(str(other['seat']))} holds {line(str(other['answer']), 300)}"
             yield "", f"Minority: {held} ({other['confidence']:.2f})"
+        if outcome.get("departing"):
+            yield (
+                "score",
+                f"The analyst words another answer, which nobody agreed on: {line(str(outcome['departing']), 300)}",
+            )
         first = outcome.get("first_round_majority")
-        if first and first != self.answer(result):
+        if first and first != outcome.get("label", self.answer(result)):
             yield "quiet", f"First round's majority: {line(str(first), 300)}"
 
     def findings(self, result: Result) -> Iterator[str]:
@@ -183,7 +191,7 @@ class ConsensusPresenter(Presenter):
             band, direction = line(str(found["band"])), line(str(found["direction"]))
             yield f"Round {found['round']}: {found['score']:g} ({band}{source}), {direction}."
         for seat, change in found["changes"].items():
-            bare = " without new evidence" if seat in found["flips_without_evidence"] else ""
+            bare = " without a reason that was found" if seat in found["flips_without_evidence"] else ""
             yield f"  {line(seat)}: {line(str(change))}{bare}"
         for seat in found["missing"]:
             yield f"  {line(str(seat))} gave no position"
@@ -212,6 +220,25 @@ class ConsensusPresenter(Presenter):
         """The scores so far."""
         trend = " → ".join(f"{s:.0f}" for s in self._trend) or "–"
         return f"{super().foot(round_)} · score {trend} {line(self._band)} {line(self._direction)}"
+
+
+_BY = {"quotation": "by what was quoted", "argument": "by argument", "unexplained": "without a reason that was found"}
+
+
+def _changes(result: Result) -> str:
+    """Who changed its answer in which round, and by what: in one clause."""
+    found: dict[str, list[str]] = {}
+    for played in result.rounds:
+        for p in mapping(played.get("positions")).values():
+            if by := mapping(p).get("moved"):
+                found.setdefault(words(by), []).append(str(played.get("round")))
+    if not found:
+        return "; all the same from the start" if len(result.rounds) < 2 else "; nobody changed its answer"
+    told = []
+    for by, rounds in found.items():
+        n = "one changed its answer" if len(rounds) == 1 else f"{len(rounds)} changed their answers"
+        told.append(f"{n} {_BY.get(by, line(by))} in round {' and '.join(dict.fromkeys(rounds))}")
+    return "; " + ", ".join(told)
 
 
 def _silent(result: Result) -> int:
@@ -246,5 +273,9 @@ def _assessment(round_: int, body: Body) -> Iterator[StyledLine]:
     )
     for disagreement in body.get("key_disagreements") or ():
         yield "quiet", f"      they disagree: {line(str(disagreement), WIDE)}"
+    for side in items(body.get("groups")):
+        label, holders = words(mapping(side).get("label")), items(mapping(side).get("seats"))
+        yield "quiet", f"      {line(label, WIDE)}: {', '.join(line(str(x)) for x in holders)}"
+    why = "without a reason that was found" if "moved" in body else "without new evidence"
     for seat in body.get("flips_without_evidence") or ():
-        yield "quiet", f"      {line(str(seat))} changed its answer without new evidence"
+        yield "quiet", f"      {line(str(seat))} changed its answer {why}"
