@@ -44,7 +44,7 @@ def by_words(s: State, v: View) -> tuple[State, Says, Assessment]:
                 agreements=(found[0].answer[:1_000],) if len(found) == 1 else (),
                 key_disagreements=tuple(d[:1_000] for d in disagreements(found)[:20]),
                 groups=(), approach=parts["approach"], priority=parts["priority"],
-                argued=tuple(m.post for m in moves(s, v)),
+                argued=tuple(m.post for m in moves(s, current)),
             ), "lexical_fallback", (),
         )  # fmt: skip
     found = groups(current, w)
@@ -137,7 +137,7 @@ def figures(s: State, v: View) -> dict[str, Any]:
     """What every certificate holds."""
     trend = s.trend()
     more: dict[str, Any] = {}
-    if by_meaning(v):
+    if by_meaning(v) and all(post < v.next_post for post in s.held.values()):  # else they come with this very step
         found = sides(s, v)
         more = {"groups": {g.label: len(g.seats) for g in found}, "changed": changes_by(s)}
     return {

@@ -108,7 +108,7 @@ def _close_round(s: State, v: View) -> Step:
         if s.short:
             stop = Stop(reason="budget", certificate=raw({**measured, "what": s.short}))
         return msgspec.structs.replace(s, phase=Phase.DONE), (*says, stop, Finish())
-    return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, speaking))
+    return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, current))
 
 
 def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:

@@ -1,7 +1,7 @@
 """consensus: what each seat is asked, and what it is shown."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -93,14 +93,15 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], status: Status | SoFa
     return msgspec.structs.replace(s, phase=Phase.REVISING, round=n), tuple(asks)
 
 
-def ask_analyst(s: State, v: View, speaking: list[str]) -> AskSeat:
+def ask_analyst(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
     """To compare, or, up to version 3, to score the positions."""
-    return _ask_compare(s, v, speaking) if by_meaning(v) else _ask_score(s, v, speaking)
+    speaking = [seat for seat, p in current.items() if not p.abstains]
+    return _ask_compare(s, v, speaking, current) if by_meaning(v) else _ask_score(s, v, speaking)
 
 
-def _ask_compare(s: State, v: View, speaking: list[str]) -> AskSeat:
+def _ask_compare(s: State, v: View, speaking: list[str], current: Mapping[str, Position]) -> AskSeat:
     order = shown_order(v, s.round, analyst(v), speaking)
-    moved = moves(s, v)
+    moved = moves(s, current)
     brief = CompareBrief(
         iteration=s.round,
         round_limit=v.settings.round_limit,
@@ -115,9 +116,9 @@ def _ask_compare(s: State, v: View, speaking: list[str]) -> AskSeat:
     )
 
 
-def moves(s: State, v: View) -> tuple[Moved, ...]:
-    """Positions of this round that name the argument that moved them."""
-    found = ((post, position(v, post)) for post in s.rounds[-1].posts.values())
+def moves(s: State, current: Mapping[str, Position]) -> tuple[Moved, ...]:
+    """Positions of this round that name the argument that moved them. `current`: seat -> its position."""
+    found = ((post, current[seat]) for seat, post in s.rounds[-1].posts.items())
     return tuple(Moved(post=post, by=p.argument) for post, p in found if p.argument and not p.abstains)
 
 

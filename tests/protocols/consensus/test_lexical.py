@@ -2,7 +2,8 @@
 
 import pytest
 
-from coordinator.protocols.consensus.lexical import answers_alike, cosine, dimensions, jaccard, pairwise, score
+from coordinator.protocols.consensus.lexical import answers_alike, cosine, dimensions, jaccard, pairwise
+from coordinator.protocols.consensus.score import score
 from schemas.text import normalise, same, squeeze, stands_in, tokens
 from tests.protocols.consensus.play import cite, says
 
