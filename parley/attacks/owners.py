@@ -43,6 +43,8 @@ Says = Callable[[bytes], Awaitable[object]]
 _MINE = channels.readable_by(channels.CLIENTS)
 _READ = encode(ReadPosts())
 _MANY = 16
+_LOOKS = 10
+"""How often it is looked whether posts of a closed session have come."""
 """Requests, of which a member of the moderators' group gets some."""
 _TRIES = 3
 
@@ -123,8 +125,11 @@ async def _from_the_opening(actor: Actor, owned: Owned) -> Verdict:
         for sid, who in ((theirs, owned.owner), (mine, actor.name)):
             await scene.open(sid, turn_timeout_s=0.3, by=who)
         await asyncio.gather(*(scene.until_closed(sid) for sid in (theirs, mine)))
-        await scene.settle(scene.referee, actor.conn)
-        await scene.grace()
+        for _ in range(_LOOKS):
+            await scene.settle(scene.referee, actor.conn)
+            if all(any(sid.encode() in data for data in heard) for sid in (theirs, mine)):
+                break
+            await scene.grace()
     except Denied as denied:
         return violation(denied)
     finally:

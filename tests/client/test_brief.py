@@ -45,7 +45,11 @@ TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport")
 @pytest.mark.parametrize(
     ("protocol", "asked", "told"),
     [
-        ("consensus", given("rollout"), ["Answer: Canary", "confidence 0.62", "Dissent: nobody", "stop: threshold: "]),
+        (
+            "consensus",
+            given("rollout"),
+            ["Answer: Canary", "Dissent: nobody", "2 of 3 hold Canary, 0.62; 1 has no answer;", "check what is quoted"],
+        ),
         (
             "consensus",
             given("unresolved"),
