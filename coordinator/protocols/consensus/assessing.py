@@ -66,7 +66,7 @@ def shares(v: View) -> dict[str, float]:
 def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tuple[State, Says, Assessment]:
     """The answers named, and the score that follows; as `_assess`."""
     spelled = {normalise(label): label for label in s.labels.values()}
-    named = {post: spelled.setdefault(normalise(g.label), squeeze(g.label)) for g in c.groups for post in g.posts}
+    named = {str(post): spelled.setdefault(normalise(g.label), squeeze(g.label)) for g in c.groups for post in g.posts}
     s = msgspec.structs.replace(s, labels={**s.labels, **named})
     moved = {
         seat: QUOTATION if position(v, post).moved_by else ARGUMENT if post in c.argued else UNEXPLAINED
@@ -98,8 +98,8 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tup
 def _changed(s: State, seat: str, post: int) -> bool:
     """Whether a seat's answer is another than before; to abstain, or to come back from it, is no change."""
     earlier = last_held(s, seat)
-    labels = None if earlier is None else s.labels.get(earlier), s.labels.get(post)
-    return None not in labels and labels[0] != labels[1]
+    before, now = "" if earlier is None else s.label(earlier), s.label(post)
+    return bool(before and now) and before != now
 
 
 def assess(

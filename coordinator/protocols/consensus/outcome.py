@@ -123,7 +123,7 @@ def _evidence(g: Group, votes: dict[str, Position]) -> tuple[Citation, ...]:
     return tuple({(c.document, c.quote): c for seat in g.seats for c in votes[seat].citations}.values())
 
 
-def _round(r: Round, view: View, labels: Mapping[int, str], full: bool) -> dict[str, Any]:
+def _round(r: Round, view: View, labels: Mapping[str, str], full: bool) -> dict[str, Any]:
     assessed = None if r.assessment is None else decode(view.posts[r.assessment].body, Assessment)
     positions: dict[str, Any] = {}
     for seat, post in r.posts.items():
@@ -136,8 +136,8 @@ def _round(r: Round, view: View, labels: Mapping[int, str], full: bool) -> dict[
             "flip_without_evidence": seat in r.bare_flips,
             "post": post,
         }
-        if post in labels:
-            positions[seat]["label"] = labels[post]
+        if str(post) in labels:
+            positions[seat]["label"] = labels[str(post)]
         if seat in r.moved:
             positions[seat]["moved"] = r.moved[seat]
         if full:

@@ -62,10 +62,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Seat -> the post of its current position."""
     rounds: tuple[Round, ...] = ()
     synthesis: int | None = None
-    labels: dict[int, str] = {}
-    """Post of a position -> what its answer is called. Equal labels, same answer. Empty before version 4."""
+    labels: dict[str, str] = {}
+    """Number of a position's post -> what its answer is called. Equal labels, same answer. Empty before version 4."""
     short: str = ""
     """Which limit of the budget kept a seat from being asked again; empty: none did."""
+
+    def label(self, post: int) -> str:
+        """What the answer of a position is called; empty: it has not been compared."""
+        return self.labels.get(str(post), "")
 
     def trend(self) -> tuple[float, ...]:
         """Scores so far, the oldest first."""
@@ -155,17 +159,18 @@ def sides(state: State, view: View) -> list[Group]:
 
 def labelled(state: State, posts: Mapping[str, int]) -> dict[str, str]:
     """Seat -> what its position is called, of those that have been compared."""
-    return {seat: state.labels[post] for seat, post in posts.items() if post in state.labels}
+    return {seat: label for seat, post in posts.items() if (label := state.label(post))}
 
 
-def labels_by_words(state: State, view: View, posts: Mapping[str, int]) -> dict[int, str]:
-    """Post -> label where no analyst compared: that of a position with the same words, else the answer itself."""
-    known = {normalise(position(view, post).answer): label for post, label in state.labels.items()}
+def labels_by_words(state: State, view: View, posts: Mapping[str, int]) -> dict[str, str]:
+    """Number of the post -> label, where no analyst compared: that of a position with the same words, else the answer
+    itself."""
+    known = {normalise(position(view, int(post)).answer): label for post, label in state.labels.items()}
     found = {}
     for post in posts.values():
-        if post not in state.labels:
+        if not state.label(post):
             answer = position(view, post).answer
-            found[post] = known.setdefault(normalise(answer), squeeze(answer)[:MAX_LABEL])
+            found[str(post)] = known.setdefault(normalise(answer), squeeze(answer)[:MAX_LABEL])
     return found
 
 

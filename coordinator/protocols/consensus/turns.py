@@ -159,13 +159,13 @@ def ask_conclusion(s: State, v: View, reason: str) -> AskSeat:
 
 def _stood(s: State, v: View) -> tuple[Stood, ...]:
     """Every answer that was held in some round, the one that most hold now first."""
-    holds = Counter(s.labels.get(post, "") for post in s.held.values())
+    holds = Counter(s.label(post) for post in s.held.values())
     best: dict[str, Position] = {}
     left: dict[str, list[str]] = {}
     before: dict[str, str] = {}
     for played in s.rounds:
         for seat, post in played.posts.items():
-            label, p = s.labels.get(post, ""), position(v, post)
+            label, p = s.label(post), position(v, post)
             if not label or p.abstains:
                 continue
             if label not in best or p.confidence > best[label].confidence:

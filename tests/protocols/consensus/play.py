@@ -1,16 +1,20 @@
 """A session of the consensus protocol played by hand: admitted, asked, answered, without a bus."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 from coordinator.admission import admit
 from coordinator.protocols import PROTOCOLS
+from coordinator.protocols.consensus.score import facts
 from schemas import log
 from schemas.citation import Citation
 from schemas.presence import Announcement
-from schemas.protocols.consensus import Analysis, Position, Synthesis
+from schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison, ConcludeBrief, Conclusion, Position
 from schemas.session import Budget, Document, OpenSession, Seat
+from schemas.text import normalise
+from schemas.wire import decode
 from tests.support.play import BasePlay
 
 CONSENSUS = PROTOCOLS["consensus"]
@@ -82,10 +86,39 @@ class Play(BasePlay):
                 self.reply(seat, says(p) if isinstance(p, str) else p)
 
     def score(self, score: float, *key_disagreements: str, **more: Any) -> log.Entry:
-        return self.reply("analyst", Analysis(score=score, key_disagreements=key_disagreements, **more))
+        """The analyst groups the positions by their words, and finds them as near as this score wants."""
+        brief = decode(self.turn("analyst").ask.brief, CompareBrief)
+        said = {w.post: decode(self.session.posts[w.post].body, Position).answer for w in brief.positions}
+        posts: dict[str, list[int]] = {}
+        for post, answer in said.items():
+            posts.setdefault(normalise(answer), []).append(post)
+        weight = {w.post: w.weight for w in brief.positions}
+        alone = [[post] for post in said]
+        ways = (
+            list(posts.values()),
+            [list(said)],
+            [[*said][:-1], [*said][-1:]],
+            alone,
+        )  # by words first, then by meaning
+        rests = [(score - 0.6 * facts([[weight[p] for p in of] for of in way])) / 0.4 for way in ways]
+        near, sides = next((n, w) for n, w in zip(rests, ways, strict=True) if -1e-9 <= n <= 100 + 1e-9)
+        near = min(100.0, max(0.0, near))
+        known = {normalise(label): label for label in brief.labels}
+        named = Counter(said[of[0]] for of in sides)
+        groups = tuple(
+            AnswerGroup(
+                label=known.get(normalise(said[of[0]]), said[of[0]])
+                if named[said[of[0]]] == 1
+                else f"{said[of[0]]} {n}", posts=tuple(of),
+            )
+            for n, of in enumerate(sides)
+        )  # fmt: skip
+        given = {"groups": groups, "approach": near, "priority": near, "key_disagreements": key_disagreements, **more}
+        return self.reply("analyst", Comparison(**given))
 
     def synthesize(self, answer: str) -> log.Entry:
-        return self.reply("analyst", Synthesis(answer=answer, reasoning="the panel says so", confidence=0.5))
+        brief = decode(self.turn("analyst").ask.brief, ConcludeBrief)
+        return self.reply("analyst", Conclusion(group=brief.label, reasoning="the panel says so", answer=answer))
 
     def round(self, score: float, *positions: Position | str | None) -> None:
         """One whole round."""
