@@ -77,6 +77,10 @@ async def follow_opened(parley: Parley, sid: str, view: View, choice: Interrupts
             raise unsure(sid)
         await asyncio.wait((showing,), timeout=_CANCEL_S)
         closed = showing.done() and showing.exception() is None
+        if closed and showing.result().status != "cancelled":
+            view.note(f"session {sid} had ended before it could be cancelled")
+            view.result(showing.result())
+            return showing.result()
         raise Ended(f"session {sid} is cancelled", showing.result() if closed else None)
     finally:
         choice.close()

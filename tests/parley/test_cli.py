@@ -448,7 +448,7 @@ def test_an_interrupt_asks_and_the_session_may_be_left_running(fresh: Front) -> 
         terminal.read_until("thinking")
         terminal.child.send_signal(signal.SIGINT)
         asked = terminal.read_until("Ctrl-C again")
-        assert "c cancels it, l leaves it running, Enter goes on" in asked
+        assert "c and Enter cancels it, l and Enter leaves it running, Enter alone goes on" in asked
         terminal.type("l\n")
         text = terminal.read_until(None)
         assert terminal.child.wait(20) == 0, text

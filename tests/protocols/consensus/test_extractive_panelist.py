@@ -167,7 +167,7 @@ def test_without_documents_it_abstains_and_says_so() -> None:
 def test_documents_on_another_subject_make_it_abstain() -> None:
     position = ask(turn_shown(CANARY, [document("d.md", "Rabbits eat clover. They sleep in the afternoon.")]))
     assert position.abstains
-    assert "None of the 1 documents" in position.reasoning
+    assert "nothing that answers this in the document" in position.reasoning
 
 
 def test_without_documents_it_goes_by_what_others_quote() -> None:
