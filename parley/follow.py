@@ -73,7 +73,7 @@ async def follow_opened(parley: Parley, sid: str, view: View, choice: Interrupts
         if not choice.owns:
             raise Ended(f"session {sid} goes on")
         view.note("cancelling the session")
-        if not await cancel(parley, sid, "interrupted"):
+        if not await cancel(parley, sid, "interrupted") and not showing.done():
             raise unsure(sid)
         await asyncio.wait((showing,), timeout=_CANCEL_S)
         closed = showing.done() and showing.exception() is None
