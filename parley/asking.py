@@ -170,7 +170,7 @@ async def _run(
         _tell_seats(parley, sid, view, request)
         result = await follow_opened(parley, sid, view, interrupts, everything=request.look.everything)
         if next_steps.needed(there, opening):
-            for text in await next_steps.words():
+            for text in await next_steps.words(opening.protocol):
                 view.note(text)
         return result
     except OSError as error:

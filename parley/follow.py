@@ -73,10 +73,14 @@ async def follow_opened(parley: Parley, sid: str, view: View, choice: Interrupts
         if not choice.owns:
             raise Ended(f"session {sid} goes on")
         view.note("cancelling the session")
-        if not await cancel(parley, sid, "interrupted"):
+        if not await cancel(parley, sid, "interrupted") and not showing.done():
             raise unsure(sid)
         await asyncio.wait((showing,), timeout=_CANCEL_S)
         closed = showing.done() and showing.exception() is None
+        if closed and showing.result().status != "cancelled":
+            view.note(f"session {sid} had ended before it could be cancelled")
+            view.result(showing.result())
+            return showing.result()
         raise Ended(f"session {sid} is cancelled", showing.result() if closed else None)
     finally:
         choice.close()

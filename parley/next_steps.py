@@ -24,12 +24,13 @@ def needed(there: Sequence[Announcement], opening: OpenSession) -> bool:
     return bool(there) and not read and all(worker.family == "extractive" for worker in there)
 
 
-async def words() -> list[str]:
-    """The advice in lines; a server of models that listens on this machine comes first."""
+async def words(protocol: str) -> list[str]:
+    """The advice in lines, for a question put to this protocol; a server of models that listens on this machine comes
+    first."""
     from agents.openai import local_servers
 
     found = await local_servers.find(local_servers.ports(os.environ.get(PORTS, "")))
-    steps = [_use(server) for server in found]
+    steps = [_use(server, protocol) for server in found]
     steps += [
         "name a model: LLM_PROVIDER and LLM_MODEL, and the provider's key, in the environment or in .env"
         " (docs/models.md)",
@@ -42,10 +43,10 @@ async def words() -> list[str]:
     return [head, *(f"  {n}. {step}" for n, step in enumerate(steps, 1))]
 
 
-def _use(server: "LocalServer") -> str:
+def _use(server: "LocalServer", protocol: str) -> str:
     where = f"{server.name} listens at {server.base_url}"
     if not server.model:
         return f"{where} and serves no model yet: load one"
     address = "" if server.usual else f" LLM_BASE_URL={server.base_url}"
     model = shlex.quote(line(server.model, 120))
-    return f'{where}: LLM_PROVIDER={server.provider} LLM_MODEL={model}{address} parley ask "..."'
+    return f'{where}: LLM_PROVIDER={server.provider} LLM_MODEL={model}{address} parley ask --protocol {protocol} "..."'

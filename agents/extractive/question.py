@@ -42,6 +42,9 @@ _FORMS = (
            r"continent|school|university|stadium|district)\b|^wer\b|\bqui\b|\bquién\b|\bquem\b|\bкто\b"),
     (WHY, r"\bwhy\b|\bwarum\b|\bpourquoi\b|\bpor qu[eé]\b|\bпочему\b"),
 )  # fmt: skip
+_UNIT = r"(?<![^\W\d_])"
+"""No letter stands before it: `412m`, and not the end of `from`."""
+_LENGTHS = "miles?|km|kilomet\\w+|met(?:er|re)s?|m|cm|mm|yards?|feet|foot|inch(?:es)?|leagues?"
 _UNITS = (
     (r"\bpercent(?:age)?\b", r"\d\s*(?:%|per ?cent)"),
     (r"\bhow (?:hot|cold|warm)\b|\btemperature\b", r"\d\s*(?:°|degrees)"),
@@ -51,7 +54,12 @@ _UNITS = (
         r"[$€£]\s?\d|\d\s*(?:[$€£]|\w+ )?"
         r"(?:dollars?|euros?|pounds?|francs?|cents?|USD|EUR|GBP)",
     ),
-    (r"\bhow far\b", r"(?:miles?|km|kilomet\w+|met(?:er|re)s?|m|yards?|feet|leagues?)\b"),
+    (r"\bhow (?:far|high|tall|deep|wide)\b", rf"{_UNIT}(?:{_LENGTHS})\b"),
+    (
+        r"\bhow long\b",
+        rf"{_UNIT}(?:{_LENGTHS}|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|decades?|centur\w+)\b",
+    ),
+    (r"\bhow heavy\b", rf"{_UNIT}(?:kg|kilo\w*|tons?|tonnes?|grams?|g|pounds?|lbs?|ounces?)\b"),
     (r"\bhow old\b", r"\b(?:years?|aged?|old|months?|born)\b"),
 )
 """What a question asks for, and what stands in an answer to it."""

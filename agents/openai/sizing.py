@@ -76,9 +76,7 @@ async def _window(model: "ConnectedModel") -> int | None:
 
 
 async def _models(endpoint: Endpoint, name: str) -> list[int]:
-    said = await _json(endpoint, "/models")
-    listed = said.get("data")
-    entries = [m for m in listed if isinstance(m, Mapping)] if isinstance(listed, list) else []
+    entries = _listed(await _json(endpoint, "/models"), "data")
     mine = [m for m in entries if str(m.get("id", "")).removeprefix("models/") == name] or entries[:1]
     return [n for entry in mine for part in (entry, entry.get("meta")) for n in _numbers(part, _SAID)]
 
@@ -99,9 +97,7 @@ async def _shown(endpoint: Endpoint, root: str, name: str) -> list[int]:
 
 async def _loaded(endpoint: Endpoint, root: str, name: str) -> list[int]:
     """Ollama's own: what a model that is loaded was given, which no request can change."""
-    said = await _json(endpoint, f"{root}/api/ps")
-    listed = said.get("models")
-    entries = [m for m in listed if isinstance(m, Mapping)] if isinstance(listed, list) else []
+    entries = _listed(await _json(endpoint, f"{root}/api/ps"), "models")
     mine = [m for m in entries if str(m.get("name", "")).removesuffix(":latest") == name.removesuffix(":latest")]
     return [n for entry in mine for n in _numbers(entry, ("context_length",))]
 
@@ -113,6 +109,12 @@ async def _json(endpoint: Endpoint, path: str, body: dict[str, Any] | None = Non
     except (Failure, msgspec.DecodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _listed(said: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The objects of a list; what is none is left out."""
+    found = said.get(name)
+    return [m for m in found if isinstance(m, Mapping)] if isinstance(found, list) else []
 
 
 def _numbers(fields: Any, names: tuple[str, ...]) -> Iterator[int]:

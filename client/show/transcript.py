@@ -239,18 +239,20 @@ def brief_result(result: Result) -> list[StyledLine]:
     return [*result_lines(result, presenter), _in_short(result, presenter)]
 
 
-NO_MODEL = "; no language model read the documents, so check what is quoted"
-"""What is said where nobody was paid for a token."""
+def read_by_nobody(result: Result) -> str:
+    """A caution for an answer that no language model had a part in; empty where one had, or nothing is settled."""
+    used, row = result.usage, STOPS.get(result.stop.reason)
+    settled = row is not None and row.exit_status(result.stop.converged) == 0
+    if not settled or not used.calls or used.input_tokens + used.output_tokens:
+        return ""
+    return "no language model read the documents, so check what is quoted"
 
 
 def _in_short(result: Result, presenter: Presenter) -> StyledLine:
     """The last line."""
     (told,) = shaped(lambda: [presenter.in_short(result)], lambda: [Presenter().in_short(result)])
-    used = result.usage
-    row = STOPS.get(result.stop.reason)
-    settled = row is not None and row.exit_status(result.stop.converged) == 0
-    unread = settled and used.calls and not used.input_tokens + used.output_tokens
-    return "answer", f"In short: {told}{NO_MODEL if unread else ''}"
+    unread = read_by_nobody(result)
+    return "answer", f"In short: {told}{f'; {unread}' if unread else ''}"
 
 
 def answer_of(result: Result) -> str:

@@ -43,9 +43,9 @@ Says = Callable[[bytes], Awaitable[object]]
 _MINE = channels.readable_by(channels.CLIENTS)
 _READ = encode(ReadPosts())
 _MANY = 16
+"""Requests, of which a member of the moderators' group gets some."""
 _LOOKS = 10
 """How often it is looked whether posts of a closed session have come."""
-"""Requests, of which a member of the moderators' group gets some."""
 _TRIES = 3
 
 

@@ -127,7 +127,7 @@ class Scene:
     def __init__(self, url: str, users: Mapping[str, Credentials], guess: Callable[[str], str] | None = None) -> None:
         self.url = url
         self.users = dict(users)
-        self.sid = f"check-{secrets.token_hex(6)}"
+        self.sid = f"check_{secrets.token_hex(6)}"  # no hyphen: one before "c1" would name a child of a session
         self.secret = f"secret-{secrets.token_hex(8)}".encode()
         self.message_id = guess or (lambda sid: secrets.token_hex(16))
         """How the users of this bus make the id of a submission."""

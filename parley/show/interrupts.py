@@ -62,8 +62,8 @@ class Interrupts:
             return
         self._asking = True
         interactive = sys.stdin.isatty() and sys.stderr.isatty()
-        leave = ", l leaves it running" if self._can_leave and interactive else ""
-        keys = f"c cancels it{leave}, Enter goes on, " if interactive else ""
+        leave = ", l and Enter leaves it running" if self._can_leave and interactive else ""
+        keys = f"c and Enter cancels it{leave}, Enter alone goes on, " if interactive else ""
         if interactive:
             self._view.pause()
         with contextlib.suppress(OSError):

@@ -108,6 +108,8 @@ class AnswerView(QuietView):
         elif STOPS[result.stop.reason].exit_status(result.stop.converged):
             answer = f"Not settled: {told}\nFound so far: {answer}"
         print(answer, flush=True)
+        if unread := transcript.read_by_nobody(result):
+            self.note(f"parley: {unread}")
 
 
 class PlainView(QuietView):

@@ -102,7 +102,7 @@ def test_a_question_without_model_and_documents_ends_with_what_to_do_next(tmp_pa
     assert code == 3 and "no language model and no document was at work" in err, out
     rows = [line.strip() for line in err.splitlines() if line.startswith("  ")]
     wanted = f"1. Ollama listens at http://127.0.0.1:{port}/v1: LLM_PROVIDER=ollama LLM_MODEL=qwen3:8b"
-    assert rows[0].startswith(wanted) and rows[0].endswith('parley ask "..."')
+    assert rows[0].startswith(wanted) and rows[0].endswith('parley ask --protocol consensus "..."')
     assert [row[:2] for row in rows] == ["1.", "2.", "3.", "4."]
     for row, said in zip(rows[1:], ("LLM_PROVIDER and LLM_MODEL", "--evidence FOLDER", "parley init"), strict=True):
         assert said in row

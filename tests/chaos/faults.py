@@ -6,7 +6,7 @@ import os
 import signal
 import urllib.request
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 import psutil
@@ -61,6 +61,18 @@ class Faults:
         name, pid = self.rng.choice(found)
         self._kill(name, pid)
         return True
+
+    async def kill_each(
+        self, kinds: Sequence[str], asking: Callable[[int], bool], over: Callable[[], bool], pauses: tuple[float, float]
+    ) -> None:
+        """Kill one of each kind after the other, each after a pause of so many seconds at least and at most; an agent
+        while its pid is `asking` a model. Ends early where all is `over`."""
+        for kind in kinds:
+            await pause(self.rng.uniform(*pauses))
+            while not over():
+                if self.kill_amid(kind, asking) if kind in AGENTS else await self.kill(kind):
+                    break
+                await pause(0.005)
 
     def kill_amid(self, kind: str, amid: Callable[[int], bool]) -> bool:
         """SIGKILL one process of this kind whose pid is `amid` something, and still is once it stands still; False if

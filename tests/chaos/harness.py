@@ -38,9 +38,9 @@ QUEUES = (*PANEL, *DEBATE, "analyst")
 """Of both protocols."""
 SEEDS = 8
 TURN_TIMEOUT_S = 40.0
+"""Beyond all that a few restarts can cost a turn: no turn of these runs may be missed."""
 CALLED_NS = 25_000_000
 """A model call that is younger has no answer: the models of the kill tests take 50 ms or longer."""
-"""Beyond all that a few restarts can cost a turn: no turn of these runs may be missed."""
 
 
 class Play(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from tests.chaos.competitions import READERS, queues, short, whole
-from tests.chaos.faults import AGENTS, CON, JUDGE, MODERATOR, NATS, PRO, Faults
-from tests.chaos.harness import Play, Rig, make_stack, pause, shown
+from tests.chaos.faults import CON, JUDGE, MODERATOR, NATS, PRO, Faults
+from tests.chaos.harness import Play, Rig, make_stack, shown
 
 pytestmark = [pytest.mark.serial, pytest.mark.slow, pytest.mark.timeout(120)]
 SEED = 20_261
@@ -29,15 +29,7 @@ async def test_six_competitions_while_anything_is_killed(tmp_path: Path) -> None
         sessions = asyncio.gather(
             rig.play("whole", 0, plays[1]), *(rig.play(f"s{i}", i % 2, plays[0]) for i in range(5))
         )
-        done = 0
-        while done < len(KINDS) and not sessions.done():
-            await pause(rng.uniform(0.2, 0.6))
-            if KINDS[done] not in AGENTS:
-                done += await faults.kill(KINDS[done])
-                continue
-            while not (killed := faults.kill_amid(KINDS[done], rig.asking)) and not sessions.done():
-                await pause(0.005)
-            done += killed
+        await faults.kill_each(KINDS, rig.asking, sessions.done, (0.2, 0.6))
         await sessions
         found = await rig.findings()
     print(f"competitions: seed={SEED} kills={dict(faults.kills)} {shown(found)}")

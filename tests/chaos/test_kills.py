@@ -32,15 +32,7 @@ async def test_killed_at_random_moments(kinds: tuple[str, ...], tmp_path: Path) 
         await rig.learn()
         faults = Faults(rig.lease, rng)
         sessions = asyncio.create_task(rig.play_all([f"s{i}" for i in range(24)], at_once=6))
-        done = 0
-        while done < len(kinds) and not sessions.done():
-            await pause(rng.uniform(0.1, 0.5))
-            if kinds[done] not in AGENTS:
-                done += await faults.kill(kinds[done])
-                continue
-            while not (killed := faults.kill_amid(kinds[done], rig.asking)) and not sessions.done():
-                await pause(0.005)
-            done += killed
+        await faults.kill_each(kinds, rig.asking, sessions.done, (0.1, 0.5))
         await sessions
         found = await rig.findings()
         print(f"{kinds}: seed={SEED} kills={dict(faults.kills)} {shown(found)}")

@@ -18,8 +18,8 @@ from schemas.protocols.madp.work import Work
 from schemas.session import OpenSession
 from schemas.wire import decode
 from tests.chaos import tasks
-from tests.chaos.faults import AGENTS, EXPERT, HELPER, MODERATOR, NATS, PANELIST, Faults
-from tests.chaos.harness import Rig, calm_arrivals, make_stack, pause, shown, until
+from tests.chaos.faults import EXPERT, HELPER, MODERATOR, NATS, PANELIST, Faults
+from tests.chaos.harness import Rig, calm_arrivals, make_stack, shown, until
 from tests.support import crash
 from tests.support.model import Call, read_journal
 from tests.tools.support import EXAMPLE
@@ -37,15 +37,7 @@ async def test_killed_at_random_moments(kinds: tuple[str, ...], tmp_path: Path) 
         await rig.learn()
         faults = Faults(rig.lease, rng)
         sessions = asyncio.create_task(rig.play_all([f"s{i}" for i in range(12)], at_once=4))
-        done = 0
-        while done < len(kinds) and not sessions.done():
-            await pause(rng.uniform(0.1, 0.4))
-            if kinds[done] not in AGENTS:
-                done += await faults.kill(kinds[done])
-                continue
-            while not (killed := faults.kill_amid(kinds[done], rig.asking)) and not sessions.done():
-                await pause(0.005)
-            done += killed
+        await faults.kill_each(kinds, rig.asking, sessions.done, (0.1, 0.4))
         await sessions
         found = await rig.findings()
         print(f"{kinds}: seed={SEED} kills={dict(faults.kills)} {shown(found)}")

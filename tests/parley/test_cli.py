@@ -147,7 +147,8 @@ def test_plain_lines_where_there_is_no_terminal(fresh: Front) -> None:
 
 def test_quiet_prints_the_answer_alone(fresh: Front) -> None:
     code, out, err = fresh.run("ask", QUESTION, "--evidence", str(fresh.evidence), "--ephemeral", "--quiet")
-    assert (code, out, err) == (0, f"{ANSWER}\n", "")
+    caution = "parley: no language model read the documents, so check what is quoted\n"
+    assert (code, out, err) == (0, f"{ANSWER}\n", caution)
 
 
 def test_hostile_text_in_documents_and_questions_stays_text(fresh: Front) -> None:
@@ -448,7 +449,7 @@ def test_an_interrupt_asks_and_the_session_may_be_left_running(fresh: Front) -> 
         terminal.read_until("thinking")
         terminal.child.send_signal(signal.SIGINT)
         asked = terminal.read_until("Ctrl-C again")
-        assert "c cancels it, l leaves it running, Enter goes on" in asked
+        assert "c and Enter cancels it, l and Enter leaves it running, Enter alone goes on" in asked
         terminal.type("l\n")
         text = terminal.read_until(None)
         assert terminal.child.wait(20) == 0, text

@@ -53,6 +53,8 @@ def test_init_makes_a_folder_in_which_everything_runs_and_overwrites_nothing(fre
     assert (folder / ".env").stat().st_mode & 0o777 == 0o600
     fresh.folder = folder
     assert fresh.json("doctor", "--json")["ok"] is True
+    told = fresh.run("doctor")[1]
+    assert len(told.splitlines()) <= 14 and "Nothing is missing; what does not run yet" in told, told
     question = (folder / "example/question.txt").read_text()
     asked = fresh.json("ask", question, "--evidence", "example/evidence", "--json")
     assert set(asked["usage"]["by_seat"]) == {"panelist_1", "panelist_2", "panelist_3", "analyst"}

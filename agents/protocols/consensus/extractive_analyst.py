@@ -131,7 +131,8 @@ def _synthesis(shown: Shown, brief: SynthesisBrief | ConcludeBrief) -> Synthesis
         parts.append("The evidence quoted most: " + "; ".join(best) + ".")
     for other in (g for g in groups if g is not holding):
         quotes = _best_quotes(other)[:1]
-        parts.append(f"A minority answers {_shown(other.answer)}" + (f", on {quotes[0]}" if quotes else "") + ".")
+        who = "The other side" if tied else "A minority"
+        parts.append(f"{who} answers {_shown(other.answer)}" + (f", on {quotes[0]}" if quotes else "") + ".")
     return Synthesis(answer=answer, reasoning=" ".join(parts), confidence=round(min(1.0, confidence), 3))
 
 

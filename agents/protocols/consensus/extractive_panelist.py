@@ -133,7 +133,8 @@ def _abstain(shown: Shown, found: Found) -> Position:
         listed = "; ".join(_quoted(e) for e in found.bearing)
         why = f"{BEARS}, the nearest first: {listed}."
     elif shown.documents:
-        why = f"None of the {len(shown.documents)} documents that I hold says anything that answers this."
+        count = "the document" if len(shown.documents) == 1 else f"the {len(shown.documents)} documents"
+        why = f"I found nothing that answers this in {count} that I hold. I compare words, and know English best."
     else:
         why = "I hold no document and was shown no evidence, and without documents I know nothing."
     bearing = tuple(Citation(document=e.document, quote=e.sentence.text) for e in found.bearing)

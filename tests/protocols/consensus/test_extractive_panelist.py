@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from agents.extractive.question import read_question
+from agents.extractive.ranking import fits
 from agents.models import make_model
 from agents.retrieval.corpus import cut
 from schemas.citation import Citation
@@ -167,7 +169,7 @@ def test_without_documents_it_abstains_and_says_so() -> None:
 def test_documents_on_another_subject_make_it_abstain() -> None:
     position = ask(turn_shown(CANARY, [document("d.md", "Rabbits eat clover. They sleep in the afternoon.")]))
     assert position.abstains
-    assert "None of the 1 documents" in position.reasoning
+    assert "nothing that answers this in the document" in position.reasoning
 
 
 def test_without_documents_it_goes_by_what_others_quote() -> None:
@@ -344,3 +346,18 @@ def test_a_large_document_is_read_off_the_event_loop() -> None:
     text = FOR.text + "\n\n" + "Nothing else is told here about it. " * 7_000
     position = ask(turn_shown(CANARY, [document("large.md", text)]))
     assert position.answer == "Canary"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "fitting"),
+    [
+        ("How long is the bridge?", "The bridge was opened in 1931.", False),
+        ("How long is the bridge?", "Seen from the west, the bridge of 1931 is dim.", False),
+        ("How long is the bridge?", "It is 412m from bank to bank.", True),
+        ("How long does the guarantee last?", "It covers 36 months.", True),
+        ("How heavy is the bell?", "Being of 1931, it hung long.", False),
+        ("How heavy is the bell?", "It weighs 3 tons.", True),
+    ],
+)
+def test_what_is_asked_for_a_measure_stands_beside_its_unit(question: str, text: str, fitting: bool) -> None:
+    assert (fits(read_question(question), text) == 1.0) is fitting
