@@ -34,7 +34,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
 
 
 def _position(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    found = _quotes(p, view) or _moved(turn, p, view)
+    found = _quotes(p, view) or _moved(turn, p, view) or _first(turn, p, view)
     return found or (_argument(turn, p) if view.opened.version >= BY_MEANING else _change(turn, p, view))
 
 
@@ -56,12 +56,23 @@ def _quotes(p: Position, view: View) -> Fault | None:
     return None
 
 
-def _change(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    """What a seat says about its change of position is true of its answers."""
+def _earlier(turn: OpenTurn, view: View) -> Position | None:
+    """The seat's last answer; None: it has given none."""
     own = None if turn.ask.own is None else position(view, turn.ask.own)
-    if own is None or own.abstains:
-        return None if p.change == "kept" else (f"change: {p.change}, but you have no earlier position", "say kept")
-    if p.abstains:
+    return None if own is None or own.abstains else own
+
+
+def _first(turn: OpenTurn, p: Position, view: View) -> Fault | None:
+    """Who has not answered before changes nothing."""
+    if p.change == "kept" or _earlier(turn, view):
+        return None
+    return f"change: {p.change}, but you have no earlier position", "say kept"
+
+
+def _change(turn: OpenTurn, p: Position, view: View) -> Fault | None:
+    """What a seat says about its change of position is true of its answers' words."""
+    own = _earlier(turn, view)
+    if own is None or p.abstains:
         return None
     kept = same(p.answer, own.answer)
     if p.change == "kept" and not kept:

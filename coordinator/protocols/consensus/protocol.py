@@ -97,7 +97,7 @@ def _on_absent(s: State, e: Missed, v: View) -> Step:
 
 def _close_round(s: State, v: View) -> Step:
     s, says, current = _reveal(s, v)
-    speaking = [seat for seat, p in current.items() if not p.abstains]
+    speaking = {seat: p for seat, p in current.items() if not p.abstains}
     if len(speaking) < v.settings.quorum:
         if _reads_on(s, v, len(speaking), len(current)):
             s, asks = ask_revise(s, v, speaking, None)
@@ -108,7 +108,7 @@ def _close_round(s: State, v: View) -> Step:
         if s.short:
             stop = Stop(reason="budget", certificate=raw({**measured, "what": s.short}))
         return msgspec.structs.replace(s, phase=Phase.DONE), (*says, stop, Finish())
-    return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, current))
+    return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, speaking))
 
 
 def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:

@@ -94,13 +94,12 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], status: Status | SoFa
 
 
 def ask_analyst(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
-    """To compare, or, up to version 3, to score the positions."""
-    speaking = [seat for seat, p in current.items() if not p.abstains]
-    return _ask_compare(s, v, speaking, current) if by_meaning(v) else _ask_score(s, v, speaking)
+    """To compare, or, up to version 3, to score the positions. `current`: seat -> position, of those with an answer."""
+    return _ask_compare(s, v, current) if by_meaning(v) else _ask_score(s, v, current)
 
 
-def _ask_compare(s: State, v: View, speaking: list[str], current: Mapping[str, Position]) -> AskSeat:
-    order = shown_order(v, s.round, analyst(v), speaking)
+def _ask_compare(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
+    order = shown_order(v, s.round, analyst(v), current)
     moved = moves(s, current)
     brief = CompareBrief(
         iteration=s.round,
@@ -117,12 +116,13 @@ def _ask_compare(s: State, v: View, speaking: list[str], current: Mapping[str, P
 
 
 def moves(s: State, current: Mapping[str, Position]) -> tuple[Moved, ...]:
-    """Positions of this round that name the argument that moved them. `current`: seat -> its position."""
-    found = ((post, current[seat]) for seat, post in s.rounds[-1].posts.items())
-    return tuple(Moved(post=post, by=p.argument) for post, p in found if p.argument and not p.abstains)
+    """Positions of this round that name the argument that moved them. `current`: seat -> its position; who abstains has
+    none."""
+    found = ((post, current[seat]) for seat, post in s.rounds[-1].posts.items() if seat in current)
+    return tuple(Moved(post=post, by=p.argument) for post, p in found if p.argument)
 
 
-def _ask_score(s: State, v: View, speaking: list[str]) -> AskSeat:
+def _ask_score(s: State, v: View, speaking: Iterable[str]) -> AskSeat:
     order = shown_order(v, s.round, analyst(v), speaking)
     brief = ScoreBrief(
         iteration=s.round,

@@ -107,9 +107,9 @@ class Play(BasePlay):
         named = Counter(said[of[0]] for of in sides)
         groups = tuple(
             AnswerGroup(
-                label=known.get(normalise(said[of[0]]), said[of[0]])
+                label=known.get(normalise(said[of[0]][:200]), said[of[0]][:200])
                 if named[said[of[0]]] == 1
-                else f"{said[of[0]]} {n}", posts=tuple(of),
+                else f"{said[of[0]][:190]} {n}", posts=tuple(of),
             )
             for n, of in enumerate(sides)
         )  # fmt: skip

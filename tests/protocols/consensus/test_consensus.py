@@ -10,7 +10,7 @@ from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.consensus.seats import occurs
 from coordinator.replay import replay
 from schemas.citation import Citation
-from schemas.protocols.consensus import Analysis, PanelBrief, Position, ScoreBrief, SynthesisBrief
+from schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief, Conclusion, PanelBrief, Position
 from schemas.session import Budget, Seat
 from schemas.turn import Usage
 from schemas.wire import decode, encode
@@ -115,10 +115,13 @@ def revising() -> Play:
     [
         (says("Kaunas"), ""),
         (says("the  KAUNAS!"), ""),
-        (says("Vilnius"), "was 'Kaunas' and now is 'Vilnius'; repeat the former word for word"),
+        (says("Kaunas, which was the temporary capital"), ""),  # sharper words are no change, and never refused
+        (says("Vilnius"), ""),  # what changed is the analyst's to say
         (says("Vilnius", **ADOPTS), ""),
-        (says("Tallinn", **ADOPTS), "answers 'Tallinn'; use the very words of one of them, or say partly"),
-        (says("Kaunas", **ADOPTS), "the answer is still 'Kaunas'"),
+        (says("Tallinn", **ADOPTS), ""),
+        (says("Vilnius", **ADOPTS, argument=Argument(post=2, claim="it is the seat of state")), ""),
+        (says("Vilnius", **ADOPTS, argument=Argument(post=0, claim="Kaunas was it for a time")), "name one of 1, 2, or"),
+        (says("Vilnius", **ADOPTS, argument=Argument(post=9, claim="it is the seat of state")), "post 9 was not shown"),
         (says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "since 1323"),)), ""),
         (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Latvia."),)), ""),
         (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Poland."),)), "moved_by: this does not stand in"),
@@ -161,9 +164,21 @@ def test_a_synthesis_keeps_to_the_panel() -> None:
     play = Play({"round_limit": 1})
     play.round(50, "Vilnius", "Vilnius", "Kaunas")
     play.synthesize("kaunas.")
-    assert "is a minority's" in play.turn("analyst").ask.error
+    assert play.turn("analyst").ask.error == (
+        "group: the answer that prevailed is 'Vilnius', and you word 'Kaunas'; word the one that prevailed, and put what "
+        "speaks for the other into reasoning"
+    )
     play.synthesize("Vilnius, as most say")
-    assert ended(play)["answer"] == "Vilnius, as most say"
+    assert (ended(play)["answer"], ended(play)["departing"]) == ("Vilnius, as most say", "")
+
+
+def test_a_synthesis_that_departs_again_is_shown_and_not_taken() -> None:
+    play = Play({"round_limit": 1})
+    play.round(50, "Vilnius", "Vilnius", "Kaunas")
+    for _ in range(2):
+        play.reply("analyst", Conclusion(group="Kaunas", reasoning="I know better", answer="It is Kaunas."))
+    got = ended(play)
+    assert (got["answer"], got["source"], got["departing"]) == ("Vilnius", "plurality", "It is Kaunas.")
 
 
 # ---------------------------------------------------------------- flips
@@ -237,7 +252,7 @@ def test_what_is_not_converged_is_never_called_consensus(scores: tuple[float, ..
     play = Play({"round_limit": len(scores) if reason == "round_limit" else 5})
     for score in scores:
         play.round(score, "Vilnius", "Kaunas", "Riga")
-    assert decode(play.turn("analyst").ask.brief, SynthesisBrief).converged is False
+    assert decode(play.turn("analyst").ask.brief, ConcludeBrief).converged is False
     play.synthesize("Vilnius")
     assert (play.result.stop.reason, play.result.stop.converged) == (reason, False)
     assert b"consensus" not in encode(play.result.outcome) + encode(play.result.stop)
@@ -281,7 +296,7 @@ def test_declared_expertise_weighs() -> None:
     play = Play({"round_limit": 1, "expertise_weight": 3.0}, there=there)
     assert [s.weight for s in play.session.opened.seats] == [3.0, 1.0, 1.0, 1.0]
     play.answers("Kaunas", "Vilnius", "Vilnius")
-    asked = decode(play.turn("analyst").ask.brief, ScoreBrief)
+    asked = decode(play.turn("analyst").ask.brief, CompareBrief)
     assert {play.session.posts[w.post].seat: w.weight for w in asked.positions} == {"p1": 3.0, "p2": 1.0, "p3": 1.0}
     play.score(40)
     play.fail("analyst")
@@ -308,7 +323,7 @@ def test_a_missing_seat_keeps_its_last_position() -> None:
     play = Play()
     play.round(40, "Vilnius", "Kaunas", "Riga")
     play.answers(None, "Kaunas", "Riga")
-    asked = decode(play.turn("analyst").ask.brief, ScoreBrief)
+    asked = decode(play.turn("analyst").ask.brief, CompareBrief)
     assert {play.session.posts[w.post].seat for w in asked.positions} == {"panelist_1", "panelist_2", "panelist_3"}
     play.score(50)
     assert play.last("assessment")["changes"] == {
@@ -347,7 +362,7 @@ def test_who_abstained_reads_the_one_answer_before_the_quorum_is_missed() -> Non
     for seat in ("panelist_2", "panelist_3"):
         ask = play.turn(seat).ask
         assert (ask.kind, ask.round, ask.sees) == ("revise", 2, (held,))
-        assert decode(ask.brief, PanelBrief) == PanelBrief(iteration=2, round_limit=5)
+        assert decode(ask.brief, PanelBrief) == PanelBrief(iteration=2, round_limit=5, so_far=None)
     assert play.turn("panelist_1").ask.sees == ()
     play.answers("Vilnius", "Vilnius", ABSTAINS)
     play.score(95)
@@ -409,7 +424,7 @@ def test_nobody_there() -> None:
 def test_who_abstains_has_no_vote() -> None:
     play = Play()
     play.answers("Vilnius", says("", abstains=True), "Vilnius")
-    assert len(decode(play.turn("analyst").ask.brief, ScoreBrief).positions) == 2
+    assert len(decode(play.turn("analyst").ask.brief, CompareBrief).positions) == 2
     play.score(60)
     assert {play.session.posts[n].seat for n in play.turn("panelist_1").ask.sees} == {"panelist_3"}
     gone = says("", abstains=True)
@@ -435,13 +450,14 @@ def test_unaffordable_round_stops_and_still_synthesizes() -> None:
     play = Play(CAPS, there=METERED, budget=Budget(tokens=5 * TURN))
     for seat in play.panel:
         play.reply(seat, says(seat), usage=_tokens(1_500))
-    play.reply("analyst", Analysis(score=50), usage=_tokens(200))
+    apart = tuple(AnswerGroup(label=seat, posts=(n,)) for n, seat in enumerate(play.panel))
+    play.reply("analyst", Comparison(groups=apart, approach=50, priority=50), usage=_tokens(200))
     assert play.stop["reason"] == "budget"
     assert (
         "budget.tokens: limit 10000, used or reserved 6700, the next turns may take 6000"
         in play.stop["certificate"]["what"]
     )
-    assert play.turn("analyst").ask.kind == "synthesize"
+    assert play.turn("analyst").ask.kind == "conclude"
     play.synthesize("because")
     assert ended(play)["source"] == "synthesis"
     assert play.result.rounds[0]["source"] == "analyst"
@@ -453,7 +469,7 @@ def test_unaffordable_score_is_measured_without_the_analyst() -> None:
         play.reply(seat, says("Vilnius"), usage=_tokens(2_000))
     assert play.stop["reason"] == "budget"
     assert play.last("assessment")["source"] == "lexical_fallback"
-    assert play.turn("analyst").ask.kind == "synthesize"
+    assert play.turn("analyst").ask.kind == "conclude"
 
 
 def test_time_over_in_the_middle_of_a_round() -> None:

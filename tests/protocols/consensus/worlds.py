@@ -12,9 +12,10 @@ import msgspec
 
 from coordinator.machine import Session
 from schemas import log
-from schemas.protocols.consensus import Analysis, Synthesis
+from schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief, Conclusion
 from schemas.session import Budget
-from schemas.text import same
+from schemas.text import normalise, same
+from schemas.wire import decode
 from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks
 
@@ -57,10 +58,12 @@ WORLDS = {
 
 
 def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
-    if ask.kind == "score":
-        yield from (Analysis(score=s) for s in world.scores)
-    elif ask.kind == "synthesize":
-        yield Synthesis(answer="in other words", reasoning="r", confidence=0.5)
+    if ask.kind == "compare":
+        yield from comparisons(world, session, decode(ask.brief, CompareBrief))
+    elif ask.kind == "conclude":
+        label = decode(ask.brief, ConcludeBrief).label
+        yield Conclusion(group=label, reasoning="r", answer="in other words")
+        yield Conclusion(group="another", reasoning="r", answer="what nobody said")
     else:
         own = None if ask.own is None else _answer(session, ask.own)
         for answer in world.answers:
@@ -69,7 +72,24 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
             elif not own or same(own, answer):
                 yield says(answer)
             else:
-                yield says(answer, change="partly", change_reason="moved")
+                moved = says(answer, change="partly", change_reason="moved")
+                yield moved
+                if ask.sees:
+                    yield msgspec.structs.replace(moved, argument=Argument(post=ask.sees[0], claim="because"))
+
+
+def comparisons(world: Small, session: Session, brief: CompareBrief) -> Iterator[Comparison]:
+    """By the answers' words, as near as each score; and all the same. Whoever names an argument is believed, or not."""
+    apart: dict[str, list[int]] = {}
+    for w in brief.positions:
+        apart.setdefault(normalise(_answer(session, w.post)), []).append(w.post)
+    argued = tuple(m.post for m in brief.moves)
+    for near in world.scores:
+        groups = tuple(AnswerGroup(label=label, posts=tuple(posts)) for label, posts in apart.items())
+        yield Comparison(groups=groups, approach=near, priority=near, argued=argued)
+    if len(apart) > 1:
+        both = AnswerGroup(label="a", posts=tuple(w.post for w in brief.positions))
+        yield Comparison(groups=(both,), approach=90, priority=90)
 
 
 def _answer(session: Session, n: int) -> str:
