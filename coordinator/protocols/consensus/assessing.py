@@ -36,7 +36,7 @@ def by_words(s: State, v: View) -> tuple[State, Says, Assessment]:
     parts = lexical.dimensions(list(current.values()), [w[seat] for seat in current])
     if by_meaning(v):
         labels = labels_by_words(s, v, {seat: s.held[seat] for seat in current})
-        s = msgspec.structs.replace(s, labels={**s.labels, **labels})
+        s = msgspec.structs.replace(s, called={**s.labels, **labels})
         found = sides(s, v)
         return compared(
             s, v, Comparison(
@@ -60,6 +60,7 @@ def by_words(s: State, v: View) -> tuple[State, Says, Assessment]:
 
 
 def shares(v: View) -> dict[str, float]:
+    """What each dimension counts in the score, 0 to 1; they add up to 1."""
     return {name: getattr(v.settings, name) for name in DIMENSIONS}
 
 
@@ -67,7 +68,7 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tup
     """The answers named, and the score that follows; as `_assess`."""
     spelled = {normalise(label): label for label in s.labels.values()}
     named = {str(post): spelled.setdefault(normalise(g.label), squeeze(g.label)) for g in c.groups for post in g.posts}
-    s = msgspec.structs.replace(s, labels={**s.labels, **named})
+    s = msgspec.structs.replace(s, called={**s.labels, **named})
     moved = {
         seat: QUOTATION if position(v, post).moved_by else ARGUMENT if post in c.argued else UNEXPLAINED
         for seat, post in s.rounds[-1].posts.items()

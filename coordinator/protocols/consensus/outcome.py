@@ -33,8 +33,8 @@ message."""
 def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
     """(Outcome as builtins, one object a round).
 
-    The prevailing answer is the weighted plurality's. Its confidence is the weighted mean confidence of the seats that
-    hold it times their share of the voters' weight: 1 only where everybody is certain of the same."""
+    The prevailing answer is the weighted plurality's. Its confidence is that of the seats that hold it (their weighted
+    median; before version 4 the weighted mean) times their share of the voters' weight."""
     votes = voters(view, state.held)
     found = sides(state, view)
     size = sum(len(bytes(view.posts[n].body)) for r in state.rounds for n in r.posts.values())
@@ -97,7 +97,7 @@ def ends_round(post: log.Say) -> str:
 
 
 def confidence(found: list[Group]) -> float:
-    """Of the leading group: weighted mean confidence times its share of the weight, 0 to 1."""
+    """Of the leading group: its confidence times its share of the weight, 0 to 1."""
     return found[0].confidence * found[0].weight / sum(g.weight for g in found)
 
 
@@ -106,7 +106,7 @@ def first_round_majority(state: State, view: View) -> str | None:
     if not state.rounds:
         return None
     first = voters(view, state.rounds[0].posts)
-    for g in groups(first, dict.fromkeys(first, 1.0), labelled(state, state.rounds[0].posts)):
+    for g in groups(first, dict.fromkeys(first, 1.0), labelled(state, view, state.rounds[0].posts)):
         if 2 * len(g.seats) > len(first):
             return g.answer if view.opened.version <= 3 else g.label
     return None
@@ -138,7 +138,7 @@ def _round(r: Round, view: View, labels: Mapping[str, str], full: bool) -> dict[
         }
         if str(post) in labels:
             positions[seat]["label"] = labels[str(post)]
-        if seat in r.moved:
+        if r.moved and seat in r.moved:
             positions[seat]["moved"] = r.moved[seat]
         if full:
             positions[seat] |= {

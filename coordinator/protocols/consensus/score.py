@@ -38,6 +38,28 @@ def score(parts: Mapping[str, float], shares: Mapping[str, float]) -> float:
     return round(sum(share * parts[name] for name, share in shares.items()), 2)
 
 
+def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
+    """The value at which half of the weight is reached, from below; the mean of two where it is reached exactly between
+    them. One seat that is too sure, or too modest, does not move it.
+
+    Parameters
+    ----------
+    values
+        At least one.
+    weights
+        As many, each above 0.
+    """
+    ranked = sorted(zip(values, weights, strict=True))
+    half, reached = sum(weights) / 2, 0.0
+    for n, (value, weight) in enumerate(ranked):
+        reached += weight
+        if reached == half:
+            return (value + ranked[n + 1][0]) / 2
+        if reached > half:
+            return value
+    return ranked[-1][0]
+
+
 def band(score: float) -> str:
     """strong | moderate | weak | none (seed, "ConsensusAnalyzer")."""
     return next(name for least, name in BANDS if score >= least)

@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from coordinator.protocols.consensus.score import weighted_median
 from coordinator.table import View
 from schemas.protocols.consensus import Position, Weighted
 from schemas.text import normalise, squeeze
@@ -41,8 +42,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     """Seats whose answer changed."""
     bare_flips: tuple[str, ...] = ()
     """Those of them that no new evidence moved, and no argument that the analyst found."""
-    moved: dict[str, str] = {}
-    """Seats whose answer changed -> quotation | argument | unexplained; empty before version 4."""
+    moved: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """Seats whose answer changed -> quotation | argument | unexplained; unset before version 4."""
     assessment: int | None = None
     """None: the round was not scored: too few answered, or the session ended."""
     score: float | None = None
@@ -62,10 +63,15 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Seat -> the post of its current position."""
     rounds: tuple[Round, ...] = ()
     synthesis: int | None = None
-    labels: dict[str, str] = {}
-    """Number of a position's post -> what its answer is called. Equal labels, same answer. Empty before version 4."""
+    called: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """Number of a position's post -> what its answer is called; unset before version 4, and before a comparison."""
     short: str = ""
     """Which limit of the budget kept a seat from being asked again; empty: none did."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Number of a position's post -> what its answer is called. Equal labels, same answer."""
+        return self.called or {}
 
     def label(self, post: int) -> str:
         """What the answer of a position is called; empty: it has not been compared."""
@@ -86,7 +92,7 @@ class Group(msgspec.Struct, frozen=True):
     weight: float
     """Sum of the holders' weights."""
     confidence: float
-    """Weighted mean of the holders' confidence, 0 to 1."""
+    """Weighted median of the holders' confidence, 0 to 1; before version 4 their weighted mean."""
     label: str
     """What the answer is called; before version 4 the words under which answers are compared."""
 
@@ -137,7 +143,7 @@ def groups(
     Parameters
     ----------
     labels
-        Seat -> what its answer is called; a seat without one, or None: its words decide.
+        Seat -> what its answer is called; a seat without one: its words decide. None: a session before version 4.
     """
     by_answer: dict[str, list[str]] = {}
     for seat, p in positions.items():
@@ -146,7 +152,11 @@ def groups(
     found = []
     for label, seats in by_answer.items():
         total = sum(weight[s] for s in seats)
-        confidence = sum(weight[s] * positions[s].confidence for s in seats) / total
+        sure = [positions[s].confidence for s in seats]
+        if labels is None:
+            confidence = sum(weight[s] * positions[s].confidence for s in seats) / total
+        else:
+            confidence = weighted_median(sure, [weight[s] for s in seats])
         ranked = tuple(sorted(seats, key=lambda s: -positions[s].confidence))
         found.append(Group(positions[ranked[0]].answer, ranked, total, confidence, label))
     return sorted(found, key=lambda g: (-g.weight, -g.confidence))
@@ -154,11 +164,13 @@ def groups(
 
 def sides(state: State, view: View) -> list[Group]:
     """The current positions by answer; empty where nobody holds one."""
-    return groups(voters(view, state.held), weights(view), labelled(state, state.held))
+    return groups(voters(view, state.held), weights(view), labelled(state, view, state.held))
 
 
-def labelled(state: State, posts: Mapping[str, int]) -> dict[str, str]:
-    """Seat -> what its position is called, of those that have been compared."""
+def labelled(state: State, view: View, posts: Mapping[str, int]) -> dict[str, str] | None:
+    """Seat -> what its position is called, of those that have been compared; None before version 4."""
+    if view.opened.version < 4:
+        return None
     return {seat: label for seat, post in posts.items() if (label := state.label(post))}
 
 
@@ -189,7 +201,7 @@ def last_held(state: State, seat: str) -> int | None:
 
 def changes_by(state: State) -> dict[str, int]:
     """quotation | argument | unexplained -> changes of answer in all rounds."""
-    return dict(Counter(by for played in state.rounds for by in played.moved.values()))
+    return dict(Counter(by for played in state.rounds for by in (played.moved or {}).values()))
 
 
 def disagreements(found: Sequence[Group]) -> tuple[str, ...]:

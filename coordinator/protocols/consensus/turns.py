@@ -48,18 +48,22 @@ BY_MEANING = 4
 
 
 def caps(settings: Settings) -> Caps:
+    """Tokens that one turn may take."""
     return Caps(input_tokens=settings.max_input_tokens, output_tokens=settings.max_output_tokens)
 
 
 def analyst(v: View) -> str:
+    """The seat of the analyst."""
     return v.seats(ANALYST)[0].seat
 
 
 def round_limit(v: View) -> int | msgspec.UnsetType:
+    """What a panelist is told of the rounds to come; unset before version 3."""
     return v.settings.round_limit if v.opened.version >= TELLS_ROUNDS else msgspec.UNSET
 
 
 def by_meaning(v: View) -> bool:
+    """Whether the analyst says which positions are the same answer."""
     return v.opened.version >= BY_MEANING
 
 
@@ -138,6 +142,7 @@ def _ask_score(s: State, v: View, speaking: Iterable[str]) -> AskSeat:
 
 
 def ask_conclusion(s: State, v: View, reason: str) -> AskSeat:
+    """To word the answer that prevailed. `reason`: why the session stops."""
     if not by_meaning(v):
         return _ask_synthesis(s, v, reason)
     order = shown_order(v, len(s.rounds) + 1, analyst(v), voters(v, s.held))

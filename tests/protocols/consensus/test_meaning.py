@@ -1,0 +1,168 @@
+"""Same meaning, same answer: what hangs on the groups that the analyst names (docs/consensus.md)."""
+
+import pytest
+
+from coordinator.protocols.consensus.score import facts, weighted_median
+from schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief, Position
+from schemas.wire import decode
+from tests.protocols.consensus.play import Play, cite, document, says
+
+ADOPTS = {"change": "adopted", "change_reason": "convinced"}
+
+
+def compare(play: Play, groups: dict[str, str], near: float = 90.0, argued: str = "") -> None:
+    """The analyst's reply: label -> the seats' numbers; `argued`: those whose argument it finds."""
+    brief = decode(play.turn("analyst").ask.brief, CompareBrief)
+    by_seat = {play.session.posts[w.post].seat[-1]: w.post for w in brief.positions}
+    play.reply(
+        "analyst",
+        Comparison(
+            groups=tuple(AnswerGroup(label=x, posts=tuple(by_seat[n] for n in seats)) for x, seats in groups.items()),
+            approach=near, priority=near, argued=tuple(by_seat[n] for n in argued),
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("groups", "error"),
+    [
+        ([("a", (0, 1))], "groups: 2: in no group; put each of 0, 1, 2 into exactly one"),
+        ([("a", (0, 1)), ("b", (1, 2))], "groups: 1: in more than one group"),
+        ([("a", (0, 1)), ("b", (2, 7))], "groups: 7: no position"),
+        ([("Vilnius", (0, 1)), ("the vilnius.", (2,))], "groups: 'Vilnius' is the label of two; one answer is one group"),
+    ],
+)
+def test_groups_hold_each_position_once(groups: list[tuple[str, tuple[int, ...]]], error: str) -> None:
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Riga")
+    named = tuple(AnswerGroup(label=label, posts=posts) for label, posts in groups)
+    play.reply("analyst", Comparison(groups=named, approach=50, priority=50))
+    assert error in play.turn("analyst").ask.error
+
+
+def test_other_words_are_the_same_answer() -> None:
+    play = Play()
+    play.answers("Vilnius", "The capital is the city of Vilnius", "Wilno, as the Poles say")
+    compare(play, {"Vilnius": "123"})
+    assert (play.stop["reason"], play.stop["certificate"]["groups"]) == ("threshold", {"Vilnius": 3})
+    play.synthesize("Vilnius")
+    got = play.result.outcome
+    assert (got["label"], got["agree"], got["minority"]) == ("Vilnius", 3, [])
+    assert (got["first_round_majority"], got["changed"], got["confidence"]) == ("Vilnius", {}, 0.8)
+
+
+def test_a_sharper_wording_is_no_change_and_a_label_stays() -> None:
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Riga")
+    compare(play, {"Vilnius": "1", "Kaunas": "2", "Riga": "3"}, near=10)
+    play.answers("Vilnius, since 1323", "Kaunas between the wars, and no more", says("Riga"))
+    compare(play, {"vilnius": "1", "Kaunas": "2", "Riga": "3"}, near=10)
+    assert play.session.inner.rounds[1].flips == ()
+    assert [g["label"] for g in play.last("assessment")["groups"]] == ["Vilnius", "Kaunas", "Riga"]
+
+
+@pytest.mark.parametrize(
+    ("sides", "chance"),
+    [
+        ([[1, 1, 1]], 100), ([[1, 1], [1]], 100 / 3), ([[1], [1], [1]], 0), ([[2, 1], [1]], 40), ([[1]], 100),
+        ([], 100),
+    ],
+)  # fmt: skip
+def test_the_chance_that_two_seats_hold_the_same(sides: list[list[float]], chance: float) -> None:
+    assert facts(sides) == pytest.approx(chance)
+
+
+def test_the_score_follows_from_the_groups() -> None:
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Vilnius")
+    compare(play, {"Vilnius": "13", "Kaunas": "2"}, near=100)
+    told = play.last("assessment")
+    assert told["score"] == pytest.approx(0.6 * 100 / 3 + 40, abs=0.01)
+    assert told["groups"] == [
+        {"label": "Vilnius", "seats": ["panelist_1", "panelist_3"], "weight": 2.0},
+        {"label": "Kaunas", "seats": ["panelist_2"], "weight": 1.0},
+    ]
+    assert play.phase == "revising"  # the most that a divided panel can come to is no agreement
+
+
+@pytest.mark.parametrize(
+    ("values", "weights", "median"),
+    [
+        ([0.8, 0.82, 0.1], [1, 1, 1], 0.8), ([0.8, 0.6], [1, 1], 0.7), ([0.8, 0.6], [1, 3], 0.6), ([0.5], [2], 0.5),
+        ([0.2, 0.4, 0.9], [1, 1, 2], 0.65),
+    ],
+)  # fmt: skip
+def test_the_median_by_weight(values: list[float], weights: list[float], median: float) -> None:
+    assert weighted_median(values, weights) == pytest.approx(median)
+
+
+def test_a_change_is_by_quotation_by_argument_or_unexplained() -> None:
+    play = Play(panel=5, documents=[document("a.md", "Vilnius is the capital since 1323.", "panelist_5")])
+    play.answers("Kaunas", "Kaunas", "Kaunas", "Kaunas", "Vilnius")
+    compare(play, {"Kaunas": "1234", "Vilnius": "5"})
+    (held,) = (p.n for p in play.session.posts if p.seat == "panelist_5")
+    moved = says("Vilnius", **ADOPTS)
+    by_argument = says("Vilnius", **ADOPTS, argument=Argument(post=held, claim="because Vilnius"))
+    made_up = says("Vilnius", **ADOPTS, argument=Argument(post=held, claim="the king said so"))
+    quoting = says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "capital since 1323"),))
+    play.answers(moved, by_argument, made_up, quoting, "Vilnius")
+    brief = decode(play.turn("analyst").ask.brief, CompareBrief)
+    assert {(m.post, m.by.post, m.by.claim) for m in brief.moves} == {
+        (play.session.inner.held["panelist_2"], held, "because Vilnius"),
+        (play.session.inner.held["panelist_3"], held, "the king said so"),
+    }
+    assert held in play.turn("analyst").ask.sees  # who is to find the claim is shown the post
+    compare(play, {"Vilnius": "12345"}, argued="2")
+    told = play.last("assessment")
+    assert told["moved"] == {
+        "panelist_1": "unexplained", "panelist_2": "argument", "panelist_3": "unexplained", "panelist_4": "quotation",
+    }  # fmt: skip
+    assert told["flips_without_evidence"] == ["panelist_1", "panelist_3"]
+    play.synthesize("Vilnius")
+    assert play.result.outcome["changed"] == {"unexplained": 2, "argument": 1, "quotation": 1}
+
+
+def test_an_argument_is_found_only_where_one_was_named() -> None:
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Riga")
+    apart = tuple(AnswerGroup(label=str(n), posts=(n,)) for n in range(3))
+    play.reply("analyst", Comparison(groups=apart, approach=50, priority=50, argued=(1,)))
+    assert "argued: 1: not in moves" in play.turn("analyst").ask.error
+
+
+def test_who_concludes_is_shown_every_answer_that_stood() -> None:
+    play = Play({"round_limit": 2})
+    play.answers("Vilnius", says("Kaunas", reasoning="it was the seat of the president"), "Kaunas")
+    compare(play, {"Vilnius": "1", "Kaunas": "23"}, near=10)
+    play.answers("Vilnius", says("Vilnius", change="adopted", change_reason="that was between the wars"), "Kaunas")
+    compare(play, {"Vilnius": "12", "Kaunas": "3"}, near=10)
+    brief = decode(play.turn("analyst").ask.brief, ConcludeBrief)
+    assert (brief.reason, brief.converged, brief.label) == ("round_limit", False, "Vilnius")
+    assert [(x.label, x.seats, x.left) for x in brief.stood] == [
+        ("Vilnius", 2, ()), ("Kaunas", 1, ("that was between the wars",)),
+    ]  # fmt: skip
+    assert brief.stood[1].argument == "it was the seat of the president"
+
+
+def test_nobody_is_told_the_score() -> None:
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Riga")
+    compare(play, {"Vilnius": "1", "Kaunas": "2", "Riga": "3"}, near=77)
+    brief = bytes(play.turn("panelist_1").ask.brief)
+    assert b"score" not in brief and b"band" not in brief and b"trend" not in brief
+
+
+def test_without_an_analyst_equal_words_are_equal_answers() -> None:
+    play = Play()
+    play.answers("Vilnius", "the Vilnius.", "Kaunas")
+    play.fail("analyst")
+    told = play.last("assessment")
+    assert (told["source"], [g["label"] for g in told["groups"]]) == ("lexical_fallback", ["Vilnius", "Kaunas"])
+    changed = says("Vilnius", **ADOPTS, argument=Argument(post=0, claim="because Vilnius"))
+    play.answers("Vilnius", "Vilnius", changed)
+    play.fail("analyst")
+    assert play.last("assessment")["moved"] == {"panelist_3": "argument"}  # nobody could look: it is believed
+
+
+def test_positions_of_version_3_have_no_argument() -> None:
+    assert decode(b'{"answer":"a","reasoning":"r","confidence":0.5}', Position).argument is not None
