@@ -29,7 +29,10 @@ def compare(play: Play, groups: dict[str, str], near: float = 90.0, argued: str 
         ([("a", (0, 1))], "groups: 2: in no group; put each of 0, 1, 2 into exactly one"),
         ([("a", (0, 1)), ("b", (1, 2))], "groups: 1: in more than one group"),
         ([("a", (0, 1)), ("b", (2, 7))], "groups: 7: no position"),
-        ([("Vilnius", (0, 1)), ("the vilnius.", (2,))], "groups: 'Vilnius' is the label of two; one answer is one group"),
+        (
+            [("Vilnius", (0, 1)), ("the vilnius.", (2,))],
+            "groups: 'Vilnius' is the label of two; one answer is one group",
+        ),
     ],
 )
 def test_groups_hold_each_position_once(groups: list[tuple[str, tuple[int, ...]]], error: str) -> None:
