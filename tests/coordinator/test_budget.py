@@ -10,8 +10,10 @@ from coordinator.machine import Illegal, Inadmissible
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
 from schemas import log
+from schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison
 from schemas.session import Budget, Seat
 from schemas.turn import Caps, Usage
+from schemas.wire import decode
 from tests.protocols.consensus.play import Play, says, workers
 from tests.support.play import SECOND
 
@@ -142,8 +144,13 @@ def test_no_run_passes_its_budget(
             input_tokens=MOST.input_tokens * share // 100, output_tokens=MOST.output_tokens * share // 100, calls=2,
             cost_usd=MOST.cost_usd * share / 100,
         )  # fmt: skip
-        body: dict[str, object] = {"score": share} if ask.kind == "score" else {"answer": f"a{share % 2}"}
-        body |= {} if ask.kind == "score" else {"reasoning": "r", "confidence": 0.5}
+        body: object = {"answer": f"a{share % 2}", "reasoning": "r", "confidence": 0.5}
+        if ask.kind == "compare":
+            posts = tuple(w.post for w in decode(ask.brief, CompareBrief).positions)
+            together = AnswerGroup(label="a", posts=posts)
+            body = Comparison(groups=(together,), approach=share, priority=share)
+        elif ask.kind == "conclude":
+            body = play.conclusion("a0")
         if move == "expire" or ask.deadline_ns <= play.now_ns + SECOND:
             play.expire()
         elif move == "redeliver":
@@ -206,7 +213,7 @@ def test_the_final_turn_is_held_back_for() -> None:
     for seat in play.panel:
         play.reply(seat, says("x"), usage=Usage(input_tokens=500, calls=1))
     assert play.stop["reason"] == "budget"
-    assert play.turn("analyst").ask.kind == "synthesize"
+    assert play.turn("analyst").ask.kind == "conclude"
 
 
 def test_what_leaves_nothing_for_another_session_is_said_in_whole_figures() -> None:

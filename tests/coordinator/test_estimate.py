@@ -144,9 +144,9 @@ def test_a_budget_of_exactly_one_round_is_taken_and_one_below_is_refused(name: s
     all_of_it = Usage(input_tokens=400, output_tokens=100, calls=2, cost_usd=PRICE)
     for seat in play.panel:
         play.reply(seat, says("x"), usage=all_of_it)
-    play.reply("analyst", {"score": 50}, usage=all_of_it)
+    play.reply("analyst", play.comparison(60), usage=all_of_it)
     assert play.stop["reason"] == "budget", "the second round does not fit"
-    play.reply("analyst", {"answer": "x", "reasoning": "r", "confidence": 0.5}, usage=all_of_it)
+    play.reply("analyst", play.conclusion("x"), usage=all_of_it)
     assert len(play.result.rounds) == 1
     below = exact * 0.999 if name == "cost_usd" else exact - 1
     short = consensus({"attempts": 1}, budget=Budget(**{name: below}))

@@ -10,7 +10,6 @@ from coordinator.budget import least, likely, narrower, reservation, total
 from coordinator.estimate import estimate
 from coordinator.protocols import PROTOCOLS
 from schemas import log
-from schemas.protocols.consensus import Analysis, Synthesis
 from schemas.session import Budget, OpenSession, Seat
 from schemas.turn import Caps, Usage
 from tests.protocols.consensus import play as consensus
@@ -44,8 +43,8 @@ def test_100_000_tokens_play_two_rounds_of_consensus() -> None:
     for round_ in (1, 2):
         for i, seat in enumerate(play.panel):
             play.reply(seat, consensus.says(f"answer {i}"), usage=USUAL)
-        play.reply("analyst", Analysis(score=20 + round_), usage=USUAL)
-    play.reply("analyst", Synthesis(answer="They differ", reasoning="so", confidence=0.5), usage=USUAL)
+        play.reply("analyst", play.comparison(20 + round_), usage=USUAL)
+    play.reply("analyst", play.conclusion("They differ"), usage=USUAL)
     assert play.result.stop.reason == "round_limit"
     assert {a.caps.input_tokens for a in asks(play)} != {16_000}, "the first turns were narrower than the settings"
 

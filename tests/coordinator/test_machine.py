@@ -22,7 +22,6 @@ from coordinator.machine import (
     to,
 )
 from schemas import log
-from schemas.protocols.consensus import Analysis
 from schemas.session import Budget
 from schemas.stops import STOPS
 from schemas.turn import Caps, Usage
@@ -252,7 +251,7 @@ def test_the_result() -> None:
     for seat in play.panel:
         play.reply(seat, says("Vilnius"), usage=Usage(input_tokens=10, output_tokens=5, calls=1, cost_usd=0.01))
     play.reply("analyst", None, error="down", usage=Usage(input_tokens=3))
-    play.reply("analyst", Analysis(score=95), usage=Usage(input_tokens=4, calls=2, estimated=True))
+    play.reply("analyst", play.comparison(95), usage=Usage(input_tokens=4, calls=2, estimated=True))
     play.synthesize("Vilnius")
     got = play.result
     assert (got.session, got.protocol, got.status) == ("s1", "consensus", "finished")
@@ -270,7 +269,7 @@ def test_a_budget_that_holds_exactly_one_round_and_the_end() -> None:
     play = Play(caps, there=there, budget=Budget(tokens=8_000))
     for seat in play.panel:
         play.reply(seat, says("Vilnius"), usage=Usage(input_tokens=1_000, calls=1))
-    play.reply("analyst", Analysis(score=50), usage=Usage(input_tokens=1_000, calls=1))
+    play.reply("analyst", play.comparison(60), usage=Usage(input_tokens=1_000, calls=1))
     assert play.stop["reason"] == "round_limit"
     assert play.turn("analyst").ask.final
     with pytest.raises(Inadmissible, match=r"the first turns do not fit: budget\.tokens: limit 7999") as refused:

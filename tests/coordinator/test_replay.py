@@ -126,7 +126,7 @@ def test_a_lower_threshold_stops_earlier() -> None:
     assert got.n == 5
     assert got.how == (
         "after round 1 (score 72): recorded run asks round 2 (revise), this one stops: threshold and asks round 1 "
-        "(synthesize); the wording of its result was not recorded: the record carries it no further"
+        "(conclude); the wording of its result was not recorded: the record carries it no further"
     )
     assert (got.stop, got.result, got.carried) == ("threshold", None, 6)
     assert "stops: threshold" in got.this
@@ -159,7 +159,8 @@ def test_a_round_limit_is_told_to_the_seats_so_another_one_asks_otherwise() -> N
 def test_what_is_shown_may_differ_where_what_is_done_does_not() -> None:
     got = what(facts=0.5, approach=0.35)
     assert got.how.startswith(
-        "both runs take the same steps, but do not show or say the same: asks round 1 (score); the answer"
+        "after round 1 (score 72): both runs take the same steps, but do not show or say the same: posts assessment on "
+        "public; the answer to what it asks from here on was not recorded"
     )
 
 

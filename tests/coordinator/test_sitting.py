@@ -146,7 +146,7 @@ def test_a_person_who_is_late_gives_the_seat_and_the_turn_back_to_the_agent() ->
     assert (again[0].sees, again[0].brief) == (theirs.ask.sees, theirs.ask.brief)
     assert play.session.ledger.unaccounted_turns == 0
     play.reply("panelist_1", says("Vilnius"))
-    assert play.turn("analyst").ask.kind == "score"
+    assert play.turn("analyst").ask.kind == "compare"
     recomputes(play)
 
 
@@ -172,7 +172,7 @@ def test_a_person_who_is_late_is_missed_where_that_was_chosen_and_keeps_the_seat
     play.reply("panelist_2", says("Kaunas"))
     play.reply("panelist_3", says("Riga"))
     entry = late(play, play.turn("panelist_1"))
-    assert told(entry) == [] and play.turn("analyst").ask.kind == "score"
+    assert told(entry) == [] and play.turn("analyst").ask.kind == "compare"
     assert "panelist_1" in play.session.sitters and play.session.ledger.unaccounted_turns == 0
     play.score(50)
     assert play.turn("panelist_1").ask.queue == HUMAN

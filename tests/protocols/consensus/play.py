@@ -86,7 +86,11 @@ class Play(BasePlay):
                 self.reply(seat, says(p) if isinstance(p, str) else p)
 
     def score(self, score: float, *key_disagreements: str, **more: Any) -> log.Entry:
-        """The analyst groups the positions by their words, and finds them as near as this score wants."""
+        """The analyst replies what comes to this score."""
+        return self.reply("analyst", self.comparison(score, *key_disagreements, **more))
+
+    def comparison(self, score: float, *key_disagreements: str, **more: Any) -> Comparison:
+        """Positions grouped by words, and as near as this score wants; by meaning where words cannot come to it."""
         brief = decode(self.turn("analyst").ask.brief, CompareBrief)
         said = {w.post: decode(self.session.posts[w.post].body, Position).answer for w in brief.positions}
         posts: dict[str, list[int]] = {}
@@ -114,11 +118,15 @@ class Play(BasePlay):
             for n, of in enumerate(sides)
         )  # fmt: skip
         given = {"groups": groups, "approach": near, "priority": near, "key_disagreements": key_disagreements, **more}
-        return self.reply("analyst", Comparison(**given))
+        return Comparison(**given)
 
     def synthesize(self, answer: str) -> log.Entry:
+        return self.reply("analyst", self.conclusion(answer))
+
+    def conclusion(self, answer: str) -> Conclusion:
+        """The answer that prevailed, in these words."""
         brief = decode(self.turn("analyst").ask.brief, ConcludeBrief)
-        return self.reply("analyst", Conclusion(group=brief.label, reasoning="the panel says so", answer=answer))
+        return Conclusion(group=brief.label, reasoning="the panel says so", answer=answer)
 
     def round(self, score: float, *positions: Position | str | None) -> None:
         """One whole round."""
