@@ -240,7 +240,16 @@ def _asked_for(schema: dict[str, Any] | None, repair: Repair | None) -> str:
 def _readable(body: Any) -> str:
     if isinstance(body, str):
         return body
-    return msgspec.json.format(msgspec.json.encode(body), indent=1).decode()
+    return msgspec.json.format(msgspec.json.encode(_filled(msgspec.to_builtins(body))), indent=1).decode()
+
+
+def _filled(value: Any) -> Any:
+    """Without the fields that hold nothing: they say nothing, and cost tokens."""
+    if isinstance(value, list | tuple):
+        return [_filled(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: _filled(v) for k, v in value.items() if v is not None and v not in ("", [], (), {})}
 
 
 def _orders(shown: Shown) -> dict[str, str]:

@@ -41,15 +41,17 @@ def schema_of(shown: Shown, *, bounds: bool) -> Schema:
     bounds
         With ranges and lengths, which some endpoints refuse; else enumerations alone.
     """
-    narrow = kind_of(shown.protocol, shown.kind).narrow
-    narrowed = {} if narrow is None else narrow(shown)
+    kind = kind_of(shown.protocol, shown.kind)
+    narrowed = {} if kind.narrow is None else kind.narrow(shown)
     names = tuple(_document_names(shown))
-    return _made(shown.reply, names, msgspec.json.encode(narrowed), shown.caps.output_tokens, bounds)
+    return _made(shown.reply, names, msgspec.json.encode(narrowed), kind.order, shown.caps.output_tokens, bounds)
 
 
 @lru_cache(maxsize=512)
-def _made(reply: Any, names: tuple[str, ...], narrowed: bytes, tokens: int, bounds: bool) -> Schema:
-    schema: Schema = _copied(strict_schema(reply, bounds=True))
+def _made(
+    reply: Any, names: tuple[str, ...], narrowed: bytes, order: tuple[str, ...], tokens: int, bounds: bool
+) -> Schema:
+    schema: Schema = _ordered(strict_schema(reply, bounds=True), {name: i for i, name in enumerate(order)})
     for path, keywords in msgspec.json.decode(narrowed, type=dict[str, dict[str, Any]]).items():
         _put(schema, path.split("."), keywords, bounds)
     if names and len(names) <= _NAMES and sum(map(len, names)) <= _NAME_CHARS:
@@ -63,10 +65,18 @@ def _made(reply: Any, names: tuple[str, ...], narrowed: bytes, tokens: int, boun
     return schema
 
 
-def _copied(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {k: _copied(v) for k, v in node.items()}
-    return [_copied(v) for v in node] if isinstance(node, list) else node
+def _ordered(node: Any, rank: Mapping[str, int]) -> Any:
+    """A copy, with each object's properties by rank: a model that is held to it writes in that order."""
+    if isinstance(node, list):
+        return [_ordered(v, rank) for v in node]
+    if not isinstance(node, dict):
+        return node
+    found = {k: _ordered(v, rank) for k, v in node.items()}
+    if isinstance(named := found.get("properties"), dict) and found.get("type") == "object":
+        found["properties"] = dict(sorted(named.items(), key=lambda item: rank.get(item[0], len(rank))))
+        if "required" in found:
+            found["required"] = list(found["properties"])
+    return found
 
 
 def _document_names(shown: Shown) -> Iterable[str]:

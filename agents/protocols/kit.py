@@ -46,6 +46,8 @@ class Kind:
     narrow: Callable[[Shown], dict[str, dict[str, Any]]] | None = None
     """What the check demands of this turn's reply beyond its type: keywords of JSON Schema by field (`belief.outcome`,
     lists gone into), for a server that holds a model to its schema."""
+    order: tuple[str, ...] = ()
+    """Fields in the order in which a model is asked for them, reasons before what they lead to; the others follow."""
     aside: bool = False
     """What was said on a channel of the seat's own stands in the slot `aside`, apart from what everybody heard."""
 

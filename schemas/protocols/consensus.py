@@ -193,13 +193,20 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
     by: Argument
 
 
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    """What an answer was called before, and the answer in the words of one that gave it."""
+
+    label: str
+    answer: str
+
+
 class CompareBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of `compare`: which posts are positions, what answers were called before, who names an argument."""
 
     iteration: int
     round_limit: int
     positions: tuple[Weighted, ...]
-    labels: tuple[str, ...] = ()
+    labels: tuple[Named, ...] = ()
     """Of all answers that were given so far."""
     moves: tuple[Moved, ...] = ()
     key_disagreements: tuple[str, ...] = ()
@@ -312,7 +319,8 @@ class Stood(msgspec.Struct, frozen=True, kw_only=True):
     seats: int
     """How many hold it at the end."""
     argument: str
-    """The reasoning of whoever was surest of it."""
+    """The reasoning that moved somebody to it; else that of whoever was surest of it in the round in which it was given
+    first, before anybody had to answer others."""
     left: tuple[str, ...] = ()
     """Why seats that held it left it."""
 

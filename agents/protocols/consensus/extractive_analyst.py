@@ -83,7 +83,7 @@ def compare(shown: Shown) -> Comparison:
     voices = _voices(shown, brief.positions)
     groups = _groups(voices)
     dimensions = _dimensions(voices)
-    known = {normalise(label): label for label in brief.labels}
+    known = {normalise(named.label): named.label for named in brief.labels}
     return Comparison(
         comment=_comment(groups, voices),
         agreements=_agreements(groups, voices),

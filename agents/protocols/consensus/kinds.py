@@ -65,11 +65,20 @@ def _round(brief: PanelBrief | CompareBrief) -> dict[str, str]:
     return {"of": f" of at most {brief.round_limit}" if brief.round_limit is not msgspec.UNSET else ""}
 
 
+_REASONED = (
+    "reasoning", "citations", "moved_by", "argument", "change_reason", "change", "abstains", "answer", "confidence",
+)  # fmt: skip
+_COMPARED = ("agreements", "key_disagreements", "comment", "argued", "groups", "approach", "priority")
+
 KINDS = {
-    "answer": Kind(brief=PanelBrief, reply=Position, posts=POSTS, prompt_slots=_round, narrow=_alone),
-    "revise": Kind(brief=PanelBrief, reply=Position, posts=POSTS, prompt_slots=_round, narrow=_again),
-    "compare": Kind(brief=CompareBrief, reply=Comparison, posts=POSTS, prompt_slots=_round, narrow=_compares),
-    "conclude": Kind(brief=ConcludeBrief, reply=Conclusion, posts=POSTS, narrow=_concludes),
+    "answer": Kind(brief=PanelBrief, reply=Position, posts=POSTS, prompt_slots=_round, narrow=_alone, order=_REASONED),
+    "revise": Kind(brief=PanelBrief, reply=Position, posts=POSTS, prompt_slots=_round, narrow=_again, order=_REASONED),
+    "compare": Kind(
+        brief=CompareBrief, reply=Comparison, posts=POSTS, prompt_slots=_round, narrow=_compares, order=_COMPARED
+    ),
+    "conclude": Kind(
+        brief=ConcludeBrief, reply=Conclusion, posts=POSTS, narrow=_concludes, order=("reasoning", "answer", "group")
+    ),
     "score": Kind(brief=ScoreBrief, reply=Analysis, posts=POSTS),
     "synthesize": Kind(brief=SynthesisBrief, reply=Synthesis, posts=POSTS),
 }

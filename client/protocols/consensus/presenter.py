@@ -1,5 +1,6 @@
 """The consensus protocol's posts, rounds and result in words."""
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -71,7 +72,8 @@ class ConsensusPresenter(Presenter):
         """Positions of the first round, those that moved later, and the score of each round."""
         if post.kind == "position":
             answer = "" if body.get("abstains") else str(body.get("answer", ""))
-            if post.seat not in self._held or self._held[post.seat] != answer:
+            kept = "argument" in body and body.get("change") == "kept"  # since version 4 words may change freely
+            if post.seat not in self._held or (self._held[post.seat] != answer and not kept):
                 yield from list(_position(post.seat, body, _BRIEF))[:1]
             self._held[post.seat] = answer
         elif post.kind == "assessment":
@@ -218,7 +220,7 @@ class ConsensusPresenter(Presenter):
 
     def foot(self, round_: int) -> str:
         """The scores so far."""
-        trend = " → ".join(f"{s:.0f}" for s in self._trend) or "–"
+        trend = " → ".join(map(_points, self._trend)) or "–"
         return f"{super().foot(round_)} · score {trend} {line(self._band)} {line(self._direction)}"
 
 
@@ -263,12 +265,17 @@ def _position(seat: str, body: Body, width: int) -> Iterator[StyledLine]:
         yield "quiet", f"      {line(str(body['reasoning']), width)}"
 
 
+def _points(score: Any) -> str:
+    """A score to one decimal, cut and not rounded: what is below a threshold never looks like it."""
+    return f"{math.floor(float(score) * 10) / 10:g}"
+
+
 def _assessment(round_: int, body: Body) -> Iterator[StyledLine]:
-    trend = " → ".join(f"{score:.0f}" for score in body.get("trend") or ())
+    trend = " → ".join(map(_points, items(body.get("trend"))))
     source = "" if body.get("source") == "analyst" else f" ({line(str(body.get('source')))})"
     yield (
         "score",
-        f"  round {round_}: score {float(body.get('score', 0)):.0f}{source}, {line(str(body.get('band')))}, "
+        f"  round {round_}: score {_points(body.get('score', 0))}{source}, {line(str(body.get('band')))}, "
         f"trend {trend}, {line(str(body.get('direction')))}",
     )
     for disagreement in body.get("key_disagreements") or ():
@@ -276,6 +283,8 @@ def _assessment(round_: int, body: Body) -> Iterator[StyledLine]:
     for side in items(body.get("groups")):
         label, holders = words(mapping(side).get("label")), items(mapping(side).get("seats"))
         yield "quiet", f"      {line(label, WIDE)}: {', '.join(line(str(x)) for x in holders)}"
-    why = "without a reason that was found" if "moved" in body else "without new evidence"
-    for seat in body.get("flips_without_evidence") or ():
-        yield "quiet", f"      {line(str(seat))} changed its answer {why}"
+    moved = body.get("moved")
+    if moved is None:
+        moved = dict.fromkeys(body.get("flips_without_evidence") or (), "without new evidence")
+    for seat, by in mapping(moved).items():
+        yield "quiet", f"      {line(str(seat))} changed its answer {_BY.get(by, line(str(by)))}"

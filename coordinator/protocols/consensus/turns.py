@@ -24,6 +24,7 @@ from schemas.protocols.consensus import (
     CompareBrief,
     ConcludeBrief,
     Moved,
+    Named,
     PanelBrief,
     Position,
     ScoreBrief,
@@ -109,7 +110,10 @@ def _ask_compare(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
         iteration=s.round,
         round_limit=v.settings.round_limit,
         positions=weighted(v, s.held, order),
-        labels=tuple(dict.fromkeys(s.labels.values())),
+        labels=tuple(
+            Named(label=label, answer=position(v, int(post)).answer)
+            for label, post in {label: post for post, label in s.labels.items()}.items()
+        ),
         moves=moved,
         key_disagreements=s.rounds[-2].key_disagreements if len(s.rounds) > 1 else (),
     )
@@ -165,7 +169,8 @@ def ask_conclusion(s: State, v: View, reason: str) -> AskSeat:
 def _stood(s: State, v: View) -> tuple[Stood, ...]:
     """Every answer that was held in some round, the one that most hold now first."""
     holds = Counter(s.label(post) for post in s.held.values())
-    best: dict[str, Position] = {}
+    best: dict[str, tuple[Position, int]] = {}
+    moving: dict[str, Position] = {}
     left: dict[str, list[str]] = {}
     before: dict[str, str] = {}
     for played in s.rounds:
@@ -173,14 +178,21 @@ def _stood(s: State, v: View) -> tuple[Stood, ...]:
             label, p = s.label(post), position(v, post)
             if not label or p.abstains:
                 continue
-            if label not in best or p.confidence > best[label].confidence:
-                best[label] = p
+            if label not in best or (p.confidence > best[label][0].confidence and best[label][1] == played.number):
+                best[label] = p, played.number
+            if p.argument and (played.moved or {}).get(seat) == "argument" and s.label(p.argument.post) == label:
+                moving.setdefault(label, position(v, p.argument.post))
             if before.get(seat, label) != label:
                 left.setdefault(before[seat], []).append(p.change_reason)
             before[seat] = label
     ranked = sorted(best, key=lambda label: -holds[label])
     return tuple(
-        Stood(label=x, seats=holds[x], argument=best[x].reasoning, left=tuple(filter(None, left.get(x, ()))))
+        Stood(
+            label=x,
+            seats=holds[x],
+            argument=moving.get(x, best[x][0]).reasoning,
+            left=tuple(filter(None, left.get(x, ()))),
+        )
         for x in ranked
     )
 

@@ -107,7 +107,7 @@ class Play(BasePlay):
         rests = [(score - 0.6 * facts([[weight[p] for p in of] for of in way])) / 0.4 for way in ways]
         near, sides = next((n, w) for n, w in zip(rests, ways, strict=True) if -1e-9 <= n <= 100 + 1e-9)
         near = min(100.0, max(0.0, near))
-        known = {normalise(label): label for label in brief.labels}
+        known = {normalise(named.label): named.label for named in brief.labels}
         named = Counter(said[of[0]] for of in sides)
         groups = tuple(
             AnswerGroup(
