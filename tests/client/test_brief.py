@@ -11,7 +11,6 @@ from client.protocols import face_of
 from client.show.live_seats import Scene
 from client.text import wrapped
 from schemas import log
-from schemas.protocols.consensus import Analysis
 from schemas.wire import encode
 from tests.client.terminal import screen_of
 from tests.parley.support import Front
@@ -48,7 +47,7 @@ TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport")
         (
             "consensus",
             given("rollout"),
-            ["Answer: Canary", "Dissent: nobody", "2 of 3 hold Canary, 0.62; 1 has no answer;", "check what is quoted"],
+            ["Answer: Canary", "Dissent: nobody", "2 of 3 agree, 0.62; 1 has no answer;", "check what is quoted"],
         ),
         (
             "consensus",
@@ -132,6 +131,6 @@ def test_a_running_round_says_how_long_it_may_still_take() -> None:
     assert left(15) == 5.0, "the longest turn took twenty seconds"
     assert left(20) is None, "it takes longer than that"
     fold(play.reply("panelist_3", says("c")))
-    fold(play.reply("analyst", Analysis(score=10, comment="apart")))
+    fold(play.score(10, comment="apart"))
     assert left(55) == 25.0, "the first round took forty seconds"
     assert "about 25 s to the end of the round" in scene.foot(face_of("consensus").present(), began + 55 * 10**9)

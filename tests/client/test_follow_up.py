@@ -20,8 +20,8 @@ def finished(reasoning: str = "because") -> Play:
     quoted = says(
         "Vilnius", reasoning=reasoning, citations=(Citation(document="a.md", quote="Vilnius is the capital"),)
     )
-    play = Play(documents=[document("a.md", "Vilnius is the capital of Lithuania.")])
-    play.round(95, quoted, says("Vilnius"), says("Kaunas"))
+    play = Play({"threshold": 50}, documents=[document("a.md", "Vilnius is the capital of Lithuania.")])
+    play.round(55, quoted, says("Vilnius"), says("Kaunas"))
     play.synthesize("Vilnius")
     return play
 

@@ -14,6 +14,7 @@ from bus.errors import BusError
 from coordinator.briefing import token
 from coordinator.moderator import Moderator
 from schemas.log import Replied
+from schemas.protocols.consensus import AnswerGroup, Comparison
 from schemas.result import Result
 from schemas.turn import Answer, Check, Checked, Reply, Turn, Work
 from schemas.wire import decode, encode, raw
@@ -83,7 +84,9 @@ async def test_a_stale_moderator_looks_again_before_it_drops(bare: Engine) -> No
         assert (await say(bare, queue, work, work.turns[0], "a")).verdict == "accepted"
     assert (await b.sessions.look("s1")).session.n == n, "b is stale"  # type: ignore[union-attr]
     score = await asked(bare, "analyst")
-    event = Replied(turn=score.turns[0].id, body=raw({"score": 50.0}))
+    groups = tuple(AnswerGroup(label=str(n), posts=(n,)) for n in range(3))
+    said = Comparison(groups=groups, approach=50, priority=50)
+    event = Replied(turn=score.turns[0].id, body=raw(said))
     taken = await b.sessions.take("s1", f"turn:{score.turns[0].id}", event)
     assert taken.accepted, taken.why
     assert (await a.sessions.look("s1", fresh=True)).session.n == 5  # type: ignore[union-attr]

@@ -20,8 +20,16 @@ PANEL = ("panelist_1", "panelist_2", "panelist_3", "analyst")
 TRIO = ("answerer", "critic", "judge")
 OBJECTION = "The price of a sheet was never compared."
 _MEASURED = "It was measured on three printers, and none of them jammed. " * 6
-_SCORE = {"agreements": [], "key_disagreements": ["the size"], "comment": "", "should_continue": True}
-_POSITION = {"confidence": 0.75, "citations": [], "change_reason": "", "moved_by": [], "abstains": False}
+_COMPARED = {"agreements": [], "key_disagreements": ["the size"], "comment": "", "argued": []}
+_SETTLED = {"group": "A4", "answer": "A4"}
+_POSITION = {
+    "confidence": 0.75,
+    "citations": [],
+    "change_reason": "",
+    "moved_by": [],
+    "abstains": False,
+    "argument": None,
+}
 _ANSWER = {"reasoning": _MEASURED, "confidence": 0.8, "citations": []}
 
 
@@ -39,18 +47,20 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
     a4 = {"answer": "A4", "reasoning": _MEASURED, "change": "kept", **_POSITION}
     legal = {**a4, "answer": "Legal"}
     moved = {**a4, "change": "partly", "change_reason": "The measurements."}
-    score = "You measure how far a panel agrees"
+    compares = "You compare the positions of a panel"
+    apart = [{"label": "A4", "posts": [0, 2]}, {"label": "Legal", "posts": [1]}]
+    together = [{"label": "A4", "posts": [5, 6, 7]}]
     answer = {**_ANSWER, "answer": "A4", "addresses": []}
     met = {**answer, "addresses": [{"objection": 1, "how": "A sheet costs the same."}]}
     nothing = {"objection": "NO_NEW_OBJECTION", "citations": []}
     return [
-        _reply("", score, {"score": 40, "dimensions": [], "convergence": "stable", **_SCORE}, "Legal"),
-        _reply("", score, {"score": 95, "dimensions": [], "convergence": "improving", **_SCORE}),
+        _reply("", compares, {"groups": together, "approach": 90, "priority": 85, **_COMPARED}, '"iteration": 2'),
+        _reply("", compares, {"groups": apart, "approach": 50, "priority": 50, **_COMPARED}),
         _reply("panelist_2", "answers alone first", legal),
         _reply("", "answers alone first", a4),
         _reply("panelist_2", "This is round 2", moved, **slow),
         _reply("", "You see your own last position", a4, **slow),
-        _reply("", "A panel has ended its debate", {"answer": "A4", "reasoning": _MEASURED, "confidence": 0.8}, **slow),
+        _reply("", "A panel has ended its debate", {"reasoning": _MEASURED, **_SETTLED}, **slow),
         _reply("", "Put it in neutral, precise words", {"question": "Which paper size suits this office?", "note": ""}),
         _reply("", "A critic looks for what is wrong", met, OBJECTION, **slow),
         _reply("", "A critic looks for what is wrong", answer, **slow),

@@ -16,7 +16,15 @@ from schemas.turn import Caps
 from tests.protocols.consensus.simulate import document, turn_shown
 
 POSITION = {"answer": "A4", "reasoning": "It is measured.", "confidence": 0.75}
-FULL = {**POSITION, "citations": [], "change": "kept", "change_reason": "", "moved_by": [], "abstains": False}
+FULL = {
+    **POSITION,
+    "citations": [],
+    "change": "kept",
+    "change_reason": "",
+    "moved_by": [],
+    "abstains": False,
+    "argument": None,
+}
 PROSE = "I would say that A4 is the better choice, all things considered."
 
 

@@ -18,9 +18,17 @@ from tests.llm.support import FULL, PROSE, Heard, asked, model, silent
 from tests.protocols.consensus.simulate import document, run
 
 GOOD = json.dumps(FULL)
-SCORED = {"agreements": [], "key_disagreements": ["the paper"], "comment": "", "should_continue": True}
-ANALYSIS = json.dumps({"score": 60, "dimensions": [{"key": "facts", "value": 60}], "convergence": "stable", **SCORED})
-SYNTHESIS = json.dumps({"answer": "A4, as measured", "reasoning": "r", "confidence": 0.8})
+COMPARED = {
+    "agreements": [],
+    "key_disagreements": ["the paper"],
+    "comment": "",
+    "argued": [],
+    "approach": 0,
+    "priority": 0,
+}
+APART = json.dumps({**COMPARED, "groups": [{"label": "A4", "posts": [0, 2]}, {"label": "letter", "posts": [1]}]})
+ALIKE = json.dumps({**COMPARED, "groups": [{"label": "A4", "posts": [5, 6, 7]}]})
+CONCLUSION = json.dumps({"group": "A4", "answer": "A4, as measured", "reasoning": "r"})
 LETTER = json.dumps({**FULL, "answer": "letter"})
 MOVED = json.dumps({**FULL, "change": "partly", "change_reason": "the measurement"})
 LONG = json.dumps({**FULL, "reasoning": "It is measured, twice. " * 20})
@@ -58,8 +66,9 @@ FIXTURES = [
     fixture("disconnected", chaos={"disconnectRate": 1.0}),
     fixture("cut", LONG, truncateAfterChunks=8, latency=20),
     fixture("stalled", LONG, latency=5_000),
-    fixture("panel", ANALYSIS, match={"systemMessage": "You measure how far a panel agrees"}),
-    fixture("panel", SYNTHESIS, match={"systemMessage": "A panel has ended its debate"}),
+    fixture("panel", ALIKE, match={"systemMessage": "You compare the positions", "userMessage": '"iteration": 2'}),
+    fixture("panel", APART, match={"systemMessage": "You compare the positions"}),
+    fixture("panel", CONCLUSION, match={"systemMessage": "A panel has ended its debate"}),
     fixture("panel", LETTER, match={"systemMessage": "answers alone first", "userMessage": "Letter was"}),
     fixture("panel", MOVED, match={"systemMessage": "This is round 2"}),
     fixture("panel"),
@@ -189,10 +198,10 @@ def test_a_whole_session_of_every_kind_of_turn(server: Aimock) -> None:
     everybody = dict.fromkeys(["panelist_1", "panelist_2", "panelist_3", "analyst"], Everybody(server.url))
     ended = run("A4 or letter?", held, everybody, round_limit=2)
     assert ended.answers(1) == {"panelist_1": "A4", "panelist_2": "letter", "panelist_3": "A4"}
-    assert set(ended.answers(2).values()) == {"A4"} and ended.scores == [60, 60]
+    assert set(ended.answers(2).values()) == {"A4"} and ended.scores == [20, 60]
     assert ended.result.outcome["answer"] == "A4, as measured" and not ended.result.stop.converged
     kinds = {s.kind for s in ended.shown}
-    assert kinds == {"answer", "revise", "score", "synthesize"} and len(ended.replies) == 9
+    assert kinds == {"answer", "revise", "compare", "conclude"} and len(ended.replies) == 9
     assert ended.result.usage.calls == 9 and ended.result.usage.input_tokens > 0
 
 

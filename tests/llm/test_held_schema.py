@@ -43,6 +43,8 @@ def test_a_blind_position_can_only_be_kept() -> None:
 
 def _longest(node: dict[str, Any]) -> Any:
     """The longest value that a schema allows."""
+    if "anyOf" in node:
+        return _longest(node["anyOf"][0])
     if "enum" in node:
         return max(node["enum"], key=lambda x: len(str(x)))
     match node.get("type"):
@@ -97,6 +99,8 @@ def _faults(reply: Any, fields: dict[str, Any]) -> str:
 
 
 def _shortest(node: dict[str, Any]) -> Any:
+    if "anyOf" in node:
+        return _longest(node["anyOf"][0])
     if "enum" in node:
         return node["enum"][0]
     if "anyOf" in node:

@@ -26,9 +26,23 @@ from tests.protocols.consensus.play import Play, says
 
 pytestmark = pytest.mark.slow
 POSITION = "\n".join(
-    ["the agreed answer", ".", "It is mine.", ".", "maybe", "0.8", "", "partly", "The others were right.", "", "", ""]
+    [
+        "the agreed answer",
+        ".",
+        "It is mine.",
+        ".",
+        "maybe",
+        "0.8",
+        "",
+        "partly",
+        "The others were right.",
+        "",
+        "",
+        "",
+        "",
+    ]
 )
-"""Answer, reasoning, a confidence that is none, one that is; no citations; why it changed; nothing further."""
+"""Answer, reasoning, a confidence that is none, one that is; no citations; why it changed; nothing further, no argument."""
 
 
 @pytest.fixture
@@ -85,7 +99,7 @@ def test_a_seat_waits_for_its_person_from_the_first_turn_on_whatever_the_models_
         os.close(theirs)
         shown = heard(ours, "answer: as many lines as you like")
         assert "panelist_1: answer, round 1" in shown, "its very first turn"
-        os.write(ours, b"Vilnius\n.\nIt is written.\n.\n0.8\n\n\n\n\n\n")
+        os.write(ours, b"Vilnius\n.\nIt is written.\n.\n0.8\n\n\n\n\n\n\n")
         heard(ours, "The session is over")
         assert sitting.wait(20) == 0
         out, _ = asking.communicate(timeout=30)

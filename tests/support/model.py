@@ -19,9 +19,10 @@ import msgspec
 
 from agents.context import Shown
 from agents.models.base import Completion, Emit
-from schemas.protocols.consensus import Analysis, Position, Synthesis
+from schemas.protocols.consensus import Analysis, Conclusion, Position, Synthesis
 from schemas.turn import Usage
 from schemas.wire import encode
+from tests.support.compared import comparison
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -90,8 +91,17 @@ class StubModel:
     def _body(self, shown: Shown) -> Any:
         seen = f" having seen {fingerprint(shown)}" if self.fingerprint else ""
         agreed = shown.round >= self.agree_from
+        score = self.scores[shown.round - 1] if shown.round <= len(self.scores) else (95.0 if agreed else 40.0)
+        if shown.kind == "compare":
+            said = {other.post: other.body.answer for other in shown.others}
+            apart = () if agreed else ("the answer",)
+            return comparison(
+                shown.brief, {w.post: said[w.post] for w in shown.brief.positions}, score, key_disagreements=apart
+            )
+        if shown.kind == "conclude":
+            answer, why = "the agreed answer", f"all say so{seen}"
+            return Conclusion(group=shown.brief.label, reasoning=why, answer=answer)
         if shown.kind == "score":
-            score = self.scores[shown.round - 1] if shown.round <= len(self.scores) else (95.0 if agreed else 40.0)
             return Analysis(
                 score=score, key_disagreements=() if agreed else ("the answer",), should_continue=not agreed
             )

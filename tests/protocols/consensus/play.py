@@ -1,20 +1,18 @@
 """A session of the consensus protocol played by hand: admitted, asked, answered, without a bus."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 from coordinator.admission import admit
 from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.consensus.score import facts
 from schemas import log
 from schemas.citation import Citation
 from schemas.presence import Announcement
-from schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison, ConcludeBrief, Conclusion, Position
+from schemas.protocols.consensus import CompareBrief, Comparison, ConcludeBrief, Conclusion, Position
 from schemas.session import Budget, Document, OpenSession, Seat
-from schemas.text import normalise
 from schemas.wire import decode
+from tests.support.compared import comparison
 from tests.support.play import BasePlay
 
 CONSENSUS = PROTOCOLS["consensus"]
@@ -93,32 +91,7 @@ class Play(BasePlay):
         """Positions grouped by words, and as near as this score wants; by meaning where words cannot come to it."""
         brief = decode(self.turn("analyst").ask.brief, CompareBrief)
         said = {w.post: decode(self.session.posts[w.post].body, Position).answer for w in brief.positions}
-        posts: dict[str, list[int]] = {}
-        for post, answer in said.items():
-            posts.setdefault(normalise(answer), []).append(post)
-        weight = {w.post: w.weight for w in brief.positions}
-        alone = [[post] for post in said]
-        ways = (
-            list(posts.values()),
-            [list(said)],
-            [[*said][:-1], [*said][-1:]],
-            alone,
-        )  # by words first, then by meaning
-        rests = [(score - 0.6 * facts([[weight[p] for p in of] for of in way])) / 0.4 for way in ways]
-        near, sides = next((n, w) for n, w in zip(rests, ways, strict=True) if -1e-9 <= n <= 100 + 1e-9)
-        near = min(100.0, max(0.0, near))
-        known = {normalise(named.label): named.label for named in brief.labels}
-        named = Counter(said[of[0]] for of in sides)
-        groups = tuple(
-            AnswerGroup(
-                label=known.get(normalise(said[of[0]][:200]), said[of[0]][:200])
-                if named[said[of[0]]] == 1
-                else f"{said[of[0]][:190]} {n}", posts=tuple(of),
-            )
-            for n, of in enumerate(sides)
-        )  # fmt: skip
-        given = {"groups": groups, "approach": near, "priority": near, "key_disagreements": key_disagreements, **more}
-        return Comparison(**given)
+        return comparison(brief, said, score, **{"key_disagreements": key_disagreements, **more})
 
     def synthesize(self, answer: str) -> log.Entry:
         return self.reply("analyst", self.conclusion(answer))
