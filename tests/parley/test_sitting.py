@@ -42,7 +42,7 @@ POSITION = "\n".join(
         "",
     ]
 )
-"""Answer, reasoning, a confidence that is none, one that is; no citations; why it changed; nothing further, no argument."""
+"""Answer, reasoning, a confidence that is none, one that is; no citations; why it changed; no more."""
 
 
 @pytest.fixture
