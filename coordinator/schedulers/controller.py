@@ -37,6 +37,10 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     q: float = 0.0
     """Of what was admitted; of the retrieved passages in the blind round."""
     tokens: int = 0
+    advocate: str = ""
+    """Who was named devil's advocate and argued; empty: nobody."""
+    arguments: int | None = None
+    """New in the round; None: not known."""
     left: float | None = None
     """Tokens left of the budget after this round; None: not known. The learned schedule alone asks."""
 
@@ -96,11 +100,13 @@ def begin(
     )  # fmt: skip
     weights = dict.fromkeys(agents, 1 / len(agents))
     signals = _measured(state, observation, weights, dist.spread(beliefs.values(), config.smoothing))
+    if config.follows_minds:
+        signals = _minds(signals, state, observation, beliefs)
     return msgspec.structs.replace(state, rounds=(signals,), cl=_first_level(config, signals))
 
 
 def advance(config: Control, state: State, observation: Observation) -> State:
-    """One round: monotone gate, reliability, signals, flags; then the dials of the next round.
+    """One round: monotone gate where it is on, reliability, signals, flags; then the dials of the next round.
 
     A round that the monotone gate holds keeps every agent's belief as it was; its scores still count for reliability.
 
@@ -109,6 +115,7 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     ValueError
         A belief of an agent that was not there in round 0, or of another length.
     """
+    before = state.beliefs
     beliefs, spread, held = _gated(config, state, observation.beliefs)
     reliability = panel.reliability(state.reliability, observation.crit, config.lambda_)
     number = len(state.rounds)
@@ -124,6 +131,8 @@ def advance(config: Control, state: State, observation: Observation) -> State:
         r_i=moved.r_i, r_d=moved.r_d, pi_i=pi_i, pi_d=pi_d, held=held,
         cl=state.cl, tau_q=state.tau_q, tau_crit=state.tau_crit,
     )  # fmt: skip
+    if config.follows_minds:
+        signals = _minds(signals, state, observation, before)
     return _turned(config, state, signals, pi_i, pi_d, observation.left)
 
 
@@ -132,6 +141,11 @@ def verdict(config: Control, state: State, short: str = "", limit: str = stops.R
     what is left of the budget, with figures; empty: it fits. `limit`: what the stop after the last round allowed is
     called."""
     return stops.verdict(config, state.rounds, ordered=state.ordered, short=short, limit=limit)
+
+
+def agrees(config: Control, state: State) -> bool:
+    """Whether a devil's advocate is to be named for the coming round: agreement may end the debate, and all agree."""
+    return config.agreement_ends and stops.agrees(config, state.rounds[-1])
 
 
 def admits(config: Control, state: State, q: float | None, crit: float | None) -> bool:
@@ -158,7 +172,7 @@ def _gated(
     _check(state.outcomes, offered)
     beliefs = {**state.beliefs, **offered}
     spread = dist.spread(beliefs.values(), config.smoothing)
-    if not config.monotone_gate:
+    if not config.gated:
         return beliefs, spread, False
     most = state.rounds[-1].dispersion + config.nu
     if spread.dispersion > most + dist.ROUNDING:
@@ -184,6 +198,32 @@ def _measured(state: State, seen: Observation, weights: dict[str, float], spread
         weights=weights, mixture=dict(zip(state.outcomes, mixed, strict=True)), tokens=seen.tokens,
         logged=logged(spread, omega, mixed, state.positions),
     )  # fmt: skip
+
+
+def _minds(signals: Signals, state: State, seen: Observation, before: Beliefs) -> Signals:
+    """The signals with what they say of minds: who shares an answer, how far somebody moved, and who attacked it."""
+    leading = [_leading(state.outcomes, belief) for belief in state.beliefs.values()]
+    sharing = max(leading.count(name) if name else 0 for name in leading)
+    common = state.rounds[-1].shared if state.rounds else ""
+    place = state.outcomes.index(common) if common else None
+    pairs = [(before[agent], belief) for agent, belief in state.beliefs.items()]
+    return msgspec.structs.replace(
+        signals,
+        shared=leading[0] if sharing == len(leading) else "",
+        sharing=sharing,
+        moved=max(dist.total_variation(was, now) for was, now in pairs) if state.rounds else None,
+        yielded=None if place is None else max(0.0, *(round(was[place] - now[place], 12) for was, now in pairs)),
+        advocate=seen.advocate,
+        arguments=seen.arguments,
+        absent=sum(agent not in seen.beliefs for agent in state.beliefs),
+    )
+
+
+def _leading(outcomes: tuple[str, ...], belief: tuple[float, ...]) -> str:
+    """The most probable outcome; empty: there are several."""
+    most = max(belief)
+    first = [name for name, p in zip(outcomes, belief, strict=True) if p >= most - dist.ROUNDING]
+    return first[0] if len(first) == 1 else ""
 
 
 def _first_level(config: Control, signals: Signals) -> float:

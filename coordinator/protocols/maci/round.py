@@ -121,6 +121,8 @@ def observe(s: State, v: View, said: Mapping[str, Case], judged: Judged) -> cont
         crit_mean=judged.crit_mean,
         crit_variance=judged.crit_variance,
         q=judged.q,
+        advocate=s.advocate if s.advocate and s.advocate in said else "",
+        arguments=sum(len(case.arguments) for case in said.values()),
         tokens=tokens(v) - s.spent,
         left=left(v),
     )
