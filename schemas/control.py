@@ -36,7 +36,8 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What stands in front of a field's name in an error."""
 
     reading: Literal["debate", "paper"] = "debate"
-    """debate: a stated belief stands, and agreement ends a debate. paper: as published, with the monotone gate."""
+    """debate: a stated belief stands, agreement ends a debate, and to have nothing to add is a plateau. paper: as
+    published, with the monotone gate."""
     # signals
     smoothing: float = 1e-6  # share; M.1
     w: int = 3  # rounds; eq. 6

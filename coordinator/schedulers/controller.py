@@ -27,7 +27,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     beliefs: Beliefs
     """By agent, in the order of the outcomes; checked. Who is absent keeps its last one."""
     evidence: dict[str, tuple[str, ...]] = {}
-    """Passages cited by each agent, admitted or not."""
+    """Passages cited by each agent, admitted or not; in a round without arguments, those of the record."""
     crit: dict[str, float] = {}
     """Mean CRIT of each agent's arguments, 0 to 1; absent: it had none."""
     crit_mean: float | None = None
@@ -133,7 +133,9 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     )  # fmt: skip
     if config.follows_minds:
         signals = _minds(signals, state, observation, before)
-    return _turned(config, state, signals, pi_i, pi_d, observation.left)
+    if config.reading == "debate" and observation.arguments == 0:
+        signals = _without_arguments(config, signals, state.rounds[-1])
+    return _turned(config, state, signals, observation.left)
 
 
 def verdict(config: Control, state: State, short: str = "", limit: str = stops.ROUND_LIMIT) -> Verdict | None:
@@ -234,8 +236,20 @@ def _first_level(config: Control, signals: Signals) -> float:
     return start.level(start.bins(config), signals.q, signals.jsd)
 
 
-def _turned(config: Control, state: State, signals: Signals, pi_i: bool, pi_d: bool, left: float | None) -> State:
+def _without_arguments(config: Control, signals: Signals, before: Signals) -> Signals:
+    """Of a round that brought no argument: its evidence is that of the record, as it stood; and if nobody moved, both
+    flags are up, since there was nothing to add."""
+    silent = stops.silent(config, signals)
+    return msgspec.structs.replace(
+        signals, q=before.q if before.round else 0.0, pi_i=signals.pi_i or silent, pi_d=signals.pi_d or silent
+    )
+
+
+def _turned(config: Control, state: State, signals: Signals, left: float | None) -> State:
     """The dials of the next round (equations 8 and 9), under the schedule that is set."""
+    pi_i, pi_d = bool(signals.pi_i), bool(signals.pi_d)
+    # what nobody argued in cannot have been too weak for the gates
+    raised = pi_i and (config.reading == "paper" or signals.arguments != 0)
     alpha_i, alpha_d, gamma = config.alpha_i, config.alpha_d, config.gamma
     chosen = state.learned
     if chosen is not None:
@@ -250,6 +264,6 @@ def _turned(config: Control, state: State, signals: Signals, pi_i: bool, pi_d: b
         cl = dials.behaviour(cl, pi_i, pi_d, alpha_i, alpha_d)
     return msgspec.structs.replace(
         state, rounds=(*state.rounds, signals), cl=cl, learned=chosen,
-        tau_q=dials.information(state.tau_q, pi_i, gamma, config.tau_max) if config.q_gate else 0.0,
-        tau_crit=dials.information(state.tau_crit, pi_i, gamma, config.tau_max) if config.crit_gate else 0.0,
+        tau_q=dials.information(state.tau_q, raised, gamma, config.tau_max) if config.q_gate else 0.0,
+        tau_crit=dials.information(state.tau_crit, raised, gamma, config.tau_max) if config.crit_gate else 0.0,
     )  # fmt: skip

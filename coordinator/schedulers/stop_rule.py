@@ -90,6 +90,12 @@ def agrees(config: Control, r: Signals) -> bool:
     return bool(r.shared) and bool(_near(config, r)["holds"])
 
 
+def silent(config: Control, r: Signals) -> bool:
+    """Whether every debater was there in a round, and none had an argument or moved."""
+    still = isinstance(r.moved, float) and r.moved < config.least_move
+    return config.reading == "debate" and r.arguments == 0 and r.absent == 0 and still
+
+
 def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     """All agree, and did so before this round, in which a devil's advocate argued against it and nobody gave way."""
     last = rounds[-1]
@@ -106,8 +112,12 @@ def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
 
 def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     """Equation 10: both flags up for tau_stop rounds, Q and O sufficient; E.7 where it is on. A round that the monotone
-    gate held does not count as a plateau of disagreement."""
+    gate held does not count as a plateau of disagreement. In place of all that, but not in the paper's reading, so many
+    rounds in which nobody had anything to add."""
     last, recent = rounds[-1], rounds[-config.tau_stop :]
+    quiet = sum(silent(config, r) for r in recent)
+    if quiet >= config.tau_stop:
+        return [_test("rounds in which nobody had anything to add, and nobody moved", quiet, ">=", config.tau_stop)]
     tests = [
         _test("rounds with a plateau of information", sum(bool(r.pi_i) for r in recent), ">=", config.tau_stop),
         _test(

@@ -155,6 +155,63 @@ def test_agreement_comes_before_the_other_reasons() -> None:
     assert holds["agreement"] and holds["plateau"] and holds["round_limit"] and play.stop["reason"] == "agreement"
 
 
+# ---------------------------------------------------------------- nothing to add
+
+
+def test_nobody_having_anything_to_add_is_a_plateau() -> None:
+    """Without agreement, so it is a deadlock. Two rounds (tau_stop), whatever was cited."""
+    play = begun(None, FOR, AGAINST)
+    play.round(case(FOR), case(AGAINST))
+    assert play.phase == "arguing" and play.signals["pi_i"] and play.signals["pi_d"]
+    play.round(case(FOR), case(AGAINST))
+    assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False)
+    (test,) = play.certificate["stops"]["plateau"]["tests"]
+    assert (test["test"], test["value"]) == ("rounds in which nobody had anything to add, and nobody moved", 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "second"),
+    [
+        (PAPER, case(AGAINST)),
+        ({}, None),  # it missed its turn, and may have something to add
+        ({}, case(belief(0.2, 0.8))),  # it moved
+        ({}, case(AGAINST, argument("x"))),
+    ],
+)
+def test_a_seat_that_is_missing_moves_or_argues_breaks_the_silence(settings: dict[str, Any], second: Any) -> None:
+    play = begun(settings, FOR, AGAINST)
+    play.round(case(FOR), case(AGAINST))
+    play.round(case(FOR), second)
+    assert play.phase == "arguing"
+
+
+def test_a_round_without_arguments_raises_no_gate() -> None:
+    play, paper = begun(None, FOR, AGAINST), begun(PAPER, FOR, AGAINST)
+    for p in (play, paper):
+        p.round(case(FOR), case(AGAINST))
+        assert p.signals["pi_i"]
+    assert [p.last("signals")["next_tau_q"] for p in (play, paper)] == pytest.approx([0.5, 0.6])
+    assert [p.last("signals")["next_tau_crit"] for p in (play, paper)] == pytest.approx([0.3, 0.4])
+
+
+def test_the_evidence_of_a_round_without_arguments_is_the_records() -> None:
+    """Each cited the same passage, in different rounds."""
+    play = begun({"tau_stop": 3}, FOR, AGAINST)
+    play.round(case(FOR, argument("x", 1)), case(AGAINST))
+    play.round(case(FOR), case(AGAINST, argument("y", 1)))
+    assert play.signals["overlap"] == 0
+    play.round(case(FOR), case(AGAINST))
+    assert play.signals["overlap"] == 1 and play.signals["q"] == pytest.approx(0.8)
+    assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False), "equation 10, over the record"
+
+
+def test_a_first_round_without_arguments_has_no_evidence() -> None:
+    """Q(0) is the passages', not the debaters'."""
+    play = begun(None, FOR, AGAINST)
+    play.round(case(FOR), case(AGAINST))
+    assert play.signals["q"] == 0 == play.signals["overlap"]
+
+
 def test_the_advocate_is_drawn_by_seed_and_round() -> None:
     drawn = {advocates(begun(None, FOR, FOR, seed=seed))[1][0] for seed in range(12)}
     assert drawn == set(NAMES)

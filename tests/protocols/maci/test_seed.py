@@ -74,7 +74,7 @@ def test_ordered_outcomes_are_controlled_on_by_wasserstein() -> None:
 
 
 def test_overlap_is_of_cited_sets_and_two_empty_ones_give_0() -> None:
-    play = begun()
+    play = begun(PAPER)
     play.round(case(FOR, argument("x", 1), argument("y", 2)), case(AGAINST, argument("z", 2), argument("w", 3)))
     assert play.signals["overlap"] == pytest.approx(1 / 3)
     play.round(case(FOR), case(AGAINST))
