@@ -19,7 +19,7 @@ WHOLE = 60
 TIE = 1e-9
 """Shares of the mixture so near to the greatest are tied."""
 
-RELATIVE = Control(tau_q=0.0, tau_o=0.0, gamma=0.0)
+RELATIVE = Control(reading="paper", tau_q=0.0, tau_o=0.0, gamma=0.0)
 """Equation 10 on information gain and disagreement alone: with Q and O not recorded their thresholds are 0, and the
 gate of Q stays there (gamma, eq. 9)."""
 ABSOLUTE = msgspec.structs.replace(RELATIVE, plateau="absolute")

@@ -35,6 +35,9 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     section: ClassVar[str] = "control"
     """What stands in front of a field's name in an error."""
 
+    reading: Literal["debate", "paper"] = "debate"
+    """debate: a stated belief stands, agreement ends a debate, and to have nothing to add is a plateau. paper: as
+    published, with the monotone gate."""
     # signals
     smoothing: float = 1e-6  # share; M.1
     w: int = 3  # rounds; eq. 6
@@ -59,7 +62,8 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Off: every argument passes on its evidence, and tau_q is 0 (the ablation "no Q gate", table 3)."""
     crit_gate: bool = True
     """Off: every argument passes on its CRIT, and tau_crit is 0."""
-    monotone_gate: bool = True  # M.2, M.6
+    monotone_gate: bool | None = None  # M.2, M.6
+    """None: by the reading, on in `paper` alone."""
     nu: float = 0.0  # bits; M.2
     # start
     q_hi: float = 0.7  # B.1
@@ -72,6 +76,10 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     tau_stop: int = 2  # rounds; eq. 10
     tau_o: float = 0.3  # B.1
     near_consensus: float = 0.1  # D.6
+    agreement: bool | None = None
+    """Whether an agreement that stood a devil's advocate ends a debate; None: by the reading, not in `paper`."""
+    least_move: float = 0.05
+    """Probability that a debater moves at least, for its belief to have moved."""
     evaluator_stability: bool = False  # E.7
     crit_variance: float = 0.01
     crit_change: float = 0.02
@@ -96,6 +104,21 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ece: float | None = None
     """Calibration error of the majority vote at development time; None: not known."""
 
+    @property
+    def gated(self) -> bool:
+        """Whether the monotone gate is on (M.2)."""
+        return self.reading == "paper" if self.monotone_gate is None else self.monotone_gate
+
+    @property
+    def agreement_ends(self) -> bool:
+        """Whether agreement ends a debate."""
+        return self.reading != "paper" if self.agreement is None else self.agreement
+
+    @property
+    def follows_minds(self) -> bool:
+        """Whether signals say who shares an answer and how far somebody moved."""
+        return self.reading != "paper" or self.agreement_ends
+
     def __post_init__(self) -> None:
         for name, low, high in _RANGES:
             value = getattr(self, name)
@@ -116,7 +139,8 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("smoothing", 0, 0.1), ("w", 1, 100), ("eta", 1e-12, 1), ("lambda_", 0, 1), ("eps", 1e-12, 1), ("eps_i", 0, 1),
     ("eps_d", 0, 1), ("cl", 0, 1), ("alpha_i", 0, 1), ("alpha_d", 0, 1), ("gamma", 0, 1), ("tau_q", 0, 1),
     ("tau_crit", 0, 1), ("tau_max", 0, 1), ("nu", 0, 10), ("q_hi", -1, 1), ("q_lo", -1, 1), ("d_lo", 0, 1),
-    ("d_hi", 0, 1), ("tau_stop", 1, 50), ("tau_o", 0, 1), ("near_consensus", 0, 1), ("crit_variance", 0, 1),
+    ("d_hi", 0, 1), ("tau_stop", 1, 50), ("tau_o", 0, 1), ("near_consensus", 0, 1), ("least_move", 0, 1),
+    ("crit_variance", 0, 1),
     ("crit_change", 0, 1), ("stalemate_rounds", 1, 50), ("round_limit", 1, 50), ("judges", 1, 9), ("k_ret", 1, 200),
     ("w1", 0, 1), ("w2", 0, 1), ("cost_weight", 0, 1), ("c_max", 1, 1e12), ("step", 0, 1), ("y_min", 2, 1_000),
     ("o_lo", 0, 1), ("ece_max", 0, 1), ("ece", 0, 1),
@@ -159,6 +183,21 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     logged: dict[str, float] = {}
     """Reported, and never controlled on (D.2)."""
+    shared: str | msgspec.UnsetType = msgspec.UNSET
+    """The answer that every debater holds most probable; empty: they differ, or one is undecided. Unset in the paper's
+    reading, as what follows."""
+    sharing: int | msgspec.UnsetType = msgspec.UNSET
+    """Debaters that hold the most widely held answer most probable."""
+    moved: float | msgspec.UnsetType | None = msgspec.UNSET
+    """How far a debater's belief went at most in the round: total variation, 0 to 1."""
+    yielded: float | msgspec.UnsetType | None = msgspec.UNSET
+    """The most that a debater took in the round from the answer that all shared before; None: they shared none."""
+    advocate: str | msgspec.UnsetType = msgspec.UNSET
+    """Who argued in the round as devil's advocate against what all shared; empty: nobody."""
+    arguments: int | msgspec.UnsetType | None = msgspec.UNSET
+    """New in the round; None: not known."""
+    absent: int | msgspec.UnsetType = msgspec.UNSET
+    """Debaters that gave no belief in the round."""
     stop: str | None = None
     """The reason for which the session ended after this round."""
 

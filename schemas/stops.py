@@ -93,6 +93,13 @@ STOPS = Stops(
             formerly=("cap", "max_rounds"),
         ),
         StopRow(
+            reason="agreement",
+            converged=True,
+            status="finished",
+            exit_code=0,
+            words="all hold the same answer, also after one of them was to argue against it",
+        ),
+        StopRow(
             reason="plateau",
             converged=True,
             status="finished",

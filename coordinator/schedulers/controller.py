@@ -27,7 +27,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     beliefs: Beliefs
     """By agent, in the order of the outcomes; checked. Who is absent keeps its last one."""
     evidence: dict[str, tuple[str, ...]] = {}
-    """Passages cited by each agent, admitted or not."""
+    """Passages cited by each agent, admitted or not; in a round without arguments, those of the record."""
     crit: dict[str, float] = {}
     """Mean CRIT of each agent's arguments, 0 to 1; absent: it had none."""
     crit_mean: float | None = None
@@ -37,6 +37,10 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     q: float = 0.0
     """Of what was admitted; of the retrieved passages in the blind round."""
     tokens: int = 0
+    advocate: str = ""
+    """Who was named devil's advocate and argued; empty: nobody."""
+    arguments: int | None = None
+    """New in the round; None: not known."""
     left: float | None = None
     """Tokens left of the budget after this round; None: not known. The learned schedule alone asks."""
 
@@ -96,11 +100,13 @@ def begin(
     )  # fmt: skip
     weights = dict.fromkeys(agents, 1 / len(agents))
     signals = _measured(state, observation, weights, dist.spread(beliefs.values(), config.smoothing))
+    if config.follows_minds:
+        signals = _minds(signals, state, observation, beliefs)
     return msgspec.structs.replace(state, rounds=(signals,), cl=_first_level(config, signals))
 
 
 def advance(config: Control, state: State, observation: Observation) -> State:
-    """One round: monotone gate, reliability, signals, flags; then the dials of the next round.
+    """One round: monotone gate where it is on, reliability, signals, flags; then the dials of the next round.
 
     A round that the monotone gate holds keeps every agent's belief as it was; its scores still count for reliability.
 
@@ -109,6 +115,7 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     ValueError
         A belief of an agent that was not there in round 0, or of another length.
     """
+    before = state.beliefs
     beliefs, spread, held = _gated(config, state, observation.beliefs)
     reliability = panel.reliability(state.reliability, observation.crit, config.lambda_)
     number = len(state.rounds)
@@ -124,7 +131,11 @@ def advance(config: Control, state: State, observation: Observation) -> State:
         r_i=moved.r_i, r_d=moved.r_d, pi_i=pi_i, pi_d=pi_d, held=held,
         cl=state.cl, tau_q=state.tau_q, tau_crit=state.tau_crit,
     )  # fmt: skip
-    return _turned(config, state, signals, pi_i, pi_d, observation.left)
+    if config.follows_minds:
+        signals = _minds(signals, state, observation, before)
+    if config.reading == "debate" and observation.arguments == 0:
+        signals = _without_arguments(config, signals, state.rounds[-1])
+    return _turned(config, state, signals, observation.left)
 
 
 def verdict(config: Control, state: State, short: str = "", limit: str = stops.ROUND_LIMIT) -> Verdict | None:
@@ -132,6 +143,11 @@ def verdict(config: Control, state: State, short: str = "", limit: str = stops.R
     what is left of the budget, with figures; empty: it fits. `limit`: what the stop after the last round allowed is
     called."""
     return stops.verdict(config, state.rounds, ordered=state.ordered, short=short, limit=limit)
+
+
+def agrees(config: Control, state: State) -> bool:
+    """Whether a devil's advocate is to be named for the coming round: agreement may end the debate, and all agree."""
+    return config.agreement_ends and stops.agrees(config, state.rounds[-1])
 
 
 def admits(config: Control, state: State, q: float | None, crit: float | None) -> bool:
@@ -158,7 +174,7 @@ def _gated(
     _check(state.outcomes, offered)
     beliefs = {**state.beliefs, **offered}
     spread = dist.spread(beliefs.values(), config.smoothing)
-    if not config.monotone_gate:
+    if not config.gated:
         return beliefs, spread, False
     most = state.rounds[-1].dispersion + config.nu
     if spread.dispersion > most + dist.ROUNDING:
@@ -186,6 +202,32 @@ def _measured(state: State, seen: Observation, weights: dict[str, float], spread
     )  # fmt: skip
 
 
+def _minds(signals: Signals, state: State, seen: Observation, before: Beliefs) -> Signals:
+    """The signals with what they say of minds: who shares an answer, how far somebody moved, and who attacked it."""
+    leading = [_leading(state.outcomes, belief) for belief in state.beliefs.values()]
+    sharing = max(leading.count(name) if name else 0 for name in leading)
+    common = state.rounds[-1].shared if state.rounds else ""
+    place = state.outcomes.index(common) if common else None
+    pairs = [(before[agent], belief) for agent, belief in state.beliefs.items()]
+    return msgspec.structs.replace(
+        signals,
+        shared=leading[0] if sharing == len(leading) else "",
+        sharing=sharing,
+        moved=max(dist.total_variation(was, now) for was, now in pairs) if state.rounds else None,
+        yielded=None if place is None else max(0.0, *(round(was[place] - now[place], 12) for was, now in pairs)),
+        advocate=seen.advocate,
+        arguments=seen.arguments,
+        absent=sum(agent not in seen.beliefs for agent in state.beliefs),
+    )
+
+
+def _leading(outcomes: tuple[str, ...], belief: tuple[float, ...]) -> str:
+    """The most probable outcome; empty: there are several."""
+    most = max(belief)
+    first = [name for name, p in zip(outcomes, belief, strict=True) if p >= most - dist.ROUNDING]
+    return first[0] if len(first) == 1 else ""
+
+
 def _first_level(config: Control, signals: Signals) -> float:
     if config.schedule == "stepped":
         return dials.stepped(1)
@@ -194,8 +236,20 @@ def _first_level(config: Control, signals: Signals) -> float:
     return start.level(start.bins(config), signals.q, signals.jsd)
 
 
-def _turned(config: Control, state: State, signals: Signals, pi_i: bool, pi_d: bool, left: float | None) -> State:
+def _without_arguments(config: Control, signals: Signals, before: Signals) -> Signals:
+    """Of a round that brought no argument: its evidence is that of the record, as it stood; and if nobody moved, both
+    flags are up, since there was nothing to add."""
+    silent = stops.silent(config, signals)
+    return msgspec.structs.replace(
+        signals, q=before.q if before.round else 0.0, pi_i=signals.pi_i or silent, pi_d=signals.pi_d or silent
+    )
+
+
+def _turned(config: Control, state: State, signals: Signals, left: float | None) -> State:
     """The dials of the next round (equations 8 and 9), under the schedule that is set."""
+    pi_i, pi_d = bool(signals.pi_i), bool(signals.pi_d)
+    # what nobody argued in cannot have been too weak for the gates
+    raised = pi_i and (config.reading == "paper" or signals.arguments != 0)
     alpha_i, alpha_d, gamma = config.alpha_i, config.alpha_d, config.gamma
     chosen = state.learned
     if chosen is not None:
@@ -210,6 +264,6 @@ def _turned(config: Control, state: State, signals: Signals, pi_i: bool, pi_d: b
         cl = dials.behaviour(cl, pi_i, pi_d, alpha_i, alpha_d)
     return msgspec.structs.replace(
         state, rounds=(*state.rounds, signals), cl=cl, learned=chosen,
-        tau_q=dials.information(state.tau_q, pi_i, gamma, config.tau_max) if config.q_gate else 0.0,
-        tau_crit=dials.information(state.tau_crit, pi_i, gamma, config.tau_max) if config.crit_gate else 0.0,
+        tau_q=dials.information(state.tau_q, raised, gamma, config.tau_max) if config.q_gate else 0.0,
+        tau_crit=dials.information(state.tau_crit, raised, gamma, config.tau_max) if config.crit_gate else 0.0,
     )  # fmt: skip

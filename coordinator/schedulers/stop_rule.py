@@ -1,12 +1,14 @@
-"""When a debate ends, and the certificate that says why (eq. 10, D.5, D.6, E.7).
+"""When a debate ends, and the certificate that says why (eq. 10, D.5, D.6, E.7; agreement is not the paper's).
 
-Checked with the gates that were in force in the round. A certificate names every test of all four stops, its value and
-its limit, and carries the history that they were computed from: whoever has it can compute them again.
+Checked with the gates that were in force in the round. A certificate names every test of all stops, its value and its
+limit, and carries the history that they were computed from: whoever has it can compute them again.
 """
 
 from collections.abc import Callable, Sequence
 from operator import ge, gt, le, lt
 from typing import Any
+
+import msgspec
 
 from schemas.control import Control, Signals, Verdict
 
@@ -15,6 +17,8 @@ _HISTORY = (
     "round", "jsd", "dispersion", "overlap", "entropy", "information_gain", "r_i", "r_d", "pi_i", "pi_d", "q", "crit",
     "crit_variance", "held", "cl", "tau_q", "tau_crit", "tokens",
 )  # fmt: skip
+_MINDS = ("shared", "sharing", "moved", "yielded", "advocate", "arguments", "absent")
+"""Of the history too, where the signals have them."""
 ROUND_LIMIT = "round_limit"
 Test = dict[str, Any]
 
@@ -22,7 +26,7 @@ Test = dict[str, Any]
 def verdict(
     config: Control, rounds: Sequence[Signals], *, ordered: bool = False, short: str = "", limit: str = ROUND_LIMIT
 ) -> Verdict | None:
-    """Whether the debate ends after its last round, for the first of four reasons that holds; None: it goes on.
+    """Whether the debate ends after its last round, for the first of the reasons that holds; None: it goes on.
 
     Parameters
     ----------
@@ -37,6 +41,7 @@ def verdict(
     """
     last = rounds[-1]
     predicates = {
+        **({"agreement": agreement(config, rounds)} if config.agreement_ends else {}),
         "plateau": plateau(config, rounds),
         "stalemate": stalemate(config, rounds),
         "budget": [
@@ -49,15 +54,15 @@ def verdict(
     if reason is None:
         return None
     first = rounds[min(1, len(rounds) - 1)]  # no gate is in force in the blind round
-    agreement = _test("disagreement", last.jsd, "<=", config.near_consensus)
-    converged = reason == "plateau" and agreement["holds"]
+    near = _near(config, last)
+    converged = reason in ("agreement", "plateau") and near["holds"]
     tokens = sum(r.tokens for r in rounds)
     certificate = {
         "reason": reason,
         "round": last.round,
         "converged": converged,
         "stops": {name: {"holds": holds[name], "tests": tests} for name, tests in predicates.items()},
-        "near_consensus": agreement,
+        "near_consensus": near,
         "disagreement": "wasserstein" if ordered else "jsd",
         "plateau": config.plateau,
         "window": {"w": config.w, "eta": config.eta, "eps_i": config.eps_i, "eps_d": config.eps_d},
@@ -65,15 +70,54 @@ def verdict(
         "gates_first": {"tau_q": first.tau_q, "tau_crit": first.tau_crit},
         "held": [r.round for r in rounds if r.held],
         "spent": {"tokens": tokens} if tokens else {},
-        "history": [{name: getattr(r, name) for name in _HISTORY} for r in rounds],
+        "history": [_told(r) for r in rounds],
     }
     return Verdict(reason=reason, round=last.round, converged=converged, certificate=certificate)
 
 
+def _told(r: Signals) -> dict[str, Any]:
+    minds = {name: value for name in _MINDS if (value := getattr(r, name)) is not msgspec.UNSET}
+    return {**{name: getattr(r, name) for name in _HISTORY}, **minds}
+
+
+def _near(config: Control, r: Signals) -> Test:
+    return _test("disagreement", r.jsd, "<=", config.near_consensus)
+
+
+def agrees(config: Control, r: Signals) -> bool:
+    """Whether all debaters hold one answer most probable after a round, with a disagreement of at most
+    `near_consensus`: a devil's advocate is then named for the next one."""
+    return bool(r.shared) and bool(_near(config, r)["holds"])
+
+
+def silent(config: Control, r: Signals) -> bool:
+    """Whether every debater was there in a round, and none had an argument or moved."""
+    still = isinstance(r.moved, float) and r.moved < config.least_move
+    return config.reading == "debate" and r.arguments == 0 and r.absent == 0 and still
+
+
+def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
+    """All agree, and did so before this round, in which a devil's advocate argued against it and nobody gave way."""
+    last = rounds[-1]
+    attacked = len(rounds) > 1 and bool(last.advocate) and agrees(config, rounds[-2])
+    stands = attacked and last.shared == rounds[-2].shared
+    yielded = last.yielded if stands and last.yielded is not msgspec.UNSET else None
+    return [
+        _test("debaters that hold the most widely held answer", last.sharing or 0, ">=", len(last.weights)),
+        _near(config, last),
+        _test("rounds in which a devil's advocate argued against it", int(stands), ">=", 1),
+        _test("most that a debater took from it in that round", yielded, "<", config.least_move),
+    ]
+
+
 def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     """Equation 10: both flags up for tau_stop rounds, Q and O sufficient; E.7 where it is on. A round that the monotone
-    gate held does not count as a plateau of disagreement."""
+    gate held does not count as a plateau of disagreement. In place of all that, but not in the paper's reading, so many
+    rounds in which nobody had anything to add."""
     last, recent = rounds[-1], rounds[-config.tau_stop :]
+    quiet = sum(silent(config, r) for r in recent)
+    if quiet >= config.tau_stop:
+        return [_test("rounds in which nobody had anything to add, and nobody moved", quiet, ">=", config.tau_stop)]
     tests = [
         _test("rounds with a plateau of information", sum(bool(r.pi_i) for r in recent), ">=", config.tau_stop),
         _test(

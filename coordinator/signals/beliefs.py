@@ -129,6 +129,17 @@ def jsd(bits: float, agents: int) -> float:
     return min(1.0, bits / _log2(agents)) if agents > 1 else 0.0
 
 
+def total_variation(one: Belief, other: Belief) -> float:
+    """How much probability lies elsewhere in the other: half the sum of |p - q|. 0 to 1.
+
+    Examples
+    --------
+    >>> total_variation((0.8, 0.2), (0.5, 0.5))
+    0.3
+    """
+    return round(_fsum(abs(p - q) for p, q in zip(one, other, strict=True)) / 2, 12)
+
+
 def wasserstein(rows: Array, positions: Sequence[float] = ()) -> float:
     """Normalised Wasserstein-1 of M beliefs over ordered outcomes, mean over pairs (D.4).
 

@@ -96,6 +96,18 @@ def test_a_debater_is_told_the_anchor_outside_the_fences_and_the_rest_inside() -
     assert "MARK-passage" in fenced and '"id": "p1"' in fenced and "MARK-record" in fenced
 
 
+def test_a_devils_advocate_is_told_so_and_that_its_belief_stays_its_own() -> None:
+    """The answer itself is data: it stands in the fence of the state."""
+    text, plain = argued(against="Cedar"), argued()
+    outside = text
+    for piece in inside(text):
+        outside = outside.replace(piece, "")
+    assert "you are the devil's advocate" in outside and "Your belief stays your own" in outside
+    state = json.loads(next(p for p in inside(text) if p.startswith("state")).partition("]]\n")[2])
+    assert state["all hold this, and you argue against it"] == "Cedar"
+    assert "advocate" not in plain and "argue against it" not in plain
+
+
 def test_what_the_gates_measured_and_labels_without_a_meaning_are_not_shown() -> None:
     fenced = "".join(inside(argued()))
     assert '"id": "a1"' in fenced and "post 2, argument, round 0" in fenced

@@ -159,7 +159,8 @@ def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(path: Path) ->
     names = ["rules", "role", "round", "question", "brief", "documents", "others", "own", "error", "reply"]
     names += ("expert", "tools")  # agents/protocols/madp/expert_worker.py
     names.append("of")  # of at most so many rounds (agents/protocols/consensus/kinds.py)
-    names += ("cl", "tone", "tau_q", "tau_crit", "most")  # what a moderator asks for (agents/protocols/maci/kinds.py)
+    # What a moderator asks for (agents/protocols/maci/kinds.py).
+    names += ("cl", "tone", "tau_q", "tau_crit", "most", "advocate")
     # The same of agents/protocols/competition/kinds.py.
     names += (
         "aside",

@@ -6,7 +6,9 @@ argument counts in full from then on, and the belief goes towards what that come
 contentiousness a little, at a low one most of it.
 
 At a high contentiousness it brings what is not in the record yet, and one argument against what the others hold. At a
-low one it cites what is decisive, whoever cited it first, and grants what speaks for the other side.
+low one it cites what is decisive, whoever cited it first, and grants what speaks for the other side. As devil's
+advocate it brings what speaks against the answer that all hold, and for its best rival; what it believes is reckoned as
+in any other round.
 """
 
 from collections.abc import Sequence
@@ -127,6 +129,8 @@ def _arguments(
     other = max(range(len(outcomes)), key=lambda i: (sums[i], -i))
     recorded = {x for _, a in read.record for s in a.spans for x in read.lines if heard(s.quote, s.passage, x)}
     worth = {x: weight.get(x, FAINT) * (1 - brief.cl if x in recorded else 1.0) for x in read.lines}
+    if brief.against:
+        return _attack(brief, found, worth, held, asked)
     against: list[Argument] = []
     if other != mine and brief.most > 1:
         sign = -1 if brief.cl >= CONTENTIOUS else 1
@@ -138,6 +142,26 @@ def _arguments(
     room = brief.most - len(against)
     groups = [for_it[i : i + SPANS] for i in range(0, len(for_it), SPANS)][:room]
     return (*(_argument(_claim(outcomes[mine], g, asked, "for"), outcomes[mine], g, asked) for g in groups), *against)
+
+
+def _attack(
+    brief: ArgueBrief,
+    found: Sequence[Sequence[OutcomeEvidence]],
+    worth: dict[PassageLine, float],
+    held: Sequence[float],
+    asked: dict[str, str],
+) -> tuple[Argument, ...]:
+    """The devil's advocate: what speaks against the answer that all hold, then what speaks for its best rival."""
+    outcomes = brief.outcomes
+    shared = next(i for i, name in enumerate(outcomes) if name == brief.against)
+    rival = max((i for i in range(len(outcomes)) if i != shared), key=lambda i: (held[i], -i))
+    cases = []
+    for place, side, sign in ((shared, "against", -1), (rival, "for", 1)):
+        said = [s for s in _weighed(found[place], worth) if s.value * sign > 0][:SPANS]
+        if said:
+            claim = _claim(outcomes[place], said, asked, side)
+            cases.append(_argument(claim, outcomes[place], said, asked))
+    return tuple(cases[: brief.most])
 
 
 def _weighed(said: Sequence[OutcomeEvidence], weight: dict[PassageLine, float]) -> list[OutcomeEvidence]:

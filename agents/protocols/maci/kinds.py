@@ -34,6 +34,14 @@ from schemas.protocols.maci.messages import (
 POSTS = {"passages": Passages, "argument": Ruled, "outcomes": Merged}
 DEBATER_TEMPERATURE = 0.7  # B.2
 JUDGE_TEMPERATURE = 0.3  # E.4
+ADVOCATE = (
+    "In this round you are the devil's advocate, by lot. All debaters hold the same answer most probable, and "
+    "the state of the debate names it. Argue against it in place of what your contentiousness asks for: bring the "
+    "strongest case against it, or for its best rival, that the passages carry. Your arguments count as any other, so "
+    "claim nothing that the passages do not bear out; if they hold nothing against it, give no argument and say so in "
+    "`changed`. Your belief stays your own: state what you hold yourself, changed only if your case has convinced you."
+)
+"""What the devil's advocate of a round is told beside the rest."""
 MOST_NAMED = 20
 """Outcomes of a belief that a prompt names; the others are told by their number and their sum."""
 NAMED_FROM = 0.005
@@ -63,7 +71,9 @@ def _blind(brief: BlindBrief) -> dict[str, Any]:
 
 
 def _argue(brief: ArgueBrief) -> dict[str, Any]:
+    against = {"all hold this, and you argue against it": brief.against} if brief.against else {}
     return {
+        **against,
         "outcomes": brief.outcomes,
         "ordered": brief.ordered,
         "your belief": _belief(brief.belief),
@@ -79,6 +89,7 @@ def _argue_orders(brief: ArgueBrief) -> dict[str, str]:
         "tau_q": f"{brief.tau_q:.2f}",
         "tau_crit": f"{brief.tau_crit:.2f}",
         "most": str(brief.most),
+        "advocate": ADVOCATE if brief.against else "",
     }
 
 

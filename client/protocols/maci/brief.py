@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from client.protocols.maci.story import Story, top
-from client.protocols.maci.transcript import outcome_of, shares, warnings
+from client.protocols.maci.transcript import named, outcome_of, shares, warnings
 from client.show.lines import StyledLine
 from client.text import count, line
 from schemas.belief import Belief
@@ -55,6 +55,8 @@ class Told:
         told = f"; {count(new, 'new argument') if new else 'no new argument'}" if s.round else ""
         refused = f", {body.refused} refused" if new and body.refused else ""
         yield "score", f"  round {s.round}: disagreement {s.jsd:.2f}; {held}{told}{refused}"
+        if body.next_advocate:
+            yield "score", f"      {named(body)}"
         for seat, belief in body.beliefs.items():
             name, before = _first(belief), self._held.get(seat)
             if before not in (None, name):
@@ -116,7 +118,9 @@ def in_short(found: Story, result: Result, confidence: str) -> str:
     elif apart not in ("", "nobody"):
         told = f"no agreement: {name}, {confidence}; {apart}"
     elif all(first == answer for first in alone):
-        told = f"{everybody} agreed from the start on {name}, {confidence}; the debate changed nothing"
+        stood = any(r.signals.advocate for r in found.rounds)
+        what = "it stood a devil's advocate" if stood else "the debate changed nothing"
+        told = f"{everybody} agreed from the start on {name}, {confidence}; {what}"
     else:
         moved = count(sum(first != answer for first in alone), "debater")
         told = f"{everybody} hold {name}, {confidence}; the debate changed the mind of {moved}"

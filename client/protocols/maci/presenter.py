@@ -23,7 +23,7 @@ class MaciPresenter(Presenter):
 
     picture = "signals"
     certificate_names: ClassVar[Mapping[str, str]] = {
-        "admitted": "arguments admitted", "refused": "arguments refused",
+        "advocates": "devil's advocates", "admitted": "arguments admitted", "refused": "arguments refused",
         "cross_family": "judges of another model family than every debater",
         "debater_families": "debaters' model families", "judge_families": "judges' model families",
         "disagreement": "how disagreement is measured", "jsd": "Jensen-Shannon divergence",
@@ -55,8 +55,10 @@ class MaciPresenter(Presenter):
         return tuple(items(object_of(post.body).get("missing"))) if post.kind == "signals" else None
 
     def stop_lines(self, reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
-        """The tests that decided."""
-        return iter(()) if self.brief else transcript.stop_lines(reason, certificate)
+        """The tests that decided; on one screen those alone that kept it from being convergence."""
+        if not self.brief:
+            return transcript.stop_lines(reason, certificate)
+        return iter(()) if certificate.get("converged") else transcript.failed_lines(certificate)
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """The mixture, the blind vote, the arguments."""

@@ -34,6 +34,8 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     crit_variance: float | None = None
     q: float = 0.0
     tokens: int = 0
+    advocate: str = ""
+    arguments: int | None = None
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,7 +157,10 @@ def _observation(
         raise InvalidValue(f"{path}.beliefs", strange, why)
     _agents(seen.evidence, agents, f"{path}.evidence")
     _agents(seen.crit, agents, f"{path}.crit")
+    _agents([seen.advocate] if seen.advocate else [], agents, f"{path}.advocate")
     in_range(f"{path}.q", seen.q, -1, 1)
+    if seen.arguments is not None:
+        in_range(f"{path}.arguments", seen.arguments, 0, 1e6)
     in_range(f"{path}.tokens", seen.tokens, 0, 1e12)
     for name in ("crit_mean", "crit_variance"):
         if getattr(seen, name) is not None:
@@ -168,6 +173,7 @@ def _observation(
         beliefs={u: _belief(seen.beliefs[u], outcomes, join(f"{path}.beliefs", u)) for u in agents},
         evidence={u: value_of(ids, tuple[str, ...], join(f"{path}.evidence", u)) for u, ids in seen.evidence.items()},
         crit=crit, crit_mean=seen.crit_mean, crit_variance=seen.crit_variance, q=seen.q, tokens=seen.tokens,
+        advocate=seen.advocate, arguments=seen.arguments,
     )  # fmt: skip
 
 

@@ -156,12 +156,28 @@ def _signals(post: Post, body: Round, width: int) -> Iterator[StyledLine]:
         yield "score", f"      dials to begin with: {dial_words(following)}"
     if s.round:
         yield "quiet", f"      arguments: {len(body.admitted)} admitted, {body.refused} refused"
+    if s.advocate:
+        yield "quiet", f"      {attacked(s)}"
+    if body.next_advocate:
+        yield "score", f"      {named(body)}"
     if s.held:
         yield "score", "      the monotone gate kept the beliefs of the round before: they would have drawn apart"
     for seat, belief in body.beliefs.items():
         weight = f" (weight {s.weights[seat]:.2f})" if seat in s.weights else ""
         yield "seat", f"      {line(seat)}{weight}: {shares(belief)}"
     yield "quiet", f"      mixture: {shares(s.mixture)}"
+
+
+def attacked(s: Signals) -> str:
+    """Who was devil's advocate in a round, and whether anybody gave way."""
+    gave = f"a debater took {s.yielded:.2f} from it" if s.yielded else "nobody took anything from it"
+    return f"{line(str(s.advocate))} argued as devil's advocate against what all held; {gave}"
+
+
+def named(body: Round) -> str:
+    """Who is to be devil's advocate in the next round, and why."""
+    shared = line(str(body.signals.shared), _NAME)
+    return f"all hold {shared}; {line(str(body.next_advocate))} is to argue against it as devil's advocate"
 
 
 def signal_words(s: Signals) -> str:
@@ -218,8 +234,9 @@ class Stops(msgspec.Struct, frozen=True, kw_only=True):
     tests: tuple[Test, ...]
 
 
-_ORDER = ("plateau", "stalemate", "budget", "round_limit", "max_rounds")
+_ORDER = ("agreement", "plateau", "stalemate", "budget", "round_limit", "max_rounds")
 """The last is what older sessions call the one before it."""
+_CONVERGES = ("agreement", "plateau")
 _WANTED = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
 
 
@@ -258,6 +275,16 @@ def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLi
     first, last = certificate.get("gates_first"), certificate.get("gates")
     if reason == "stalemate" and first and last and last["tau_crit"] > first["tau_crit"]:
         yield "quiet", f"      its gate rose from {_number(first['tau_crit'])} to {_number(last['tau_crit'])} meanwhile"
+    if not certificate.get("converged"):
+        yield from failed_lines(certificate)
+
+
+def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
+    """Of each reason that would have been convergence: the tests that failed."""
+    for found in stops_of(certificate):
+        failed = [test.words for test in found.tests if not test.holds]
+        if found.name in _CONVERGES and failed:
+            yield "quiet", f"      no {line(found.name)}: {'; '.join(failed)}"
 
 
 def agreement(certificate: Mapping[str, Any]) -> str:
@@ -336,6 +363,10 @@ def explained(found: Story) -> Iterator[str]:
                 yield f"  {line(heard.ruled.id)} of {line(heard.seat)}: {told}: {line(heard.ruled.claim, 200)}"
         for seat, belief in body.beliefs.items():
             yield f"  {line(seat)} holds {shares(belief)}"
+        if body.signals.advocate:
+            yield f"  {attacked(body.signals)}"
+        if body.next_advocate:
+            yield f"  {named(body)}"
         if body.signals.held:
             yield "  the monotone gate kept the beliefs of the round before"
         for seat in body.missing:

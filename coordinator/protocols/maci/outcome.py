@@ -56,7 +56,19 @@ def figures(s: State, v: View) -> dict[str, Any]:
             if JUDGE in w.roles and not w.draining and w.queue not in judging
         },
         "cross_family": cross_family(v),
+        **({"advocates": told} if (told := _advocates(s)) else {}),
     }
+
+
+def _advocates(s: State) -> list[dict[str, Any]]:
+    """Who was devil's advocate in which round, and what of its arguments came through."""
+    found = []
+    for r in s.rounds:
+        if r.attacks is not msgspec.UNSET:
+            seat = s.dials.rounds[r.number].advocate
+            admitted = sum(entry.seat == seat for entry in r.admitted)
+            found.append({"round": r.number, "seat": seat, "arguments": r.attacks, "admitted": admitted})
+    return found
 
 
 def cross_family(v: View) -> bool:

@@ -30,6 +30,7 @@ from coordinator.protocols.maci.state import (
     Round,
     State,
     caps,
+    control,
     one,
     passages,
     read,
@@ -44,6 +45,7 @@ from coordinator.protocols.maci.turns import (
     MERGE,
     PLAN,
     RETRIEVE,
+    advocate,
     ask_argue,
     ask_blind,
     ask_judges,
@@ -194,7 +196,7 @@ def _begin(
     q = read(v, s.passages[0], Passages).q or 0.0
     seen = maci_round.blind_observation(v, q, s.outcomes, blind, beliefs)
     settings: Settings = v.settings
-    dials = controller.begin(settings, s.outcomes, seen, ordered=settings.ordered, positions=settings.positions)
+    dials = controller.begin(control(v), s.outcomes, seen, ordered=settings.ordered, positions=settings.positions)
     s = replace(s, control=dials, vote=maci_round.vote(seen, dials))
     return _decide(s, v, says, Round(number=0, post=0, missing=s.missing), end)
 
@@ -204,6 +206,7 @@ def _begin(
 
 def _next_round(s: State, v: View, says: Says) -> Step:
     s = replace(s, phase=Phase.ARGUING, round=len(s.rounds), pending={}, scores={}, similar=None, missing=())
+    s = replace(s, advocate=advocate(s, v, s.round) or msgspec.UNSET)
     return s, (*says, *ask_argue(s, v))
 
 
@@ -253,10 +256,11 @@ def _close_round(s: State, v: View) -> Step:
     scored = _scored(s, v, said)
     judged = maci_round.judge(s, v, said, tuple(scored.values()))
     says, admitted, refused = _posts(s, v, debaters, scored, said, judged)
-    dials = controller.advance(v.settings, s.dials, maci_round.observe(s, v, debaters, judged))
+    dials = controller.advance(control(v), s.dials, maci_round.observe(s, v, debaters, judged))
     closed = Round(
         number=s.round, post=0, admitted=admitted, refused=refused, missing=s.missing,
         unjudged=bool(said) and not scored, unmeasured=bool(said) and s.similar is None,
+        attacks=len(debaters[s.advocate].arguments) if s.advocate and s.advocate in debaters else msgspec.UNSET,
     )  # fmt: skip
     s = replace(s, control=dials, arguments=s.arguments + len(said), pending={}, scores={}, similar=None)
     return _decide(s, v, says, closed)
@@ -299,9 +303,9 @@ def _posts(
 def _decide(s: State, v: View, says: Says, closed: Round, end: Unaffordable | None = None) -> Step:
     """Post the round's signals, and stop or go on as the controller says."""
     short = end.what if end else v.affords(next_round(s, v))
-    verdict = controller.verdict(v.settings, s.dials, short, round_limit_name(v))
+    verdict = controller.verdict(control(v), s.dials, short, round_limit_name(v))
     closed = replace(closed, post=v.next_post + sum(isinstance(w, SayOn) for w in says))
-    says = (*says, _say(PUBLIC, "signals", closed.number, _signals(s, closed, verdict)))
+    says = (*says, _say(PUBLIC, "signals", closed.number, _signals(s, v, closed, verdict)))
     s = replace(s, rounds=(*s.rounds, closed), spent=maci_round.tokens(v), missing=())
     if verdict is not None:
         return _conclude(s, v, verdict, says, over=end is not None and end.seconds)
@@ -310,7 +314,7 @@ def _decide(s: State, v: View, says: Says, closed: Round, end: Unaffordable | No
     return _next_round(s, v, says)
 
 
-def _signals(s: State, closed: Round, verdict: Verdict | None) -> Post:
+def _signals(s: State, v: View, closed: Round, verdict: Verdict | None) -> Post:
     dials = s.dials
     return Post(
         signals=replace(dials.rounds[-1], stop=verdict.reason if verdict else None),
@@ -321,6 +325,7 @@ def _signals(s: State, closed: Round, verdict: Verdict | None) -> Post:
         next_cl=None if verdict else dials.cl,
         next_tau_q=None if verdict else dials.tau_q,
         next_tau_crit=None if verdict else dials.tau_crit,
+        next_advocate=(not verdict and advocate(s, v, closed.number + 1)) or msgspec.UNSET,
     )
 
 
@@ -400,7 +405,7 @@ def _drop(s: State, e: Unaffordable, v: View) -> Step:
     running = s.round >= len(s.rounds)
     says = tuple(_say(SCORES, "case", s.round, case, name) for name, case in cases(s).items())
     s = replace(s, pending={}, scores={}, similar=None, dropped=s.round if running else None)
-    verdict = controller.verdict(v.settings, s.dials, e.what, round_limit_name(v))
+    verdict = controller.verdict(control(v), s.dials, e.what, round_limit_name(v))
     assert verdict is not None, "what does not fit the budget ends it"
     return _conclude(s, v, verdict, says, over=e.seconds)
 
@@ -469,7 +474,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="maci",
-    version=2,
+    version=3,
     oldest=1,
     renamed={**FORMER_NAMES, "panel": "debaters"},
     settings=Settings,
@@ -486,7 +491,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((one(v, ANALYST), caps(v)),),
     check=check,
     outcome=outcome,
-    stops=("plateau", "stalemate", "round_limit", "budget", "quorum"),
+    stops=("agreement", "plateau", "stalemate", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     readers=(HELPER,),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from coordinator.budget import least, reservation
-from coordinator.protocols.maci.state import ANALYST, State, caps
+from coordinator.protocols.maci.state import ANALYST, State, caps, control, read
 from coordinator.schedulers import controller
 from coordinator.signals import crit
 from coordinator.signals.beliefs import parse_belief
@@ -113,14 +113,23 @@ def judge(s: State, v: View, said: tuple[NumberedArgument, ...], scores: tuple[t
 
 
 def observe(s: State, v: View, said: Mapping[str, Case], judged: Judged) -> controller.Observation:
-    """What the controller is told of the round. A debater that missed keeps its belief and cites nothing."""
+    """What the controller is told of the round. A debater that missed keeps its belief and cites nothing. In a round
+    without arguments the evidence is that of the record."""
+    spans = {seat: [span for a in case.arguments for span in a.spans] for seat, case in said.items()}
+    arguments = sum(len(case.arguments) for case in said.values())
+    if not arguments and control(v).reading == "debate":
+        spans = {seat: [] for seat in s.debaters}
+        for entry in s.record:
+            spans[entry.seat] += read(v, entry.post, Ruled).spans
     return controller.Observation(
         beliefs={seat: parse_belief(case.belief, s.outcomes) for seat, case in said.items()},
-        evidence={seat: cited(span for a in case.arguments for span in a.spans) for seat, case in said.items()},
+        evidence={seat: cited(found) for seat, found in spans.items()},
         crit=judged.crit,
         crit_mean=judged.crit_mean,
         crit_variance=judged.crit_variance,
         q=judged.q,
+        advocate=s.advocate if s.advocate and s.advocate in said else "",
+        arguments=arguments,
         tokens=tokens(v) - s.spent,
         left=left(v),
     )

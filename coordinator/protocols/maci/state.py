@@ -13,7 +13,7 @@ from coordinator.schedulers import controller
 from coordinator.schedulers.stop_rule import ROUND_LIMIT
 from coordinator.table import View
 from schemas.belief import Belief, Share
-from schemas.protocols.maci.messages import Passage, Passages
+from schemas.protocols.maci.messages import Passage, Passages, Settings
 from schemas.similarity import Similar
 from schemas.turn import Caps
 from schemas.wire import Json, decode
@@ -22,6 +22,9 @@ DEBATER, JUDGE, ANALYST, HELPER = "debater", "judge", "analyst", "helper"
 LEAST_DEBATERS = 2
 NONE_OF_THESE = "none of these"
 """Joined to an only proposal: with one outcome nothing can be measured."""
+
+_MINDS_MOVE = 3
+"""The version from which on a stated belief stands and agreement ends a debate."""
 
 T = TypeVar("T")
 
@@ -70,6 +73,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     """There were arguments, and no judge's reply."""
     unmeasured: bool = False
     """There were arguments, and no similarities."""
+    attacks: int | msgspec.UnsetType = msgspec.UNSET
+    """Arguments that the round's devil's advocate brought; unset: there was none, or it missed its turn."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +122,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Post of the closing plan."""
     ended: str = ""
     """The reason of the stop decision."""
+    advocate: str | msgspec.UnsetType = msgspec.UNSET
+    """Debater that argues in the running round as devil's advocate; unset: nobody does, as before version 3."""
 
     @property
     def record(self) -> tuple[AdmittedArgument, ...]:
@@ -154,6 +161,14 @@ def shares(outcomes: tuple[str, ...], belief: tuple[float, ...]) -> Belief:
 def caps(v: View) -> Caps:
     """Of every turn of a session."""
     return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
+
+
+def control(v: View) -> Settings:
+    """The settings by which the controller works. Before version 3 there was one reading, the paper's."""
+    settings: Settings = v.settings
+    if v.opened.version >= _MINDS_MOVE:
+        return settings
+    return msgspec.structs.replace(settings, reading="paper", agreement=False)
 
 
 def round_limit_name(v: View) -> str:

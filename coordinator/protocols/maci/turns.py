@@ -7,10 +7,24 @@ of their own. The helper sees passages and quotations, the analyst what may be s
 from collections.abc import Iterable
 from hashlib import blake2b
 
+import msgspec
+
 from coordinator.commands import AskSeat
 from coordinator.protocols.maci import plan as maci_plan
 from coordinator.protocols.maci.round import NumberedArgument, quotations
-from coordinator.protocols.maci.state import ANALYST, DEBATER, HELPER, JUDGE, State, caps, one, passages, shares
+from coordinator.protocols.maci.state import (
+    ANALYST,
+    DEBATER,
+    HELPER,
+    JUDGE,
+    State,
+    caps,
+    control,
+    one,
+    passages,
+    shares,
+)
+from coordinator.schedulers import controller
 from coordinator.schedulers.tone import tone
 from coordinator.table import Plan, Planned, View
 from schemas.belief import Belief
@@ -66,9 +80,15 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
             round=s.round, outcomes=s.outcomes, ordered=settings.ordered, cl=dials.cl, tone=tone(dials.cl),
             tau_q=dials.tau_q, tau_crit=dials.tau_crit, belief=held[me], opponents=tuple(told[seat] for seat in others),
             own=tuple(entry.post for entry in s.record if entry.seat == me), most=settings.max_arguments,
+            against=dials.rounds[-1].shared if me == s.advocate else msgspec.UNSET,
         )  # fmt: skip
         asks.append(AskSeat(seat=me, kind=ARGUE, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v)))
     return tuple(asks)
+
+
+def advocate(s: State, v: View, round_: int) -> str:
+    """Who is devil's advocate in the coming round, drawn by seed and round; empty: nobody, for they do not agree."""
+    return drawn(v, round_, "advocate", s.debaters)[0] if controller.agrees(control(v), s.dials) else ""
 
 
 def gist(belief: Belief) -> Belief:

@@ -219,6 +219,8 @@ class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of the shown posts that are this debater's own arguments."""
     most: int
     """Arguments at most."""
+    against: str | msgspec.UnsetType = msgspec.UNSET
+    """The answer that all share and this debater is to argue against, as devil's advocate; unset: it is none."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -326,6 +328,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     """In force in the next round, with the two gates."""
     next_tau_q: float | None = None
     next_tau_crit: float | None = None
+    next_advocate: str | msgspec.UnsetType = msgspec.UNSET
+    """Who is to argue in the next round against the answer that all share; unset: nobody."""
 
 
 # ---------------------------------------------------------------- plan (analyst)

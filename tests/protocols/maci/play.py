@@ -185,6 +185,8 @@ def case(given: Belief, *arguments: Argument, changed: str = "") -> Case:
     return Case(belief=given, arguments=arguments, changed=changed)
 
 
+PAPER = {"reading": "paper"}
+"""The readings as they were published."""
 FOR, AGAINST, AGREED = belief(0.9, 0.1), belief(0.1, 0.9), belief(0.95, 0.05)
 NAMES = ("debater_1", "debater_2")
 

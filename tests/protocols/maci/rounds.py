@@ -14,8 +14,8 @@ SHARED = {"u": ("e1", "e2"), "v": ("e2",)}
 
 
 def control(**given: Any) -> Control:
-    """Parameters, without smoothing unless asked for: figures by hand are exact then."""
-    return msgspec.convert({"smoothing": 0.0, **given}, Control)
+    """Parameters in the paper's reading, without smoothing unless asked for: figures by hand are exact then."""
+    return msgspec.convert({"reading": "paper", "smoothing": 0.0, **given}, Control)
 
 
 def seen(u: Sequence[float] = U, v: Sequence[float] = V, **given: Any) -> Observation:

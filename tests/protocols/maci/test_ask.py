@@ -18,7 +18,7 @@ from tests.protocols.maci.simulate import example, run
 
 pytestmark = [pytest.mark.slow]
 EXAMPLES = ROOT / "examples"
-STOPS = ["budget", "plateau", "round_limit", "stalemate"]
+STOPS = ["agreement", "budget", "plateau", "round_limit", "stalemate"]
 README = [
     tuple(shlex.split(re.sub(r"\$\(cat (.*?)\)", lambda file: (ROOT / file[1]).read_text().strip(), command)))[1:]
     for command in re.findall(r"^(parley ask .*--protocol maci.*)$", (EXAMPLES / "README.md").read_text(), re.M)
@@ -103,20 +103,18 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 # ---------------------------------------------------------------- its ends
 
 
-def test_a_plateau_that_is_convergence(bench: Bench) -> None:
+def test_an_agreement_that_is_convergence(bench: Bench) -> None:
     """And the same session as the machine plays in one process without a bus."""
     asked = bench.ask("diagnosis")
     assert set(bench.readme(0)) == set(bench.command("diagnosis")), "as the examples' page has it"
-    assert asked.end == (0, "plateau", True) and asked.result["status"] == "finished"
+    assert asked.end == (0, "agreement", True) and asked.result["status"] == "finished"
     assert asked.signals[0]["jsd"] > 0.3 > 0.1 > asked.signals[-1]["jsd"], "they began apart"
     assert asked.result["outcome"]["answer"] == "Fusarium wilt" and asked.result["outcome"]["plan"]["tests"]
-    assert sorted(asked.certificate["stops"]) == STOPS, "all four stops are laid open"
-    assert [name for name, stop in sorted(asked.certificate["stops"].items()) if stop["holds"]] == [
-        "plateau",
-        "round_limit",
-    ]
+    assert sorted(asked.certificate["stops"]) == STOPS, "all stops are laid open"
+    assert [name for name, stop in asked.certificate["stops"].items() if stop["holds"]] == ["agreement"]
     assert asked.certificate["cross_family"] is asked.result["outcome"]["cross_family"] is False
-    assert run(*example("diagnosis")).result.outcome == asked.result["outcome"]
+    seeded = bench.ask("diagnosis", "--seed", "1")
+    assert run(*example("diagnosis")).result.outcome == seeded.result["outcome"]
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +146,7 @@ def test_a_stalemate(bench: Bench) -> None:
 
 
 def test_the_budget(bench: Bench) -> None:
-    asked = bench.ask("diagnosis", "--budget-calls", "40")
+    asked = bench.ask("diagnosis", "--budget-calls", "40", "--set", "maci.reading=paper")
     assert asked.end == (3, "budget", False) and asked.certificate["spent"]["calls"] <= 40
     value = asked.certificate["stops"]["budget"]["tests"][0]["value"]
     assert re.fullmatch(r"budget\.calls: limit 40, used or reserved \d+, the next turns may take 6", value)
@@ -164,7 +162,7 @@ def test_without_the_q_gate_evidence_off_the_matter_wins(bench: Bench) -> None:
     gated = bench.ask("off-topic")
     ungated = bench.ask("off-topic", "--set", "maci.q_gate=false")
     assert gated.result["outcome"]["answer"] == "Worn bearing" and gated.end[:2] == (3, "stalemate")
-    assert ungated.result["outcome"]["answer"] == "Wrong voltage" and ungated.end == (0, "plateau", True)
+    assert ungated.result["outcome"]["answer"] == "Wrong voltage" and ungated.end == (0, "agreement", True)
     refused = [a for r in gated.result["rounds"] for a in r["refused"]]
     assert any(a["q"] < a["tau_q"] and a["crit"] >= a["tau_crit"] for a in refused), "it was the Q gate"
     assert not any(a["crit"] >= a["tau_crit"] for r in ungated.result["rounds"] for a in r["refused"])
@@ -175,7 +173,9 @@ def test_without_the_q_gate_evidence_off_the_matter_wins(bench: Bench) -> None:
 
 def test_what_the_plans_queries_find_enters_the_next_round(bench: Bench) -> None:
     """Three passages to begin with, so that there is more to be found."""
-    asked = bench.ask("diagnosis", "--close-the-loop", "--set", "maci.k_ret=3", "--round-limit", "3")
+    asked = bench.ask(
+        "diagnosis", "--close-the-loop", "--set", "maci.k_ret=3", "--round-limit", "3", "--set", "maci.agreement=false"
+    )
     assert asked.end == (3, "round_limit", False)
     posts = shown(bench, asked.sid)
     first, *later = [p["body"] for p in posts if p["kind"] == "passages"]
@@ -250,9 +250,9 @@ def test_it_is_exported_in_every_form(bench: Bench) -> None:
     for form in ("jsonl", "json", "markdown", "html"):
         bench.told("sessions", "export", asked.sid, "--format", form, "-o", f"export.{form}")
     text = {form: (folder / f"export.{form}").read_text() for form in ("jsonl", "json", "markdown", "html")}
-    assert len(text["jsonl"].splitlines()) > 50 and msgspec.json.decode(text["json"])
+    assert len(text["jsonl"].splitlines()) > 20 and msgspec.json.decode(text["json"])
     for form in ("markdown", "html"):
-        assert "Fusarium wilt" in text[form] and "handbook-of-wilts.md" in text[form] and "a48" in text[form]
+        assert "Fusarium wilt" in text[form] and "handbook-of-wilts.md" in text[form] and "a16" in text[form]
     assert text["html"].lstrip().startswith("<!") and "<script" not in text["html"]
 
 

@@ -21,6 +21,7 @@ from tests.protocols.maci.play import (
     MACI,
     NAMES,
     OUTCOMES,
+    PAPER,
     TEXTS,
     Play,
     argument,
@@ -37,7 +38,7 @@ from tests.protocols.maci.play import (
 
 def test_agreement_that_holds_is_a_plateau_and_converged() -> None:
     """With tau_stop 2 the earliest plateau is round 2."""
-    play = begun(None, AGREED, AGREED)
+    play = begun(PAPER, AGREED, AGREED)
     play.same(AGREED, AGREED)
     assert play.phase == "arguing"
     play.same(AGREED, AGREED)
@@ -164,7 +165,7 @@ def test_evaluator_stability_holds_the_plateau_back() -> None:
     """E.7: across-judge variance and the change of mean CRIT, for two rounds."""
 
     def run(stable: bool, scores: tuple[float, ...]) -> Play:
-        play = begun({"evaluator_stability": stable, "judges": 2}, AGREED, AGREED)
+        play = begun({**PAPER, "evaluator_stability": stable, "judges": 2}, AGREED, AGREED)
         for score in scores:
             play.same(AGREED, AGREED, score=score)
             if play.phase != "arguing":
@@ -178,7 +179,7 @@ def test_evaluator_stability_holds_the_plateau_back() -> None:
 
 
 def test_rounds_that_the_monotone_gate_held_are_named() -> None:
-    play = begun({"round_limit": 1}, AGREED, AGREED)
+    play = begun({**PAPER, "round_limit": 1}, AGREED, AGREED)
     play.same(AGREED, AGAINST)
     assert play.signals["held"] is True and play.certificate["held"] == [1]
     beliefs = play.last("signals")["beliefs"]
@@ -384,7 +385,7 @@ def test_a_session_replays_byte_for_byte() -> None:
 
 def test_another_stop_rule_without_a_model_call_and_where_the_record_ends() -> None:
     """`parley replay --set maci.tau_stop=3`."""
-    play = begun(None, AGREED, AGREED)
+    play = begun(PAPER, AGREED, AGREED)
     play.same(AGREED, AGREED)
     play.same(AGREED, AGREED)
     assert play.stop["reason"] == "plateau"
@@ -434,7 +435,7 @@ def test_the_least_is_one_round_with_every_turn_asked_once() -> None:
 
 
 def test_the_most_is_every_round_with_every_turn_asked_as_often_as_may_be() -> None:
-    endless = {"tau_stop": 9, "stalemate_rounds": 9}
+    endless = {"tau_stop": 9, "stalemate_rounds": 9, "agreement": False}
     play = Play({"round_limit": 3, "close_the_loop": True, "outcomes": (), **endless}, q0=None)
     turns = {"retrieve": retrieved(), "blind": Blind(belief=FOR), "argue": case(FOR, argument("x"))}
     while play.phase != "done":

@@ -73,13 +73,13 @@ def p(belief: tuple[Share, ...], outcome: str) -> float:
 # ---------------------------------------------------------------- whole sessions
 
 
-def test_the_diagnosis_begins_apart_and_ends_by_plateau_near_consensus(diagnosis: Ended) -> None:
+def test_the_diagnosis_begins_apart_and_ends_by_agreement(diagnosis: Ended) -> None:
     assert all(s.attempt == 1 for s in diagnosis.shown), "every reply passed the moderator's checks at once"
     first, last = diagnosis.rounds[0], diagnosis.rounds[-1]
     favourites = [max(b, key=lambda s: s.p).outcome for b in first.beliefs.values()]
     assert favourites == ["Fusarium wilt", "Root rot"] and first.signals.jsd > 0.3
     result = diagnosis.result
-    assert result.stop.reason == "plateau" and result.stop.converged and last.signals.jsd < 0.1
+    assert result.stop.reason == "agreement" and result.stop.converged and last.signals.jsd < 0.1
     assert result.outcome["answer"] == "Fusarium wilt"
     assert any(r.refused for r in diagnosis.rounds) and any(r.admitted for r in diagnosis.rounds)
 
@@ -343,3 +343,13 @@ def test_what_talks_as_to_a_machine_moves_nobody(attack: str) -> None:
     assert tried.flags == ("injection",) and plain.flags == ()
     scored = ask(shown("crit", CritBrief(items=(Item(item=1, claim=attack, reasons=(attack,), quotes=(attack,)),))))
     assert scored.body.scores[0].composite == 0 and scored.flags == ("injection",)
+
+
+def test_as_devils_advocate_it_argues_against_the_shared_answer_and_keeps_its_belief() -> None:
+    """It holds Ash, as all do: the case is Birch's."""
+    usual, advocate = argue(0.7), argue(0.7, against="Ash")
+    assert advocate.belief == usual.belief and p(advocate.belief, "Ash") > 0.5
+    claims = [a.claim for a in advocate.arguments]
+    assert claims and all("against Ash" in claim or "for Birch" in claim for claim in claims)
+    assert not any("for Birch" in a.claim or "against Ash" in a.claim for a in usual.arguments)
+    assert all(a.spans for a in advocate.arguments) and len(argue(0.7, against="Ash", most=1).arguments) == 1

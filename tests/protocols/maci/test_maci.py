@@ -264,7 +264,7 @@ def test_the_anchor_goes_out() -> None:
 
 def test_opponents_stand_in_an_order_that_changes_with_the_round() -> None:
     names = [belief(0.1 * i, 1 - 0.1 * i) for i in range(1, 9)]
-    play = begun({"debaters": 8, "round_limit": 6, "monotone_gate": False}, *names, debaters=8)
+    play = begun({"debaters": 8, "round_limit": 6, "tau_stop": 9}, *names, debaters=8)
     orders = []
     for _ in range(4):
         orders.append([b[0]["p"] for b in play.brief("debater_1")["opponents"]])

@@ -18,6 +18,7 @@ from tests.protocols.maci.play import (
     AGREED,
     FOR,
     NAMES,
+    PAPER,
     TEXTS,
     Play,
     argument,
@@ -73,7 +74,7 @@ def test_ordered_outcomes_are_controlled_on_by_wasserstein() -> None:
 
 
 def test_overlap_is_of_cited_sets_and_two_empty_ones_give_0() -> None:
-    play = begun()
+    play = begun(PAPER)
     play.round(case(FOR, argument("x", 1), argument("y", 2)), case(AGAINST, argument("z", 2), argument("w", 3)))
     assert play.signals["overlap"] == pytest.approx(1 / 3)
     play.round(case(FOR), case(AGAINST))
@@ -195,10 +196,10 @@ def test_a_round_is_ruled_by_the_gates_in_force_in_it() -> None:
 
 def test_the_monotone_gate_is_configurable() -> None:
     """A round whose beliefs would raise the dispersion above the last round's plus nu keeps the old beliefs."""
-    held = begun(None, AGREED, AGREED)
+    held = begun({"monotone_gate": True}, AGREED, AGREED)
     held.round(case(AGREED, argument("x")), case(HALF, argument("y")))
     assert held.signals["held"] and held.signals["jsd"] == pytest.approx(0, abs=1e-9)
-    for settings in ({"monotone_gate": False}, {"nu": 1.0}):
+    for settings in ({}, {**PAPER, "monotone_gate": False}, {**PAPER, "nu": 1.0}):
         free = begun(settings, AGREED, AGREED)
         free.round(case(AGREED, argument("x")), case(HALF, argument("y")))
         assert not free.signals["held"] and free.signals["jsd"] > 0.1
@@ -209,7 +210,7 @@ def test_the_monotone_gate_is_configurable() -> None:
 
 def test_the_first_that_holds_is_the_reason() -> None:
     """plateau, stalemate, budget, round_limit: in this order."""
-    low = {"tau_crit": 0.9, "crit_gate": True, "stalemate_rounds": 2, "round_limit": 2, "q_gate": False}
+    low = {**PAPER, "tau_crit": 0.9, "crit_gate": True, "stalemate_rounds": 2, "round_limit": 2, "q_gate": False}
     play = begun(low, AGREED, AGREED)
     play.same(AGREED, AGREED)
     play.same(AGREED, AGREED)
@@ -245,7 +246,7 @@ def test_a_plateau_needs_flags_evidence_and_overlap(settings: Any, passages: tup
 @pytest.mark.parametrize(("agreed", "converged"), [(belief(0.7, 0.3), True), (belief(0.4, 0.6), False)])
 def test_converged_is_a_plateau_near_consensus(agreed: Any, converged: bool) -> None:
     """`converged` is true only for `plateau` with the disagreement of that round at most 0.1 (D.6: near-consensus)."""
-    play = begun(None, FOR, agreed)
+    play = begun(PAPER, FOR, agreed)
     for _ in range(2):
         play.same(FOR, agreed)
     assert play.certificate["near_consensus"]["holds"] is converged is play.stop["converged"]
@@ -253,7 +254,7 @@ def test_converged_is_a_plateau_near_consensus(agreed: Any, converged: bool) -> 
 
 
 def test_held_rounds_do_not_count_towards_the_plateau_and_are_named() -> None:
-    play = begun({"round_limit": 4}, AGREED, AGREED)
+    play = begun({**PAPER, "round_limit": 4}, AGREED, AGREED)
     play.same(AGREED, AGAINST)
     play.same(AGREED, AGAINST)
     assert play.signals["pi_d"] and play.phase == "arguing", "its flags are up, and it was held"
@@ -280,7 +281,7 @@ def test_a_certificate_carries_reason_predicates_history_and_what_was_spent() ->
 
 def test_flags_exist_from_round_1_on() -> None:
     """Flags exist from round 1 on, so with tau_stop 2 the earliest plateau is round 2; with 1, round 1."""
-    play = begun({"tau_stop": 1}, AGREED, AGREED)
+    play = begun({**PAPER, "tau_stop": 1}, AGREED, AGREED)
     assert play.signals["pi_i"] is None
     play.same(AGREED, AGREED)
     assert play.stop["reason"] == "plateau" and play.certificate["round"] == 1

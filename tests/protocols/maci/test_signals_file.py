@@ -199,6 +199,16 @@ def test_optional_figures_of_a_round_are_used(tmp_path: Path) -> None:
     assert (row["crit"], row["crit_variance"], row["tokens"]) == (0.77, 0.004, 1200)
 
 
+def test_a_recorded_debate_ends_by_agreement_where_it_names_its_advocate(tmp_path: Path) -> None:
+    beliefs = {"u": [0.9, 0.1, 0], "v": [0.8, 0.2, 0]}
+    agreed = [{"beliefs": beliefs, "q": 0.6}, {"beliefs": beliefs, "q": 0.6, "advocate": "v", "arguments": 2}]
+    found = computed({**DEBATE, "rounds": agreed}, tmp_path)
+    assert found["stop"]["reason"] == "agreement" and found["rounds"][1]["advocate"] == "v"
+    assert computed({**DEBATE, "rounds": [agreed[0], agreed[0]]}, tmp_path)["stop"] is None
+    paper = computed({**DEBATE, "rounds": agreed, "config": {"reading": "paper"}}, tmp_path)
+    assert paper["stop"] is None and "advocate" not in paper["rounds"][1]
+
+
 # ---------------------------------------------------------------- refusals
 
 U0 = ("rounds", 0, "beliefs", "u")
@@ -268,13 +278,18 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "key of a round": (
         changed("rounds", 1, "Q", to=0.5),
-        "rounds[1].Q: got 0.5, no such key; there are beliefs, evidence, crit, crit_mean, crit_variance, q, tokens",
+        "rounds[1].Q: got 0.5, no such key; there are beliefs, evidence, crit, crit_mean, crit_variance, q, tokens, "
+        "advocate, arguments",
     ),
     "no key": ({"rounds": []}, "the file: got {'rounds': []}, Object missing required field `outcomes`"),
     "setting": (changed("config", "tau_stop", to=0), "config.tau_stop: got 0, allowed is 1 to 50"),
     "settings": (
         changed("config", to={"tau_q": 0.95}),
         "config.tau_q: got 0.95, allowed is at most config.tau_max, which is 0.9",
+    ),
+    "advocate": (
+        changed("rounds", 1, "advocate", to="w"),
+        "rounds[1].advocate: got 'w', no such agent; there are u, v",
     ),
     "kind of setting": (changed("config", "w", to=1.5), "config.w: got 1.5, Expected `int`, got `float`"),
     "positions": ({**DEBATE, "positions": [0, 1, 2]}, "positions: got 3, only ordered outcomes have positions"),

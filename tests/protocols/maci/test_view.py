@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,7 +23,7 @@ from schemas.result import Stop
 from schemas.wire import encode, raw
 from tests.client.test_page import hostile
 from tests.protocols.maci import record as maci_record
-from tests.protocols.maci.play import Play, argument, belief, case
+from tests.protocols.maci.play import PAPER, Play, argument, belief, case
 from tests.protocols.maci.record import Words
 
 SAID = Words()
@@ -178,8 +179,8 @@ def deadlock() -> Play:
     return play
 
 
-def agreement() -> Play:
-    play = Play()
+def agreement(settings: dict[str, Any] | None = None) -> Play:
+    play = Play(settings)
     play.blind(belief(0.9, 0.1), belief(0.88, 0.12))
     while play.phase == "arguing":
         play.same(belief(0.9, 0.1), belief(0.88, 0.12))
@@ -198,10 +199,28 @@ def test_a_deadlock_that_plateaus_is_never_called_convergence(told: Callable[[Re
 
 @pytest.mark.parametrize("told", [shown, explained])
 def test_a_plateau_in_agreement_is_convergence(told: Callable[[Record], str]) -> None:
-    play = agreement()
+    play = agreement(PAPER)
     assert (play.stop["reason"], play.stop["converged"]) == ("plateau", True)
     text = told(of(play))
     assert "nothing moves any more; they agree" in text and "deadlock" not in text
+
+
+@pytest.mark.parametrize("told", [shown, explained])
+def test_an_agreement_names_the_devils_advocate_and_says_that_nobody_gave_way(told: Callable[[Record], str]) -> None:
+    play = agreement()
+    (advocate,) = play.certificate["advocates"]
+    text = told(of(play))
+    assert "all hold the same answer, also after one of them was to argue against it" in text
+    assert f"all hold dengue; {advocate['seat']} is to argue against it as devil's advocate" in text
+    assert f"{advocate['seat']} argued as devil's advocate against what all held; nobody took anything from it" in text
+    assert "rounds in which a devil's advocate argued against it: 1, wanted at least 1" in text
+
+
+def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
+    text = shown(of(deadlock()))
+    assert (
+        "no agreement: debaters that hold the most widely held answer: 1, wanted at least 2; disagreement: 0.7" in text
+    )
 
 
 def test_a_stop_shows_the_tests_that_decided() -> None:

@@ -1,0 +1,68 @@
+"""A session that a strong model's stand-in played by hand ends where its debaters agree (hand/README.md)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from schemas.protocols.maci.messages import Blind, Case, Crit, CritBrief, Found, Retrieved, Tests
+from schemas.wire import decode
+from tests.protocols.maci.play import Play, document, similar
+
+HAND = Path(__file__).parent / "hand"
+SEED = 1
+"""By which the debater is drawn that is marked as devil's advocate."""
+
+
+class Hand(Play):
+    """One recorded session, played again."""
+
+    def __init__(self, name: str) -> None:
+        found = json.loads((HAND / f"{name}.json").read_text(encoding="utf-8"))
+        passages = msgspec.convert(found["passages"], tuple[Found, ...])
+        texts: dict[str, list[str]] = {}
+        for p in passages:
+            texts.setdefault(p.document, []).append(p.text)
+        super().__init__(
+            {"outcomes": found["outcomes"], "judges": 3},
+            documents=[document(name, "\n\n".join(parts)) for name, parts in texts.items()],
+            judges=("two", "two", "two"), seed=SEED, q0=None,
+        )  # fmt: skip
+        self.reply("helper", Retrieved(passages=passages, similar=similar([0.9] * len(passages))))
+        self.recorded: list[dict[str, Any]] = found["turns"]
+        self.calls = 0
+
+    def play(self) -> None:
+        """The whole recording; what is measured is the helper's, and no call of a model."""
+        for turn in self.recorded:
+            if ("helper", "measure") in self.asked():
+                self.measure(lambda span: 0.9)
+            self.one(turn)
+            self.calls += 1
+
+    def one(self, turn: dict[str, Any]) -> None:
+        """One reply of the recording."""
+        seat, recorded, added = turn["seat"], turn["recorded"], turn["added"]
+        if "claims" in added:
+            items = {item.claim: item.item for item in decode(self.ask(seat).brief, CritBrief).items}
+            crit = msgspec.convert(recorded, Crit)
+            now = [msgspec.structs.replace(s, item=items[added["claims"][str(s.item)]]) for s in crit.scores]
+            self.reply(seat, Crit(scores=tuple(now)))
+        elif "advocate" in added:
+            assert ("against" in self.brief(seat)) is added["advocate"]
+            self.reply(seat, msgspec.convert(recorded, Case))
+        else:
+            self.reply(seat, msgspec.convert(recorded, Tests if "tests" in recorded else Blind))
+
+
+def test_a_unanimous_debate_ends_after_one_attack_in_at_most_nine_calls() -> None:
+    """It took 25 calls, and ended by round_limit."""
+    hand = Hand("maci_agreed")
+    hand.play()
+    assert (hand.result.stop.reason, hand.result.stop.converged) == ("agreement", True)
+    assert hand.calls <= 9 and hand.phase == "done"
+    assert not any(ask.attempt > 1 for kind in ("blind", "argue", "crit", "plan") for ask in hand.asks(kind))
+    assert hand.result.outcome["answer"] == "Fusarium wilt" and hand.result.outcome["confidence"] > 0.9
+    (advocate,) = hand.certificate["advocates"]
+    assert advocate == {"round": 1, "seat": "debater_1", "arguments": 3, "admitted": 3}
