@@ -134,13 +134,16 @@ KINDS = {
     "measure": Kind(brief=MeasureBrief, reply=Measured, posts=POSTS, computed=True),
     "blind": Kind(
         brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_blind,
-        prompt_post=_said, labels=False, narrow=_narrow_blind,
+        prompt_post=_said, labels=False, narrow=_narrow_blind, order=("reasoning", "spans", "belief"),
     ),
     "argue": Kind(
         brief=ArgueBrief, reply=Case, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_argue,
         prompt_slots=_argue_orders, prompt_post=_said, labels=False, narrow=_narrow_case,
+        order=("arguments", "changed", "belief"),
     ),
-    "crit": Kind(brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE, narrow=_narrow_crit),
+    "crit": Kind(
+        brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE, narrow=_narrow_crit, order=("item", "justification"),
+    ),
     "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins),
     "plan": Kind(
         brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders, prompt_post=_said,
