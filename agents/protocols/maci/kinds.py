@@ -142,7 +142,8 @@ KINDS = {
         order=("arguments", "changed", "belief"),
     ),
     "crit": Kind(
-        brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE, narrow=_narrow_crit, order=("item", "justification"),
+        brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE, narrow=_narrow_crit,
+        order=("item", "justification"),
     ),
     "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins),
     "plan": Kind(
