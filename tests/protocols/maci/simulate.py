@@ -69,14 +69,15 @@ def run(
     documents: Sequence[Document],
     outcomes: Sequence[str] = (),
     models: Mapping[str, Model] | None = None,
+    seed: int = 1,
     **settings: Any,
 ) -> Ended:
     """Play a session to its end; a seat without a model of its own is extractive."""
-    return asyncio.run(_play(question, documents, models or {}, {"outcomes": tuple(outcomes), **settings}))
+    return asyncio.run(_play(question, documents, models or {}, seed, {"outcomes": tuple(outcomes), **settings}))
 
 
 async def _play(
-    question: str, documents: Sequence[Document], models: Mapping[str, Model], settings: dict[str, Any]
+    question: str, documents: Sequence[Document], models: Mapping[str, Model], seed: int, settings: dict[str, Any]
 ) -> Ended:
     protocol = PROTOCOLS["maci"]
     debaters = [f"debater_{i}" for i in range(1, settings.get("debaters", 2) + 1)]
@@ -85,7 +86,7 @@ async def _play(
         for q in [*debaters, "judge", "analyst", "helper"]
     )
     request = OpenSession(question=question, protocol="maci", settings=settings, documents=tuple(documents))
-    opened = admit(protocol, request, workers, 1, "test")
+    opened = admit(protocol, request, workers, seed, "test")
     session, entry = record_opening(protocol, "s", opened, 1, "in:1")
     ended = Ended(entries=[entry])
     default = make_model("extractive")

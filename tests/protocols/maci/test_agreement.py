@@ -140,11 +140,14 @@ def test_the_undecided_and_those_of_other_answers_do_not_agree(beliefs: Any) -> 
     """However near their beliefs are."""
     play = begun(None, *beliefs)
     assert play.signals["jsd"] < 0.1 and play.signals["shared"] == "" and advocates(play)[1] == []
+    assert begun(None, beliefs[0], belief(0.51, 0.49)).signals["shared"] == ("dengue" if beliefs[0][0].p > 0.5 else "")
 
 
 def test_the_same_answer_at_too_great_a_distance_is_no_agreement() -> None:
-    play = begun({"near_consensus": 0.05}, belief(0.99, 0.01), belief(0.6, 0.4))
-    assert play.signals["shared"] == "dengue" and play.signals["jsd"] > 0.05 and advocates(play)[1] == []
+    for near, agreed in ((0.05, 0), (0.5, 1)):
+        play = begun({"near_consensus": near}, belief(0.99, 0.01), belief(0.6, 0.4))
+        assert play.signals["shared"] == "dengue" and 0.05 < play.signals["jsd"] < 0.5
+        assert len(advocates(play)[1]) == agreed
 
 
 def test_agreement_comes_before_the_other_reasons() -> None:
