@@ -66,7 +66,7 @@ def test_a_whole_session_of_two_families(server: Aimock, tmp_path: Path) -> None
     )  # fmt: skip
     assert code == 0, err or out
     found = json.loads(out)
-    assert (found["stop"]["reason"], found["stop"]["converged"]) == ("plateau", True)
+    assert (found["stop"]["reason"], found["stop"]["converged"]) == ("agreement", True)
     outcome, certificate = found["outcome"], found["stop"]["certificate"]
     assert outcome["answer"] == "A4" and outcome["plan"]["tests"][0]["query"] == "printer jam"
     assert outcome["cross_family"] is certificate["cross_family"] is True
