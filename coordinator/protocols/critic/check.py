@@ -62,7 +62,7 @@ def _quotes(citations: tuple[Citation, ...], view: View) -> str:
 def _known(field: str, numbers: Iterable[int], state: State) -> str:
     """Objections are named by numbers of the profile, each once."""
     seen: set[int] = set()
-    profile = {o.number for o in state.profile}
+    profile = {o.number for o in state.at_issue()}
     for n in numbers:
         if n not in profile:
             known = ", ".join(map(str, sorted(profile))) or "none so far"

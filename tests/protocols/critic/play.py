@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from coordinator.admission import admit
 from coordinator.protocols import PROTOCOLS
 from schemas import log
@@ -50,14 +52,16 @@ class Play(BasePlay):
         there: Sequence[Announcement] | None = None,
         seed: int = 7,
         rewritten: bool = True,
+        question: str = ASKED,
+        version: int = CRITIC.version,
         **more: Any,
     ) -> None:
         request = OpenSession(
-            question=ASKED, protocol="critic", settings=dict(settings or {}), documents=tuple(documents),
+            question=question, protocol="critic", settings=dict(settings or {}), documents=tuple(documents),
             budget=budget or Budget(), seats=tuple(seats),
         )  # fmt: skip
         opened = admit(CRITIC, request, tuple(workers(**more) if there is None else there), seed, "client")
-        super().__init__(CRITIC, opened)
+        super().__init__(CRITIC, msgspec.structs.replace(opened, version=version))
         if rewritten:
             self.reply("judge", Rewritten(question=REWRITTEN))
 

@@ -41,7 +41,7 @@ class Small:
 WORLDS = {
     "rounds": Small({"round_limit": 2, "threshold": 60}, scores=(20, 100), objections=("", "it burns")),
     "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}),
-    "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True, "start": 75}, scores=(20, 100)),
+    "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True}, scores=(20, 100)),
     "seconds": Small(
         {"round_limit": 2, "min_rounds": 2, "measure_bias": True}, similar=(0.1,), budget=Budget(seconds=5), late=True
     ),
@@ -112,10 +112,10 @@ def waits(session: Session) -> None:
 
 
 EXPECTED = {
-    "rounds": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
-    "late press": expect("objections_exhausted", "quorum", "round_limit", states=25),
+    "rounds": expect("objections_exhausted", "quorum", "round_limit", states=25),
+    "late press": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
     "bias": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
-    "seconds": expect("budget", "objections_exhausted", "quorum", "round_limit", states=25),
+    "seconds": expect("budget", "confidence", "objections_exhausted", "quorum", "round_limit", states=25),
     "no second judgement": expect("budget", "quorum", "round_limit", states=25),
     "no second attempt": expect("budget", "quorum", states=25),
     "8 turns": expect("budget", "objections_exhausted", "quorum", states=25),
