@@ -12,7 +12,8 @@ _WIDE = 300
 
 
 def _question(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
-    who = f"{line(seat)} rewrites the question" if seat else "the question stands as it was asked"
+    kept = not seat or body.get("note") == "kept as asked"
+    who = "the question stands as it was asked" if kept else f"{line(seat)} rewrites the question"
     yield "seat", f"  {who}: {line(str(body.get('question', '')), _WIDE)}"
     if body.get("note"):
         yield "quiet", f"      {line(str(body['note']), width)}"

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from coordinator.commands import Finish, Rephrase, SayOn, Stop, Wish
-from coordinator.protocols.critic.check import check
+from coordinator.protocols.critic.check import KEEPS_AS_ASKED, check
 from coordinator.protocols.critic.confidence import WORTHLESS, final_state, of_state
 from coordinator.protocols.critic.outcome import figures, outcome
 from coordinator.protocols.critic.seats import ROLES, seat
@@ -96,7 +96,10 @@ def _start(v: View) -> Step:
 
 
 def _on_rewritten(s: State, e: Answered, v: View) -> Step:
-    """From here on there is no other question than this."""
+    """From here on there is no other question than this. A neutral one may be kept as it was asked."""
+    if v.opened.version >= KEEPS_AS_ASKED and same(e.body.question, v.opened.question):
+        as_asked = Rewritten(question=v.opened.question, note="kept as asked")
+        return _next_round(replace(s, question=v.next_post), v, (_say("question", 0, as_asked, e.seat),))
     says = (Rephrase(question=e.body.question), _say("question", 0, e.body, e.seat))
     return _next_round(replace(s, question=v.next_post), v, says)
 

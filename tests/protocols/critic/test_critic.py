@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from client.show import transcript
 from coordinator.admission import admit
 from coordinator.machine import Inadmissible, View
 from coordinator.protocols import PROTOCOLS
@@ -251,8 +252,19 @@ def test_a_judge_rules_on_the_profile_alone() -> None:
     assert play.ask("judge").error == "answered: there is no objection 1; the profile's numbers are none so far"
 
 
-def test_the_question_word_for_word_is_no_rewriting() -> None:
+@pytest.mark.parametrize("said", [ASKED, f"  {ASKED.upper()} "])
+def test_a_neutral_question_is_kept_as_asked(said: str) -> None:
     play = Play(rewritten=False)
+    play.reply("judge", Rewritten(question=said, note="It is neutral."))
+    assert play.phase == "answering", "without a retry"
+    assert play.last("question") == {"question": ASKED, "note": "kept as asked"}
+    (post,) = play.posts("question")
+    lines = [text for _, text in transcript.Teller().lines(post)]
+    assert lines == [f"  the question stands as it was asked: {ASKED}", "      kept as asked"]
+
+
+def test_before_version_4_the_question_word_for_word_is_no_rewriting() -> None:
+    play = Play(rewritten=False, version=3)
     play.reply("judge", Rewritten(question=f"  {ASKED.upper()} "))
     assert "word for word" in play.ask("judge").error
     play.reply("judge", Rewritten(question=REWRITTEN))

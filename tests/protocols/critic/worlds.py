@@ -12,7 +12,7 @@ from coordinator.machine import Session
 from schemas import log
 from schemas.protocols.critic import NO_NEW_OBJECTION, Critique, Judgement, Rewritten, Similarities, Verdict
 from schemas.session import Budget
-from tests.protocols.critic.play import CRITIC, REWRITTEN, Play, answer
+from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks, waits_for_turns
 
 UNLIMITED = Budget()
@@ -66,6 +66,7 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
     match ask.kind:
         case "rewrite":
             yield Rewritten(question=REWRITTEN)
+            yield Rewritten(question=ASKED)
         case "answer":
             yield answer()
         case "critique" | "press":
