@@ -27,6 +27,7 @@ class Small:
     similar: tuple[float, ...] = (0.1, 0.9)
     objections: tuple[str, ...] = ("",)
     """The empty one differs by round."""
+    questions: tuple[str, ...] = (REWRITTEN,)
     budget: Budget = UNLIMITED
     usages: tuple[int, ...] = (0,)
     late: bool = False
@@ -49,7 +50,9 @@ WORLDS = {
         {"round_limit": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
     ),
     "no second attempt": Small({"round_limit": 1, "attempts": 2}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)),
-    "no second rewriting": Small({"round_limit": 1, "attempts": 2}, budget=Budget(tokens=480), usages=(120,)),
+    "no second rewriting": Small(
+        {"round_limit": 1, "attempts": 2}, questions=(REWRITTEN, ASKED), budget=Budget(tokens=480), usages=(120,)
+    ),
     **{
         f"{n} turns": Small(
             {"round_limit": 3, "min_rounds": 3, "measure_bias": True},
@@ -65,8 +68,7 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
     profile = session.inner.profile
     match ask.kind:
         case "rewrite":
-            yield Rewritten(question=REWRITTEN)
-            yield Rewritten(question=ASKED)
+            yield from (Rewritten(question=text) for text in world.questions)
         case "answer":
             yield answer()
         case "critique" | "press":
