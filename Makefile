@@ -46,7 +46,7 @@ unit: $(STAMP)
 SERIAL = $(shell grep -rlE 'mark\.(serial|alone)' tests --include='test_*.py')
 serial: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "serial and not alone" $(SERIAL) $(ONCE_MORE)
-	$(BIN)/python -m pytest -q -m alone $(SERIAL)
+	$(BIN)/python -m pytest -q -m alone $(SERIAL) $(ONCE_MORE)
 
 # Every row of docs/spec-map.md with its symbol stubbed out, of tests that are known to pass; `make test` sees those that changed.
 specmap: $(STAMP)

@@ -121,10 +121,10 @@ def _children(node: Schema) -> list[tuple[str, Schema]]:
 
 
 def _put(node: Schema, path: list[str], keywords: Mapping[str, Any], bounds: bool) -> None:
-    """Keywords at a field; lists on the way are gone into. A yes or no is decided for weak models alone."""
+    """Keywords at a field, through lists and what may be null. A yes or no is decided for weak models alone."""
     for name in path:
         while "properties" not in node:
-            node = node["items"]
+            node = node["items"] if "items" in node else node["anyOf"][0]
         node = node["properties"][name]
     if node.get("type") == "boolean" and not bounds:
         return
@@ -153,6 +153,9 @@ def _deal(node: Schema, chars: float) -> None:
         total = sum(wants.values()) or 1.0
         for name, child in node["properties"].items():
             _deal(child, max(float(_LEAST), room * wants[name] / total))
+    elif "anyOf" in node:
+        for child in node["anyOf"]:
+            _deal(child, chars)
     elif node.get("type") == "array":
         most = node.get("maxItems", _ITEMS)
         if node.get("items") and most:
@@ -180,6 +183,8 @@ def _most_chars(node: Schema) -> float:
     """Characters of a value at most, as far as that is said."""
     if "properties" in node:
         return sum(_most_chars(child) + len(name) + 8 for name, child in node["properties"].items())
+    if "anyOf" in node:
+        return max(map(_most_chars, node["anyOf"]))
     if node.get("type") == "array":
         return float(node.get("maxItems", _ITEMS)) * _most_chars(node.get("items") or {})
     if "enum" in node:

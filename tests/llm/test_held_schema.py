@@ -39,6 +39,15 @@ def test_only_a_document_that_is_there_can_be_named() -> None:
 
 def test_a_blind_position_can_only_be_kept() -> None:
     assert properties()["change"]["enum"] == ["kept"] and properties()["moved_by"]["maxItems"] == 0
+    assert properties()["argument"] == {"anyOf": [{"type": "null"}]}
+
+
+def test_an_argument_that_moved_a_seat_stands_in_a_post_that_it_was_shown() -> None:
+    said = {"own": Position(answer="A4", reasoning="r", confidence=0.5), "kind": "revise"}
+    other = Position(answer="Letter", reasoning="r", confidence=0.5)
+    named = properties(**said, others=[other, other])["argument"]["anyOf"][0]["properties"]
+    assert named["post"]["enum"] == [0, 1] and named["claim"]["maxLength"] <= 1_000
+    assert properties(**said)["argument"] == {"anyOf": [{"type": "null"}]}
 
 
 def _longest(node: dict[str, Any]) -> Any:
@@ -56,6 +65,8 @@ def _longest(node: dict[str, Any]) -> Any:
             return "x" * node["maxLength"]
         case "boolean":
             return False
+        case "null":
+            return None
     return node.get("maximum", 10**6)
 
 

@@ -182,10 +182,23 @@ KINDS = {
         aside=True,
         labels=False,
         narrow=_speakers,
+        order=("direction", "speaker"),
     ),
-    "bid": Kind(brief=BidBrief, reply=Bid, posts=POSTS, prompt_slots=_bid, aside=True, labels=False),
-    "score": Kind(brief=ScoreBrief, reply=Marks, posts=POSTS, prompt_slots=_score, aside=True, labels=False),
+    "bid": Kind(
+        brief=BidBrief, reply=Bid, posts=POSTS, prompt_slots=_bid, aside=True, labels=False, order=("point", "wants")
+    ),
+    "score": Kind(
+        brief=ScoreBrief,
+        reply=Marks,
+        posts=POSTS,
+        prompt_slots=_score,
+        aside=True,
+        labels=False,
+        order=("violations", "comment"),
+    ),
     "summarize": Kind(brief=SummaryBrief, reply=StageSummary, posts=POSTS, aside=True, labels=False),
     "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, aside=True, labels=False),
-    "vote": Kind(brief=BallotBrief, reply=Ballot, posts=POSTS, prompt_slots=_vote, aside=True, labels=False),
+    "vote": Kind(
+        brief=BallotBrief, reply=Ballot, posts=POSTS, prompt_slots=_vote, aside=True, labels=False, order=("why",)
+    ),
 }

@@ -32,18 +32,26 @@ POSTS = {
 }
 
 
+_NOTHING: dict[str, Any] = {"anyOf": [{"type": "null"}]}
+
+
 def _alone(shown: Shown) -> dict[str, dict[str, Any]]:
     """Nobody was heard, and nothing was said before: there is nothing to change."""
     first: dict[str, dict[str, Any]] = {
         "change": {"enum": ["kept"]},
         "change_reason": {"maxLength": 0},
         "moved_by": {"maxItems": 0},
+        "argument": _NOTHING,
     }
     return {**first, **_answers(shown)}
 
 
 def _again(shown: Shown) -> dict[str, dict[str, Any]]:
-    return {"change_reason": {"minLength": 1}, **_answers(shown)} if shown.own is not None else _alone(shown)
+    if shown.own is None:
+        return _alone(shown)
+    heard = [other.post for other in shown.others]
+    argued = {"argument.post": {"enum": heard}} if heard else {"argument": _NOTHING}
+    return {"change_reason": {"minLength": 1}, **argued, **_answers(shown)}
 
 
 def _compares(shown: Shown) -> dict[str, dict[str, Any]]:

@@ -275,10 +275,12 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
 
 
 KINDS = {
-    "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match),
+    "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match, order=("why",)),
     "claim": Kind(brief=ClaimBrief, reply=Claim, posts=POSTS, prompt_brief=_claim, prompt_spec=_scope),
     "challenge": Kind(brief=ChallengeBrief, reply=Challenges, posts=POSTS, prompt_brief=_challenge, prompt_spec=_scope),
     "work": Kind(brief=WorkBrief, reply=Work, posts=POSTS, prompt_brief=_work, prompt_spec=_task_spec),
     "support": Kind(brief=SupportBrief, reply=Support, posts=POSTS, prompt_brief=_support, prompt_spec=_task_spec),
-    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, prompt_brief=_review, prompt_spec=_task_spec),
+    "review": Kind(
+        brief=ReviewBrief, reply=Review, posts=POSTS, prompt_brief=_review, prompt_spec=_task_spec, order=("findings",)
+    ),
 }
