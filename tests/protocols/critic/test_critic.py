@@ -495,6 +495,8 @@ def test_seats_that_do_not_fit_are_refused() -> None:
         ({"duplicate_at_encoder": 0}, "critic.duplicate_at_encoder"),
         ({"duplicate_at_lexical": 0}, "critic.duplicate_at_lexical"),
         ({"raise_by": -1}, "critic.raise_by"),
+        ({"raise_by": 15}, "critic.raise_by: from version 4 of critic on it does nothing: .* leave it out"),
+        ({"lower_by": 0}, "critic.lower_by: from version 4 of critic on it does nothing: .* critic.threshold"),
         ({"quorum": 3}, "critic.quorum"),
         ({"atempts": 1}, "did you mean critic.attempts"),
         ({"min_rounds": 4, "round_limit": 3}, "critic.min_rounds: got 4, and critic.round_limit 3 ends"),
