@@ -40,7 +40,8 @@ class Small:
 
 
 WORLDS = {
-    "rounds": Small({"round_limit": 2, "threshold": 60}, scores=(20, 100), objections=("", "it burns")),
+    "rounds": Small({"round_limit": 2, "threshold": 60}, scores=(20, 100)),
+    "same words": Small({"round_limit": 2}, similar=(0.1,), objections=("it burns",)),
     "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}),
     "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True}, scores=(20, 100)),
     "seconds": Small(
@@ -116,6 +117,7 @@ def waits(session: Session) -> None:
 
 EXPECTED = {
     "rounds": expect("objections_exhausted", "quorum", "round_limit", states=25),
+    "same words": expect("objections_exhausted", "quorum", "round_limit", states=25),
     "late press": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
     "bias": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
     "seconds": expect("budget", "confidence", "objections_exhausted", "quorum", "round_limit", states=25),
