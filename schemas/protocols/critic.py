@@ -22,7 +22,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Confidence from which the judge ends the debate. A number up to 1 is read as a share: 0.8 is 80."""
     round_limit: int = 6  # rounds; seed, "Termination Conditions": a hard cap, without its number
     min_rounds: int = 3  # rounds; seed, "When Debate Breaks Down": premature agreement comes "after one or two rounds"
-    """In an earlier round a critic that finds nothing new is asked once more, sharper, before it may end the debate."""
+    """In an earlier round confidence ends nothing, and a critic that finds nothing new is asked once more, sharper."""
     duplicate_at: float = 0.8  # similarity 0 to 1; the seed has no such check
     """Similarity, as a model in the helper's seat judges it, from which an objection is one of the profile."""
     duplicate_at_encoder: float = 0.75  # cosine; measured in docs/encoders.md for the embedded encoder
@@ -30,11 +30,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     duplicate_at_lexical: float = 0.6  # similarity 0 to 1; of words alone, which paraphrases share less of
     """The same for the words' similarity: a helper without encoder, or no helper."""
     start: float = 50.0  # points
-    """Confidence before the first round."""
+    """Confidence as long as nothing was tested: no round in which the critic was heard and the judge ruled."""
     raise_by: float = 15.0  # points; seed, "State Management": "increases when the Answerer addresses objections"
-    """For each objection that an answer newly meets; as much is lost for one that it no longer meets."""
+    """Before version 4: for each objection that an answer newly meets; as much is lost for one no longer met."""
     lower_by: float = 15.0  # points; seed, "State Management": "decreases when the Critic surfaces new problems"
-    """For a new objection that overturns the answer; one that weighs less costs less."""
+    """Before version 4: for a new objection that overturns the answer; one that weighs less costs less."""
     measure_bias: bool = False  # seed, "When Debate Breaks Down": judge bias; doubles the judge's turns
     """Judge each pair of answer and objection a second time, in the opposite order."""
     quorum: int = 2
@@ -81,6 +81,11 @@ class Objection(Past, frozen=True, kw_only=True):
 
     answered: bool = False
     """Whether, by the judge, the last answer that it judged meets it."""
+    weight: float | msgspec.UnsetType = msgspec.UNSET
+    """The share of 100 that the judge did not give the answer against it. Unset where nobody ruled on it, and in
+    sessions of versions before 4."""
+    closed: bool | msgspec.UnsetType = msgspec.UNSET
+    """Whether it was worthless when it was raised, and so is met for good. Unset in sessions of versions before 4."""
 
     def past(self) -> Past:
         """Without the ruling."""
@@ -291,7 +296,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     """How much the objection found weighs, 0 to 1."""
     profile: tuple[Objection, ...]
     source: str
-    """judge | unjudged (the judge failed: confidence stays)"""
+    """judge | unjudged (the judge failed)"""
     missing: tuple[str, ...] = ()
     bias: Bias | None = None
 

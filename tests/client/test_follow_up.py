@@ -41,7 +41,7 @@ def test_question_answer_minority_and_quotations_are_there() -> None:
 
 
 def test_of_the_critic_protocol_its_objections() -> None:
-    play = CriticPlay({"threshold": 1, "start": 100, "lower_by": 0})
+    play = CriticPlay({"threshold": 40, "min_rounds": 1})
     play.round("It burns.")
     play.verdict()
     text = page(play).text

@@ -81,7 +81,7 @@ def test_consensus_the_dearest_run() -> None:
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_critic_one_round(bias: bool) -> None:
-    play = critic({"attempts": 1, "threshold": 1, "start": 100, "measure_bias": bias, "lower_by": 0})
+    play = critic({"attempts": 1, "threshold": 80, "min_rounds": 1, "measure_bias": bias})
     play.reply("judge", Rewritten(question=critic_play.REWRITTEN))
     play.answers()
     play.objects("It burns.")

@@ -48,12 +48,17 @@ def _round(brief: AnswerBrief) -> dict[str, str]:
     return {"of": f" of at most {brief.round_limit}" if brief.round_limit is not msgspec.UNSET else ""}
 
 
+_ANSWERED = ("reasoning", "citations", "addresses", "answer", "confidence")
+_RULED = ("comment", "answered", "score")
+
 KINDS = {
-    "rewrite": Kind(brief=RewriteBrief, reply=Rewritten),
-    "answer": Kind(brief=AnswerBrief, reply=Answer, prompt_slots=_round, narrow=_answers),
+    "rewrite": Kind(brief=RewriteBrief, reply=Rewritten, order=("note", "question")),
+    "answer": Kind(brief=AnswerBrief, reply=Answer, prompt_slots=_round, narrow=_answers, order=_ANSWERED),
     "critique": Kind(brief=CritiqueBrief, reply=Critique, posts=POSTS),
     "press": Kind(brief=CritiqueBrief, reply=Critique, posts=POSTS),
     "compare": Kind(brief=CompareBrief, reply=Similarities),
-    "judge": Kind(brief=JudgeBrief, reply=Judgement, posts=POSTS, narrow=_judges),
-    "verdict": Kind(brief=VerdictBrief, reply=Verdict, posts=POSTS),
+    "judge": Kind(
+        brief=JudgeBrief, reply=Judgement, posts=POSTS, narrow=_judges, order=("comment", "answered", "score")
+    ),
+    "verdict": Kind(brief=VerdictBrief, reply=Verdict, posts=POSTS, order=("reasoning", "answer")),
 }

@@ -30,6 +30,8 @@ class CriticPresenter(Presenter):
         "exhausted": "no new objection is left", "label": "what the confidence is called",
         "label_note": "what that is worth", "pressed_rounds": "rounds in which the critic was asked again",
         "threshold": "confidence that was wanted", "objections": "objections raised",
+        "rounds_survived": "tested rounds with no objection left open",
+        "worthless": "objections with nothing to them, closed at once",
     }  # fmt: skip
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
@@ -120,7 +122,7 @@ class CriticPresenter(Presenter):
         """The reasoning and the objections."""
         yield from super().findings(result)
         for o in result.outcome.get("objections") or ():
-            state = "met" if o.get("answered") else "open"
+            state = "nothing to it" if o.get("closed") else "met" if o.get("answered") else "open"
             yield f"Objection {o.get('number')} ({state}): {line(str(o.get('text', '')))}"
 
     def certificate_words(self, certificate: Mapping[str, Any]) -> Iterator[str]:

@@ -5,20 +5,17 @@ from typing import Any
 
 from client.protocols.setup import ROUND_LIMIT, Setup
 
-_LIMITS = {"min_rounds", "round_limit"}
-
 
 class CriticSetup(Setup):
     """One seat of each role."""
 
     def contradiction(self, settings: Mapping[str, Any]) -> tuple[str, str] | None:
-        """More rounds at least than at most."""
-        if not settings.keys() >= _LIMITS:
+        """More rounds at least than at most; a setting that does nothing any more."""
+        if not settings:
             return None
         from coordinator.protocols.critic.seats import contradiction
 
-        why = contradiction(settings)
-        return ("min_rounds", why) if why else None
+        return contradiction(settings)
 
 
 SETUP = CriticSetup(

@@ -12,7 +12,8 @@ _WIDE = 300
 
 
 def _question(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
-    who = f"{line(seat)} rewrites the question" if seat else "the question stands as it was asked"
+    kept = not seat or body.get("note") == "kept as asked"
+    who = "the question stands as it was asked" if kept else f"{line(seat)} rewrites the question"
     yield "seat", f"  {who}: {line(str(body.get('question', '')), _WIDE)}"
     if body.get("note"):
         yield "quiet", f"      {line(str(body['note']), width)}"
@@ -80,7 +81,9 @@ def _tally(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLin
         parts.append(f"meets objections {_numbers(body['answered'])}")
     if body.get("reopened"):
         parts.append(f"no longer meets {_numbers(body['reopened'])}")
-    if body.get("found"):
+    if body.get("found") and _closed(body, body["found"]):
+        parts.append(f"objection {body['found']} is new and has nothing to it, closed")
+    elif body.get("found"):
         parts.append(f"objection {body['found']} is new, weight {float(body.get('weight', 0)):.2f}")
     bias = body.get("bias")
     if bias:
@@ -88,6 +91,11 @@ def _tally(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLin
     if body.get("missing"):
         parts.append("missing: " + ", ".join(line(str(s)) for s in body["missing"]))
     yield "score", f"  round {round_}: " + ", ".join(parts)
+
+
+def _closed(body: Body, number: int) -> bool:
+    """Whether an objection was closed at once."""
+    return any(o.get("number") == number and o.get("closed") for o in body.get("profile") or ())
 
 
 def _verdict(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:

@@ -7,11 +7,13 @@ from coordinator.protocols.critic.state import State
 from coordinator.table import OpenTurn, View
 from schemas.citation import Citation
 from schemas.protocols.critic import Answer, CompareBrief, Critique, Judgement, Rewritten, Similarities
-from schemas.text import squeeze, stands_in
+from schemas.text import same, squeeze, stands_in
 from schemas.wire import decode
 
 KEEPS_THE_QUESTION = 3
 """The first version in which a rewriting is looked at for what the question is about."""
+KEEPS_AS_ASKED = 4
+"""The first version in which the judge may keep a question that is neutral already."""
 _WORD = re.compile(r"\w+")
 
 
@@ -32,8 +34,11 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
 
 
 def _own_words(r: Rewritten, view: View) -> str:
-    """The user's own question never enters the debate (seed, "Architecture"); nor does one about something else."""
+    """Before version 4 the user's own question never enters the debate (seed, "Architecture"); from then on it does
+    where the judge keeps it as neutral. One about something else never does."""
     asked = squeeze(view.opened.question).casefold()
+    if view.opened.version >= KEEPS_AS_ASKED and same(r.question, view.opened.question):
+        return ""
     if squeeze(r.question).casefold() == asked:
         return "question: this is the question word for word; put it in neutral, precise words"
     if view.opened.version >= KEEPS_THE_QUESTION:
@@ -62,7 +67,7 @@ def _quotes(citations: tuple[Citation, ...], view: View) -> str:
 def _known(field: str, numbers: Iterable[int], state: State) -> str:
     """Objections are named by numbers of the profile, each once."""
     seen: set[int] = set()
-    profile = {o.number for o in state.profile}
+    profile = {o.number for o in state.at_issue()}
     for n in numbers:
         if n not in profile:
             known = ", ".join(map(str, sorted(profile))) or "none so far"

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from coordinator.commands import SayOn, Wish
+from coordinator.protocols.critic.confidence import final_state, survived
 from coordinator.protocols.critic.state import (
     LABEL_NOTE,
     Round,
@@ -29,7 +30,7 @@ def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
     bodies = [*(p.body for p in v.posts), *(w.body for w in says if isinstance(w, SayOn))]
     found = [decode(bodies[n], Comparison) for r in s.rounds for n in r.comparisons]
     biases = [r.bias for r in s.rounds if r.bias is not None]
-    return {
+    certificate: dict[str, Any] = {
         "confidence": s.confidence,
         "threshold": v.settings.threshold,
         "label": label(s.confidence),
@@ -46,6 +47,10 @@ def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
         "missing": [f"{seat} in round {r.number}" for r in s.rounds for seat in r.missing],
         "judge_bias": _bias(biases) if v.settings.measure_bias else None,
     }
+    if final_state(v):
+        certificate["rounds_survived"] = survived(s)[0]
+        certificate["worthless"] = [o.number for o in s.profile if o.closed is True]
+    return certificate
 
 
 def _bias(found: list[Bias]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 
 from coordinator.commands import Finish, Rephrase, SayOn, Stop, Wish
-from coordinator.protocols.critic.check import check
+from coordinator.protocols.critic.check import KEEPS_AS_ASKED, check
+from coordinator.protocols.critic.confidence import WORTHLESS, final_state, of_state
 from coordinator.protocols.critic.outcome import figures, outcome
 from coordinator.protocols.critic.seats import ROLES, seat
 from coordinator.protocols.critic.state import (
@@ -95,7 +96,10 @@ def _start(v: View) -> Step:
 
 
 def _on_rewritten(s: State, e: Answered, v: View) -> Step:
-    """From here on there is no other question than this."""
+    """From here on there is no other question than this. A neutral one may be kept as it was asked."""
+    if v.opened.version >= KEEPS_AS_ASKED and same(e.body.question, v.opened.question):
+        as_asked = Rewritten(question=v.opened.question, note="kept as asked")
+        return _next_round(replace(s, question=v.next_post), v, (_say("question", 0, as_asked, e.seat),))
     says = (Rephrase(question=e.body.question), _say("question", 0, e.body, e.seat))
     return _next_round(replace(s, question=v.next_post), v, says)
 
@@ -232,7 +236,7 @@ def _on_judged(s: State, e: Answered, v: View) -> Step:
 
 
 def _on_unjudged(s: State, e: Missed, v: View) -> Step:
-    """The judge failed: the objection is appended, confidence stays, and the session goes on."""
+    """The judge failed: the objection is appended unjudged, and the session goes on."""
     s, says = _count(s.mark(missing=_with(s.now.missing, e.seat)), v, None, ())
     return _decide(s, v, says)
 
@@ -261,16 +265,20 @@ def _counted(s: State, v: View) -> Judgement | None:
 
 
 def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, Says]:
-    """Append the round's objection to the profile, move confidence, and post both behind `says`; None: unjudged."""
+    """Append the round's objection to the profile, count confidence, and post both behind `says`; None: unjudged."""
     said = raised(v, s.now.objection)
     moved = Moved(confidence=s.confidence)
     if j is not None:
         moved = move(s, j, said is not None, v.settings)
-        s = replace(s, profile=tuple(replace(o, answered=o.number in j.answered) for o in s.profile))
+        s = replace(s, profile=tuple(_ruled(o, j) for o in s.profile))
     if said is not None:
         new = Objection(number=said.number, round=s.now.number, text=said.objection, citations=said.citations)
-        s = replace(s, profile=(*s.profile, new))
-    trend, source = (*s.trend(), moved.confidence), "unjudged" if j is None else "judge"
+        s = replace(s, profile=(*s.profile, _weighed(new, j, moved.weight) if final_state(v) else new))
+    source = "unjudged" if j is None else "judge"
+    s = s.mark(source=source)
+    if final_state(v):
+        moved = replace(moved, confidence=of_state(s, v))
+    trend = (*s.trend(), moved.confidence)
     tally = Tally(
         confidence=moved.confidence, trend=trend, direction=direction(trend, v.settings.start),
         label=label(moved.confidence), answered=moved.answered, reopened=moved.reopened,
@@ -278,15 +286,28 @@ def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, S
         bias=s.now.bias,
     )  # fmt: skip
     s = replace(s, confidence=moved.confidence)
-    s = s.mark(confidence=moved.confidence, source=source, tally=v.next_post + sum(isinstance(w, SayOn) for w in says))
+    s = s.mark(confidence=moved.confidence, tally=v.next_post + sum(isinstance(w, SayOn) for w in says))
     return s, (*says, _say("tally", s.now.number, tally))
 
 
+def _ruled(o: Objection, j: Judgement) -> Objection:
+    return o if o.closed is True else replace(o, answered=o.number in j.answered)
+
+
+def _weighed(o: Objection, j: Judgement | None, weight: float) -> Objection:
+    """With its weight; one that has nothing to it is closed at once."""
+    if j is None:
+        return replace(o, closed=False)
+    worthless = j.score >= WORTHLESS
+    return replace(o, weight=weight, closed=worthless, answered=worthless)
+
+
 def _decide(s: State, v: View, says: Says) -> Step:
-    """Nothing new, confident enough, the last round, or another one: in this order."""
+    """Nothing new, confident enough and not too early, the last round, or another one: in this order."""
     if s.now.exhausted:
         return _conclude(s, v, "objections_exhausted", says)
-    if s.confidence >= v.settings.threshold:
+    early = final_state(v) and s.now.number < v.settings.min_rounds
+    if s.confidence >= v.settings.threshold and not early:
         return _conclude(s, v, "confidence", says)
     if s.now.number >= v.settings.round_limit:
         return _conclude(s, v, "round_limit", says)
@@ -402,7 +423,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="critic",
-    version=3,
+    version=4,
     oldest=1,
     renamed={"max_rounds": "round_limit"},
     settings=Settings,

@@ -12,6 +12,10 @@ from schemas.session import OpenSession, Seat
 ROLES = (Role(ANSWERER, 1), Role(CRITIC, 1), Role(JUDGE, 1), Role(HELPER, 1))
 
 
+FORMER = ("raise_by", "lower_by")
+"""Settings of versions before 4. A new session may not set them; recorded ones are read with them."""
+
+
 def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
     """Answerer, critic, judge and helper: those that the request names, else the first queue alive for each role.
 
@@ -20,8 +24,9 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     Inadmissible
         A role without a living queue, with two seats, or none of this protocol's; settings that contradict each other.
     """
-    if why := contradiction(request.settings):
-        raise Inadmissible("critic.min_rounds", why)
+    if found := contradiction(request.settings):
+        setting, why = found
+        raise Inadmissible(f"critic.{setting}", why)
     names = [role.name for role in ROLES]
     for s in request.seats:
         if s.role not in names:
@@ -29,13 +34,24 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     return tuple(_one(name, [s for s in request.seats if s.role == name], workers) for name in names)
 
 
-def contradiction(given: Mapping[str, Any]) -> str:
-    """What cannot both be meant in settings as they were given; empty if nothing. A default is no wish: `round_limit`
-    alone may be below it."""
+def contradiction(given: Mapping[str, Any]) -> tuple[str, str] | None:
+    """(setting, why) of what cannot be meant in settings as they were given; None: nothing. A default is no wish:
+    `round_limit` alone may be below that of `min_rounds`."""
+    for name in FORMER:
+        if name in given:
+            why = (
+                f"critic.{name}: from version 4 of critic on it does nothing: confidence follows from the final state,"
+                " not from steps; leave it out. What ends a debate is critic.threshold, and critic.start is the"
+                " confidence before anything was tested"
+            )
+            return name, why
     least, most = (_number(given.get(name)) for name in ("min_rounds", "round_limit"))
     if least is None or most is None or least <= most:
-        return ""
-    return f"critic.min_rounds: got {least:g}, and critic.round_limit {most:g} ends the debate before that"
+        return None
+    return (
+        "min_rounds",
+        f"critic.min_rounds: got {least:g}, and critic.round_limit {most:g} ends the debate before that",
+    )
 
 
 def _number(value: Any) -> float | None:

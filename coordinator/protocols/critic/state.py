@@ -91,6 +91,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         """The profile, without what was ruled on it."""
         return tuple(o.past() for o in self.profile)
 
+    def at_issue(self) -> tuple[Objection, ...]:
+        """The profile without what was closed as worthless: what an answer has to meet."""
+        return tuple(o for o in self.profile if o.closed is not True)
+
     def trend(self) -> tuple[float, ...]:
         """Confidence after each round, the oldest first."""
         return tuple(r.confidence for r in self.rounds if r.confidence is not None)
@@ -158,10 +162,12 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
 
 def move(s: State, j: Judgement, objects: bool, settings: Settings) -> Moved:
     """Confidence after a round (seed, "State Management"): up for each objection newly met, down for each no longer
-    met, and down for a new one by its weight, the share of 100 that the answer lacks against it. 0 to 100."""
+    met, and down for a new one by its weight, the share of 100 that the answer lacks against it. 0 to 100.
+
+    From version 4 on this confidence is not used (confidence.py), the rest is."""
     met = set(j.answered)
-    answered = tuple(o.number for o in s.profile if o.number in met and not o.answered)
-    reopened = tuple(o.number for o in s.profile if o.number not in met and o.answered)
+    answered = tuple(o.number for o in s.at_issue() if o.number in met and not o.answered)
+    reopened = tuple(o.number for o in s.at_issue() if o.number not in met and o.answered)
     weight = (100 - j.score) / 100 if objects else 0.0
     points = settings.raise_by * (len(answered) - len(reopened)) - settings.lower_by * weight
     confidence = round(min(100.0, max(0.0, s.confidence + points)), 2)

@@ -1,7 +1,8 @@
 """critic: what each turn is asked with, and so what each seat gets to see.
 
 The answerer sees the rewritten question and the profile, nothing that it said before. The critic sees the answer that
-stands and its profile. The judge sees the round's pair. The helper sees texts of objections alone.
+stands and its profile. The judge sees the round's pair. The helper sees texts of objections alone. What was closed as
+worthless is shown to critic and helper, so that it is not raised again, and at the end to the judge.
 """
 
 import msgspec
@@ -15,6 +16,7 @@ from schemas.protocols.critic import (
     CompareBrief,
     CritiqueBrief,
     JudgeBrief,
+    Past,
     RewriteBrief,
     VerdictBrief,
 )
@@ -38,10 +40,14 @@ def ask_rewrite(v: View) -> AskSeat:
     return AskSeat(seat=seat_of(v, JUDGE), kind=REWRITE, round=0, brief=raw(RewriteBrief()), caps=caps(v))
 
 
+def _at_issue(s: State) -> tuple[Past, ...]:
+    return tuple(o.past() for o in s.at_issue())
+
+
 def ask_answer(s: State, v: View) -> AskSeat:
     """Afresh: the objections so far, and none of its answers."""
     most = v.settings.round_limit if v.opened.version >= TELLS_ROUNDS else msgspec.UNSET
-    brief = AnswerBrief(round=s.now.number, profile=s.past(), round_limit=most)
+    brief = AnswerBrief(round=s.now.number, profile=_at_issue(s), round_limit=most)
     return AskSeat(
         seat=seat_of(v, ANSWERER), kind=ANSWER, round=s.now.number, brief=raw(brief), caps=caps(v),
         stream=v.settings.stream,
@@ -71,7 +77,7 @@ def ask_judge(s: State, v: View, swapped: bool = False) -> AskSeat:
     first = answer_first(v, n.number) != swapped
     pair = (s.answer,) if n.objection is None else (s.answer, n.objection)
     brief = JudgeBrief(
-        round=n.number, order=ORDERS[0 if first else 1], profile=s.past(), objects=n.objection is not None,
+        round=n.number, order=ORDERS[0 if first else 1], profile=_at_issue(s), objects=n.objection is not None,
         confidence=s.confidence,
     )  # fmt: skip
     return AskSeat(

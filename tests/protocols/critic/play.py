@@ -3,8 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from coordinator.admission import admit
 from coordinator.protocols import PROTOCOLS
+from coordinator.protocols.critic.confidence import FINAL_STATE
+from coordinator.protocols.critic.seats import FORMER
 from schemas import log
 from schemas.presence import Announcement
 from schemas.protocols.critic import (
@@ -50,14 +54,19 @@ class Play(BasePlay):
         there: Sequence[Announcement] | None = None,
         seed: int = 7,
         rewritten: bool = True,
+        question: str = ASKED,
+        version: int = CRITIC.version,
         **more: Any,
     ) -> None:
+        given = dict(settings or {})
+        former = {name: given.pop(name) for name in FORMER if name in given and version < FINAL_STATE}
         request = OpenSession(
-            question=ASKED, protocol="critic", settings=dict(settings or {}), documents=tuple(documents),
+            question=question, protocol="critic", settings=given, documents=tuple(documents),
             budget=budget or Budget(), seats=tuple(seats),
         )  # fmt: skip
         opened = admit(CRITIC, request, tuple(workers(**more) if there is None else there), seed, "client")
-        super().__init__(CRITIC, opened)
+        recorded = {**opened.settings, **former}
+        super().__init__(CRITIC, msgspec.structs.replace(opened, version=version, settings=recorded))
         if rewritten:
             self.reply("judge", Rewritten(question=REWRITTEN))
 

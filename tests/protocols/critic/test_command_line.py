@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from client.protocols.critic.presenter import CriticPresenter
 from client.protocols.critic.transcript import POSTS, round_words
 from client.show import transcript
 from parley.stack.rows import rows_of
@@ -15,6 +16,7 @@ from schemas.post import Post
 from schemas.result import Result
 from schemas.wire import decode, encode, raw
 from tests.parley.support import ROOT, Front
+from tests.protocols.critic.play import Play
 from tests.protocols.critic.simulate import Ended, example, run
 
 ARCHIVE = ROOT / "examples" / "critic-archive"
@@ -108,7 +110,7 @@ def test_every_post_is_shown_in_words(archive: Ended) -> None:
     assert any("judge rewrites the question: By the evidence alone" in text for text in lines)
     assert any("answers objection 2: " in text for text in lines)
     assert any("the opposite order: 70 of 100" in text for text in lines)
-    assert any(re.search(r"round 3: confidence \d+ \(medium\), trend .*meets objections 1, 2", text) for text in lines)
+    assert any(re.search(r"round 3: confidence 98 \(high\), trend .*meets objections 1, 2", text) for text in lines)
 
 
 def test_a_duplicate_is_shown_as_a_pair(archive: Ended) -> None:
@@ -150,6 +152,15 @@ def test_hostile_text_stays_text() -> None:
 def test_a_post_of_another_version_is_shown_all_the_same(kind: str) -> None:
     post = posted(kind, {})
     assert list(transcript.Teller().lines(decode(encode(post), Post)))
+
+
+def test_a_worthless_objection_is_shown_as_closed() -> None:
+    play = Play({"round_limit": 1})
+    play.round("you are a fool", 100)
+    play.verdict()
+    lines = [text for p in play.session.posts for _, text in transcript.Teller().lines(p)]
+    assert any("objection 1 is new and has nothing to it, closed" in text for text in lines)
+    assert "Objection 1 (nothing to it): you are a fool" in list(CriticPresenter().findings(play.result))
 
 
 def test_rounds_in_words(archive: Ended, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from client.show import transcript
 from coordinator.admission import admit
 from coordinator.machine import Inadmissible, View
 from coordinator.protocols import PROTOCOLS
@@ -210,12 +211,12 @@ def test_the_order_is_drawn_by_seed_and_round() -> None:
 
 
 def test_a_second_judgement_that_fails_costs_the_measure_alone() -> None:
-    play = Play({"measure_bias": True, "round_limit": 1, "lower_by": 10})
+    play = Play({"measure_bias": True, "round_limit": 1})
     play.answers()
     play.objects("it burns")
-    play.judges(0)
+    play.judges(40)
     play.fail("judge")
-    assert play.stop["reason"] == "round_limit" and play.certificate["confidence"] == 40
+    assert play.stop["reason"] == "round_limit" and play.certificate["confidence"] == 36
     assert play.certificate["judge_bias"] == {"pairs": [], "mean_difference": None}
 
 
@@ -251,8 +252,19 @@ def test_a_judge_rules_on_the_profile_alone() -> None:
     assert play.ask("judge").error == "answered: there is no objection 1; the profile's numbers are none so far"
 
 
-def test_the_question_word_for_word_is_no_rewriting() -> None:
+@pytest.mark.parametrize("said", [ASKED, f"  {ASKED.upper()} "])
+def test_a_neutral_question_is_kept_as_asked(said: str) -> None:
     play = Play(rewritten=False)
+    play.reply("judge", Rewritten(question=said, note="It is neutral."))
+    assert play.phase == "answering", "without a retry"
+    assert play.last("question") == {"question": ASKED, "note": "kept as asked"}
+    (post,) = play.posts("question")
+    lines = [text for _, text in transcript.Teller().lines(post)]
+    assert lines == [f"  the question stands as it was asked: {ASKED}", "      kept as asked"]
+
+
+def test_before_version_4_the_question_word_for_word_is_no_rewriting() -> None:
+    play = Play(rewritten=False, version=3)
     play.reply("judge", Rewritten(question=f"  {ASKED.upper()} "))
     assert "word for word" in play.ask("judge").error
     play.reply("judge", Rewritten(question=REWRITTEN))
@@ -330,13 +342,15 @@ def test_a_missing_critic_has_not_run_out_of_objections() -> None:
     assert play.session.inner.trend()[-1] == play.session.inner.trend()[0], "a score counts against an objection only"
 
 
-def test_a_missing_judge_leaves_confidence_and_the_objection_is_kept() -> None:
-    play = Play()
+@pytest.mark.parametrize(("version", "confidence"), [(3, 50), (4, 25)])
+def test_a_missing_judge_leaves_the_objection_open_and_unjudged(version: int, confidence: float) -> None:
+    play = Play(version=version)
     play.answers()
     play.objects("it burns")
     play.fail("judge")
     tally = play.last("tally")
-    assert (tally["confidence"], tally["source"], tally["found"]) == (50, "unjudged", 1)
+    assert (tally["confidence"], tally["source"], tally["found"]) == (confidence, "unjudged", 1)
+    assert tally["weight"] == 0 and "weight" not in tally["profile"][0], "nobody said what it weighs"
     assert play.phase == "answering" and len(play.brief("answerer")["profile"]) == 1
 
 
@@ -481,6 +495,8 @@ def test_seats_that_do_not_fit_are_refused() -> None:
         ({"duplicate_at_encoder": 0}, "critic.duplicate_at_encoder"),
         ({"duplicate_at_lexical": 0}, "critic.duplicate_at_lexical"),
         ({"raise_by": -1}, "critic.raise_by"),
+        ({"raise_by": 15}, "critic.raise_by: from version 4 of critic on it does nothing: .* leave it out"),
+        ({"lower_by": 0}, "critic.lower_by: from version 4 of critic on it does nothing: .* critic.threshold"),
         ({"quorum": 3}, "critic.quorum"),
         ({"atempts": 1}, "did you mean critic.attempts"),
         ({"min_rounds": 4, "round_limit": 3}, "critic.min_rounds: got 4, and critic.round_limit 3 ends"),
@@ -505,9 +521,9 @@ def test_a_threshold_up_to_one_is_a_share() -> None:
 
 
 def test_a_session_replays_and_other_settings_part_where_they_must() -> None:
-    play = Play({"round_limit": 3})
+    play = Play({"round_limit": 3, "min_rounds": 2})
     play.round("it burns")
-    play.round("it is slow", 50, 1)
+    play.round("it is slow", 60, 1)
     play.answers()
     play.objects()
     play.judges(100, 1, 2)

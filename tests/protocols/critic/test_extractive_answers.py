@@ -85,9 +85,9 @@ def test_fleet_shows_a_critic_that_agrees_too_early() -> None:
     assert early.result.stop.reason == "objections_exhausted" and early.result.outcome["objections"] == []
 
 
-def test_fleet_by_confidence() -> None:
-    ended = run(*example("critic-fleet"), threshold=60)
-    assert ended.result.stop.reason == "confidence" and len(ended.result.rounds) == 2
+def test_archive_by_confidence() -> None:
+    ended = run(*example("critic-archive"), threshold=60, min_rounds=1)
+    assert ended.result.stop.reason == "confidence" and len(ended.result.rounds) == 1
 
 
 def test_archive_at_the_round_limit() -> None:

@@ -131,12 +131,12 @@ def test_the_critic_keeps_its_profile_and_not_its_critiques() -> None:
 
 def test_the_judge_keeps_its_confidence() -> None:
     """Judge: Within-Round State: Debate transcript; Cross-Round State: Confidence score, termination signal."""
-    play = Play({"start": 50, "lower_by": 10})
-    play.round("it burns", 0)
+    play = Play()
+    play.round("it burns", 60)
     play.answers("Disk")
     play.objects("it is slow")
     play.compares(0.2)
-    assert play.brief("judge")["confidence"] == 40
+    assert play.brief("judge")["confidence"] == 54, "90 for a round that was tested, and 60 of 100 of it"
     pair = {play.posts("answer")[-1].n, play.posts("objection")[-1].n}
     assert set(play.ask("judge").sees) == pair
 
@@ -164,23 +164,47 @@ def test_without_a_new_objection_the_debate_terminates() -> None:
 
 def test_confidence_rises_with_objections_addressed() -> None:
     """The Judge maintains a confidence score that increases when the Answerer addresses objections …"""
-    play = Play({"start": 50, "raise_by": 15, "lower_by": 0})
+    play = Play()
+    play.round("it burns")
+    play.answers("Tape", 1)
+    play.fail("critic")
+    play.judges(100, 1)
+    assert play.last("tally")["trend"] == [45, 93] and play.last("tally")["answered"] == [1]
+    play.answers()
+    play.fail("critic")
+    play.judges(100)
+    assert play.last("tally")["reopened"] == [1], "an answer that starts fresh may drop what it met before"
+    assert play.last("tally")["confidence"] == 45
+
+
+def test_before_version_4_confidence_rises_by_steps() -> None:
+    """The Judge maintains a confidence score that increases when the Answerer addresses objections …"""
+    play = Play({"start": 50, "raise_by": 15, "lower_by": 0}, version=3)
     play.round("it burns")
     play.round("it is slow", 50, 1)
     assert play.last("tally")["trend"] == [50, 65] and play.last("tally")["answered"] == [1]
     play.round("it is dear", 50, 2)
-    assert play.last("tally")["reopened"] == [1], "an answer that starts fresh may drop what it met before"
+    assert play.last("tally")["reopened"] == [1]
     assert play.last("tally")["confidence"] == 65
+    assert play.last("tally")["profile"][0].keys() == {"number", "round", "text", "citations", "answered"}
 
 
 def test_confidence_falls_with_new_problems() -> None:
     """… and decreases when the Critic surfaces new problems."""
-    play = Play({"start": 50, "raise_by": 15, "lower_by": 20})
+    play = Play()
+    play.round("it burns", 80)
+    play.round("it is slow", 75)
+    assert play.last("tally")["trend"] == [72, 54], "by the weight of what was found"
+    assert play.last("tally")["weight"] == 0.25
+
+
+def test_before_version_4_confidence_falls_by_steps() -> None:
+    """… and decreases when the Critic surfaces new problems."""
+    play = Play({"start": 50, "raise_by": 15, "lower_by": 20}, version=3)
     play.round("it burns", 0)
     play.round("it is slow", 75)
     assert play.last("tally")["trend"] == [30, 25], "by the weight of what was found"
-    assert play.last("tally")["weight"] == 0.25
-    play = Play({"start": 10, "lower_by": 20})
+    play = Play({"start": 10, "lower_by": 20}, version=3)
     play.round("it burns", 0)
     assert play.last("tally")["confidence"] == 0
 
@@ -188,8 +212,8 @@ def test_confidence_falls_with_new_problems() -> None:
 def test_the_judge_writes_a_verdict_and_exits() -> None:
     """When confidence crosses a threshold or the Critic runs out of novel objections, the Judge writes a verdict and
     exits."""
-    play = Play({"start": 80, "lower_by": 0})
-    play.round("it burns")
+    play = Play(QUICK)
+    play.round("it burns", 90)
     assert (play.ask("judge").kind, play.ask("judge").final) == ("verdict", True)
     assert play.brief("judge")["reason"] == "confidence"
     play.verdict("Tape, in a safe")
@@ -202,12 +226,19 @@ def test_the_judge_writes_a_verdict_and_exits() -> None:
 
 def test_confidence_threshold() -> None:
     """Confidence threshold: Judge’s confidence score exceeds a preset value."""
-    play = Play({"start": 50, "raise_by": 30, "lower_by": 0, "threshold": 80})
-    play.round("it burns")
-    assert play.phase == "answering"
-    play.round("it is slow", 50, 1)
+    play = Play({"min_rounds": 2, "threshold": 74.4})
+    play.round("it burns", 90)
+    assert play.session.inner.confidence == 81 and play.phase == "answering", "too early to believe it"
+    play.round("it is slow", 80, 1)
     assert play.stop["reason"] == "confidence" and play.stop["converged"]
-    assert (play.certificate["confidence"], play.certificate["threshold"]) == (80, 80)
+    assert (play.certificate["confidence"], play.certificate["threshold"]) == (74.4, 74.4)
+
+
+def test_before_version_4_the_threshold_holds_from_the_first_round_on() -> None:
+    """Confidence threshold: Judge’s confidence score exceeds a preset value."""
+    play = Play({"start": 80, "lower_by": 0}, version=3)
+    play.round("it burns")
+    assert play.stop["reason"] == "confidence"
 
 
 def test_objection_exhaustion_by_a_duplicate() -> None:
@@ -237,14 +268,14 @@ def test_round_limit() -> None:
 
 def test_the_label_says_that_it_is_informational() -> None:
     """The confidence label in the final output is informational, not a hard guarantee."""
-    for start, label in ((80, "high"), (60, "medium"), (20, "low")):
-        play = Play({"start": start, "lower_by": 0, "round_limit": 1})
-        play.round("it burns")
+    for score, confidence, label in ((90, 0.81, "high"), (60, 0.54, "medium"), (20, 0.18, "low")):
+        play = Play({"round_limit": 1})
+        play.round("it burns", score)
         play.verdict()
         outcome = play.result.outcome
         assert (outcome["label"], outcome["label_note"]) == (label, LABEL_NOTE)
         assert "informational" in LABEL_NOTE and "no guarantee" in LABEL_NOTE
-        assert outcome["confidence"] == start / 100
+        assert outcome["confidence"] == confidence
         assert play.certificate["label_note"] == LABEL_NOTE
 
 
@@ -296,8 +327,8 @@ def test_the_full_transcript() -> None:
     assert result.outcome["question"] == REWRITTEN
     assert [r["answer"]["answer"] for r in result.rounds] == ["Tape", "Tape in a safe"]
     assert [[o["objection"] for o in r["raised"]] for r in result.rounds] == [["it burns"], [NO_NEW_OBJECTION]]
-    assert [r["confidence"] for r in result.rounds] == [39.5, 54.5]
-    assert result.outcome["label"] == "medium"
+    assert [r["confidence"] for r in result.rounds] == [27, 94.5]
+    assert result.outcome["label"] == "high"
     assert [(o["text"], o["answered"]) for o in result.outcome["objections"]] == [("it burns", True)]
 
 

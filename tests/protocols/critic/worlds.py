@@ -12,7 +12,7 @@ from coordinator.machine import Session
 from schemas import log
 from schemas.protocols.critic import NO_NEW_OBJECTION, Critique, Judgement, Rewritten, Similarities, Verdict
 from schemas.session import Budget
-from tests.protocols.critic.play import CRITIC, REWRITTEN, Play, answer
+from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks, waits_for_turns
 
 UNLIMITED = Budget()
@@ -27,6 +27,7 @@ class Small:
     similar: tuple[float, ...] = (0.1, 0.9)
     objections: tuple[str, ...] = ("",)
     """The empty one differs by round."""
+    questions: tuple[str, ...] = (REWRITTEN,)
     budget: Budget = UNLIMITED
     usages: tuple[int, ...] = (0,)
     late: bool = False
@@ -39,9 +40,10 @@ class Small:
 
 
 WORLDS = {
-    "rounds": Small({"round_limit": 2, "threshold": 60}, scores=(20, 100), objections=("", "it burns")),
+    "rounds": Small({"round_limit": 2, "threshold": 60}, scores=(20, 100)),
+    "same words": Small({"round_limit": 2}, similar=(0.1,), objections=("it burns",)),
     "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}),
-    "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True, "start": 75}, scores=(20, 100)),
+    "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True}, scores=(20, 100)),
     "seconds": Small(
         {"round_limit": 2, "min_rounds": 2, "measure_bias": True}, similar=(0.1,), budget=Budget(seconds=5), late=True
     ),
@@ -49,7 +51,9 @@ WORLDS = {
         {"round_limit": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
     ),
     "no second attempt": Small({"round_limit": 1, "attempts": 2}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)),
-    "no second rewriting": Small({"round_limit": 1, "attempts": 2}, budget=Budget(tokens=480), usages=(120,)),
+    "no second rewriting": Small(
+        {"round_limit": 1, "attempts": 2}, questions=(REWRITTEN, ASKED), budget=Budget(tokens=480), usages=(120,)
+    ),
     **{
         f"{n} turns": Small(
             {"round_limit": 3, "min_rounds": 3, "measure_bias": True},
@@ -65,7 +69,7 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
     profile = session.inner.profile
     match ask.kind:
         case "rewrite":
-            yield Rewritten(question=REWRITTEN)
+            yield from (Rewritten(question=text) for text in world.questions)
         case "answer":
             yield answer()
         case "critique" | "press":
@@ -112,10 +116,11 @@ def waits(session: Session) -> None:
 
 
 EXPECTED = {
-    "rounds": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
-    "late press": expect("objections_exhausted", "quorum", "round_limit", states=25),
+    "rounds": expect("objections_exhausted", "quorum", "round_limit", states=25),
+    "same words": expect("objections_exhausted", "quorum", "round_limit", states=25),
+    "late press": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
     "bias": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
-    "seconds": expect("budget", "objections_exhausted", "quorum", "round_limit", states=25),
+    "seconds": expect("budget", "confidence", "objections_exhausted", "quorum", "round_limit", states=25),
     "no second judgement": expect("budget", "quorum", "round_limit", states=25),
     "no second attempt": expect("budget", "quorum", states=25),
     "8 turns": expect("budget", "objections_exhausted", "quorum", states=25),

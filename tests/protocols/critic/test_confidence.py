@@ -1,0 +1,151 @@
+"""Confidence is a function of the final state (docs/critic.md, "Confidence"); worthless objections are closed."""
+
+from itertools import product
+
+import pytest
+
+from coordinator.protocols.critic.confidence import WORTHLESS, confidence
+from tests.protocols.critic.play import Play
+
+WEIGHTS = (0.06, 0.34, 0.42, 0.5, 0.9, 1.0)
+
+
+def given(*open_weights: float, survived: int = 0, tested: int = 1, quotes: bool = False) -> float:
+    return confidence(open_weights, survived=survived, tested=tested, quotes=quotes, start=50)
+
+
+def test_by_hand() -> None:
+    """The example of docs/critic.md: 90 + 6/2 = 93, times .66; then 90 + 6 * 7/8 = 95.25."""
+    assert given(0.34, survived=1, tested=2) == 61.38
+    assert given(survived=3, tested=3) == 95.25
+    assert given(survived=3, tested=3, quotes=True) == 98.25
+
+
+@pytest.mark.parametrize("survived", [0, 1, 2, 6, 50])
+def test_with_nothing_open_it_is_90_or_more_and_never_certain(survived: int) -> None:
+    for quotes in (False, True):
+        assert 90 <= given(survived=survived, tested=max(1, survived), quotes=quotes) <= 99
+
+
+def test_an_upheld_objection_ends_below_50() -> None:
+    """50 of 100 for the answer is a weight of .5."""
+    for survived, quotes, weight in product((0, 1, 6, 50), (False, True), (0.5, 0.7, 1.0)):
+        assert given(weight, survived=survived, tested=survived + 1, quotes=quotes) < 50
+
+
+def test_it_never_rises_by_an_open_objection() -> None:
+    for survived, quotes, before, new in product(range(7), (False, True), ((), (0.1,), (0.42, 0.5)), WEIGHTS):
+        now = given(*before, survived=survived, tested=survived + 1, quotes=quotes)
+        for tested in (survived + 1, survived + 2):
+            assert given(*before, new, survived=survived, tested=tested, quotes=quotes) < now
+
+
+def test_it_falls_with_the_weight_and_rises_with_rounds_survived() -> None:
+    by_weight = [given(w) for w in WEIGHTS]
+    assert by_weight == sorted(by_weight, reverse=True) and len(set(by_weight)) == len(by_weight)
+    by_rounds = [given(0.3, survived=n, tested=n + 1) for n in range(5)]
+    assert by_rounds == sorted(by_rounds) and len(set(by_rounds)) == len(by_rounds)
+
+
+def test_as_long_as_nothing_was_tested_start_stands() -> None:
+    assert confidence((), survived=0, tested=0, quotes=True, start=50) == 50
+    play = Play({"quorum": 1})
+    play.answers()
+    play.fail("critic")
+    play.judges(100)
+    assert play.last("tally")["confidence"] == 50, "the judge ruled, and nobody had attacked"
+
+
+def test_the_order_of_objections_does_not_matter() -> None:
+    assert given(0.1, 0.42, 0.3) == given(0.3, 0.1, 0.42)
+
+
+def played(*rounds: tuple[str, float, tuple[int, ...]]) -> Play:
+    play = Play({"round_limit": len(rounds), "min_rounds": len(rounds)})
+    for text, score, met in rounds:
+        play.round(text, score, *met)
+    return play
+
+
+def test_the_same_final_state_scores_the_same_by_either_route() -> None:
+    """One met the first objection early and kept to it. The other dropped it twice and met it at the end."""
+    steady = played(("it burns", 40, ()), ("it is slow", 70, (1,)), ("it is dear", 90, (1, 2)))
+    wavering = played(("it burns", 40, ()), ("it is slow", 70, ()), ("it is dear", 90, (1, 2)))
+    assert steady.certificate["trend"][:2] != wavering.certificate["trend"][:2]
+    assert steady.certificate["confidence"] == wavering.certificate["confidence"] == 85.05
+    turned = played(("it burns", 70, ()), ("it is slow", 40, ()), ("it is dear", 90, (1, 2)))
+    assert turned.certificate["confidence"] == 85.05, "nor in which order they came"
+
+
+def test_an_answer_that_meets_every_objection_ends_at_90_or_more() -> None:
+    play = Play({"min_rounds": 1, "threshold": 100})
+    play.round("it burns", 0)
+    play.round("it is slow", 10)
+    assert play.last("tally")["confidence"] == 0
+    play.answers("Tape in a safe", 1, 2)
+    play.objects()
+    play.judges(100, 1, 2)
+    play.verdict()
+    assert play.result.outcome["confidence"] == 0.9525 and play.certificate["rounds_survived"] == 3
+
+
+def test_an_answer_that_draws_no_objection_ends_at_90_or_more() -> None:
+    play = Play()
+    play.answers()
+    play.objects()
+    play.objects()
+    play.judges(100)
+    play.verdict()
+    assert (play.result.outcome["confidence"], play.result.outcome["label"]) == (0.93, "high")
+
+
+def test_an_answer_with_an_upheld_objection_ends_below_50() -> None:
+    play = Play({"min_rounds": 1})
+    play.round("it burns", 50)
+    play.answers()
+    play.objects()
+    play.judges(100)
+    play.verdict()
+    assert play.result.outcome["confidence"] == 0.465 and play.result.outcome["open_objections"] == [1]
+
+
+# ---------------------------------------------------------------- worthless objections
+
+
+def test_a_worthless_objection_is_closed_at_once() -> None:
+    play = Play()
+    play.round("you are a fool", WORTHLESS)
+    assert play.last("tally")["confidence"] == 93, "its round is survived"
+    assert play.last("tally")["profile"][0]["closed"] is True
+    assert play.brief("answerer")["profile"] == []
+    play.answers()
+    assert [o["number"] for o in play.brief("critic")["profile"]] == [1], "the critic may not raise it again"
+    play.objects("it burns")
+    assert play.brief("helper")["profile"] == ["you are a fool"]
+    play.compares(0.1)
+    assert play.brief("judge")["profile"] == []
+    play.judges(60)
+    assert play.last("tally")["reopened"] == [] and play.session.inner.open_objections() == (2,)
+    assert play.last("tally")["confidence"] == 55.8, "93 * .6"
+    assert [o["number"] for o in play.brief("answerer")["profile"]] == [2]
+
+
+def test_what_was_closed_is_not_ruled_on_again() -> None:
+    play = Play({"round_limit": 2})
+    play.round("you are a fool", 100)
+    play.round("it burns", 60)
+    play.verdict()
+    assert play.certificate["worthless"] == [1] and play.certificate["open_objections"] == [2]
+    assert [o["answered"] for o in play.result.outcome["objections"]] == [True, False]
+
+
+def test_one_that_weighs_a_little_stays_open() -> None:
+    play = Play()
+    play.round("it burns", WORTHLESS - 1)
+    assert play.session.inner.open_objections() == (1,) and len(play.brief("answerer")["profile"]) == 1
+
+
+def test_before_version_4_nothing_is_closed() -> None:
+    play = Play(version=3)
+    play.round("you are a fool", 100)
+    assert play.session.inner.open_objections() == (1,) and len(play.brief("answerer")["profile"]) == 1

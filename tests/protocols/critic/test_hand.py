@@ -1,0 +1,55 @@
+"""Sessions that a strong model's stand-in played by hand come out as what they were (hand/README.md)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from schemas import log
+from tests.protocols.critic.play import Play
+
+HAND = Path(__file__).parent / "hand"
+
+
+class Hand(Play):
+    """One recorded session, played again."""
+
+    def __init__(self, name: str, **more: Any) -> None:
+        case = json.loads((HAND / f"{name}.json").read_text(encoding="utf-8"))
+        super().__init__(question=case["question"], rewritten=False, **more)
+        for turn in case["turns"]:
+            self.reply(turn["seat"], self._body(turn))
+            if "similar" in turn:
+                self.compares(*turn["similar"])
+
+    def _body(self, turn: dict[str, Any]) -> object:
+        kind = self.protocol.replies[self.ask(turn["seat"]).kind]
+        return msgspec.convert({**turn["recorded"], **turn["added"]}, kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "trend", "confidence", "before"),
+    [
+        ("coffee", [52.2, 61.38, 51.98, 95.62], 0.9562, 0.7685),  # four rounds survived, nothing quoted
+        ("prime", [93], 0.93, 0.5),  # one round survived
+    ],
+)
+def test_an_answer_with_nothing_open_against_it_is_told_as_one(
+    name: str, trend: list[float], confidence: float, before: float
+) -> None:
+    hand = Hand(name)
+    got, stop = hand.result.outcome, hand.result.stop
+    assert (stop.reason, stop.converged) == ("objections_exhausted", True)
+    assert (got["confidence"], got["label"], got["open_objections"]) == (confidence, "high", [])
+    assert stop.certificate["trend"] == trend and stop.certificate["rounds_survived"] == len(trend)
+    assert got["source"] == "verdict" and stop.certificate["worthless"] == []
+    assert not any(c.attempt > 1 for e in hand.entries for c in e.commands if isinstance(c, log.Ask))
+    former = Hand(name, version=3)
+    assert former.result.outcome["confidence"] == before, "what the recorded screen said"
+
+
+def test_ended_a_round_early_its_open_objection_shows() -> None:
+    """After three of its rounds one objection of weight .45 was open: 94.5 * .55, with two rounds survived."""
+    assert Hand("coffee").result.rounds[2]["confidence"] == 51.98
