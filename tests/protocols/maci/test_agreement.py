@@ -1,15 +1,18 @@
 """Minds can change, and agreement ends a debate: stated beliefs, the devil's advocate, the stop `agreement`."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from client.records import read_record
 from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.maci.state import State
 from coordinator.replay import replay
 from schemas.wire import decode, encode
 from tests.protocols.maci.play import AGAINST, AGREED, FOR, NAMES, PAPER, Play, argument, begun, belief, case, check_up
 
+OLD_LOGS = Path(__file__).parents[2] / "old_logs"
 DENGUE, CHIKUNGUNYA = belief(0.8, 0.2), belief(0.1, 0.9)
 
 
@@ -70,6 +73,14 @@ def test_the_reading_stands_behind_what_no_setting_names(settings: dict[str, Any
 
 
 # ---------------------------------------------------------------- agreement
+
+
+@pytest.mark.parametrize("commit", ["092e006", "8f75d90"])
+def test_a_session_of_an_earlier_version_keeps_the_papers_reading(commit: str) -> None:
+    """It recomputes to the entries that were recorded then."""
+    old = read_record(OLD_LOGS / commit / "maci.jsonl")
+    found = replay(PROTOCOLS.get, old.sid, old.entries)
+    assert len(found.entries) == len(old.entries) and found.result is not None
 
 
 def test_agreement_ends_it_after_a_round_with_a_devils_advocate() -> None:
