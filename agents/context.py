@@ -25,6 +25,8 @@ class Other(msgspec.Struct, frozen=True, kw_only=True):
     """Where it was said."""
     body: Any
     """Typed where the protocol knows the kind, else plain JSON values."""
+    passing: bool = False
+    """It is of this turn alone, and stands in a prompt behind what the next one shows again."""
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +45,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     turn: str = ""
     """The turn's id: whatever is asked again under it is the same turn."""
+    boundary: str = ""
+    """The moderator's for this session and seat; empty: each prompt has a fresh one."""
     protocol: str
     question: str
     seat: str
@@ -70,10 +74,12 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """Whose specification the seat's worker goes by."""
     tools: Tools | None = None
     """None: there are none, or no more in this step."""
+    offered: tuple[Any, ...] = ()
+    """The tools of the turn, in its last step too, which is without them."""
     experts: "ExpertRegistry | None" = None
     """For turns that are computed by a helper: the experts that it has heard of."""
 
 
-def laid_beside(label: str, body: Any, kind: str) -> Other:
-    """A text that is no post, laid beside the posts for this turn."""
-    return Other(label=label, post=-1, kind=kind, round=0, body=body)
+def laid_beside(label: str, body: Any, kind: str, passing: bool = False) -> Other:
+    """A text that is no post, laid beside the posts for this turn; `passing`: and for no other."""
+    return Other(label=label, post=-1, kind=kind, round=0, body=body, passing=passing)

@@ -73,6 +73,7 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = ()) -> Shown:
     return Shown(
         session=work.session,
         turn=turn.id,
+        boundary=turn.boundary,
         protocol=work.protocol,
         question=work.question,
         seat=turn.seat,

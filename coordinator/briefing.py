@@ -41,6 +41,12 @@ def token(key: bytes, sid: str, turn: str) -> str:
     return hashlib.blake2b(f"{sid}\0{turn}".encode(), key=key, digest_size=16).hexdigest()
 
 
+def boundary(key: bytes, sid: str, seat: str) -> str:
+    """What the texts of a seat's prompts stand between: keyed hash of session and seat, by the tokens' key. It is the
+    same in every turn of the seat, so its prompts begin alike, and nobody can know it before a prompt holds it."""
+    return hashlib.blake2b(f"{sid}\0{seat}".encode(), key=key, digest_size=8, person=b"boundary").hexdigest()
+
+
 def turn_id(n: int, index: int) -> str:
     """A turn's identity: transition and place of its command."""
     return f"{n}-{index}"
@@ -170,6 +176,7 @@ def _turn(session: Session, seat: Seat, turn: str, ask: log.Ask, key: bytes) -> 
     return Turn(
         id=turn,
         token=token(key, session.sid, turn),
+        boundary=boundary(key, session.sid, ask.seat),
         seat=ask.seat,
         role=seat.role,
         kind=ask.kind,

@@ -89,6 +89,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """`<transition>.<command>`: its place in the session's log."""
     token: str
     """Keyed hash of session and turn by a key that only moderators hold."""
+    boundary: str = ""
+    """What texts in this seat's prompts stand between: keyed hash of session and seat. Empty: the agent makes one."""
     seat: str
     role: str
     kind: str

@@ -1,32 +1,33 @@
-"""Prompts: a Markdown file for each kind of turn, filled with what the turn shows.
+"""Prompts: the templates of a kind of turn (agents/models/templates.py), filled with what the turn shows.
 
-A file is `<kind>.md` in the folder that the protocol's kit names (agents/protocols/<protocol>/prompts): the
-instructions, a line `---`, and what they are about.
 `{{name}}` is replaced, once and in one pass, so that what is put in is never looked at again. There is no logic in a
-template: which sections there are is the same in every round, and an empty one says so in words. That is why a
-renderer of ten lines is enough, and why no template engine stands between a text from outside and the prompt.
+template: what is empty is left out, and that is all. That is why a renderer of ten lines is enough, and why no template
+engine stands between a text from outside and the prompt.
 
 What anybody said (the question, documents, other agents, the turn's brief) stands between two lines that carry a
-boundary made fresh for this prompt. Text that contains the boundary, or a line that looks like one, is escaped.
+boundary, the moderator's for this seat and session. Text that contains the boundary, or a line that looks like one, is
+escaped, also what the seat itself said, since it was shown the boundary. Who the seat is and what is asked of it stand
+outside, escaped in the same way.
+
+What lasts comes first, so that a prompt of a seat begins as its last one did (`Prompt.lasting`). Where not everything
+fits, texts are cut shorter from turn to turn, and the beginning is another.
 """
 
 import re
 import secrets
 from collections.abc import Callable, Iterator
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.models.base import ModelMisconfigured, ModelRefused
+from agents.context import Other, Shown
+from agents.models.base import ModelMisconfigured
 from agents.models.injection import suspicious
-from agents.protocols import KITS, kind_of
+from agents.models.templates import Template, fill, rules, template
+from agents.protocols import kind_of
 from agents.tokens import estimate, first_tokens
 
-_KIND = re.compile(r"[a-z0-9_]+")
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_BOUNDARY = re.compile(r"[0-9a-f]{16}")
 _LINE = re.compile(r"\[\[(?=\s*(?:BEGIN|END)\b)", re.I)
 _UNSAFE = re.compile(r"[^\w .,/()+-]+")
 _KEPT = 4
@@ -43,6 +44,9 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """Estimated."""
     flags: tuple[str, ...]
     """`injection`: something in it talks to the model as to a machine. `cut`: not all of it fitted."""
+    lasting: int = 0
+    """Characters, of the messages one after another, before the state and the task: with these the seat's next prompt
+    begins too, unless texts were cut."""
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +77,8 @@ def build(
         Put into the prompt where the server is not given it.
     repair
         The reply that was not accepted, and why.
+    boundary
+        Makes one where the turn brings none.
     room
         Tokens that the model's window holds, where that is less.
 
@@ -83,23 +89,23 @@ def build(
     ModelMisconfigured
         What cannot be cut is more than the cap.
     """
-    system, user = _template(shown.protocol, shown.kind)
-    pieces = _Pieces(shown, boundary(), _asked_for(schema, repair))
+    given = shown.boundary if _BOUNDARY.fullmatch(shown.boundary) else boundary()
+    pieces = _Pieces(shown, given, template(shown.protocol, shown.kind), _asked_for(schema, repair))
     cap = shown.caps.input_tokens if room is None else min(shown.caps.input_tokens, room)
     documents = [d.text for d in shown.documents]
     others = [_post(shown, o.body) for o in shown.others]
-    whole = pieces.messages(system, user, documents, others)
+    whole = pieces.messages(documents, others)
     size = _size(whole)
     flags: tuple[str, ...] = ()
     if size > cap:
         flags = ("cut",)
-        bare = cap - _size(pieces.messages(system, user, documents, [""] * len(others), True))
+        bare = cap - _size(pieces.messages(documents, [""] * len(others), True))
         kept = min(sum(map(estimate, others)), cap // _KEPT)
         others = _cut(others, max(bare, kept) if documents else bare)
         if documents and bare < kept:
-            bare = cap - _size(pieces.messages(system, user, [""] * len(documents), others, True))
+            bare = cap - _size(pieces.messages([""] * len(documents), others, True))
             documents = _cut(documents, bare)
-        whole = pieces.messages(system, user, documents, others, True)
+        whole = pieces.messages(documents, others, True)
         size = _size(whole)
         if size > cap:
             raise ModelMisconfigured(
@@ -112,7 +118,7 @@ def build(
             )
     if suspicious(_said(shown, documents)):
         flags = ("injection", *flags)
-    return Prompt(messages=whole, input_tokens=size, flags=flags)
+    return Prompt(messages=whole, input_tokens=size, flags=flags, lasting=pieces.lasting)
 
 
 def _said(shown: Shown, documents: list[str]) -> Iterator[str]:
@@ -122,68 +128,87 @@ def _said(shown: Shown, documents: list[str]) -> Iterator[str]:
     for other in shown.others:
         yield from _texts(other.body)
     yield from _texts(shown.brief)
-    if shown.tools is not None:
-        yield from _texts(shown.tools.offered)
+    yield from _texts(shown.offered if shown.tools is None else shown.tools.offered)
 
 
 class _Pieces:
     """A turn's texts in their fences."""
 
-    def __init__(self, shown: Shown, boundary: str, asked_for: str) -> None:
+    def __init__(self, shown: Shown, boundary: str, parts: Template, asked_for: str) -> None:
         self._shown = shown
+        self._kind = kind_of(shown.protocol, shown.kind)
         self._boundary = boundary
-        self._asked_for = asked_for
+        self._parts = parts
+        self._one_place = "{{now}}" not in parts.task or "{{others}}" not in parts.context + parts.task
+        self._asked_for = self._escape(asked_for)
+        self.lasting = 0
+        """Of the messages made last."""
 
-    def messages(self, system: str, user: str, documents: list[str], others: list[str], cut: bool = False) -> Messages:
+    def messages(self, documents: list[str], others: list[str], cut: bool = False) -> Messages:
         """The two messages, with documents and others' words cut by the caller."""
-        shown, fence = self._shown, self._fence
-        kind = kind_of(shown.protocol, shown.kind)
-        apart = kind.aside
-
-        def said(*, aside: bool) -> Iterator[str]:
-            for other, text in zip(shown.others, others, strict=True):
-                if (apart and other.channel != "public") is aside:
-                    about = f"post {other.post}, {other.kind}, round {other.round}"
-                    if other.post < 0:
-                        about = other.label
-                    elif kind.labels:
-                        about = f"{other.label}, {about}"
-                    yield fence("post" if not aside else "note", about, text)
-
+        shown, fence, parts = self._shown, self._fence, self._parts
+        said = list(zip(shown.others, others, strict=True))
+        lasting = [pair for pair in said if not self._passes(pair[0])]
+        if not self._kind.labels:
+            lasting.sort(key=lambda pair: max(pair[0].post, -1))
         values = {
-            "rules": _rules().replace("{{boundary}}", self._boundary),
+            "rules": rules().replace("{{boundary}}", self._boundary),
             "role": shown.role,
             "round": str(shown.round),
             "question": fence("question", "", shown.question),
-            "brief": fence("state of the debate", "", _brief(shown)),
+            "brief": self._brief(),
             "documents": "\n\n".join(
                 fence("document", document.name, text, len(document.text))
                 for document, text in zip(shown.documents, documents, strict=True)
-            ) or "You hold no documents.",
-            "others": "\n\n".join(said(aside=False)) or "Nobody else has been heard yet.",
-            "aside": "\n\n".join(said(aside=True)) or "Nothing has been said there yet.",
-            "own": fence("your last position", "", _readable(shown.own)) if shown.own is not None
-            else "You have not taken a position yet.",
-            "expert": "You have none." if shown.expert is None
-            else fence("specification", shown.expert.id, _specification(shown)),
-            "tools": self._tools(),
-            **{name: self._escape(text) for name, text in _orders(shown).items()},
+            ),
+            "others": "\n\n".join(self._said(*pair) for pair in lasting),
+            "now": "\n\n".join(self._said(*pair) for pair in said if self._passes(pair[0])),
+            "own": fence("your last position", "", _readable(shown.own)) if shown.own is not None else "",
+            "expert": "" if shown.expert is None else self._escape(_specification(shown)),
+            **self._tools(),
+            **_quoting(shown),
+            **{name: self._escape(text) for name, text in self._kind.prompt_slots(shown).items()},
             "error": "" if not shown.error else "Your last attempt at this turn was not accepted:\n\n"
             + fence("error", "", shown.error),
             "reply": self._asked_for if not cut else "Not everything fitted: texts marked as cut go on beyond what you "
             "see, so do not conclude anything from what they lack.\n\n" + self._asked_for,
         }  # fmt: skip
+        system, context, task = (fill(part, values).strip() for part in (parts.identity, parts.context, parts.task))
+        self.lasting = len(system) + len(context)
         return [
-            {"role": "system", "content": render(system, values).strip()},
-            {"role": "user", "content": render(user, values).strip()},
+            {"role": "system", "content": system},
+            {"role": "user", "content": "\n\n".join(part for part in (context, task) if part)},
         ]
 
-    def _tools(self) -> str:
-        tools = self._shown.tools
-        if tools is None:
-            return "None can be used in this step: end the turn now, with what you have."
-        left = f"{tools.calls_left} more calls of tools, in at most {tools.steps_left} more steps before the last"
-        return f"{self._fence('tools', '', _offered(tools.offered))}\n\nYou may make {left}, which is without tools."
+    def _passes(self, other: Other) -> bool:
+        """Whether it is of this turn alone. Where the templates have one place for posts, all stand there."""
+        if self._one_place:
+            return "{{now}}" in self._parts.task
+        return other.passing or other.kind in self._kind.passing
+
+    def _said(self, other: Other, text: str) -> str:
+        note = self._kind.aside and other.channel != "public"
+        about = f"{other.post}, {other.kind}, round {other.round}"
+        if other.post < 0:
+            about = other.label
+        elif self._kind.labels:
+            about = f"{other.post}, {other.label}, {other.kind}, round {other.round}"
+        return self._fence("note" if note else "post", about, text)
+
+    def _brief(self) -> str:
+        """The state, unless it holds nothing."""
+        text = _brief(self._shown)
+        return "" if text in ("", "{}") else self._fence("state of the debate", "", text)
+
+    def _tools(self) -> dict[str, str]:
+        """What may be called, which is the same in all steps of a turn, and how much of it in this one."""
+        tools, kept = self._shown.tools, self._shown.offered
+        offered = kept if tools is None else tools.offered
+        left = "No tool can be used in this step: end the turn now, with what you have."
+        if tools is not None:
+            calls = f"You may make {tools.calls_left} more calls of tools"
+            left = f"{calls}, in at most {tools.steps_left} more steps before the last, which is without tools."
+        return {"tools": self._fence("tools", "", _offered(offered)) if offered else "", "tools_left": left}
 
     def _fence(self, what: str, name: str, text: str, of: int = 0) -> str:
         """A text between two lines with the boundary."""
@@ -199,28 +224,27 @@ class _Pieces:
         return re.sub(re.escape(self._boundary), "(boundary removed)", text, flags=re.I)
 
 
-def render(template: str, values: dict[str, str]) -> str:
-    """The template with each `{{name}}` replaced; what is put in is not looked at. A KeyError for an unknown name."""
-    return _SLOT.sub(lambda slot: values[slot[1]], template)
-
-
-def _template(protocol: str, kind: str) -> tuple[str, str]:
-    """Instructions, and what they are about."""
-    kit = KITS.get(protocol)
-    if kit is None or kit.prompts is None or not (_KIND.fullmatch(kind) and (kit.prompts / f"{kind}.md").is_file()):
-        raise ModelRefused(f"no prompt is written for {kind!r} turns of protocol {protocol!r}")
-    return _read(kit.prompts / f"{kind}.md")
-
-
-@lru_cache(maxsize=256)
-def _read(path: Path) -> tuple[str, str]:
-    system, _, user = path.read_text(encoding="utf-8").partition("\n---\n")
-    return system, user
-
-
-@lru_cache(maxsize=1)
-def _rules() -> str:
-    return Path(__file__).with_name("prompt_rules.md").read_text(encoding="utf-8").strip()
+def _quoting(shown: Shown) -> dict[str, str]:
+    """What is said of evidence: nobody is asked to quote where there is nothing to quote."""
+    own = bool(shown.documents)
+    theirs = any(getattr(o.body, "citations", ()) for o in shown.others)
+    weighing = "Evidence that is quoted weighs more than what is only claimed."
+    if not theirs:
+        weighing = "A figure, study or quotation without a source is only a claim."
+    if not own and not theirs:
+        return {
+            "quoting": "You hold no documents: go by what is commonly known, and invent no figure, study or quotation.",
+            "citations": "an empty list.",
+            "weighing": weighing,
+        }
+    sources = " or ".join(name for name, there in (("your documents", own), ("what others cite", theirs)) if there)
+    return {
+        "quoting": f"Evidence is a quotation from {sources}, word for word, with the document named. Where that is "
+        "silent, go by what is commonly known, and invent nothing.",
+        "citations": f"spans of {sources} that carry it, each with `document`, its name, and a `quote` copied word for "
+        "word; empty if there are none.",
+        "weighing": weighing,
+    }
 
 
 def _asked_for(schema: dict[str, Any] | None, repair: Repair | None) -> str:
@@ -252,21 +276,17 @@ def _filled(value: Any) -> Any:
     return {k: _filled(v) for k, v in value.items() if v is not None and v not in ("", [], (), {})}
 
 
-def _orders(shown: Shown) -> dict[str, str]:
-    return kind_of(shown.protocol, shown.kind).prompt_slots(shown.brief)
-
-
 def _brief(shown: Shown) -> str:
     shown_as = kind_of(shown.protocol, shown.kind).prompt_brief
     if shown_as is None:
         return _readable(shown.brief)
-    parts = shown_as(shown.brief)
-    return "{\n" + ",\n".join(f" {_compact(k)}: {_compact(v)}" for k, v in parts.items()) + "\n}"
+    parts = _filled(shown_as(shown.brief))
+    return "" if not parts else "{\n" + ",\n".join(f" {_compact(k)}: {_compact(v)}" for k, v in parts.items()) + "\n}"
 
 
 def _specification(shown: Shown) -> str:
     shown_as = kind_of(shown.protocol, shown.kind).prompt_spec
-    return _readable(shown.expert) if shown_as is None else _compact(shown_as(shown.expert))
+    return _compact(shown.expert if shown_as is None else shown_as(shown.expert))
 
 
 def _post(shown: Shown, body: Any) -> str:

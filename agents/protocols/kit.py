@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # numpy: for the extractive model alone
     from agents.extractive.turn_method import TurnMethod
 
 
-def _none(brief: Any) -> dict[str, str]:
+def _none(shown: Shown) -> dict[str, str]:
     return {}
 
 
@@ -38,18 +38,24 @@ class Kind:
     prompt_post: Callable[[Any], Any] | None = None
     """A post's body as a prompt shows it; None: all of it."""
     labels: bool = True
-    """Whether a prompt tells posts apart by their speakers; False: that means nothing, or the body says it."""
+    """Whether a prompt tells posts apart by their speakers; False: that means nothing, or the body says it, and posts
+    stand in the order of their numbers, so that what is new comes last."""
     prompt_spec: Callable[[Any], Any] | None = None
     """Of an expert's specification, what a prompt shows; None: all of it."""
-    prompt_slots: Callable[[Any], dict[str, str]] = _none
-    """What the moderator asks for in the brief, as further slots of the prompt: it stands outside the fences."""
+    prompt_slots: Callable[[Shown], dict[str, str]] = _none
+    """Who the seat is and what the moderator asks for, as further slots of the prompt: outside the fences."""
+    head: str = ""
+    """What the prompts of this kind begin with, `heads/<head>.md` (agents/models/templates.py): kinds of the same seat
+    name the same one. Empty: `<kind>.md` has all of it."""
+    passing: frozenset[str] = frozenset()
+    """Kinds of posts that a prompt shows behind what the seat's next one shows again."""
     narrow: Callable[[Shown], dict[str, dict[str, Any]]] | None = None
     """What the check demands of this turn's reply beyond its type: keywords of JSON Schema by field (`belief.outcome`,
     lists gone into), for a server that holds a model to its schema."""
     order: tuple[str, ...] = ()
     """Fields in the order in which a model is asked for them, reasons before what they lead to; the others follow."""
     aside: bool = False
-    """What was said on a channel of the seat's own stands in the slot `aside`, apart from what everybody heard."""
+    """What was said on a channel of the seat's own is marked as a note, apart from what everybody heard."""
 
 
 class MakeHear(Protocol):
@@ -69,7 +75,7 @@ class Kit:
     kinds: Mapping[str, Kind]
     """Kinds of turns."""
     prompts: Path | None = None
-    """Folder of `<kind>.md` (agents/models/prompting.py); None: no language model can be asked."""
+    """Folder of `<kind>.md` and heads (agents/models/templates.py); None: no language model can be asked."""
     extractive: Callable[[], Mapping[str, "TurnMethod"]] | None = None
     """How the extractive model answers each kind, which imports what that takes (numpy and the reading of documents,
     0.2 s); None: it refuses."""

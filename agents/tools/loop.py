@@ -94,6 +94,7 @@ class Loop:
             self._shown,
             reply=self._asks.reply if tools is None else self._asks.step,
             tools=tools,
+            offered=self._box.offered if self._box is not None else (),
             step=number,
             others=(*self._shown.others, *self._seen),
             caps=msgspec.structs.replace(caps, calls=max(1, caps.calls - self._usage.calls)),
@@ -132,12 +133,12 @@ class Loop:
         """Make the calls of one step, in their order, as far as the budget goes."""
         assert self._box is not None, "without tools there is no such step"
         if step.summary.strip():
-            self._seen.append(laid_beside(f"Step {number}, your own note", step.summary, "result"))
+            self._saw(f"Step {number}, your own note", step.summary)
         for n, call in enumerate(step.calls, 1):
             label = f"Step {number}, call {n}"
             asked = f"{call.server}.{call.tool} {call.arguments[:_SHOWN_ARGUMENTS]}"
             if self._left < 1:
-                self._seen.append(laid_beside(label, f"{asked}\n\nnot made: no calls are left", "result"))
+                self._saw(label, f"{asked}\n\nnot made: no calls are left")
                 continue
             self._left -= 1
             self._emit(f"\n{call.server[:40]}.{call.tool[:60]}\n")
@@ -146,6 +147,8 @@ class Loop:
             except FolderError as error:
                 raise ModelRefused(str(error), self._usage) from None
             self._calls.append(called.record)
-            self._seen.append(
-                laid_beside(label, f"{asked}\n\n{'ok' if called.record.ok else 'failed'}:\n{called.text}", "result")
-            )
+            self._saw(label, f"{asked}\n\n{'ok' if called.record.ok else 'failed'}:\n{called.text}")
+
+    def _saw(self, label: str, text: str) -> None:
+        """It is shown in the turn's next steps."""
+        self._seen.append(laid_beside(label, text, "result", passing=True))

@@ -1,7 +1,7 @@
 """What aimock says to every seat of both protocols, and what is read out of its journal afterwards.
 
-Each seat has a model name of its own (`<SEAT>_LLM_MODEL`), so that a request tells whose it is; what it asks for stands
-in its system message.
+Each seat has a model name of its own (`<SEAT>_LLM_MODEL`), so that a request tells whose it is; what it asks for
+stands in its messages: whose turn it is in the system's, of what kind in the user's.
 """
 
 import json
@@ -34,7 +34,8 @@ _ANSWER = {"reasoning": _MEASURED, "confidence": 0.8, "citations": []}
 
 
 def _reply(model: str, system: str, body: Any, user: str = "", /, **more: int) -> dict[str, Any]:
-    match = {"systemMessage": system, **({"model": model} if model else {}), **({"userMessage": user} if user else {})}
+    found = {"model": model, "systemMessage": system, "userMessage": user}
+    match = {name: text for name, text in found.items() if text}
     return {"match": match, "response": {"content": json.dumps(body)}, **more}
 
 
@@ -47,29 +48,34 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
     a4 = {"answer": "A4", "reasoning": _MEASURED, "change": "kept", **_POSITION}
     legal = {**a4, "answer": "Legal"}
     moved = {**a4, "change": "partly", "change_reason": "The measurements."}
-    compares = "You compare the positions of a panel"
+    panelist, analyst, judge = (
+        "You are a member of a panel",
+        "You are the analyst of a panel",
+        "You are the impartial judge",
+    )
+    answerer, critic = "A critic looks for what is wrong", "You are a sceptic"
     apart = [{"label": "A4", "posts": [0, 2]}, {"label": "Legal", "posts": [1]}]
     together = [{"label": "A4", "posts": [5, 6, 7]}]
     answer = {**_ANSWER, "answer": "A4", "addresses": []}
     met = {**answer, "addresses": [{"objection": 1, "how": "A sheet costs the same."}]}
     nothing = {"objection": "NO_NEW_OBJECTION", "citations": []}
     return [
-        _reply("", compares, {"groups": together, "approach": 90, "priority": 85, **_COMPARED}, '"iteration": 2'),
-        _reply("", compares, {"groups": apart, "approach": 50, "priority": 50, **_COMPARED}),
-        _reply("panelist_2", "answers alone first", legal),
-        _reply("", "answers alone first", a4),
-        _reply("panelist_2", "This is round 2", moved, **slow),
-        _reply("", "You see your own last position", a4, **slow),
-        _reply("", "A panel has ended its debate", {"reasoning": _MEASURED, **_SETTLED}, **slow),
-        _reply("", "Put it in neutral, precise words", {"question": "Which paper size suits this office?", "note": ""}),
-        _reply("", "A critic looks for what is wrong", met, OBJECTION, **slow),
-        _reply("", "A critic looks for what is wrong", answer, **slow),
-        _reply("", "You are a sceptic", nothing, OBJECTION, **slow),
-        _reply("", "You are a sceptic", {"objection": OBJECTION, "citations": []}, **slow),
-        _reply("", "You were asked for an objection", nothing, **slow),
-        _reply("", "You are an impartial judge", {"score": 60, "answered": [], "comment": "New."}, '"objects": true'),
-        _reply("", "You are an impartial judge", {"score": 90, "answered": [1], "comment": "Met."}),
-        _reply("", "You are the judge of a debate", {"answer": "A4", "reasoning": _MEASURED}, **slow),
+        _reply("", analyst, {"groups": together, "approach": 90, "priority": 85, **_COMPARED}, '"iteration": 2'),
+        _reply("", analyst, {"groups": apart, "approach": 50, "priority": 50, **_COMPARED}, "Compare the positions"),
+        _reply("", analyst, {"reasoning": _MEASURED, **_SETTLED}, "The panel has ended its debate", **slow),
+        _reply("panelist_2", panelist, legal, "you answer alone"),
+        _reply("", panelist, a4, "you answer alone"),
+        _reply("panelist_2", panelist, moved, "This is round 2", **slow),
+        _reply("", panelist, a4, "Your last position", **slow),
+        _reply("", judge, {"question": "Which paper size suits this office?", "note": ""}, "Put it in neutral"),
+        _reply("", answerer, met, OBJECTION, **slow),
+        _reply("", answerer, answer, **slow),
+        _reply("", critic, nothing, OBJECTION, **slow),
+        _reply("", critic, nothing, "You were asked for an objection", **slow),
+        _reply("", critic, {"objection": OBJECTION, "citations": []}, **slow),
+        _reply("", judge, {"score": 60, "answered": [], "comment": "New."}, '"objects": true'),
+        _reply("", judge, {"score": 90, "answered": [1], "comment": "Met."}, "Rule on what is said"),
+        _reply("", judge, {"answer": "A4", "reasoning": _MEASURED}, "You write the verdict", **slow),
     ]
 
 

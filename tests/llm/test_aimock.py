@@ -66,11 +66,11 @@ FIXTURES = [
     fixture("disconnected", chaos={"disconnectRate": 1.0}),
     fixture("cut", LONG, truncateAfterChunks=8, latency=20),
     fixture("stalled", LONG, latency=5_000),
-    fixture("panel", ALIKE, match={"systemMessage": "You compare the positions", "userMessage": '"iteration": 2'}),
-    fixture("panel", APART, match={"systemMessage": "You compare the positions"}),
-    fixture("panel", CONCLUSION, match={"systemMessage": "A panel has ended its debate"}),
+    fixture("panel", ALIKE, match={"systemMessage": "the analyst of a panel", "userMessage": '"iteration": 2'}),
+    fixture("panel", APART, match={"userMessage": "Compare the positions"}),
+    fixture("panel", CONCLUSION, match={"userMessage": "The panel has ended its debate"}),
+    fixture("panel", MOVED, match={"userMessage": "This is round 2"}),
     fixture("panel", LETTER, match={"systemMessage": "answers alone first", "userMessage": "Letter was"}),
-    fixture("panel", MOVED, match={"systemMessage": "This is round 2"}),
     fixture("panel"),
 ]
 

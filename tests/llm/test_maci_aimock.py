@@ -24,13 +24,13 @@ def belief(a4: float) -> list[dict[str, Any]]:
     return [{"outcome": "A4", "p": a4}, {"outcome": "Letter", "p": 1 - a4}]
 
 
-def reply(model: str, system: str, body: Any) -> dict[str, Any]:
-    return {"match": {"model": model, "systemMessage": system}, "response": {"content": json.dumps(body)}}
+def reply(model: str, task: str, body: Any) -> dict[str, Any]:
+    return {"match": {"model": model, "userMessage": task}, "response": {"content": json.dumps(body)}}
 
 
 def argued(model: str, quote: str, a4: float) -> dict[str, Any]:
     argument = {"claim": CLAIMS[model], "reasons": [quote], "spans": [{"passage": "p1", "quote": quote}]}
-    return reply(model, "You are a debater", {"arguments": [argument], "belief": belief(a4), "changed": "Nothing."})
+    return reply(model, "How you are to argue", {"arguments": [argument], "belief": belief(a4), "changed": "Nothing."})
 
 
 def fixtures() -> list[dict[str, Any]]:
@@ -38,12 +38,12 @@ def fixtures() -> list[dict[str, Any]]:
     score = {"links": [0.9], "evidence": 0.9, "logic": 0.8, "relevance": 0.7, "justification": "JUDGED as it should."}
     test = {"what": "A jam?", "kind": "test", "query": "printer jam", "positive": belief(0.9)}
     return [
-        reply("gpt-one", "You answer a question from passages", {"belief": belief(0.9), "reasoning": "", "spans": []}),
-        reply("gpt-two", "You answer a question from passages", {"belief": belief(0.2), "reasoning": "", "spans": []}),
+        reply("gpt-one", "Answer the question alone", {"belief": belief(0.9), "reasoning": "", "spans": []}),
+        reply("gpt-two", "Answer the question alone", {"belief": belief(0.2), "reasoning": "", "spans": []}),
         argued("gpt-one", NEAR, 0.9),
         argued("gpt-two", FAR, 0.85),
-        reply("claude-judge", "You are a sceptical judge", {"scores": [{"item": i, **score} for i in (1, 2)]}),
-        reply("gpt-analyst", "You plan what to find out next", {"tests": [test]}),
+        reply("claude-judge", "Judge each argument by itself", {"scores": [{"item": i, **score} for i in (1, 2)]}),
+        reply("gpt-analyst", "Plan what to find out next", {"tests": [test]}),
     ]
 
 

@@ -114,6 +114,15 @@ def test_what_the_gates_measured_and_labels_without_a_meaning_are_not_shown() ->
     assert not any(name in fenced for name in ('"q"', '"crit"', '"tau_q"', '"admitted"', '"scores"', "Model"))
 
 
+def test_nobody_is_asked_to_quote_where_there_are_no_passages() -> None:
+    brief = anchor(OUTCOMES, BELIEF)
+    for turn in (shown("blind", BlindBrief(outcomes=OUTCOMES)), shown("argue", brief)):
+        text = text_of(build(turn, boundary=edge))
+        assert "There are no passages: go by what is commonly known, and invent no figure" in text
+        assert "`quote`" not in text and "without a quotation" not in text and "`spans`" in text
+    assert "An argument without a quotation is refused." in argued()
+
+
 def test_no_prompt_names_a_seat() -> None:
     for kind, turn in turns().items():
         for seat in ("debater_1", "debater_7", "judge_2"):

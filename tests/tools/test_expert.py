@@ -289,7 +289,7 @@ def test_prompts_hold_what_the_task_has_in_fences() -> None:
         fenced = "".join(p.partition(f"[[END {'f' * 16}]]")[0] for p in text.split(f"[[BEGIN {'f' * 16} ")[1:])
         for mark in marks:
             assert fenced.count(f"MARK-{mark}") == text.count(f"MARK-{mark}") == 1, (kind, mark)
-        assert "Reliability engineer" in fenced and "specification sre" in text
+        assert "Reliability engineer" in text and "Reliability engineer" not in fenced, "who it is stands outside"
         if kind == "review":
             assert "MARK-diff\n+x" in text, "a diff is shown as it is"
         if kind == "work":

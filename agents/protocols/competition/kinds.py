@@ -1,12 +1,14 @@
 """Kinds of turns of the competition: debaters confer, bid, decide, speak, question and answer; the judge scores, sums
 up and reviews; the audience votes.
 
-What the prompts say outside their fences is built here from numbers, seats and words of our own; names of teams,
-stances, personalities and tasks come from files and stand inside.
+What the prompts say outside their fences is built here: numbers, seats, words of our own, and, since a seat acts on
+it, what whoever runs the debate set (names of teams, stances, personalities, tasks) and a captain's direction.
 """
 
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from agents.context import Shown
 from agents.protocols.kit import Kind
@@ -68,52 +70,89 @@ _SCALE: dict[str, str] = {
 assert set(_SCALE) == set(DIMENSIONS), "every dimension is explained"
 
 
-def _me(me: Identity) -> dict[str, str]:
-    """Who a debater is: the part of its identity that is no text from outside."""
+def _line(text: str) -> str:
+    """In one line, and ended as a sentence."""
+    line = " ".join(text.split())
+    return line if not line or line[-1] in ".!?" else f"{line}."
+
+
+def _me(shown: Shown) -> dict[str, str]:
+    """Who a debater is, in the same words in all its turns, and what it may quote."""
+    me: Identity = shown.brief.me
+    style = "" if me.personality is None else f"{_line(me.personality.name)} {_line(me.personality.characteristics)}"
+    own = bool(shown.documents)
     return {
         "seat": f"{me.team}_{me.position}",
         "team": me.team,
         "against": other(me.team),
         "position": str(me.position),
+        "team_name": " ".join(me.team_name.split()),
+        "stance": _line(me.stance),
+        "duty": f"What your position is responsible for: {_line(me.role)}" if me.role else "",
+        "style": f"Your style of debate: {style}" if style else "",
+        "mates": f"Your team-mates: {', '.join(me.mates)}." if me.mates else "",
+        "quoting": QUOTING if own else NO_DOCUMENTS,
+        "citations": CITATIONS if own else "an empty list.",
     }
+
+
+QUOTING = (
+    "Evidence is a quotation from your documents, word for word, with the document named. A quotation that does not "
+    "stand there is refused."
+)
+NO_DOCUMENTS = "You hold no documents: argue from what is commonly known, and invent no figure, study or quotation."
+CITATIONS = (
+    "spans of your documents that you quote, each with `document`, its name, and a `quote` copied word for word; empty "
+    "if there are none."
+)
 
 
 def _limit(words: int) -> dict[str, str]:
     return {"words": f"{words:,}", "aim": f"{max(1, int(words * AIM)):,}"}
 
 
-def _confer(brief: ConferBrief) -> dict[str, str]:
-    return {**_me(brief.me), "turn": str(brief.turn), "turns": str(brief.turns)}
+def _confer(shown: Shown) -> dict[str, str]:
+    brief: ConferBrief = shown.brief
+    ahead = "\n".join(f"- {_line(line)}" for line in brief.ahead) or "- nothing."
+    turns = {"turn": str(brief.turn), "turns": str(brief.turns)}
+    return {**_me(shown), **turns, "stage": " ".join(brief.stage.split()), "ahead": ahead}
 
 
-def _speak(brief: SpeechBrief) -> dict[str, str]:
+def _speak(shown: Shown) -> dict[str, str]:
+    brief: SpeechBrief = shown.brief
     left = "" if brief.seconds_left is None else f" Your team has {brief.seconds_left:.0f} seconds of speech left."
     if brief.seconds_left == 0:
         left = " Your team's time is used up; you have these words because everybody must speak."
-    along = (
-        " Your captain's direction for this speech stands in the state of the debate, under `direction`: follow it."
-        if brief.direction
-        else ""
-    )
-    return {**_me(brief.me), **_limit(brief.words), "act": ACTS[brief.act], "left": left, "along": along}
-
-
-def _question(brief: QuestionBrief) -> dict[str, str]:
+    direction = f"Your captain's direction for this speech; follow it: {_line(brief.direction)}"
     return {
-        **_me(brief.me),
+        **_me(shown),
+        **_limit(brief.words),
+        "act": ACTS[brief.act],
+        "task": _line(brief.task),
+        "direction": direction if brief.direction else "",
+        "left": left,
+    }
+
+
+def _question(shown: Shown) -> dict[str, str]:
+    brief: QuestionBrief = shown.brief
+    return {
+        **_me(shown),
         **_limit(brief.words),
         "least": str(brief.least),
         "answerers": " or ".join(brief.answerers),
     }
 
 
-def _answer(brief: AnswerBrief) -> dict[str, str]:
-    return {**_me(brief.me), **_limit(brief.words), "count": str(len(brief.questions))}
+def _answer(shown: Shown) -> dict[str, str]:
+    brief: AnswerBrief = shown.brief
+    return {**_me(shown), **_limit(brief.words), "count": str(len(brief.questions))}
 
 
-def _captain(brief: CaptainBrief) -> dict[str, str]:
+def _captain(shown: Shown) -> dict[str, str]:
+    brief: CaptainBrief = shown.brief
     return {
-        **_me(brief.me),
+        **_me(shown),
         **_limit(brief.words),
         "may": ", ".join(brief.may),
         "unspoken": ", ".join(brief.unspoken) or "nobody",
@@ -122,8 +161,9 @@ def _captain(brief: CaptainBrief) -> dict[str, str]:
     }
 
 
-def _bid(brief: BidBrief) -> dict[str, str]:
-    return {**_me(brief.me), **_limit(brief.words), "seconds": f"{brief.seconds_left:.0f}"}
+def _bid(shown: Shown) -> dict[str, str]:
+    brief: BidBrief = shown.brief
+    return {**_me(shown), **_limit(brief.words), "seconds": f"{brief.seconds_left:.0f}"}
 
 
 def _dimension(name: str, weights: Mapping[str, float]) -> str:
@@ -131,10 +171,12 @@ def _dimension(name: str, weights: Mapping[str, float]) -> str:
     return f"- `{name}`{weight}: {_SCALE[name]}."
 
 
-def _score(brief: ScoreBrief) -> dict[str, str]:
+def _score(shown: Shown) -> dict[str, str]:
+    brief: ScoreBrief = shown.brief
     return {
         "seat": brief.seat,
         "act": ACTS[brief.act],
+        "task": f"What the speech was for: {_line(brief.task)}" if brief.task else "",
         "said": figure(brief.words),
         "words": f"{brief.limit:,}",
         "over": "It is over its limit; points for that are taken elsewhere, so leave it out of your marks."
@@ -145,12 +187,27 @@ def _score(brief: ScoreBrief) -> dict[str, str]:
     }
 
 
-def _vote(brief: BallotBrief) -> dict[str, str]:
+def _vote(shown: Shown) -> dict[str, str]:
+    brief: BallotBrief = shown.brief
     when = {
         "before": "The debate has not begun. Vote as you are inclined now; `undecided` is an honest answer.",
         "after": "The debate is over. Vote by what was said in it, and not by what you held before.",
     }
-    return {"when": when[brief.name]}
+    stances = {"pro": "for the motion", "con": "against the motion", **brief.stances}
+    return {"when": when[brief.name], **{team: _line(stances[team]) for team in ("pro", "con")}}
+
+
+def _nothing(brief: Any) -> dict[str, Any]:
+    """All of the brief stands outside the fences."""
+    return {}
+
+
+def _questions(brief: AnswerBrief) -> dict[str, Any]:
+    return {"questions": brief.questions}
+
+
+def _bids(brief: CaptainBrief) -> dict[str, Any]:
+    return {"bids": msgspec.to_builtins(brief.bids)} if brief.bids else {}
 
 
 def _answerers(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -161,44 +218,27 @@ def _speakers(shown: Shown) -> dict[str, dict[str, Any]]:
     return {"speaker": {"enum": list(shown.brief.may)}} if shown.brief.may else {}
 
 
+def _kind(head: str, brief: Any, reply: Any, **more: Any) -> Kind:
+    """A kind of turn; bodies of posts say whose they are. What a captain decided is not for every turn, and so comes
+    after what a debater's next prompt shows again."""
+    return Kind(
+        brief=brief, reply=reply, posts=POSTS, head=head, aside=True, labels=False, passing=frozenset({"decision"}),
+        **{"prompt_brief": _nothing, **more},
+    )  # fmt: skip
+
+
 KINDS = {
-    "confer": Kind(brief=ConferBrief, reply=Note, posts=POSTS, prompt_slots=_confer, aside=True, labels=False),
-    "speak": Kind(brief=SpeechBrief, reply=Spoken, posts=POSTS, prompt_slots=_speak, aside=True, labels=False),
-    "question": Kind(
-        brief=QuestionBrief,
-        reply=Questions,
-        posts=POSTS,
-        prompt_slots=_question,
-        aside=True,
-        labels=False,
-        narrow=_answerers,
-    ),
-    "answer": Kind(brief=AnswerBrief, reply=Spoken, posts=POSTS, prompt_slots=_answer, aside=True, labels=False),
-    "captain": Kind(
-        brief=CaptainBrief,
-        reply=Decision,
-        posts=POSTS,
-        prompt_slots=_captain,
-        aside=True,
-        labels=False,
-        narrow=_speakers,
+    "confer": _kind("debater", ConferBrief, Note, prompt_slots=_confer),
+    "speak": _kind("debater", SpeechBrief, Spoken, prompt_slots=_speak),
+    "question": _kind("debater", QuestionBrief, Questions, prompt_slots=_question, narrow=_answerers),
+    "answer": _kind("debater", AnswerBrief, Spoken, prompt_slots=_answer, prompt_brief=_questions),
+    "captain": _kind(
+        "debater", CaptainBrief, Decision, prompt_slots=_captain, prompt_brief=_bids, narrow=_speakers,
         order=("direction", "speaker"),
     ),
-    "bid": Kind(
-        brief=BidBrief, reply=Bid, posts=POSTS, prompt_slots=_bid, aside=True, labels=False, order=("point", "wants")
-    ),
-    "score": Kind(
-        brief=ScoreBrief,
-        reply=Marks,
-        posts=POSTS,
-        prompt_slots=_score,
-        aside=True,
-        labels=False,
-        order=("violations", "comment"),
-    ),
-    "summarize": Kind(brief=SummaryBrief, reply=StageSummary, posts=POSTS, aside=True, labels=False),
-    "review": Kind(brief=ReviewBrief, reply=Review, posts=POSTS, aside=True, labels=False),
-    "vote": Kind(
-        brief=BallotBrief, reply=Ballot, posts=POSTS, prompt_slots=_vote, aside=True, labels=False, order=("why",)
-    ),
-}
+    "bid": _kind("debater", BidBrief, Bid, prompt_slots=_bid, order=("point", "wants")),
+    "score": _kind("judge", ScoreBrief, Marks, prompt_slots=_score, order=("violations", "comment")),
+    "summarize": _kind("judge", SummaryBrief, StageSummary, prompt_brief=None),
+    "review": _kind("judge", ReviewBrief, Review, prompt_brief=None),
+    "vote": _kind("audience", BallotBrief, Ballot, prompt_slots=_vote, order=("why",)),
+}  # fmt: skip

@@ -69,8 +69,21 @@ def _answers(shown: Shown) -> dict[str, dict[str, Any]]:
     return {} if shown.documents else {"answer": {"minLength": 1}, "abstains": {"enum": [False]}}
 
 
-def _round(brief: PanelBrief | CompareBrief) -> dict[str, str]:
+def _round(shown: Shown) -> dict[str, str]:
+    brief: PanelBrief | CompareBrief = shown.brief
     return {"of": f" of at most {brief.round_limit}" if brief.round_limit is not msgspec.UNSET else ""}
+
+
+def _panelist(shown: Shown) -> dict[str, str]:
+    moved = "the quotations shown by others, new to you, that moved you, copied word for word; empty if none did."
+    cited = any(isinstance(o.body, Position) and o.body.citations for o in shown.others)
+    return {**_round(shown), "moved": moved if cited else "an empty list."}
+
+
+def _stand(brief: PanelBrief) -> dict[str, Any]:
+    """Where the panel stands. What it is told of the rounds is in the task."""
+    told = {"so_far": brief.so_far, "consensus_status": brief.consensus_status}
+    return {name: msgspec.to_builtins(x) for name, x in told.items() if x is not None and x is not msgspec.UNSET}
 
 
 _REASONED = (
@@ -79,14 +92,22 @@ _REASONED = (
 _COMPARED = ("agreements", "key_disagreements", "comment", "argued", "groups", "approach", "priority")
 
 KINDS = {
-    "answer": Kind(brief=PanelBrief, reply=Position, posts=POSTS, prompt_slots=_round, narrow=_alone, order=_REASONED),
-    "revise": Kind(brief=PanelBrief, reply=Position, posts=POSTS, prompt_slots=_round, narrow=_again, order=_REASONED),
+    "answer": Kind(
+        brief=PanelBrief, reply=Position, posts=POSTS, prompt_brief=_stand, prompt_slots=_panelist, head="panelist",
+        narrow=_alone, order=_REASONED,
+    ),
+    "revise": Kind(
+        brief=PanelBrief, reply=Position, posts=POSTS, prompt_brief=_stand, prompt_slots=_panelist, head="panelist",
+        narrow=_again, order=_REASONED,
+    ),
     "compare": Kind(
-        brief=CompareBrief, reply=Comparison, posts=POSTS, prompt_slots=_round, narrow=_compares, order=_COMPARED
+        brief=CompareBrief, reply=Comparison, posts=POSTS, prompt_slots=_round, head="analyst",
+        narrow=_compares, order=_COMPARED,
     ),
     "conclude": Kind(
-        brief=ConcludeBrief, reply=Conclusion, posts=POSTS, narrow=_concludes, order=("reasoning", "answer", "group")
+        brief=ConcludeBrief, reply=Conclusion, posts=POSTS, head="analyst", narrow=_concludes,
+        order=("reasoning", "answer", "group"),
     ),
-    "score": Kind(brief=ScoreBrief, reply=Analysis, posts=POSTS),
-    "synthesize": Kind(brief=SynthesisBrief, reply=Synthesis, posts=POSTS),
-}
+    "score": Kind(brief=ScoreBrief, reply=Analysis, posts=POSTS, head="analyst"),
+    "synthesize": Kind(brief=SynthesisBrief, reply=Synthesis, posts=POSTS, head="analyst"),
+}  # fmt: skip

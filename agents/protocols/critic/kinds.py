@@ -44,21 +44,31 @@ def _judges(shown: Shown) -> dict[str, dict[str, Any]]:
     return _numbers("answered", shown)
 
 
-def _round(brief: AnswerBrief) -> dict[str, str]:
+def _round(shown: Shown) -> dict[str, str]:
+    brief: AnswerBrief = shown.brief
     return {"of": f" of at most {brief.round_limit}" if brief.round_limit is not msgspec.UNSET else ""}
+
+
+def _objections(brief: AnswerBrief) -> dict[str, Any]:
+    return {"profile": msgspec.to_builtins(brief.profile)}
+
+
+def _raised(brief: CritiqueBrief) -> dict[str, Any]:
+    return {"again": brief.again, "profile": msgspec.to_builtins(brief.profile)}
 
 
 _ANSWERED = ("reasoning", "citations", "addresses", "answer", "confidence")
 _RULED = ("comment", "answered", "score")
 
 KINDS = {
-    "rewrite": Kind(brief=RewriteBrief, reply=Rewritten, order=("note", "question")),
-    "answer": Kind(brief=AnswerBrief, reply=Answer, prompt_slots=_round, narrow=_answers, order=_ANSWERED),
-    "critique": Kind(brief=CritiqueBrief, reply=Critique, posts=POSTS),
-    "press": Kind(brief=CritiqueBrief, reply=Critique, posts=POSTS),
-    "compare": Kind(brief=CompareBrief, reply=Similarities),
-    "judge": Kind(
-        brief=JudgeBrief, reply=Judgement, posts=POSTS, narrow=_judges, order=("comment", "answered", "score")
+    "rewrite": Kind(brief=RewriteBrief, reply=Rewritten, head="rewriter", order=("note", "question")),
+    "answer": Kind(
+        brief=AnswerBrief, reply=Answer, prompt_brief=_objections, prompt_slots=_round, head="answerer",
+        narrow=_answers, order=_ANSWERED,
     ),
-    "verdict": Kind(brief=VerdictBrief, reply=Verdict, posts=POSTS, order=("reasoning", "answer")),
-}
+    "critique": Kind(brief=CritiqueBrief, reply=Critique, posts=POSTS, prompt_brief=_raised, head="critic"),
+    "press": Kind(brief=CritiqueBrief, reply=Critique, posts=POSTS, prompt_brief=_raised, head="critic"),
+    "compare": Kind(brief=CompareBrief, reply=Similarities),
+    "judge": Kind(brief=JudgeBrief, reply=Judgement, posts=POSTS, head="judge", narrow=_judges, order=_RULED),
+    "verdict": Kind(brief=VerdictBrief, reply=Verdict, posts=POSTS, head="judge", order=("reasoning", "answer")),
+}  # fmt: skip

@@ -82,12 +82,50 @@ def _argue(brief: ArgueBrief) -> dict[str, Any]:
     }
 
 
-def _argue_orders(brief: ArgueBrief) -> dict[str, str]:
+NO_PASSAGES = "There are no passages: go by what is commonly known, and invent no figure, study or quotation."
+COPIED = (
+    "each with `passage`, the id of a passage (such as p3), and `quote`, words copied from it exactly as they stand "
+    "there"
+)
+NONE = "an empty list."
+
+
+def _quotable(shown: Shown) -> bool:
+    """Whether there is a passage to be quoted."""
+    return any(isinstance(o.body, Passages) and o.body.passages for o in shown.others)
+
+
+def _blind_orders(shown: Shown) -> dict[str, str]:
+    if not _quotable(shown):
+        return {"evidence": NO_PASSAGES, "spans": NONE}
+    return {
+        "evidence": "Answer from the passages, and invent no figure, study or quotation.",
+        "spans": f"up to five pieces of evidence, {COPIED}.",
+    }
+
+
+def _argue_orders(shown: Shown) -> dict[str, str]:
+    brief: ArgueBrief = shown.brief
+    gates = (
+        f"An argument is admitted only if judges, who do not know whose it is, find it good (evidence, logic and "
+        f"relevance; at least {brief.tau_crit:.2f} of 1)"
+    )
+    if _quotable(shown):
+        gates += (
+            " and if its evidence is near to the matter: a program measures how alike its quotations, taken together, "
+            f"are to the question and its passages; at least {brief.tau_q:.2f} of 1 is wanted, so quote enough that "
+            "the subject is named. An argument without a quotation is refused. A passage may be quoted again for "
+            "another claim."
+        )
+        argued = f"one to four pieces of evidence, {COPIED}."
+    else:
+        gates += f". {NO_PASSAGES}"
+        argued = NONE
     return {
         "cl": f"{brief.cl:.2f}",
         "tone": " ".join(brief.tone.split()),
-        "tau_q": f"{brief.tau_q:.2f}",
-        "tau_crit": f"{brief.tau_crit:.2f}",
+        "admission": gates,
+        "argued": argued,
         "most": str(brief.most),
         "advocate": ADVOCATE if brief.against else "",
     }
@@ -97,8 +135,8 @@ def _plan(brief: PlanBrief) -> dict[str, Any]:
     return {"outcomes in contention": _belief(brief.mixture), "queries that were run already": brief.asked}
 
 
-def _plan_orders(brief: PlanBrief) -> dict[str, str]:
-    return {"most": str(brief.most)}
+def _plan_orders(shown: Shown) -> dict[str, str]:
+    return {"most": str(shown.brief.most)}
 
 
 def _outcomes(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -134,20 +172,21 @@ KINDS = {
     "measure": Kind(brief=MeasureBrief, reply=Measured, posts=POSTS, computed=True),
     "blind": Kind(
         brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_blind,
-        prompt_post=_said, labels=False, narrow=_narrow_blind, order=("reasoning", "spans", "belief"),
+        prompt_slots=_blind_orders, prompt_post=_said, labels=False, head="debater", narrow=_narrow_blind,
+        order=("reasoning", "spans", "belief"),
     ),
     "argue": Kind(
         brief=ArgueBrief, reply=Case, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_argue,
-        prompt_slots=_argue_orders, prompt_post=_said, labels=False, narrow=_narrow_case,
+        prompt_slots=_argue_orders, prompt_post=_said, labels=False, head="debater", narrow=_narrow_case,
         order=("arguments", "changed", "belief"),
     ),
     "crit": Kind(
-        brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE, narrow=_narrow_crit,
+        brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE, head="judge", narrow=_narrow_crit,
         order=("item", "justification"),
     ),
-    "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins),
+    "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins, head="analyst"),
     "plan": Kind(
         brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders, prompt_post=_said,
-        labels=False,
+        labels=False, head="analyst",
     ),
 }  # fmt: skip

@@ -179,21 +179,20 @@ def _beside(brief: Any) -> Iterator[Other]:
     match brief:
         case WorkBrief():
             if brief.previous:
-                yield laid_beside("Your work that was reviewed", brief.previous, "task")
+                yield laid_beside("Your work that was reviewed", brief.previous, "task", passing=True)
             for given in brief.supported:
                 yield from _supported(given)
         case ReviewBrief():
-            yield laid_beside("The result", brief.output or "(empty)", "task")
+            yield laid_beside("The result", brief.output or "(empty)", "task", passing=True)
             if brief.diff:
-                yield laid_beside("The diff of the folder, as the lead told it", brief.diff, "task")
+                yield laid_beside("The diff of the folder, as the lead told it", brief.diff, "task", passing=True)
 
 
 def _supported(given: Supported) -> Iterator[Other]:
     told: dict[str, Any] = {"sub_task": given.sub_task, "summary": given.summary, "output": given.output}
     if given.artifacts:
         told["artifacts"] = msgspec.to_builtins(given.artifacts)
-    yield laid_beside(f"What {given.agent_id} gave back", told, "task")
+    yield laid_beside(f"What {given.agent_id} gave back", told, "task", passing=True)
     if given.diff:
-        yield laid_beside(
-            f"What {given.agent_id} changed in a copy of the folder, which is not in yours", given.diff, "task"
-        )
+        label = f"What {given.agent_id} changed in a copy of the folder, which is not in yours"
+        yield laid_beside(label, given.diff, "task", passing=True)

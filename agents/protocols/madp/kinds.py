@@ -224,15 +224,13 @@ def _said(claim: Claim) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value}
 
 
-def _scope(spec: ExpertSpec) -> dict[str, Any]:
-    """What a claim or a challenge takes of a specification. Triggers and examples are for matching, and the longest
-    part of it by far."""
-    return {"name": spec.name, "owns": spec.domain.owns, "leaves to others": spec.domain.defers}
-
-
-def _task_spec(spec: ExpertSpec) -> dict[str, Any]:
-    """What who works or reviews takes of it: the scope, and when to hand over."""
-    told = {"id": spec.id, **_scope(spec), "claim": spec.deliberation.claim}
+def _spec(spec: ExpertSpec) -> dict[str, Any]:
+    """What a prompt takes of a specification: the scope, the claim, and when to hand over. Triggers and examples are
+    for matching, and the longest part of it by far."""
+    told = {
+        "id": spec.id, "name": spec.name, "owns": spec.domain.owns, "leaves to others": spec.domain.defers,
+        "claim": spec.deliberation.claim,
+    }  # fmt: skip
     return {**told, "hands over when": spec.deliberation.handoff_when} if spec.deliberation.handoff_when else told
 
 
@@ -274,13 +272,18 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
     return told
 
 
+def _kind(brief: Any, reply: Any, prompt_brief: Any, **more: Any) -> Kind:
+    """A kind of an expert's turn."""
+    return Kind(
+        brief=brief, reply=reply, posts=POSTS, prompt_brief=prompt_brief, prompt_spec=_spec, head="expert", **more
+    )
+
+
 KINDS = {
     "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match, order=("why",)),
-    "claim": Kind(brief=ClaimBrief, reply=Claim, posts=POSTS, prompt_brief=_claim, prompt_spec=_scope),
-    "challenge": Kind(brief=ChallengeBrief, reply=Challenges, posts=POSTS, prompt_brief=_challenge, prompt_spec=_scope),
-    "work": Kind(brief=WorkBrief, reply=Work, posts=POSTS, prompt_brief=_work, prompt_spec=_task_spec),
-    "support": Kind(brief=SupportBrief, reply=Support, posts=POSTS, prompt_brief=_support, prompt_spec=_task_spec),
-    "review": Kind(
-        brief=ReviewBrief, reply=Review, posts=POSTS, prompt_brief=_review, prompt_spec=_task_spec, order=("findings",)
-    ),
+    "claim": _kind(ClaimBrief, Claim, _claim),
+    "challenge": _kind(ChallengeBrief, Challenges, _challenge),
+    "work": _kind(WorkBrief, Work, _work),
+    "support": _kind(SupportBrief, Support, _support),
+    "review": _kind(ReviewBrief, Review, _review, order=("findings",)),
 }

@@ -24,9 +24,9 @@ ENDED: dict[str, Any] = {"calls": [], "support": None, "handoff": None, "blocked
 AFTER = BEFORE.replace("'hi'", "'hello'")
 
 
-def step(after: str, body: dict[str, Any], system: str = "you lead a task") -> dict[str, Any]:
+def step(after: str, body: dict[str, Any]) -> dict[str, Any]:
     """What is said once this text stands in the prompt."""
-    match = {"model": "gpt-work", "systemMessage": system} | ({"userMessage": after} if after else {})
+    match = {"model": "gpt-work", "userMessage": after}
     return {"match": match, "response": {"content": json.dumps(body)}}
 
 
@@ -42,11 +42,11 @@ def fixtures() -> list[dict[str, Any]]:
     done = {"outcome": "done", "summary": "It greets with hello.", "output": "greet() says hello.", **ENDED}
     verdict = {"verdict": "approved", "findings": []}
     return [
-        step("", verdict, system="you review what another expert did"),
+        step("Review what another expert did", verdict),
         step("Step 3, call 1", done),
         step("Step 2, call 1", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
         step("Step 1, call 1", use("read_file", path="../../../../etc/passwd")),
-        step("", use("read_file", path="app.py")),
+        step("You lead the task", use("read_file", path="app.py")),
     ]
 
 
@@ -94,9 +94,9 @@ async def test_files_are_edited_and_the_reply_holds_diff_and_calls(server: Aimoc
 def test_a_task_from_the_command_line_ends_with_a_diff(tmp_path: Path) -> None:
     """The embedded stack: the expert's own process starts the tool server, and its key reaches neither."""
     with aimock(tmp_path, [
-        step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),
+        step("Review what another expert did", {"verdict": "approved", "findings": []}),
         step("Step 1, call 1", {"outcome": "done", "summary": "Written.", "output": "It is in hello.py.", **ENDED}),
-        step("", use("write_file", path="hello.py", content="print('hello')\n")),
+        step("You lead the task", use("write_file", path="hello.py", content="print('hello')\n")),
     ]) as server:  # fmt: skip
         front = Front(tmp_path)
         code, out, err = front.run(

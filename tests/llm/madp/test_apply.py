@@ -33,9 +33,9 @@ def environment(url: str, **more: str) -> dict[str, str]:
 
 def test_the_tools_that_ship_are_on_where_nobody_names_any(tmp_path: Path, project: Path) -> None:
     with aimock(tmp_path, [
-        step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),
+        step("Review what another expert did", {"verdict": "approved", "findings": []}),
         step("Step 1, call 1", DONE),
-        step("", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
+        step("You lead the task", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
     ]) as server:  # fmt: skip
         command = (*ASK, "--folder", str(project), "--apply", "--plain")
         code, out, err = Front(tmp_path).run(*command, env=environment(server.url))
@@ -52,8 +52,8 @@ def test_with_tools_off_it_is_a_plan_that_is_said_before_and_keeps_its_diff(tmp_
     before = (project / "app.py").read_text()
     done = DONE | {"output": f"I changed it:\n```diff\n{PATCH}```"}
     with aimock(tmp_path, [
-        step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),
-        step("", done),
+        step("Review what another expert did", {"verdict": "approved", "findings": []}),
+        step("You lead the task", done),
     ]) as server:  # fmt: skip
         command = (*ASK, "--folder", str(project), "--apply", "--plain")
         code, out, err = Front(tmp_path).run(*command, env=environment(server.url, PARLEY_TOOLS="off"))
@@ -67,10 +67,10 @@ def test_with_tools_off_it_is_a_plan_that_is_said_before_and_keeps_its_diff(tmp_
 
 def test_the_result_is_written_back_and_the_diff_is_shown(tmp_path: Path, project: Path) -> None:
     with aimock(tmp_path, [
-        step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),
+        step("Review what another expert did", {"verdict": "approved", "findings": []}),
         step("Step 2, call 1", DONE),
         step("Step 1, call 1", use("delete_file", path="old.txt")),
-        step("", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
+        step("You lead the task", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
     ]) as server:  # fmt: skip
         front = Front(tmp_path)
         env = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
@@ -87,9 +87,9 @@ def test_the_result_is_written_back_and_the_diff_is_shown(tmp_path: Path, projec
 
 def test_without_apply_the_folder_stays_and_the_result_has_the_diff(tmp_path: Path, project: Path) -> None:
     with aimock(tmp_path, [
-        step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),
+        step("Review what another expert did", {"verdict": "approved", "findings": []}),
         step("Step 1, call 1", DONE),
-        step("", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
+        step("You lead the task", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
     ]) as server:  # fmt: skip
         front = Front(tmp_path)
         env = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
@@ -102,9 +102,9 @@ def test_without_apply_the_folder_stays_and_the_result_has_the_diff(tmp_path: Pa
 
 def test_a_folder_that_was_changed_meanwhile_is_left_and_the_result_is_printed(tmp_path: Path, project: Path) -> None:
     with aimock(tmp_path, [
-        step("", {"verdict": "approved", "findings": []}, system="you review what another expert did"),
+        step("Review what another expert did", {"verdict": "approved", "findings": []}),
         step("Step 1, call 1", DONE),
-        step("", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
+        step("You lead the task", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
     ]) as server:  # fmt: skip
         front = Front(tmp_path)
         env = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,

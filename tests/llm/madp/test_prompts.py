@@ -56,7 +56,7 @@ def test_the_coordination_of_three_claimants_takes_so_many_tokens() -> None:
     """The figures of docs/madp.md, by our own estimate."""
     claims = [prompt("claim", x).input_tokens for x in THREE]
     challenges = [prompt("challenge", x).input_tokens for x in THREE]
-    assert (round(sum(claims), -2), round(sum(challenges), -2)) == (2_800, 3_300)
+    assert (round(sum(claims), -2), round(sum(challenges), -2)) == (2_900, 3_400)
 
 
 def test_neither_triggers_nor_examples_are_shown() -> None:
@@ -83,9 +83,9 @@ def test_who_works_is_told_what_it_leaves_to_whom_and_no_example_task() -> None:
 def test_everything_said_stands_in_its_fence() -> None:
     before = Message(role="user", text="said before")
     text = user(prompt("claim", "qa-engineer", Task(prompt="p", prior_conversation=(before,))))
-    for what in ("question", "specification qa-engineer", "state of the debate", "post Earlier conversation"):
+    for what in ("question", "state of the debate", "post Earlier conversation"):
         assert f"[[BEGIN {EDGE} {what}]]" in text
-    assert text.count(f"[[BEGIN {EDGE}") == text.count(f"[[END {EDGE}]]") == 4 and "said before" in text
+    assert text.count(f"[[BEGIN {EDGE}") == text.count(f"[[END {EDGE}]]") == 3 and "said before" in text
 
 
 def test_a_challenger_is_shown_who_claims_what() -> None:

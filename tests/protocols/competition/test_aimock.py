@@ -31,8 +31,8 @@ PRIVATE = {"pro": "PROSECRET", "con": "CONSECRET", "judge": "JUDGESECRET"}
 FREE = " ".join(["word"] * 140)
 
 
-def reply(model: str, system: str, body: Any) -> dict[str, Any]:
-    return {"match": {"model": model, "systemMessage": system}, "response": {"content": json.dumps(body)}}
+def reply(model: str, task: str, body: Any) -> dict[str, Any]:
+    return {"match": {"model": model, "userMessage": task}, "response": {"content": json.dumps(body)}}
 
 
 def of_team(model: str, team: str) -> list[dict[str, Any]]:
@@ -42,7 +42,9 @@ def of_team(model: str, team: str) -> list[dict[str, Any]]:
     questions = [f"HEARD-{team}: {q}?" for q in ("Who pays", "For how long", "What is lost")]
     return [
         reply(model, "You are alone with your team", {"text": f"{secret} note of {model}."}),
-        reply(model, "in the free debate", {"text": f"HEARD-{team} {FREE}", "citations": []}),
+        reply(
+            model, "What is wanted is a speech in the free debate", {"text": f"HEARD-{team} {FREE}", "citations": []}
+        ),
         reply(model, "It is your turn to speak in public", {"text": f"HEARD-{team} speaks.", "citations": []}),
         reply(model, "It is the cross-examination, and you ask", {"answerer": f"{other}_2", "questions": questions}),
         reply(model, "and you answer", {"text": f"HEARD-{team} answers.", "citations": []}),
@@ -60,7 +62,9 @@ def of_team(model: str, team: str) -> list[dict[str, Any]]:
 def fixtures() -> list[dict[str, Any]]:
     judge, secret = VARIABLES["JUDGE_LLM_MODEL"], PRIVATE["judge"]
     teams = [f for team, models in TEAMS.items() for model in models for f in of_team(model, team)]
-    captains = [f for f in teams if "You may choose" in f["match"]["systemMessage"]]  # they are in the free debate too
+    captains = [
+        f for f in teams if "You may choose" in f["match"]["userMessage"]
+    ]  # the directions are in other prompts
     return [
         *captains,
         *(f for f in teams if f not in captains),
@@ -74,8 +78,8 @@ def fixtures() -> list[dict[str, Any]]:
         ),
         reply(judge, "A stage is over", {"text": f"{secret} summary"}),
         reply(judge, "you review it in public", {"text": "A fine debate."}),
-        reply("the-audience", "You sit in the audience", {"choice": "con", "why": "taxes"}),
-        reply("audience-two", "You sit in the audience", {"choice": "pro", "why": "trams"}),
+        reply("the-audience", "Vote for the side", {"choice": "con", "why": "taxes"}),
+        reply("audience-two", "Vote for the side", {"choice": "pro", "why": "trams"}),
     ]
 
 

@@ -1,6 +1,5 @@
 """Prompts of the competition: what each seat is told and what it is not, the team's words apart, fences that hold."""
 
-import json
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ from agents.models.prompting import build
 from agents.openai import reply_schema
 from agents.protocols import KITS, kind_of
 from agents.protocols.competition.kinds import ACTS, VIOLATIONS
+from schemas.citation import Citation
 from schemas.protocols.competition.format import DIMENSIONS, Act, Violation
 from schemas.protocols.competition.messages import (
     AnswerBrief,
@@ -100,10 +100,18 @@ def test_each_kind_has_a_prompt() -> None:
     assert set(VIOLATIONS) == set(EVERY) and set(ACTS) == set(Act.__args__)  # type: ignore[attr-defined]
 
 
+OUTSIDE = {
+    **dict.fromkeys(DEBATERS, 4), "confer": 6, "speak": 5, "score": 1, "summarize": 0, "review": 0, "vote": 1,
+}  # fmt: skip
+"""How often the text of whoever runs the debate stands outside: name, stance, role, manner, and what is asked."""
+
+
 @pytest.mark.parametrize("kind", sorted(turns()))
 def test_what_anybody_said_stands_in_fences_alone(kind: str) -> None:
     text = prompt(kind)
-    assert text.count("MARK-said") == sum(p.count("MARK-said") for p in inside(text)) > 1
+    assert sum(p.count("MARK-said") for p in inside(text)) > 1
+    assert outside(text).count("MARK-said") - outside(text).count("style of debate: MARK-said") == OUTSIDE[kind]
+    assert text.count("captain's direction") == 0
 
 
 @pytest.mark.parametrize(
@@ -120,7 +128,7 @@ def test_hostile_texts_neither_end_a_fence_nor_open_one(kind: str, attack: str) 
 
 
 @pytest.mark.parametrize("kind", sorted(set(turns()) - {"vote"}))
-def test_the_teams_words_stand_apart_from_what_was_said_in_public(kind: str) -> None:
+def test_the_teams_words_are_marked_as_notes(kind: str) -> None:
     turn = turns("harmless")[kind]
     marked = [
         msgspec.structs.replace(
@@ -129,19 +137,27 @@ def test_the_teams_words_stand_apart_from_what_was_said_in_public(kind: str) -> 
         for o in turn.others
     ]
     text = text_of(build(msgspec.structs.replace(turn, others=tuple(marked)), boundary=edge))
-    header = "Your notes so far" if turn.seat == "judge" else "read by your team alone"
-    at = text.rindex("What was said in public")
-    aside, public = text[text.rindex(header) : at], text[at:]
-    assert "MARK-public" in public and "MARK-aside" not in public
-    assert "MARK-aside" in aside and "MARK-public" not in aside
-    kinds = {p.split(" ")[0] for p in inside(text) if "MARK-" in p}
-    assert kinds == {"post", "note"}
+    header = "your own, for nobody else" if turn.seat == "judge" else "what your team wrote for itself alone"
+    assert "marked as notes, what" in outside(text) and (header in text or turn.seat == "judge")
+    kinds = {(p.split(" ")[0], "MARK-public" in p) for p in inside(text) if "MARK-" in p}
+    assert kinds == {("post", True), ("note", False)}
 
 
-def test_where_nothing_was_said_it_says_so() -> None:
+def test_posts_stand_in_the_order_in_which_they_were_posted_and_decisions_after_all_that_lasts() -> None:
+    turn = turns("harmless")["captain"]
+    posts = [
+        int(p.split(" ")[1].rstrip(","))
+        for p in inside(text_of(build(turn, boundary=edge)))
+        if p[:4] in ("post", "note")
+    ]
+    decisions = [o.post for o in turn.others if o.kind == "decision"]
+    assert decisions and posts == [*sorted(set(posts) - set(decisions)), *decisions]
+
+
+def test_where_nothing_was_said_nothing_is_shown() -> None:
     for kind in ("speak", "score"):
         text = text_of(build(msgspec.structs.replace(turns()[kind], others=()), boundary=edge))
-        assert "Nothing has been said there yet." in text and "Nobody else has been heard yet." in text
+        assert "What was said in public" not in text
 
 
 def test_other_protocols_show_their_posts_as_before() -> None:
@@ -156,13 +172,13 @@ def test_other_protocols_show_their_posts_as_before() -> None:
 
 
 @pytest.mark.parametrize("kind", DEBATERS)
-def test_a_debater_is_told_who_it_is_outside_and_its_layers_inside(kind: str) -> None:
-    text = prompt(kind)
-    assert "`pro_2`" in outside(text) and "team `pro`" in outside(text) and "team `con`" in outside(text)
-    state = json.loads(next(p for p in inside(text) if p.startswith("state")).partition("]]\n")[2])
-    assert state["me"]["stance"] == state["me"]["role"] == state["me"]["personality"]["characteristics"] == "MARK-said"
-    assert state["me"]["position"] == 2 and state["me"]["mates"] == ["pro_1"]
-    assert "language of the motion" in outside(text)
+def test_a_debater_is_told_who_it_is_in_the_same_words_in_every_turn(kind: str) -> None:
+    system = build(turns()[kind], boundary=edge).messages[0]["content"]
+    assert system == build(turns()["speak"], boundary=edge).messages[0]["content"]
+    assert system.startswith("You are `pro_2`: debater 2 of team `pro`") and "against team `con`" in system
+    assert "Your team, MARK-said, holds this: MARK-said." in system and "pro_1" in system
+    assert "responsible for: MARK-said." in system and "style of debate: MARK-said. MARK-said." in system
+    assert '"me"' not in prompt(kind) and "language of the motion" in system
 
 
 def test_every_prompt_asks_for_the_motions_language() -> None:
@@ -182,7 +198,7 @@ def test_limits_stand_in_the_prompt(kind: str, words: str, aim: str) -> None:
 def test_a_speech_says_what_it_is_for(act: Act) -> None:
     assert f"What is wanted is {ACTS[act]}." in outside(prompt("speak", act=act))
     assert "direction" not in outside(prompt("speak")).replace("notes or directions", "")
-    assert "under `direction`: follow it" in outside(prompt("speak", direction="MARK-said"))
+    assert "direction for this speech; follow it: MARK-said." in outside(prompt("speak", direction="MARK-said"))
     assert "because everybody must speak" in outside(prompt("speak", seconds_left=0.0))
     assert "66 seconds of speech left" in outside(prompt("speak")) and "seconds" not in outside(
         prompt("speak", seconds_left=None)
@@ -196,11 +212,27 @@ def test_whoever_asks_chooses_and_only_asks_and_whoever_answers_asks_nothing() -
     assert "asked 2 questions" in answer and "a question in an answer costs points" in answer
 
 
+@pytest.mark.parametrize("kind", ["confer", "speak", "answer"])
+def test_nobody_is_asked_to_quote_documents_that_it_does_not_hold(kind: str) -> None:
+    bare = text_of(build(msgspec.structs.replace(turns()[kind], documents=()), boundary=edge))
+    assert "invent no figure, study or quotation" in bare and "word for word" not in bare
+    assert "invent no figure" not in prompt(kind) and "A quotation that does not stand there is refused" in prompt(kind)
+
+
+def test_the_judge_weighs_quotations_where_there_are_any() -> None:
+    quoted = Citation(document="d.md", quote="x")
+    cited = said("con_1", "x", citations=(quoted,))
+    turn = turns()["score"]
+    others = tuple(msgspec.structs.replace(o, body=cited) for o in turn.others if o.channel == "public")
+    assert "Evidence that is quoted weighs more" in text_of(build(msgspec.structs.replace(turn, others=others)))
+    assert "without a source is only a claim" in prompt("score")
+
+
 def test_the_captain_has_the_seven_inputs() -> None:
     text = prompt("captain")
     bare = outside(text)
     assert "Your task: decide who of your team speaks now" in bare  # 1
-    assert "read by your team alone" in bare and "What was said in public" in bare  # 2, 3
+    assert "what your team wrote for itself alone" in bare and "What was said in public" in bare  # 2, 3
     assert "pro_1 2, pro_2 0" in bare and "not spoken yet: pro_2" in bare  # 4, 5
     assert "100 seconds" in bare and "strict JSON" in bare  # 6, 7
     assert "one of pro_2, pro_3" in bare and "nobody" in outside(prompt("captain", unspoken=()))

@@ -1,0 +1,201 @@
+"""A seat's next prompt begins with its last one, up to the state and the task."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+
+from agents.context import Other, Shown, Tools, laid_beside
+from agents.models.prompting import Prompt, build
+from agents.protocols import kind_of
+from schemas.protocols.competition.format import Format
+from schemas.protocols.competition.messages import CaptainBrief, ConferBrief, Decision, Note, SpeechBrief
+from schemas.protocols.consensus import PanelBrief, Position
+from schemas.protocols.critic import (
+    Answer,
+    AnswerBrief,
+    CritiqueBrief,
+    JudgeBrief,
+    Past,
+    Raised,
+    RewriteBrief,
+    VerdictBrief,
+)
+from schemas.protocols.maci.messages import BlindBrief, Span
+from schemas.protocols.madp.messages import ClaimBrief
+from schemas.protocols.madp.work import Finding, WorkBrief
+from schemas.routing import Message, Task
+from tests.llm.madp.test_prompts import declared
+from tests.llm.support import POSITION, asked
+from tests.protocols.competition.play import shipped
+from tests.protocols.competition.simulate import example as competition_example
+from tests.protocols.competition.simulate import run as competition_of
+from tests.protocols.competition.turns import me, said
+from tests.protocols.competition.turns import shown as competing
+from tests.protocols.consensus.simulate import document
+from tests.protocols.consensus.simulate import example as panel_example
+from tests.protocols.consensus.simulate import run as panel_of
+from tests.protocols.critic.simulate import example as critic_example
+from tests.protocols.critic.simulate import run as critic_of
+from tests.protocols.maci.simulate import example as debate_example
+from tests.protocols.maci.simulate import run as debate_of
+from tests.protocols.maci.turns import anchor, numbered, ruled, shares
+from tests.protocols.maci.turns import shown as debating
+from tests.tools.support import SPEC, work
+from tests.tools.support import asked as working
+
+EDGE = "0123456789abcdef"
+HELD = [document("d.md", "A4 was measured on three printers. " * 40)]
+
+
+def panelist() -> list[Shown]:
+    """It answers, and revises twice."""
+    positions = [Position(**{**POSITION, "reasoning": f"Reason {i}."}) for i in range(4)]  # type: ignore[arg-type]
+    return [
+        asked(HELD),
+        asked(HELD, kind="revise", round_=2, own=positions[0], others=positions[1:3]),
+        msgspec.structs.replace(
+            asked(HELD, kind="revise", round_=3, own=positions[1], others=[positions[3], positions[0]]),
+            brief=PanelBrief(iteration=3, round_limit=5),
+        ),
+    ]
+
+
+def _critic(seat: str, kind: str, brief: Any, *posts: Any, documents: Sequence[Any] = ()) -> Shown:
+    kinds: dict[Any, str] = {Answer: "answer", Raised: "objection"}
+    others = tuple(Other(label="x", post=i, kind=kinds[type(p)], round=1, body=p) for i, p in enumerate(posts))
+    return Shown(
+        session="s", protocol="critic", question="A4 or letter?", seat=seat, role=seat, kind=kind, round=1,
+        brief=brief, reply=kind_of("critic", kind).reply, others=others, documents=tuple(documents),
+    )  # fmt: skip
+
+
+PAST = (Past(number=1, round=1, text="Nothing was measured."),)
+ANSWERS = [Answer(answer=a, reasoning="It is so.", confidence=0.5) for a in ("A4", "Letter")]
+
+
+def answerer() -> list[Shown]:
+    """Afresh each time."""
+    briefs = (AnswerBrief(round=1, round_limit=3), AnswerBrief(round=2, round_limit=3, profile=PAST))
+    return [_critic("answerer", "answer", brief, documents=HELD) for brief in briefs]
+
+
+def critic() -> list[Shown]:
+    """It objects, is pressed, and objects to another answer."""
+    return [
+        _critic("critic", "critique", CritiqueBrief(round=1), ANSWERS[0], documents=HELD),
+        _critic("critic", "press", CritiqueBrief(round=1, again="too few rounds"), ANSWERS[0], documents=HELD),
+        _critic("critic", "critique", CritiqueBrief(round=2, profile=PAST), ANSWERS[1], documents=HELD),
+    ]
+
+
+def judge() -> list[Shown]:
+    """It rewrites, rules and writes the verdict."""
+    verdict = VerdictBrief(reason="stable", converged=True, confidence=80, label="high", profile=())
+    return [
+        _critic("judge", "rewrite", RewriteBrief()),
+        _critic(
+            "judge",
+            "judge",
+            JudgeBrief(round=1, order="answer_first", profile=(), objects=False, confidence=0),
+            ANSWERS[0],
+        ),
+        _critic("judge", "verdict", verdict, ANSWERS[1]),
+    ]
+
+
+def debater() -> list[Shown]:
+    """It answers blind, and argues over a record that grows."""
+    passages = numbered(("trees.md", "About bark. " * 40))
+    record = [passages, *(ruled(i, Span(passage="p1", quote="About bark"), claim=f"Claim {i}.") for i in (1, 2, 3))]
+    belief = shares(Ash=0.7, Birch=0.3)
+    return [
+        debating("blind", BlindBrief(outcomes=("Ash", "Birch")), others=record[:1]),
+        debating("argue", anchor(("Ash", "Birch"), belief), others=record[:1]),
+        debating("argue", anchor(("Ash", "Birch"), belief, cl=0.2), others=record[:3], round_=2),
+        debating("argue", anchor(("Ash", "Birch"), shares(Ash=1.0), cl=0.2), others=record, round_=3),
+    ]
+
+
+def captain() -> list[Shown]:
+    """It confers, decides who speaks, speaks itself, and decides again."""
+    own = me("pro_1", role="opens", mates=("pro_2",))
+    posts: list[Any] = [said("pro_1", "We open."), Note(text="pro_1: mine is the cost."), said("con_1", "We do not.")]
+    posts += [Decision(speaker="pro_1", direction="Press on."), said("pro_1", "Once more."), said("con_2", "No.")]
+    decides = CaptainBrief(
+        me=own, stage="Free", spoken={"pro_1": 0}, unspoken=("pro_1",), may=("pro_1",), words=150, seconds_left=99.0
+    )
+    speech = SpeechBrief(me=own, stage="Free", act="free", task="Speak.", words=150, direction="Press on.")
+    turns = [
+        competing(
+            "confer", ConferBrief(me=own, stage="Free", ahead=("pro_1 speaks",), turn=1, turns=1), others=posts[:1]
+        ),
+        competing("captain", decides, others=posts[:3]),
+        competing("speak", speech, others=posts[:3]),
+        competing("captain", decides, others=posts),
+    ]
+    return [msgspec.structs.replace(turn, documents=tuple(HELD)) for turn in turns]
+
+
+def expert() -> list[Shown]:
+    """It claims, works in two steps with tools, and works again after a review."""
+    task = Task(prompt="Fix the greeting", prior_conversation=(Message(role="user", text="It is rude."),))
+    claim = ClaimBrief(task=task, expert="sre", declared=declared("qa-engineer"), candidates=("sre",))
+    beside = laid_beside("Earlier conversation", {"role": "user", "text": "It is rude."}, "task")
+    previous = laid_beside("Your work that was reviewed", "hi", "task", passing=True)
+    result = laid_beside("Step 1, call 1", "files.read {}\n\nok:\ntext", "result", passing=True)
+    offered = ({"tool": "read", "arguments": {}},)
+    tools = [Tools(offered=offered, calls_left=9 - i, steps_left=5 - i) for i in range(2)]
+    finding = Finding(severity="major", description="It is rude still.")
+    again = WorkBrief(task=task, expert="sre", responsibility="all", findings=(finding,))
+    turns = [
+        working("claim", claim, others=(beside,)),
+        working("work", work(task=task), others=(beside,), tools=tools[0]),
+        working("work", work(task=task), others=(beside, result), tools=tools[1]),
+        working("work", again, others=(beside, previous)),
+    ]
+    return [msgspec.structs.replace(turn, expert=SPEC) for turn in turns]
+
+
+def text_of(prompt: Prompt) -> str:
+    return "".join(m["content"] for m in prompt.messages)
+
+
+@pytest.mark.parametrize(
+    "turns", [panelist, answerer, critic, judge, debater, captain, expert], ids=lambda t: t.__name__
+)
+def test_what_lasts_is_the_beginning_of_the_seats_next_prompt(turns: Any) -> None:
+    prompts = [build(msgspec.structs.replace(turn, boundary=EDGE)) for turn in turns()]
+    for before, after in pairwise(prompts):
+        kept = text_of(before)[: before.lasting]
+        assert 0 < before.lasting < len(text_of(before)) and text_of(after).startswith(kept)
+        assert before.messages[0] == after.messages[0], "the system message says who the seat is, and that alone"
+
+
+def test_the_steps_of_a_turn_begin_alike_up_to_what_the_tools_returned() -> None:
+    _, first, second, _ = (text_of(build(msgspec.structs.replace(turn, boundary=EDGE))) for turn in expert())
+    at = second.index("What others gave, and what your calls of tools returned")
+    assert first.startswith(second[:at]) and at > 0.8 * len(first)
+
+
+def whole_sessions() -> Iterator[Sequence[Shown]]:
+    """Every turn of a session of each protocol that is played without workers."""
+    yield panel_of(*panel_example("rollout")).shown
+    yield critic_of(*critic_example("critic-fleet")).shown
+    yield debate_of(*debate_example("diagnosis")).shown
+    yield competition_of(*competition_example(), msgspec.convert(shipped("four_stage"), Format)).shown
+
+
+@pytest.mark.slow
+def test_so_it_is_in_whole_sessions() -> None:
+    for turns in whole_sessions():
+        last: dict[str, Prompt] = {}
+        for turn in turns:
+            if not kind_of(turn.protocol, turn.kind).computed:
+                now = build(msgspec.structs.replace(turn, boundary=EDGE))
+                before = last.get(turn.seat, now)
+                assert text_of(now).startswith(text_of(before)[: before.lasting]), (turn.protocol, turn.seat, turn.kind)
+                last[turn.seat] = now
+        assert len(last) > 2
