@@ -303,6 +303,11 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 # ---------------------------------------------------------------- verdict
 
+Assumption = Annotated[str, chars(1_000, least=1)]
+
+UPHOLDS, NARROWS, REVERSES = "upholds", "narrows", "reverses"
+RULINGS = (UPHOLDS, NARROWS, REVERSES)
+
 
 class VerdictBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of `verdict`. The last answer is shown as a post."""
@@ -312,17 +317,28 @@ class VerdictBrief(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     label: str
     profile: tuple[Objection, ...]
+    overturned_by: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Open objections that weigh half or more. Unset in sessions of versions before 4, whose verdicts rule nothing."""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The judge's reply to `verdict`, and the body of its post."""
 
     answer: Annotated[str, chars(10_000, least=1)]
     reasoning: Annotated[str, chars(40_000)]
+    assumptions: Annotated[tuple[Assumption, ...], items(10)] = ()
+    """What the answer rests on and nobody has shown."""
+    ruling: str = ""
+    """One of RULINGS: what the verdict does to the last answer. Empty in sessions of versions before 4."""
 
     def __post_init__(self) -> None:
         not_empty("answer", self.answer, 10_000)
         at_most("reasoning", self.reasoning, 40_000)
+        few("assumptions", self.assumptions, 10)
+        for assumption in self.assumptions:
+            not_empty("assumptions", assumption, 1_000)
+        if self.ruling not in ("", *RULINGS):
+            raise InvalidValue("ruling", self.ruling, f"allowed are {', '.join(RULINGS)}")
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -344,3 +360,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     open_objections: tuple[int, ...]
     """Those that the last answer judged does not meet."""
     citations: tuple[Citation, ...] = ()
+    ruling: str | msgspec.UnsetType = msgspec.UNSET
+    """upholds | narrows | reverses: what the verdict does to the last answer of the debate. Unset where the verdict was
+    not taken or could not be had, and in sessions of versions before 4."""
+    assumptions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What the answer rests on and nobody has shown, by the judge. Unset as `ruling` is."""
+    departing: str | msgspec.UnsetType = msgspec.UNSET
+    """The answer of a verdict that contradicts the debate, and was not taken."""
+    departs: str | msgspec.UnsetType = msgspec.UNSET
+    """What it contradicts."""

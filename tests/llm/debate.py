@@ -75,7 +75,9 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
         _reply("", critic, {"objection": OBJECTION, "citations": []}, **slow),
         _reply("", judge, {"score": 60, "answered": [], "comment": "New."}, '"objects": true'),
         _reply("", judge, {"score": 90, "answered": [1], "comment": "Met."}, "Rule on what is said"),
-        _reply("", judge, {"answer": "A4", "reasoning": _MEASURED}, "You write the verdict", **slow),
+        _reply(
+            "", judge, {"reasoning": _MEASURED, "ruling": "upholds", "answer": "A4"}, "You write the verdict", **slow
+        ),
     ]
 
 

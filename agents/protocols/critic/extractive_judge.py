@@ -17,7 +17,18 @@ from agents.models.injection import is_instruction
 from agents.protocols.critic.extractive_answers import NEUTRAL
 from agents.retrieval.corpus import collapse, sentence
 from schemas.citation import Citation
-from schemas.protocols.critic import Answer, JudgeBrief, Judgement, Past, Raised, Rewritten, Verdict, VerdictBrief
+from schemas.protocols.critic import (
+    NARROWS,
+    UPHOLDS,
+    Answer,
+    JudgeBrief,
+    Judgement,
+    Past,
+    Raised,
+    Rewritten,
+    Verdict,
+    VerdictBrief,
+)
 from schemas.stops import STOPS
 
 DAMPING = 0.8
@@ -86,7 +97,12 @@ def verdict(shown: Shown) -> Verdict:
         first = given.citations[0]
         parts.append(f"The answer rests above all on “{collapse(first.quote)}” ({first.document}).")
     parts.append("Written without a language model.")
-    return Verdict(answer=given.answer if given else "No answer", reasoning=" ".join(parts))
+    overturned = bool(brief.overturned_by)
+    return Verdict(
+        answer=given.answer if given else "No answer",
+        reasoning=" ".join(parts),
+        ruling=NARROWS if overturned else UPHOLDS,
+    )
 
 
 def alike(one: str, other: str) -> float:

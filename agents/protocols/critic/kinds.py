@@ -8,6 +8,7 @@ import msgspec
 from agents.context import Shown
 from agents.protocols.kit import Kind
 from schemas.protocols.critic import (
+    RULINGS,
     Answer,
     AnswerBrief,
     CompareBrief,
@@ -44,6 +45,13 @@ def _judges(shown: Shown) -> dict[str, dict[str, Any]]:
     return _numbers("answered", shown)
 
 
+def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
+    """All three rulings, whatever the state of the debate allows: a judge that is held to the others could not say that
+    it contradicts the debate."""
+    brief: VerdictBrief = shown.brief
+    return {"ruling": {"enum": [""] if brief.overturned_by is msgspec.UNSET else list(RULINGS)}}
+
+
 def _round(shown: Shown) -> dict[str, str]:
     brief: AnswerBrief = shown.brief
     return {"of": f" of at most {brief.round_limit}" if brief.round_limit is not msgspec.UNSET else ""}
@@ -58,6 +66,7 @@ def _raised(brief: CritiqueBrief) -> dict[str, Any]:
 
 
 _ANSWERED = ("reasoning", "citations", "addresses", "answer", "confidence")
+_CONCLUDED = ("reasoning", "assumptions", "ruling", "answer")
 _RULED = ("comment", "answered", "score")
 
 KINDS = {
@@ -70,5 +79,5 @@ KINDS = {
     "press": Kind(brief=CritiqueBrief, reply=Critique, posts=POSTS, prompt_brief=_raised, head="critic"),
     "compare": Kind(brief=CompareBrief, reply=Similarities),
     "judge": Kind(brief=JudgeBrief, reply=Judgement, posts=POSTS, head="judge", narrow=_judges, order=_RULED),
-    "verdict": Kind(brief=VerdictBrief, reply=Verdict, posts=POSTS, head="judge", order=("reasoning", "answer")),
+    "verdict": Kind(brief=VerdictBrief, reply=Verdict, posts=POSTS, head="judge", narrow=_concludes, order=_CONCLUDED),
 }  # fmt: skip

@@ -80,8 +80,9 @@ class CriticPresenter(Presenter):
         return tuple(items(object_of(post.body).get("missing"))) if post.kind == "tally" else None
 
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
-        """A warning where objections were compared by words alone."""
-        return transcript.by_words(result.rounds)
+        """What the verdict does and assumes, and a warning where objections were compared by words alone."""
+        yield from transcript.ruling_lines(result.outcome)
+        yield from transcript.by_words(result.rounds)
 
     def dissent(self, result: Result) -> str:
         """Objections that the answer does not meet."""
@@ -119,8 +120,10 @@ class CriticPresenter(Presenter):
         return transcript.by_words(result.rounds)
 
     def findings(self, result: Result) -> Iterator[str]:
-        """The reasoning and the objections."""
+        """The reasoning, what it assumes, and the objections."""
         yield from super().findings(result)
+        for assumption in result.outcome.get("assumptions") or ():
+            yield f"Assumes: {line(str(assumption))}"
         for o in result.outcome.get("objections") or ():
             state = "nothing to it" if o.get("closed") else "met" if o.get("answered") else "open"
             yield f"Objection {o.get('number')} ({state}): {line(str(o.get('text', '')))}"

@@ -99,7 +99,8 @@ def _closed(body: Body, number: int) -> bool:
 
 
 def _verdict(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
-    yield "quiet", f"  {line(seat)} writes the verdict: {line(str(body.get('answer', '')), width)}"
+    how = f", which {line(str(body['ruling']))} the answer" if body.get("ruling") else ""
+    yield "quiet", f"  {line(seat)} writes the verdict{how}: {line(str(body.get('answer', '')), width)}"
 
 
 POSTS: dict[str, Callable[[str, int, Body, int], Iterator[StyledLine]]] = {
@@ -117,13 +118,36 @@ POSTS: dict[str, Callable[[str, int, Body, int], Iterator[StyledLine]]] = {
 
 
 def outcome_lines(outcome: Body) -> Iterator[StyledLine]:
-    """What stands beside a verdict: the label and what it is worth, and the objections that are left."""
+    """What stands beside a verdict: what it does to the answer that was debated and what it assumes, the label and what
+    it is worth, and the objections that are left."""
+    yield from ruling_lines(outcome)
     yield "quiet", f"Label: {line(str(outcome.get('label')))} ({line(str(outcome.get('label_note')))})"
     objections = outcome.get("objections") or ()
     yield "", f"Objections: {len(objections)}, open: {_numbers(outcome.get('open_objections') or ()) or 'none'}"
     for o in objections:
         if not o.get("answered"):
             yield "quiet", f"  open, {o.get('number')}: {line(str(o.get('text', '')), _WIDE)}"
+
+
+RULED = {
+    "narrows": "The verdict narrows the answer that was debated.",
+    "reverses": (
+        "The verdict reverses the answer that was debated. Confidence is that of the debated answer;"
+        " nobody has attacked the one of the verdict."
+    ),
+}
+"""What is said of a ruling; one that upholds goes without saying."""
+
+
+def ruling_lines(outcome: Body) -> Iterator[StyledLine]:
+    """What the verdict does to the answer that was debated, where that is not to uphold it, and what it assumes."""
+    if outcome.get("departing"):
+        yield "score", f"The verdict contradicts the debate and was not taken: {line(str(outcome['departing']), _WIDE)}"
+        yield "quiet", f"  {line(str(outcome.get('departs', '')), _WIDE)}"
+    if str(outcome.get("ruling")) in RULED:
+        yield "score", RULED[str(outcome["ruling"])]
+    for assumption in outcome.get("assumptions") or ():
+        yield "", f"Assumes: {line(str(assumption), _WIDE)}"
 
 
 def round_words(r: Body) -> Iterator[str]:

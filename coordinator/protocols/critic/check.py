@@ -3,10 +3,24 @@
 import re
 from collections.abc import Iterable
 
-from coordinator.protocols.critic.state import State
+import msgspec
+
+from coordinator.protocols.critic.confidence import final_state, overturning
+from coordinator.protocols.critic.state import State, answer
 from coordinator.table import OpenTurn, View
 from schemas.citation import Citation
-from schemas.protocols.critic import Answer, CompareBrief, Critique, Judgement, Rewritten, Similarities
+from schemas.protocols.critic import (
+    REVERSES,
+    RULINGS,
+    UPHOLDS,
+    Answer,
+    CompareBrief,
+    Critique,
+    Judgement,
+    Rewritten,
+    Similarities,
+    Verdict,
+)
 from schemas.text import same, squeeze, stands_in
 from schemas.wire import decode
 
@@ -30,6 +44,50 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
             return _one_each(body, decode(turn.ask.brief, CompareBrief))
         case Judgement():
             return _known("answered", body.answered, state)
+        case Verdict():
+            return _ruled(turn, body, state, view)
+    return ""
+
+
+def _ruled(turn: OpenTurn, body: Verdict, state: State, view: View) -> str:
+    """A verdict rules, and in the sense of the debate: what contradicts it is refused once, and given again it is shown
+    as departing and not taken (outcome)."""
+    if not final_state(view):
+        return ""
+    if not body.ruling:
+        return f"ruling: missing; say what you do to the answer that stands: {', '.join(RULINGS)}"
+    return departs(body, state, view) if turn.ask.attempt == 1 else ""
+
+
+def departs(verdict: Verdict, s: State, v: View) -> str:
+    """What a verdict contradicts, with the way out; empty if nothing."""
+    standing = answer(v, s.answer)
+    if standing is None or not verdict.ruling:
+        return ""
+    weighty = overturning(s)
+    ruled = tuple(o.number for o in s.profile if o.number in weighty and o.weight is not msgspec.UNSET)
+    reverses = verdict.ruling == REVERSES
+    if reverses and not weighty:
+        return (
+            "ruling: you reverse an answer against which no objection is open that weighs half or more; uphold it or"
+            " narrow it, and put what you hold against it into reasoning"
+        )
+    if reverses and same(verdict.answer, standing.answer):
+        return "ruling: you reverse the answer and give it again; give the answer that you hold, or narrow this one"
+    if verdict.ruling == UPHOLDS and ruled:
+        numbers = ", ".join(map(str, ruled))
+        return (
+            f"ruling: you uphold an answer against which objection {numbers} is open, and you ruled that it weighs half"
+            " or more; narrow the answer to what is left of it, or reverse it"
+        )
+    if not reverses and not same(verdict.answer, standing.answer):
+        for r in s.rounds:
+            past = answer(v, r.answer)
+            if past is not None and same(verdict.answer, past.answer):
+                return (
+                    f"answer: this is the answer of round {r.number}, and the one that stands is"
+                    f" {standing.answer[:200]!r}; word the one that stands"
+                )
     return ""
 
 

@@ -62,6 +62,11 @@ def weight_of(objection: Objection) -> float:
     return UNJUDGED if objection.weight is msgspec.UNSET else objection.weight
 
 
+def overturning(s: State) -> tuple[int, ...]:
+    """Numbers of the open objections that weigh half or more, those that nobody ruled on among them."""
+    return tuple(o.number for o in s.profile if not o.answered and weight_of(o) >= UNJUDGED)
+
+
 def survived(s: State) -> tuple[int, int]:
     """(rounds survived, rounds tested)."""
     tested = [r for r in s.rounds if _tested(r)]

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from coordinator.commands import SayOn, Wish
+from coordinator.protocols.critic.check import departs
 from coordinator.protocols.critic.confidence import final_state, survived
 from coordinator.protocols.critic.state import (
     LABEL_NOTE,
@@ -64,7 +65,14 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     """(Outcome as builtins, one object a round)."""
     said = [r.answer for r in s.rounds if r.answer is not None]
     full = sum(len(bytes(v.posts[n].body)) for n in said) <= _FULL_BYTES
-    standing, last = answer(v, s.answer), verdict(v, s.verdict)
+    standing, written = answer(v, s.answer), verdict(v, s.verdict)
+    why = departs(written, s, v) if written is not None else ""
+    last = None if why else written
+    more: dict[str, Any] = {}
+    if last is not None and final_state(v):
+        more = {"ruling": last.ruling, "assumptions": last.assumptions}
+    elif written is not None and why:
+        more = {"departing": written.answer, "departs": why}
     rewritten = read(v, s.question, Rewritten)
     result = Outcome(
         question=rewritten.question if rewritten else "",
@@ -77,6 +85,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         objections=s.profile,
         open_objections=s.open_objections(),
         citations=standing.citations if standing else (),
+        **more,
     )
     return _builtins(result), tuple(_round(r, v, full) for r in s.rounds)
 

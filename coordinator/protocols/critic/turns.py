@@ -8,6 +8,7 @@ worthless is shown to critic and helper, so that it is not raised again, and at 
 import msgspec
 
 from coordinator.commands import AskSeat
+from coordinator.protocols.critic.confidence import final_state, overturning
 from coordinator.protocols.critic.state import ANSWERER, CRITIC, HELPER, JUDGE, State, answer_first, label, seat_of
 from coordinator.table import Plan, Planned, View
 from schemas.protocols.critic import (
@@ -91,7 +92,7 @@ def ask_verdict(s: State, v: View, reason: str) -> AskSeat:
     assert s.answer is not None, "a verdict is on an answer"
     brief = VerdictBrief(
         reason=reason, converged=STOPS[reason].converged, confidence=s.confidence, label=label(s.confidence),
-        profile=s.profile,
+        profile=s.profile, overturned_by=overturning(s) if final_state(v) else msgspec.UNSET,
     )  # fmt: skip
     return AskSeat(
         seat=seat_of(v, JUDGE), kind=VERDICT, round=s.now.number, brief=raw(brief), sees=(s.answer,), caps=caps(v),

@@ -83,8 +83,11 @@ class Play(BasePlay):
     def judges(self, score: float = 50, *answered: int) -> log.Entry:
         return self.reply("judge", Judgement(score=score, answered=answered))
 
-    def verdict(self, text: str = "Tape") -> log.Entry:
-        return self.reply("judge", Verdict(answer=text, reasoning="it held"))
+    def verdict(self, text: str = "Tape", ruling: str = "", **more: Any) -> log.Entry:
+        """`ruling`: by default the one that does not contradict the debate."""
+        brief = self.brief("judge")
+        allowed = "narrows" if brief.get("overturned_by") else "upholds"
+        return self.reply("judge", Verdict(answer=text, reasoning="it held", ruling=ruling or allowed, **more))
 
     def round(self, objection: str, score: float = 50, *answered: int) -> None:
         """One whole round with a new objection."""

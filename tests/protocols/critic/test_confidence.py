@@ -85,7 +85,7 @@ def test_an_answer_that_meets_every_objection_ends_at_90_or_more() -> None:
     play.answers("Tape in a safe", 1, 2)
     play.objects()
     play.judges(100, 1, 2)
-    play.verdict()
+    play.verdict("Tape in a safe")
     assert play.result.outcome["confidence"] == 0.9525 and play.certificate["rounds_survived"] == 3
 
 

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agents.context import Other, Shown
 from agents.models import make_model
@@ -205,6 +206,9 @@ def test_the_verdict_names_what_is_open() -> None:
     body = turn("verdict", brief, (), (given,)).body
     assert body.answer == "Tape"
     assert "meets 1" in body.reasoning and "Left open, 2: objection 2" in body.reasoning
+    assert body.ruling == "upholds"
+    weighty = replace(brief, overturned_by=(2,))
+    assert turn("verdict", weighty, (), (given,)).body.ruling == "narrows", "what was overturned is not upheld"
 
 
 def test_the_helper_compares_each_with_the_new_one() -> None:

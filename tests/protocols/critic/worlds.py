@@ -84,7 +84,8 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
                 if numbers:
                     yield Judgement(score=score, answered=numbers)
         case "verdict":
-            yield Verdict(answer="Tape", reasoning="r")
+            yield Verdict(answer="Tape", reasoning="r", ruling="upholds")
+            yield Verdict(answer="Disk", reasoning="r", ruling="reverses")
 
 
 def moves(world: Small, session: Session) -> Iterator[Move]:

@@ -1,0 +1,96 @@
+"""A verdict says what it does to the answer; one that contradicts the debate is not taken."""
+
+import pytest
+
+from client.protocols.critic.transcript import outcome_lines, ruling_lines
+from schemas.protocols.critic import Verdict
+from tests.protocols.critic.play import Play
+
+
+def debated(score: float = 90, *, rounds: int = 1) -> Play:
+    """A debate of one open objection, ruled on with this score."""
+    play = Play({"round_limit": rounds})
+    play.round("it burns", score)
+    return play
+
+
+def said(play: Play) -> str:
+    """What a session's result says of its verdict, in lines."""
+    return "\n".join(text for _, text in outcome_lines(play.result.outcome))
+
+
+def test_a_verdict_says_what_it_does_and_what_it_assumes() -> None:
+    play = debated()
+    play.verdict("Tape, unless it gets wet", "narrows", assumptions=("The archive is kept dry.",))
+    got = play.result.outcome
+    assert (got["answer"], got["source"], got["ruling"]) == ("Tape, unless it gets wet", "verdict", "narrows")
+    assert got["assumptions"] == ["The archive is kept dry."]
+    assert "The verdict narrows the answer" in said(play) and "Assumes: The archive is kept dry." in said(play)
+
+
+def test_one_without_a_ruling_is_refused() -> None:
+    play = debated()
+    play.reply("judge", Verdict(answer="Tape", reasoning="r"))
+    assert play.ask("judge").attempt == 2 and "upholds, narrows, reverses" in play.ask("judge").error
+    play.reply("judge", Verdict(answer="Tape", reasoning="r"))
+    assert play.result.outcome["source"] == "answer", "the answer stands"
+
+
+CONTRADICTIONS = [
+    (90, "Disk", "reverses", "no objection is open that weighs half or more"),
+    (20, "Tape", "reverses", "you reverse the answer and give it again"),
+    (20, "Tape", "upholds", "objection 1 is open"),
+]
+
+
+@pytest.mark.parametrize(("score", "text", "ruling", "why"), CONTRADICTIONS)
+def test_what_contradicts_the_debate_is_refused_once_and_then_shown_and_not_taken(
+    score: float, text: str, ruling: str, why: str
+) -> None:
+    play = debated(score)
+    play.verdict(text, ruling)
+    assert play.ask("judge").attempt == 2 and why in play.ask("judge").error
+    play.verdict(text, ruling)
+    got = play.result.outcome
+    assert (got["answer"], got["source"], got["departing"]) == ("Tape", "answer", text)
+    assert why in got["departs"] and "ruling" not in got
+    assert "contradicts the debate and was not taken" in said(play)
+
+
+def test_an_answer_that_was_given_up_is_not_the_one_that_stands() -> None:
+    play = debated(rounds=2)
+    play.answers("Disk", 1)
+    play.objects("it is slow")
+    play.compares(0.1)
+    play.judges(90, 1)
+    play.verdict("Tape", "upholds")
+    assert "this is the answer of round 1, and the one that stands is 'Disk'" in play.ask("judge").error
+
+
+def test_an_answer_that_an_objection_overturned_can_be_reversed() -> None:
+    play = debated(20)
+    assert play.brief("judge")["overturned_by"] == [1]
+    play.verdict("Disk", "reverses")
+    got = play.result.outcome
+    assert (got["answer"], got["ruling"], got["source"]) == ("Disk", "reverses", "verdict")
+    assert got["confidence"] < 0.5 and "nobody has attacked the one of the verdict" in said(play)
+
+
+def test_an_objection_that_nobody_ruled_on_binds_no_verdict() -> None:
+    """It weighs half, and it may be sound or not."""
+    for ruling, text in (("upholds", "Tape"), ("reverses", "Disk")):
+        play = Play({"round_limit": 1})
+        play.answers("Tape")
+        play.objects("it burns")
+        play.fail("judge")
+        play.verdict(text, ruling)
+        assert play.result.outcome["ruling"] == ruling
+
+
+def test_a_verdict_of_a_former_version_rules_nothing() -> None:
+    play = Play({"round_limit": 1}, version=3)
+    play.round("it burns", 20)
+    assert "overturned_by" not in play.brief("judge")
+    play.reply("judge", Verdict(answer="Tape", reasoning="r"))
+    got = play.result.outcome
+    assert got["source"] == "verdict" and "ruling" not in got and not list(ruling_lines(got))
