@@ -70,6 +70,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """Which request of this turn it is: a language model may ask for tools first."""
     error: str = ""
     """Why the last attempt was not accepted."""
+    refused: str = ""
+    """What it said, as JSON; it may be cut. Empty: not known."""
     expert: ExpertSpec | None = None
     """Whose specification the seat's worker goes by."""
     tools: Tools | None = None

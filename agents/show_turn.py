@@ -95,6 +95,7 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = ()) -> Shown:
         deadline_ns=turn.deadline_ns,
         attempt=turn.attempt,
         error=turn.error,
+        refused=turn.refused,
     )
 
 

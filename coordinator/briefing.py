@@ -189,4 +189,5 @@ def _turn(session: Session, seat: Seat, turn: str, ask: log.Ask, key: bytes) -> 
         stream=ask.stream,
         attempt=ask.attempt,
         error=ask.error,
+        refused=ask.refused or "",
     )

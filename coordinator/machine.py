@@ -127,7 +127,7 @@ def _on_replied(draft: TransitionDraft, event: log.Replied) -> None:
     draft.ledger = draft.ledger.add(a.seat, used, answered=not error)
     flags = event.flags if used == event.usage else (*event.flags, OVERSTATED)
     if error:
-        draft.again(turn, error)
+        draft.again(turn, error, bytes(event.body))
     else:
         draft.handle(Answered(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, body=body, flags=flags))
 

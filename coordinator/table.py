@@ -365,6 +365,8 @@ class Protocol:
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     fixed: bool = False
     """Its course is fixed at the opening: at least it takes every turn once, where others take one round."""
+    shows_refused: int = 0
+    """The first version that shows a seat its reply that was not accepted, with the error; 0: none does."""
     readers: tuple[str, ...] = ()
     """Roles whose seats all hold every document dealt to nobody, also those invited later; none: the seats of the first
     role take them in turn."""

@@ -163,6 +163,9 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="ask"):
     """Seconds for this turn, retries included, where it has fewer than the session's turns have."""
     attempt: int = 1
     error: str = ""
+    refused: str | msgspec.UnsetType = msgspec.UNSET
+    """The reply that was not accepted, as JSON, its first 4,000 characters. Left out where none came, and by versions
+    that showed the error alone."""
     queue: str = ""
     """Of the person who sits there; empty: the seat's own."""
 

@@ -109,6 +109,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     error: str = ""
     """Why the last attempt was not accepted."""
+    refused: str = ""
+    """What it said, as JSON, its first 4,000 characters. Empty: nothing came, or it is not told."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):

@@ -168,8 +168,7 @@ class _Pieces:
             **self._tools(),
             **_quoting(shown),
             **{name: self._escape(text) for name, text in self._kind.prompt_slots(shown).items()},
-            "error": "" if not shown.error else "Your last attempt at this turn was not accepted:\n\n"
-            + fence("error", "", shown.error),
+            "error": self._refusal(),
             "reply": self._asked_for if not cut else "Not everything fitted: texts marked as cut go on beyond what you "
             "see, so do not conclude anything from what they lack.\n\n" + self._asked_for,
         }  # fmt: skip
@@ -179,6 +178,15 @@ class _Pieces:
             {"role": "system", "content": system},
             {"role": "user", "content": "\n\n".join(part for part in (context, task) if part)},
         ]
+
+    def _refusal(self) -> str:
+        """Why the last attempt was not accepted, and what it said."""
+        shown = self._shown
+        if not shown.error:
+            return ""
+        why = "Your last attempt at this turn was not accepted:\n\n" + self._fence("error", "", shown.error)
+        said = f"\n\nIt was:\n\n{self._fence('refused reply', '', shown.refused)}" if shown.refused else ""
+        return f"{why}{said}"
 
     def _passes(self, other: Other) -> bool:
         """Whether it is of this turn alone. Where the templates have one place for posts, all stand there."""

@@ -86,6 +86,22 @@ def test_a_body_of_another_shape_is_a_bad_reply() -> None:
     assert "panelist_1" not in play.turns()
 
 
+def test_a_seat_is_shown_the_reply_that_was_not_accepted() -> None:
+    play = Play({"attempts": 4})
+    play.reply("panelist_1", {"answer": "Vilnius"})
+    assert play.turn("panelist_1").ask.refused == '{"answer":"Vilnius"}'
+    play.reply("panelist_1", {"answer": "V" * 5_000})
+    assert len(play.turn("panelist_1").ask.refused or "") == 4_000
+    play.reply("panelist_1", None, error="no model")
+    assert play.turn("panelist_1").ask.refused is msgspec.UNSET, "nothing came"
+
+
+def test_a_version_that_told_the_error_alone_still_does() -> None:
+    play = Play(version=4)
+    play.reply("panelist_1", {"answer": "Vilnius"})
+    assert play.turn("panelist_1").ask.error and play.turn("panelist_1").ask.refused is msgspec.UNSET
+
+
 def test_a_retry_is_a_new_turn_with_the_error_and_a_new_deadline() -> None:
     play = Play({"attempts": 3})
     first = play.turn("panelist_2")

@@ -269,7 +269,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="consensus",
-    version=4,
+    version=5,
     oldest=1,
     renamed={"max_rounds": "round_limit"},
     settings=Settings,
@@ -294,5 +294,6 @@ PROTOCOL = Protocol(
     stops=("threshold", "stuck", "round_limit", "budget", "unanswered", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
+    shows_refused=5,
     ends_round=ends_round,
 )

@@ -112,13 +112,18 @@ def _subjects(text: str) -> frozenset[str]:
 
 
 def _quotes(citations: tuple[Citation, ...], view: View) -> str:
-    """Every quotation stands in the document that it names, white space aside."""
+    """Every quotation stands in the document that it names, white space aside. From version 4 on with a way out."""
+    names = ", ".join(repr(d.name) for d in view.opened.documents[:5])
+    other = f"name one that you hold ({names}), or leave it out" if names else "there are none: leave it empty"
+    no_such, no_quote = (f"; {other}", "; or leave it out") if final_state(view) else ("", "")
     for c in citations:
         document = next((d for d in view.opened.documents if d.name == c.document), None)
         if document is None:
-            return f"citations: there is no document {c.document!r}"
+            return f"citations: there is no document {c.document!r}{no_such}"
         if not stands_in(c.quote, document.text):
-            return f"citations: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}"
+            return (
+                f"citations: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}{no_quote}"
+            )
     return ""
 
 

@@ -444,5 +444,6 @@ PROTOCOL = Protocol(
     stops=("objections_exhausted", "confidence", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    shows_refused=4,
     readers=(ANSWERER, CRITIC),
 )  # fmt: skip

@@ -494,6 +494,7 @@ PROTOCOL = Protocol(
     stops=("agreement", "plateau", "stalemate", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    shows_refused=3,
     readers=(HELPER,),
     ends_round=ends_round,
 )  # fmt: skip

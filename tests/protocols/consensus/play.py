@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+import msgspec
+
 from coordinator.admission import admit
 from coordinator.protocols import PROTOCOLS
 from schemas import log
@@ -48,13 +50,14 @@ class Play(BasePlay):
         there: Sequence[Announcement] | None = None,
         seed: int = 7,
         timeout_s: float = 120.0,
+        version: int = CONSENSUS.version,
     ) -> None:
         request = OpenSession(
             question=question, protocol="consensus", settings={"panel": panel, **(settings or {})},
             documents=tuple(documents), budget=budget or Budget(), seats=tuple(seats), turn_timeout_s=timeout_s,
         )  # fmt: skip
         opened = admit(CONSENSUS, request, tuple(workers(panel) if there is None else there), seed, "client")
-        super().__init__(CONSENSUS, opened)
+        super().__init__(CONSENSUS, msgspec.structs.replace(opened, version=version))
 
     # -- events
     def fail(self, seat: str, times: int = 2) -> log.Entry:

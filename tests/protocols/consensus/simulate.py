@@ -143,6 +143,7 @@ def turn_shown(
     brief: Any = None,
     attempt: int = 1,
     error: str = "",
+    refused: str = "",
 ) -> Shown:
     """One turn as a model is shown it. The posts of `others` are numbered from 0; `own` comes behind them."""
     bodies = [*others, *([] if own is None else [own])]
@@ -153,7 +154,7 @@ def turn_shown(
         id="1-0", token="t", seat=seat, role="panelist", kind=kind,
         brief=raw({"iteration": round_} if brief is None else brief), sees=tuple(range(len(others))),
         own=None if own is None else len(others), documents=tuple(DocumentRef(id=d.id, name=d.name) for d in documents),
-        deadline_ns=1, caps=Caps(), attempt=attempt, error=error,
+        deadline_ns=1, caps=Caps(), attempt=attempt, error=error, refused=refused,
     )  # fmt: skip
     work = Work(
         session="s", protocol="consensus", question=question, round=round_, channel="public", lane="any", decided_ns=1,

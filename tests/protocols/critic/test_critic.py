@@ -289,12 +289,14 @@ def test_quotations_stand_in_their_documents(seat: str) -> None:
     if seat == "critic":
         play.answers()
     say(Citation(document="b.md", quote="Tape"))
-    assert play.ask(seat).error == "citations: there is no document 'b.md'"
+    assert play.ask(seat).error == (
+        "citations: there is no document 'b.md'; name one that you hold ('a.md'), or leave it out"
+    )
     play = Play(documents=[document("a.md", "Tape lasts thirty years.")])
     if seat == "critic":
         play.answers()
     say(Citation(document="a.md", quote="Tape lasts forty years."))
-    assert "does not stand in a.md" in play.ask(seat).error
+    assert "does not stand in a.md" in play.ask(seat).error and play.ask(seat).error.endswith("; or leave it out")
     say(Citation(document="a.md", quote="Tape  lasts\nthirty years."))
     assert seat not in {t.ask.seat for t in play.session.turns.values()}
 
