@@ -74,6 +74,8 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     round: int
     text: str
     citations: tuple[Citation, ...] = ()
+    contradicts: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Earlier objections that cannot be right if this one is, by the judge. Unset where there is none."""
 
 
 class Objection(Past, frozen=True, kw_only=True):
@@ -89,7 +91,9 @@ class Objection(Past, frozen=True, kw_only=True):
 
     def past(self) -> Past:
         """Without the ruling."""
-        return Past(number=self.number, round=self.round, text=self.text, citations=self.citations)
+        return Past(
+            number=self.number, round=self.round, text=self.text, citations=self.citations, contradicts=self.contradicts
+        )
 
 
 # ---------------------------------------------------------------- rewrite
@@ -172,10 +176,13 @@ class Critique(msgspec.Struct, frozen=True, kw_only=True):
     objection: Annotated[str, chars(4_000, least=1)]
     """One new objection, or NO_NEW_OBJECTION."""
     citations: Annotated[tuple[Citation, ...], items(20)] = ()
+    checked: Annotated[str, chars(4_000)] | msgspec.UnsetType = msgspec.UNSET
+    """A calculation that checks the answer, and what it came to; unset or empty: none was made."""
 
     def __post_init__(self) -> None:
         not_empty("objection", self.objection, 4_000)
         few("citations", self.citations, 20)
+        at_most("checked", self.checked or "", 4_000)
 
     @property
     def exhausted(self) -> bool:
@@ -191,6 +198,8 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True):
     citations: tuple[Citation, ...] = ()
     pressed: bool = False
     """Said after the critic was asked again, sharper."""
+    checked: str | msgspec.UnsetType = msgspec.UNSET
+    """How the critic computed that the answer is right, where it did."""
 
 
 class Pressed(msgspec.Struct, frozen=True, kw_only=True):
@@ -260,10 +269,13 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     answered: Annotated[tuple[int, ...], items(50)] = ()
     """Numbers of the profile's objections that the answer meets."""
     comment: Annotated[str, chars(4_000)] = ""
+    contradicts: Annotated[tuple[int, ...], items(50)] | msgspec.UnsetType = msgspec.UNSET
+    """Numbers of the profile's objections that cannot be right if this round's objection is."""
 
     def __post_init__(self) -> None:
         in_range("score", self.score, 0, 100)
         few("answered", self.answered, 50)
+        few("contradicts", self.contradicts or (), 50)
         at_most("comment", self.comment, 4_000)
 
 

@@ -42,7 +42,7 @@ def _answers(shown: Shown) -> dict[str, dict[str, Any]]:
 
 
 def _judges(shown: Shown) -> dict[str, dict[str, Any]]:
-    return _numbers("answered", shown)
+    return {**_numbers("answered", shown), **_numbers("contradicts", shown)}
 
 
 def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -67,7 +67,8 @@ def _raised(brief: CritiqueBrief) -> dict[str, Any]:
 
 _ANSWERED = ("reasoning", "citations", "addresses", "answer", "confidence")
 _CONCLUDED = ("reasoning", "assumptions", "ruling", "answer")
-_RULED = ("comment", "answered", "score")
+_RULED = ("comment", "answered", "contradicts", "score")
+_ATTACKED = ("checked", "citations", "objection")
 
 KINDS = {
     "rewrite": Kind(brief=RewriteBrief, reply=Rewritten, head="rewriter", order=("note", "question")),
@@ -75,8 +76,12 @@ KINDS = {
         brief=AnswerBrief, reply=Answer, prompt_brief=_objections, prompt_slots=_round, head="answerer",
         narrow=_answers, order=_ANSWERED,
     ),
-    "critique": Kind(brief=CritiqueBrief, reply=Critique, posts=POSTS, prompt_brief=_raised, head="critic"),
-    "press": Kind(brief=CritiqueBrief, reply=Critique, posts=POSTS, prompt_brief=_raised, head="critic"),
+    "critique": Kind(
+        brief=CritiqueBrief, reply=Critique, posts=POSTS, prompt_brief=_raised, head="critic", order=_ATTACKED
+    ),
+    "press": Kind(
+        brief=CritiqueBrief, reply=Critique, posts=POSTS, prompt_brief=_raised, head="critic", order=_ATTACKED
+    ),
     "compare": Kind(brief=CompareBrief, reply=Similarities),
     "judge": Kind(brief=JudgeBrief, reply=Judgement, posts=POSTS, head="judge", narrow=_judges, order=_RULED),
     "verdict": Kind(brief=VerdictBrief, reply=Verdict, posts=POSTS, head="judge", narrow=_concludes, order=_CONCLUDED),

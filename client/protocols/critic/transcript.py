@@ -30,7 +30,8 @@ def _answer(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLi
 def _objection(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     pressed = ", asked again," if body.get("pressed") else ""
     if not body.get("number"):
-        yield "seat", f"  {line(seat)}{pressed} has no new objection"
+        checked = f"; it computed: {line(str(body['checked']), _WIDE)}" if body.get("checked") else ""
+        yield "seat", f"  {line(seat)}{pressed} has no new objection{checked}"
     else:
         said = line(str(body.get("objection", "")), _WIDE)
         yield "seat", f"  {line(seat)}{pressed} objects ({body['number']}): {said}"

@@ -43,7 +43,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
         case Similarities():
             return _one_each(body, decode(turn.ask.brief, CompareBrief))
         case Judgement():
-            return _known("answered", body.answered, state)
+            return _known("answered", body.answered, state) or _known("contradicts", body.contradicts or (), state)
         case Verdict():
             return _ruled(turn, body, state, view)
     return ""

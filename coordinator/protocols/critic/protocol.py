@@ -142,10 +142,15 @@ def _on_objected(s: State, e: Answered, v: View) -> Step:
     """A new objection, one to be compared with the profile, or none."""
     c: Critique = e.body
     number = 0 if c.exhausted else len(s.profile) + 1
-    post = Raised(number=number, objection=c.objection, citations=c.citations, pressed=s.now.pressed)
+    post = Raised(
+        number=number, objection=c.objection, citations=c.citations, pressed=s.now.pressed,
+        checked=c.checked or msgspec.UNSET,
+    )  # fmt: skip
     says = (_say("objection", e.round, post, e.seat),)
     s = replace(s, heard=_with(s.heard, CRITIC)).mark(raised=(*s.now.raised, v.next_post))
     if c.exhausted:
+        if c.checked and any(r.pressed for r in s.rounds):
+            return _judge(s.mark(exhausted=True), v, says)  # asked once, and computed: it is not asked again
         return _nothing_new(s, v, says, "You found nothing new, after too few rounds to believe it.")
     if not s.profile:
         return _judge(s.mark(objection=v.next_post), v, says)
@@ -295,7 +300,9 @@ def _ruled(o: Objection, j: Judgement) -> Objection:
 
 
 def _weighed(o: Objection, j: Judgement | None, weight: float) -> Objection:
-    """With its weight; one that has nothing to it is closed at once."""
+    """With its weight and what it contradicts; one that has nothing to it is closed at once."""
+    if j is not None and j.contradicts:
+        o = replace(o, contradicts=j.contradicts)
     if j is None:
         return replace(o, closed=False)
     worthless = j.score >= WORTHLESS

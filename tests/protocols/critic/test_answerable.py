@@ -1,0 +1,42 @@
+"""What the answerer and the critic cannot be asked for twice: objections that contradict each other, and a calculation
+that was made."""
+
+from client.show.transcript import Teller
+from schemas.protocols.critic import NO_NEW_OBJECTION, Judgement
+from tests.protocols.critic.play import Play
+
+
+def test_objections_that_contradict_each_other_are_shown_together() -> None:
+    play = Play({"round_limit": 3})
+    play.round("tape lasts too short a time", 60)
+    play.answers("Tape", 1)
+    play.objects("tape lasts longer than anybody needs")
+    play.compares(0.1)
+    play.reply("judge", Judgement(score=60, answered=(1,), contradicts=(1,)))
+    first, second = play.brief("answerer")["profile"]
+    assert "contradicts" not in first and second["contradicts"] == [1]
+    assert play.last("tally")["profile"][1]["contradicts"] == [1]
+
+
+def test_a_contradiction_is_with_an_objection_that_there_is() -> None:
+    play = Play()
+    play.answers()
+    play.objects("it burns")
+    play.reply("judge", Judgement(score=60, contradicts=(1,)))
+    assert play.ask("judge").error == "contradicts: there is no objection 1; the profile's numbers are none so far"
+
+
+def test_who_was_pressed_and_has_computed_the_answer_is_not_pressed_again() -> None:
+    for checked, kind in (("13 * 17 = 221", "judge"), ("", "press")):
+        play = Play({"min_rounds": 3})
+        play.answers()
+        play.objects(NO_NEW_OBJECTION, checked="13 * 17 = 221")
+        assert play.ask("critic").kind == "press", "asked once, whatever it says"
+        play.objects("it burns")
+        play.judges(90)
+        play.answers("Tape", 1)
+        play.objects(NO_NEW_OBJECTION, checked=checked)
+        assert kind in {t.ask.kind for t in play.session.turns.values()}
+        if checked:
+            lines = [text for p in play.session.posts for _, text in Teller().lines(p)]
+            assert any("has no new objection; it computed: 13 * 17 = 221" in text for text in lines)
