@@ -20,6 +20,8 @@ from schemas.session import OpenSession, Seat, human_queue
 from schemas.turn import Caps
 from schemas.wire import Json, encode
 
+_REFUSED_CHARS = 4_000
+
 
 class MachineError(Exception):
     """Base of what this package raises."""
@@ -392,6 +394,12 @@ class Protocol:
     def steps(self, version: int) -> bool:
         """Whether it steps sessions of this version."""
         return (self.version if self.oldest is None else self.oldest) <= version <= self.version
+
+    def refused(self, version: int, said: bytes) -> str | msgspec.UnsetType:
+        """Of a reply that was not accepted, what its seat is shown; unset where none came, or the version shows none."""
+        if not 0 < self.shows_refused <= version or said == b"null":
+            return msgspec.UNSET
+        return said.decode(errors="replace")[:_REFUSED_CHARS]
 
     def present_names(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings, each under its present name."""

@@ -56,7 +56,6 @@ from schemas.turn import Caps
 from schemas.wire import Json, decode, figure, raw
 
 _ERROR_CHARS = 2_000
-_REFUSED_CHARS = 4_000
 """Of a fault, shown to the model that made it."""
 _HELD_BYTES = 12_000
 """Of what was said, for which the budget is held back until the final turn."""
@@ -395,20 +394,10 @@ class TransitionDraft:
         if left and not short:
             error = error[:_ERROR_CHARS]
             late = self.deadline(a.seat) if a.queue or a.window_s is None else a.deadline_ns
-            self.ask(
-                msgspec.structs.replace(
-                    a, attempt=a.attempt + 1, error=error, refused=self.refused(said), deadline_ns=late
-                )
-            )
+            told = self.protocol.refused(self.opened.version, said)
+            self.ask(msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, refused=told, deadline_ns=late))
         else:
             self.miss(turn, error, short)
-
-    def refused(self, said: bytes) -> str | msgspec.UnsetType:
-        """What a seat is told that it said; nothing where no reply came, or its version tells none."""
-        since = self.protocol.shows_refused
-        if not since or self.opened.version < since or said == b"null":
-            return msgspec.UNSET
-        return said.decode(errors="replace")[:_REFUSED_CHARS]
 
     def no_more(self, turn: OpenTurn) -> str:
         """Which limit one more turn like this would pass; empty if it fits."""
