@@ -396,7 +396,7 @@ class Protocol:
         return (self.version if self.oldest is None else self.oldest) <= version <= self.version
 
     def refused(self, version: int, said: bytes) -> str | msgspec.UnsetType:
-        """Of a reply that was not accepted, what its seat is shown; unset where none came, or the version shows none."""
+        """What a seat is shown of its reply that was not accepted; unset: none came, or the version shows none."""
         if not 0 < self.shows_refused <= version or said == b"null":
             return msgspec.UNSET
         return said.decode(errors="replace")[:_REFUSED_CHARS]
