@@ -23,7 +23,7 @@ import msgspec
 from agents.context import Other, Shown
 from agents.models.base import ModelMisconfigured
 from agents.models.injection import suspicious
-from agents.models.templates import Template, fill, rules, template
+from agents.models.templates import Template, fill, rules, same_answer, template
 from agents.protocols import kind_of
 from agents.tokens import estimate, first_tokens
 
@@ -153,6 +153,7 @@ class _Pieces:
             lasting.sort(key=lambda pair: max(pair[0].post, -1))
         values = {
             "rules": rules().replace("{{boundary}}", self._boundary),
+            "same_answer": same_answer(),
             "role": shown.role,
             "round": str(shown.round),
             "question": fence("question", "", shown.question),

@@ -70,6 +70,11 @@ def rules() -> str:
     return _read(Path(__file__).with_name("prompt_rules.md")).strip()
 
 
+def same_answer() -> str:
+    """When two answers are the same answer: for every analyst that groups them."""
+    return _read(Path(__file__).with_name("same_answer.md")).strip()
+
+
 def _parts(path: Path) -> tuple[str, str]:
     first, _, second = _read(path).partition("\n---\n")
     return first, second

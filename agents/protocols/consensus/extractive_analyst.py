@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.context import Shown
+from agents.extractive.same_answer import grouped
 from agents.extractive.stance import is_negated
 from agents.retrieval.corpus import clean, sentence, stems
 from schemas.protocols.consensus import (
@@ -149,13 +150,7 @@ def _voices(shown: Shown, wanted: Sequence[Weighted]) -> list[_Voice]:
 
 def _groups(voices: Sequence[_Voice]) -> list[_Group]:
     """Voices by their answers, the weightiest group first."""
-    groups: list[list[_Voice]] = []
-    for v in voices:
-        fitting = next((g for g in groups if same(g[0].position.answer, v.position.answer)), None)
-        if fitting is None:
-            groups.append([v])
-        else:
-            fitting.append(v)
+    groups = ([voices[place] for place in group] for group in grouped([v.position.answer for v in voices]))
     found = (_Group(min(v.position.answer for v in g), tuple(g)) for g in groups)
     return sorted(found, key=lambda g: (-g.weight, g.answer))
 

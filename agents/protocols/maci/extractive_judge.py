@@ -12,11 +12,12 @@ import re
 from collections.abc import Sequence
 
 from agents.context import Shown
+from agents.extractive.same_answer import grouped
 from agents.extractive.stance import firmness
 from agents.models.injection import is_suspicious
 from agents.protocols.maci.extractive_reading import PassageLine, about, reading
-from agents.retrieval.corpus import STOP, clean, sentence, stem, stems
-from schemas.belief import Share, outcome_key
+from agents.retrieval.corpus import clean, sentence, stem, stems
+from schemas.belief import Share
 from schemas.protocols.maci.messages import (
     Crit,
     CritBrief,
@@ -29,7 +30,6 @@ from schemas.protocols.maci.messages import (
     Test,
     Tests,
 )
-from schemas.text import normalise
 
 ENOUGH = 4
 LIKELY, UNLIKELY = 0.8, 0.2
@@ -93,19 +93,12 @@ def _share(wanted: frozenset[str], there: frozenset[str]) -> float:
 
 
 def merge(shown: Shown) -> Merged:
-    """Proposals that are the same but for case, articles, order of words and their endings; each under its shortest."""
+    """Proposals that are the same by their words (agents/extractive/same_answer.py); each under its shortest."""
     brief: MergeBrief = shown.brief
-    groups: dict[object, list[str]] = {}
-    keys: dict[str, object] = {}
-    for name in dict.fromkeys(brief.proposed):
-        meaning: object = frozenset(stem(w) for w in normalise(name).split() if w not in STOP) or outcome_key(name)
-        # Two names that would be one outcome to the moderator are in one group, whatever their words are.
-        key = keys.setdefault(outcome_key(name), meaning)
-        groups.setdefault(key, []).append(name)
+    proposed = tuple(dict.fromkeys(brief.proposed))
+    groups = (tuple(proposed[place] for place in group) for group in grouped(proposed))
     return Merged(
-        groups=tuple(
-            Group(name=min(members, key=lambda m: (len(m), m)), members=tuple(members)) for members in groups.values()
-        )
+        groups=tuple(Group(name=min(members, key=lambda m: (len(m), m)), members=members) for members in groups)
     )
 
 
