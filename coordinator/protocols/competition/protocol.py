@@ -464,7 +464,8 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="competition",
-    version=2,
+    version=3,
+    oldest=2,
     settings=Settings,
     state=State,
     table=TABLE,
