@@ -48,6 +48,7 @@ _NUMBERS = {
     "LLM_REASONING_TOKENS": "reasoning_tokens",
     "LLM_USD_PER_MILLION_INPUT": "usd_per_million_input",
     "LLM_USD_PER_MILLION_OUTPUT": "usd_per_million_output",
+    "LLM_USD_PER_MILLION_CACHED": "usd_per_million_cached",
 }
 VARIABLES = ("LLM_PROVIDER", "LLM_MODEL", "LLM_API_KEY", "LLM_API_KEY_FILE", "LLM_BASE_URL", *_TEXTS, *_NUMBERS)
 """Every variable, without a prefix."""
@@ -265,7 +266,7 @@ class _Chosen:
         if found != self.provider:
             # What belongs to the other provider is not for this one.
             self._drop("base_url", "api_key", "key_variable", "model", "family", "extra", "structured")
-            self._drop("usd_per_million_input", "usd_per_million_output")
+            self._drop("usd_per_million_input", "usd_per_million_output", "usd_per_million_cached")
         self._options["provider"] = found
 
     def _drop(self, *names: str) -> None:
@@ -309,6 +310,6 @@ def _number(name: str, text: str) -> float | int:
         raise ModelMisconfigured(f"{name}: got {text!r}, a number is wanted") from None
     if not math.isfinite(value):
         raise ModelMisconfigured(f"{name}: got {text!r}, a finite number is wanted")
-    if name.endswith(("USD_PER_MILLION_INPUT", "USD_PER_MILLION_OUTPUT")) and value < 0:
+    if "USD_PER_MILLION_" in name and value < 0:
         raise ModelMisconfigured(f"{name}: got {value:g}, a price is not negative")
     return int(value) if value == int(value) and abs(value) < 1e15 else value

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import around, bare, model_client, report
+from benchmarks import around, bare, model_client, prompts, report
 from benchmarks import competition as teams
 from benchmarks import controller as maci
 from benchmarks import routing as tasks
@@ -23,7 +23,7 @@ from benchmarks.bare_worker import loop_factory
 from benchmarks.debates import Case, Run, bench, stack
 from benchmarks.report import Figures
 
-PARTS = ("floors", "debates", "start", "memory", "client", "controller", "competition", "routing")
+PARTS = ("floors", "debates", "start", "memory", "client", "controller", "competition", "routing", "prompts")
 LATENCY_S = 0.05
 
 
@@ -102,6 +102,11 @@ async def routing(quick: bool, figures: Figures) -> None:
     figures.routing = await tasks.measure(quick)
 
 
+async def prefixes(quick: bool, figures: Figures) -> None:
+    """What returns of prompts, and what does not, in a session of each protocol."""
+    figures.prompts = await prompts.measure()
+
+
 def main() -> int:
     """Run what was asked for; 0 unless something broke."""
     parser = argparse.ArgumentParser(
@@ -118,7 +123,7 @@ def main() -> int:
     print(report.machine_text(figures.machine), flush=True)
     run: dict[str, Any] = {
         "floors": floors, "debates": debates, "start": start, "memory": memory, "client": client,
-        "controller": controller, "competition": competition, "routing": routing,
+        "controller": controller, "competition": competition, "routing": routing, "prompts": prefixes,
     }  # fmt: skip
     for part in given.parts or PARTS:
         print(f"... {part}", file=sys.stderr, flush=True)

@@ -100,7 +100,8 @@ def _price(s: SeatEstimate) -> str:
 
 
 def _amount(a: Amount) -> str:
-    return f"{a.turns} turns, {a.calls} calls, {a.tokens:,} tokens, {a.cost_usd:.4f} USD"
+    cost = "free, or price not known" if a.tokens and not a.cost_usd else f"{a.cost_usd:.4f} USD"
+    return f"{a.turns} turns, {a.calls} calls, {a.tokens:,} tokens, {cost}"
 
 
 def _budget(budget: Budget) -> str:

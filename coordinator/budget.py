@@ -6,6 +6,7 @@ turns in flight come to.
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import msgspec
 
@@ -113,7 +114,10 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
         output_tokens=output,
         calls=min(usage.calls, most.calls),
         cost_usd=min(usage.cost_usd, most.cost_usd),
+        unpriced=usage.unpriced if most.tokens else msgspec.UNSET,
     )
+    if kept.cached_tokens:
+        kept = msgspec.structs.replace(kept, cached_tokens=min(kept.cached_tokens, kept.input_tokens) or msgspec.UNSET)
     cents = usage.cost_usd <= most.cost_usd * (1 + 1e-9)  # the same sum, added up in another order
     return usage if cents and msgspec.structs.replace(kept, cost_usd=usage.cost_usd) == usage else kept
 
@@ -161,6 +165,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
             output_tokens=old.output_tokens + usage.output_tokens,
             calls=old.calls + usage.calls,
             cost_usd=old.cost_usd + usage.cost_usd,
+            **_beside((old, usage)),
         )
         return msgspec.structs.replace(
             self,
@@ -182,7 +187,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         used = ended.result.usage
         row = SeatUsage(
             turns=used.turns, input_tokens=used.input_tokens, output_tokens=used.output_tokens, calls=used.calls,
-            cost_usd=used.cost_usd,
+            cost_usd=used.cost_usd, cached_tokens=used.cached_tokens, unpriced=used.unpriced,
         )  # fmt: skip
         lost = Reservation(used.unaccounted_tokens, ended.unaccounted_calls, ended.unaccounted_cost_usd)
         return msgspec.structs.replace(
@@ -207,7 +212,17 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
             unaccounted_turns=self.unaccounted_turns,
             unaccounted_tokens=self.lost.tokens,
             by_seat=dict(sorted({**unused, **self.by_seat}.items())),
+            **_beside(seats),
         )
+
+
+def _beside(parts: Iterable[Usage | SeatUsage]) -> dict[str, Any]:
+    """What is told of tokens and cost where there is something to tell."""
+    seen = list(parts)
+    return {
+        "cached_tokens": sum(s.cached_tokens or 0 for s in seen) or msgspec.UNSET,
+        "unpriced": any(s.unpriced for s in seen) or msgspec.UNSET,
+    }
 
 
 def shortfall(budget: Budget, ledger: Ledger, reserved: Reservation, more: Reservation) -> str:

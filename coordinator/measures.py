@@ -85,6 +85,7 @@ def _reply(metrics: Metrics, before: Session, after: Session, entry: log.Entry, 
         model, estimated = metrics.model(event.model), "yes" if usage.estimated else "no"
         metrics.tokens.labels(model=model, kind="input", estimated=estimated).inc(usage.input_tokens)
         metrics.tokens.labels(model=model, kind="output", estimated=estimated).inc(usage.output_tokens)
+        metrics.cached_tokens.labels(model=model).inc(usage.cached_tokens or 0)
         metrics.cost_usd.labels(model=model).inc(usage.cost_usd)
 
 

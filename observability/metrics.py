@@ -174,7 +174,10 @@ class Metrics:
         self.tokens = self._counter(
             "tokens_total", "Tokens reported by workers. estimated: counted by us.", ("model", "kind", "estimated")
         )
-        self.cost_usd = self._counter("cost_usd_total", "Cost at the announced prices.", ("model",))
+        self.cached_tokens = self._counter(
+            "cached_tokens_total", "Of the input tokens, those that the endpoint had in its cache.", ("model",)
+        )
+        self.cost_usd = self._counter("cost_usd_total", "Cost at the prices that are known.", ("model",))
         self.unaccounted_calls = self._counter(
             "unaccounted_calls_total", "Model calls that may have been paid for and were never reported."
         )

@@ -22,6 +22,10 @@ class SeatUsage(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int = 0
     calls: int = 0
     cost_usd: float = 0.0
+    cached_tokens: int | msgspec.UnsetType = msgspec.UNSET
+    """Of the input, what endpoints said that they had in their cache. Left out: none."""
+    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
+    """Of some of it no price is known, and the cost is without that."""
 
 
 class ResultUsage(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +44,10 @@ class ResultUsage(msgspec.Struct, frozen=True, kw_only=True):
     unaccounted_tokens: int
     """The most that those could have used."""
     by_seat: dict[str, SeatUsage]
+    cached_tokens: int | msgspec.UnsetType = msgspec.UNSET
+    """Of the input, what endpoints said that they had in their cache. Left out: none."""
+    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
+    """Of some of it no price is known, and the cost is without that."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

@@ -143,10 +143,15 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float = 0.0
     estimated: bool = False
     """The tokens are our estimate: the server did not count them."""
+    cached_tokens: int | msgspec.UnsetType = msgspec.UNSET
+    """Of the input, what the server says it had in its cache. Left out: none."""
+    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
+    """Of some of it no price is known, and the cost is without that. Left out: the cost is all."""
 
     def __post_init__(self) -> None:
         for field in ("input_tokens", "output_tokens", "calls", "cost_usd"):
             in_range(f"usage.{field}", getattr(self, field), 0, 1e12)
+        in_range("usage.cached_tokens", self.cached_tokens or 0, 0, 1e12)
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -155,6 +160,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
             calls=self.calls + other.calls,
             cost_usd=self.cost_usd + other.cost_usd,
             estimated=self.estimated or other.estimated,
+            cached_tokens=(self.cached_tokens or 0) + (other.cached_tokens or 0) or msgspec.UNSET,
+            unpriced=self.unpriced or other.unpriced,
         )
 
 

@@ -100,6 +100,7 @@ def _usage(encoder: Encoder | None, spent: Spent) -> Usage:
     return Usage(
         calls=max(1, spent.calls), input_tokens=spent.tokens, cost_usd=spent.tokens * price / 1e6,
         estimated=spent.estimated,
+        unpriced=msgspec.UNSET if encoder is None or encoder.usd_per_million is not None or not spent.tokens else True,
     )  # fmt: skip
 
 

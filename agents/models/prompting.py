@@ -10,12 +10,13 @@ escaped, also what the seat itself said, since it was shown the boundary. Who th
 outside, escaped in the same way.
 
 What lasts comes first, so that a prompt of a seat begins as its last one did (`Prompt.lasting`). Where not everything
-fits, texts are cut shorter from turn to turn, and the beginning is another.
+fits, whole rounds give way, the oldest first: to the seat's own summary of them, or to the beginnings of what was said.
+So the beginning of the prompts changes once a round, and not from turn to turn.
 """
 
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -32,8 +33,12 @@ _LINE = re.compile(r"\[\[(?=\s*(?:BEGIN|END)\b)", re.I)
 _UNSAFE = re.compile(r"[^\w .,/()+-]+")
 _KEPT = 4
 """What others said keeps this part of the cap, where documents must be cut too: who argues has to know with whom."""
+_BEGINNING = 150
+"""Tokens that are shown of what was said in an earlier round, where that does not fit whole."""
 
 Messages = list[dict[str, str]]
+Texts = list[str | None]
+"""What others said, each text as far as it is shown; None: it is left out."""
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +48,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int
     """Estimated."""
     flags: tuple[str, ...]
-    """`injection`: something in it talks to the model as to a machine. `cut`: not all of it fitted."""
+    """`injection`: something in it talks to the model as to a machine. `cut`: not all of it fitted. Of that,
+    `summed_up`: the seat's own summaries stand for earlier rounds; `cut_documents`: of a document too."""
     lasting: int = 0
     """Characters, of the messages one after another, before the state and the task: with these the seat's next prompt
     begins too, unless texts were cut."""
@@ -68,8 +74,8 @@ def build(
     boundary: Callable[[], str] = fresh_boundary,
     room: int | None = None,
 ) -> Prompt:
-    """The prompt of a turn, cut to `shown.caps.input_tokens`: what others said first, down to a quarter of it, then
-    the seat's documents; never the task, and never what the seat said itself.
+    """The prompt of a turn, cut to `shown.caps.input_tokens`: earlier rounds first, then notes, then what others said,
+    down to a quarter of it, then the seat's documents; never the task, and never the seat's own last position.
 
     Parameters
     ----------
@@ -90,23 +96,32 @@ def build(
         What cannot be cut is more than the cap.
     """
     given = shown.boundary if _BOUNDARY.fullmatch(shown.boundary) else boundary()
-    pieces = _Pieces(shown, given, template(shown.protocol, shown.kind), _asked_for(schema, repair))
+    others: Texts = [_post(shown, o.body) for o in shown.others]
+    pieces = _Pieces(shown, given, template(shown.protocol, shown.kind), _asked_for(schema, repair), others)
     cap = shown.caps.input_tokens if room is None else min(shown.caps.input_tokens, room)
     documents = [d.text for d in shown.documents]
-    others = [_post(shown, o.body) for o in shown.others]
     whole = pieces.messages(documents, others)
     size = _size(whole)
     flags: tuple[str, ...] = ()
     if size > cap:
         flags = ("cut",)
-        bare = cap - _size(pieces.messages(documents, [""] * len(others), True))
-        kept = min(sum(map(estimate, others)), cap // _KEPT)
-        others = _cut(others, max(bare, kept) if documents else bare)
-        if documents and bare < kept:
-            bare = cap - _size(pieces.messages([""] * len(documents), others, True))
-            documents = _cut(documents, bare)
-        whole = pieces.messages(documents, others, True)
-        size = _size(whole)
+        for less in _with_less(shown, others):
+            whole = pieces.messages(documents, less, True)
+            size = _size(whole)
+            if size <= cap:
+                break
+        else:
+            bare = cap - _size(pieces.messages(documents, [t and "" for t in less], True))
+            kept = min(sum(estimate(t) for t in less if t), cap // _KEPT)
+            others = _cut(less, max(bare, kept) if documents else bare)
+            if documents and bare < kept:
+                bare = cap - _size(pieces.messages([""] * len(documents), others, True))
+                documents = [text or "" for text in _cut(documents, bare)]
+                flags = ("cut", "cut_documents")
+            whole = pieces.messages(documents, others, True)
+            size = _size(whole)
+        if pieces.summed_up:
+            flags = (*flags, "summed_up")
         if size > cap:
             raise ModelMisconfigured(
                 f"this turn's prompt has some {size:,} tokens even when cut, "
@@ -119,6 +134,23 @@ def build(
     if suspicious(_said(shown, documents)):
         flags = ("injection", *flags)
     return Prompt(messages=whole, input_tokens=size, flags=flags, lasting=pieces.lasting)
+
+
+def _with_less(shown: Shown, others: Texts) -> Iterator[Texts]:
+    """What others said with less and less of it: of each round but the last, the oldest first, the seat's own summary
+    alone, or where it wrote none the beginning of each text; at last without the notes of what is no summary."""
+    kind, texts = kind_of(shown.protocol, shown.kind), list(others)
+    posts = [(i, o) for i, o in enumerate(shown.others) if o.post >= 0 and o.kind != kind.sums_up]
+    summed_up = {o.round for o in shown.others if kind.sums_up and o.kind == kind.sums_up}
+    for round_ in sorted({o.round for o in shown.others if o.post >= 0})[:-1]:
+        for i, other in posts:
+            if other.round == round_:
+                texts[i] = None if round_ in summed_up else first_tokens(texts[i] or "", _BEGINNING)
+        yield list(texts)
+    for i, other in posts:
+        if kind.aside and other.channel != "public":
+            texts[i] = None
+    yield texts
 
 
 def _said(shown: Shown, documents: list[str]) -> Iterator[str]:
@@ -134,23 +166,26 @@ def _said(shown: Shown, documents: list[str]) -> Iterator[str]:
 class _Pieces:
     """A turn's texts in their fences."""
 
-    def __init__(self, shown: Shown, boundary: str, parts: Template, asked_for: str) -> None:
+    def __init__(self, shown: Shown, boundary: str, parts: Template, asked_for: str, others: Texts) -> None:
         self._shown = shown
         self._kind = kind_of(shown.protocol, shown.kind)
         self._boundary = boundary
         self._parts = parts
         self._one_place = "{{now}}" not in parts.task or "{{others}}" not in parts.context + parts.task
         self._asked_for = self._escape(asked_for)
+        self._lengths = [len(text or "") for text in others]
         self.lasting = 0
-        """Of the messages made last."""
+        self.summed_up: list[int] = []
+        """Rounds that are left out, since the seat's summary stands for them; both of the messages made last."""
 
-    def messages(self, documents: list[str], others: list[str], cut: bool = False) -> Messages:
-        """The two messages, with documents and others' words cut by the caller."""
+    def messages(self, documents: list[str], others: Texts, cut: bool = False) -> Messages:
+        """The two messages, with documents and others' words cut by the caller. None: it is left out."""
         shown, fence, parts = self._shown, self._fence, self._parts
-        said = list(zip(shown.others, others, strict=True))
-        lasting = [pair for pair in said if not self._passes(pair[0])]
+        every = zip(shown.others, others, self._lengths, strict=True)
+        said = [(other, text, of) for other, text, of in every if text is not None]
+        lasting = [one for one in said if not self._passes(one[0])]
         if not self._kind.labels:
-            lasting.sort(key=lambda pair: max(pair[0].post, -1))
+            lasting.sort(key=lambda one: max(one[0].post, -1))
         values = {
             "rules": rules().replace("{{boundary}}", self._boundary),
             "same_answer": same_answer(),
@@ -162,16 +197,15 @@ class _Pieces:
                 fence("document", document.name, text, len(document.text))
                 for document, text in zip(shown.documents, documents, strict=True)
             ),
-            "others": "\n\n".join(self._said(*pair) for pair in lasting),
-            "now": "\n\n".join(self._said(*pair) for pair in said if self._passes(pair[0])),
+            "others": "\n\n".join(self._said(*one) for one in lasting),
+            "now": "\n\n".join(self._said(*one) for one in said if self._passes(one[0])),
             "own": fence("your last position", "", _readable(shown.own)) if shown.own is not None else "",
             "expert": "" if shown.expert is None else self._escape(_specification(shown)),
             **self._tools(),
             **_quoting(shown),
             **{name: self._escape(text) for name, text in self._kind.prompt_slots(shown).items()},
             "error": self._refusal(),
-            "reply": self._asked_for if not cut else "Not everything fitted: texts marked as cut go on beyond what you "
-            "see, so do not conclude anything from what they lack.\n\n" + self._asked_for,
+            "reply": self._asked_for if not cut else f"{self._told_cut(others)}\n\n{self._asked_for}",
         }  # fmt: skip
         system, context, task = (fill(part, values).strip() for part in (parts.identity, parts.context, parts.task))
         self.lasting = len(system) + len(context)
@@ -195,14 +229,29 @@ class _Pieces:
             return "{{now}}" in self._parts.task
         return other.passing or other.kind in self._kind.passing
 
-    def _said(self, other: Other, text: str) -> str:
+    def _told_cut(self, others: Texts) -> str:
+        """What is said of what did not fit."""
+        kind = self._kind
+        rounds = {o.round for o in self._shown.others if kind.sums_up and o.kind == kind.sums_up}
+        gone = [o for o, text in zip(self._shown.others, others, strict=True) if text is None]
+        self.summed_up = sorted({o.round for o in gone} & rounds)
+        told = "Not everything fitted: texts marked as cut go on beyond what you see, so do not conclude anything from "
+        told += "what they lack."
+        if self.summed_up:
+            named = ", ".join(map(str, self.summed_up))
+            told += f" What was said in round {named} is left out: your own summary stands for it."
+        if any(o.round not in rounds for o in gone):
+            told += " Notes are left out."
+        return told
+
+    def _said(self, other: Other, text: str, of: int) -> str:
         note = self._kind.aside and other.channel != "public"
         about = f"{other.post}, {other.kind}, round {other.round}"
         if other.post < 0:
             about = other.label
         elif self._kind.labels:
             about = f"{other.post}, {other.label}, {other.kind}, round {other.round}"
-        return self._fence("note" if note else "post", about, text)
+        return self._fence("note" if note else "post", about, text, of)
 
     def _brief(self) -> str:
         """The state, unless it holds nothing."""
@@ -338,13 +387,14 @@ def _size(messages: Messages) -> int:
     return sum(estimate(m["content"]) + 8 for m in messages)
 
 
-def _cut(texts: list[str], tokens: int) -> list[str]:
-    """The texts in so many tokens together: short ones whole, the others to the same length."""
-    left, room = len(texts), max(0, tokens - 20 * len(texts))
+def _cut(texts: Sequence[str | None], tokens: int) -> Texts:
+    """The texts in so many tokens together: short ones whole, the others to the same length; None stays."""
+    there = sorted((estimate(text), i) for i, text in enumerate(texts) if text is not None)
+    left, room = len(there), max(0, tokens - 20 * len(there))
     result = list(texts)
-    for i in sorted(range(len(texts)), key=lambda i: estimate(texts[i])):
+    for _, i in there:
         share = room // left
-        result[i] = first_tokens(texts[i], share)
-        room -= estimate(result[i])
+        text = result[i] = first_tokens(texts[i] or "", share)
+        room -= estimate(text)
         left -= 1
     return result

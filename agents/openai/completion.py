@@ -34,6 +34,8 @@ class ServerAnswer(msgspec.Struct, kw_only=True):
     """Of these, as far as the server says."""
     thought_bytes: int = 0
     """Of reasoning that came beside the text; it is not kept."""
+    cached_tokens: int = 0
+    """Of the input, as far as the server says."""
     cost_usd: float | None = None
     first_token_s: float | None = None
 
@@ -68,11 +70,17 @@ class _Usage(msgspec.Struct, gc=False):
     completion_tokens: msgspec.Raw = _NOTHING
     total_tokens: msgspec.Raw = _NOTHING
     completion_tokens_details: msgspec.Raw = _NOTHING
+    prompt_tokens_details: msgspec.Raw = _NOTHING
+    prompt_cache_hit_tokens: msgspec.Raw = _NOTHING
+    cached_tokens: msgspec.Raw = _NOTHING
+    cache_read_input_tokens: msgspec.Raw = _NOTHING
+    cache_creation_input_tokens: msgspec.Raw = _NOTHING
     cost: msgspec.Raw = _NOTHING
 
 
 class _Details(msgspec.Struct, gc=False):
     reasoning_tokens: msgspec.Raw = _NOTHING
+    cached_tokens: msgspec.Raw = _NOTHING
 
 
 class _Error(msgspec.Struct, gc=False):
@@ -148,6 +156,7 @@ class Reading:
         if all(n is not None and 0 <= n < 1e12 for n in counts) and any(counts):
             self.answer.input_tokens, self.answer.output_tokens = counts
             self._count_thought(usage)
+            self._count_cached(usage)
         cost = _part(usage.cost, float)
         if cost is not None and 0 <= cost < 1e6:
             self.answer.cost_usd = cost
@@ -162,6 +171,26 @@ class Reading:
         total = _part(usage.total_tokens, int)
         if answer.thought_tokens and total == answer.input_tokens + answer.output_tokens + answer.thought_tokens:
             answer.output_tokens += answer.thought_tokens
+
+    def _count_cached(self, usage: _Usage) -> None:
+        """What the server had in its cache. A gateway to Anthropic's own interface may pass its counts on as they are:
+        what was read from the cache, or written to it, then stands beside the prompt's tokens."""
+        answer = self.answer
+        assert answer.input_tokens is not None and answer.output_tokens is not None
+        details = _part(usage.prompt_tokens_details, _Details) or _Details()
+        read, written = _tokens(usage.cache_read_input_tokens), _tokens(usage.cache_creation_input_tokens)
+        beside = read + written
+        total = _part(usage.total_tokens, int)
+        if beside and (beside > answer.input_tokens or total == answer.input_tokens + answer.output_tokens + beside):
+            answer.input_tokens += beside
+        said = (details.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens)
+        answer.cached_tokens = min(answer.input_tokens, max(read, *map(_tokens, said)))
+
+
+def _tokens(raw: msgspec.Raw) -> int:
+    """A count; 0 where there is none that can be one."""
+    count = _part(raw, int) or 0
+    return count if 0 <= count < 1e12 else 0
 
 
 def _part(raw: msgspec.Raw, kind: type[_T]) -> _T | None:

@@ -277,6 +277,7 @@ class StructuredCall:
                 if tracing.enabled() and answer.input_tokens is not None and answer.output_tokens is not None:
                     span.set_attribute("gen_ai.usage.input_tokens", answer.input_tokens)
                     span.set_attribute("gen_ai.usage.output_tokens", answer.output_tokens)
+                    span.set_attribute("gen_ai.usage.cache_read.input_tokens", answer.cached_tokens)
                 return answer
 
     def _book(self, answer: ServerAnswer | None, text: str) -> None:
@@ -290,12 +291,14 @@ class StructuredCall:
         else:
             thought = 0 if answer is None else -(-answer.thought_bytes // BYTES_PER_TOKEN)
             tokens = self._prompt.input_tokens, estimate(text) + thought
-        cost = self._options.effective_price.of(*tokens)
+        cached = answer.cached_tokens if answer is not None and counted else 0
+        cost, priced = self._options.effective_price.of(*tokens, cached), self._options.price is not None
         if answer is not None and answer.cost_usd is not None and self._options.preset.tells_cost:
-            cost = answer.cost_usd
+            cost, priced = answer.cost_usd, True
         self.usage += Usage(
-            input_tokens=tokens[0], output_tokens=tokens[1], calls=1, cost_usd=cost, estimated=not counted
-        )
+            input_tokens=tokens[0], output_tokens=tokens[1], calls=1, cost_usd=cost, estimated=not counted,
+            cached_tokens=cached or msgspec.UNSET, unpriced=msgspec.UNSET if priced else True,
+        )  # fmt: skip
 
     def lost(self) -> None:
         """Book the call that was under way when the time was up."""
@@ -383,7 +386,7 @@ class StructuredCall:
             "repaired": repair is not None,
             "extracted": how is reply_schema.How.EXTRACTED,
             "estimated": self.usage.estimated,
-            "unpriced": not self._model.price_known and not self._options.preset.local,
+            "unpriced": bool(self.usage.unpriced),
         }
         return (*(flag for flag, is_so in here.items() if is_so), *sorted(self._notes), *self._prompt.flags)
 

@@ -18,8 +18,8 @@ from agents.secrets import Secret, key_from
 
 NAMES = (
     "provider", "model", "base_url", "api_key", "key_variable", "temperature", "concurrency", "silence_s", "reply_s",
-    "reply_bytes", "structured", "prices", "usd_per_million_input", "usd_per_million_output", "family", "extra",
-    "state", "record", "reasoning_tokens",
+    "reply_bytes", "structured", "prices", "usd_per_million_input", "usd_per_million_output", "usd_per_million_cached",
+    "family", "extra", "state", "record", "reasoning_tokens",
 )  # fmt: skip
 
 
@@ -192,11 +192,13 @@ def _price(given: Mapping[str, Any], model: str, preset: Preset) -> Price | None
         for short, name in fields.items()
         if given.get(name) is not None
     }
+    cached = given.get("usd_per_million_cached")
+    own = None if cached is None else prices.check("options.usd_per_million_cached", cached)
     table = prices.load(Path(_text(given, "prices"))) if given.get("prices") else prices.load()
     if len(both) == 1:
         missing = next(name for short, name in fields.items() if short not in both)
         raise ModelMisconfigured(f"options.{missing}: a price is two numbers, only the other one is given")
-    if both:
-        return Price(**both)
-    found = prices.price_of(model, table)
-    return Price() if found is None and preset.local else found
+    found = Price(**both) if both else prices.price_of(model, table)
+    if found is None:
+        found = Price() if preset.local else None
+    return found if found is None or own is None else msgspec.structs.replace(found, cached=own)

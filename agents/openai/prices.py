@@ -12,6 +12,7 @@ from agents.models.base import ModelMisconfigured
 
 TABLE = Path(__file__).with_name("prices.yaml")
 _FIELDS = ("model", "input", "output")
+_OPTIONAL = ("cached",)
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,10 +20,14 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
     input: float = 0.0
     output: float = 0.0
+    cached: float | None = None
+    """Of input that the endpoint had in its cache; None: as any other input."""
 
-    def of(self, input_tokens: int, output_tokens: int) -> float:
-        """US dollars of a call."""
-        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+    def of(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
+        """US dollars of a call. `cached_tokens`: of the input."""
+        cached = self.input if self.cached is None else self.cached
+        read = input_tokens - cached_tokens
+        return (read * self.input + cached_tokens * cached + output_tokens * self.output) / 1e6
 
 
 def check(field: str, value: Any) -> float:
@@ -57,14 +62,15 @@ def load(path: Path = TABLE) -> list[tuple[str, Price]]:
     except strict_yaml.BadYaml as error:
         comma = "," if error.why.startswith("line") else ""
         raise ModelMisconfigured(f"prices: {path}{comma} {error.why}") from error
+    wanted = f"{', '.join(_FIELDS)}, and {_OPTIONAL[0]} if you like"
     if not isinstance(rows, list):
-        raise ModelMisconfigured(f"prices: {path}: a list of rows with {', '.join(_FIELDS)} is wanted")
+        raise ModelMisconfigured(f"prices: {path}: a list of rows with {wanted} is wanted")
     table = []
     for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or set(row) != set(_FIELDS) or not isinstance(row["model"], str):
-            raise ModelMisconfigured(f"prices: {path}, row {number}: wanted are the fields {', '.join(_FIELDS)}")
+        if not isinstance(row, dict) or set(row) - set(_OPTIONAL) != set(_FIELDS) or not isinstance(row["model"], str):
+            raise ModelMisconfigured(f"prices: {path}, row {number}: wanted are the fields {wanted}")
         where = f"prices: {path}, row {number} ({row['model']})"
-        price = Price(**{name: check(f"{where}: {name}", row[name]) for name in ("input", "output")})
+        price = Price(**{name: check(f"{where}: {name}", row[name]) for name in row if name != "model"})
         table.append((row["model"].lower(), price))
     return table
 

@@ -49,6 +49,8 @@ class Kind:
     name the same one. Empty: `<kind>.md` has all of it."""
     passing: frozenset[str] = frozenset()
     """Kinds of posts that a prompt shows behind what the seat's next one shows again."""
+    sums_up: str = ""
+    """Kind of the posts in which the seat itself sums up a round: they stand for it where not everything fits."""
     narrow: Callable[[Shown], dict[str, dict[str, Any]]] | None = None
     """What the check demands of this turn's reply beyond its type: keywords of JSON Schema by field (`belief.outcome`,
     lists gone into), for a server that holds a model to its schema."""

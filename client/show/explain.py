@@ -13,6 +13,7 @@ from client.records import Record, entries_of, opening, posts_of, result_of
 from client.show.plotting import form_of
 from client.show.presenter import NoPicture, Presenter
 from client.show.untrusted import shaped
+from client.show.words import cost_words, tokens_words
 from client.text import clean, count, line
 from client.turns import Turns
 from schemas import log
@@ -86,9 +87,8 @@ def words(record: Record) -> Iterator[str]:
     yield from shaped(lambda: presenter.concluded(result), lambda: base.concluded(result))
     yield f"Used: {presenter.usage_words(result)}."
     for seat, used in result.usage.by_seat.items():
-        tokens = used.input_tokens + used.output_tokens
         turns, calls = count(used.turns, "turn"), count(used.calls, "call")
-        yield f"  {line(seat)}: {turns}, {calls}, {tokens:,} tokens, {used.cost_usd:.4f} USD"
+        yield f"  {line(seat)}: {turns}, {calls}, {tokens_words(used)}, {cost_words(used)}"
 
 
 def _round_words(presenter: Presenter, found: dict[str, Any]) -> list[str]:

@@ -20,8 +20,9 @@ from client.show.lines import StyledLine
 from client.show.presenter import PagePart, Presenter
 from client.show.transcript import Teller
 from client.show.untrusted import shaped
+from client.show.words import cost_words
 from client.text import clean, line
-from schemas.result import Result
+from schemas.result import Result, SeatUsage
 
 _TITLE = 80
 _WIDTH = 20_000
@@ -102,10 +103,14 @@ def _end(result: Result, presenter: Presenter) -> dict[str, Any]:
         "beside": [text for _, text in presenter.beside(result)],
         "usage": presenter.usage_words(result),
         "by_seat": [
-            (seat, (u.turns, u.calls, f"{u.input_tokens:,}", f"{u.output_tokens:,}", f"{u.cost_usd:.4f}"))
+            (seat, (u.turns, u.calls, _input(u), f"{u.output_tokens:,}", cost_words(u).removesuffix(" USD")))
             for seat, u in result.usage.by_seat.items()
         ],
     }
+
+
+def _input(u: SeatUsage) -> str:
+    return f"{u.input_tokens:,}" + (f" ({u.cached_tokens:,} cached)" if u.cached_tokens else "")
 
 
 def _parts(found: Seen) -> Iterator[Part]:

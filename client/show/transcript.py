@@ -190,6 +190,8 @@ class Teller:
 _UNPRICED = "unpriced"
 _IN_WORDS = {
     "cut": "cut (not all that others said, or the documents hold, fitted what the model takes)",
+    "cut_documents": "cut_documents (not all that the documents hold fitted either)",
+    "summed_up": "summed_up (its own summaries stood for what was said in earlier rounds)",
     "rescaled": "rescaled (its numbers came as percent)",
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from client.show.lines import StyledLine
 from client.text import count, line
 from schemas.post import Post
-from schemas.result import ResultUsage
+from schemas.result import ResultUsage, SeatUsage
 from schemas.stops import STOPS
 
 WIDE = 160
@@ -57,11 +57,25 @@ def usage_words(played: str, u: ResultUsage, duration_s: float) -> str:
     parts = [
         played,
         count(u.turns, "turn"), count(u.calls, "call"),
-        f"{about}{u.input_tokens + u.output_tokens:,} tokens", f"{u.cost_usd:.4f} USD", f"{duration_s:.1f} s",
+        about + tokens_words(u), cost_words(u), f"{duration_s:.1f} s",
     ]  # fmt: skip
     if u.unaccounted_turns:
         parts.append(f"{count(u.unaccounted_turns, 'turn')} unaccounted (at most {u.unaccounted_tokens:,} tokens)")
     return " · ".join(parts)
+
+
+def tokens_words(u: ResultUsage | SeatUsage) -> str:
+    """How many tokens, and how many of them an endpoint had in its cache."""
+    return f"{u.input_tokens + u.output_tokens:,} tokens" + (
+        f" ({u.cached_tokens:,} cached)" if u.cached_tokens else ""
+    )
+
+
+def cost_words(u: ResultUsage | SeatUsage) -> str:
+    """What it cost, as far as prices are known."""
+    if not u.unpriced:
+        return f"{u.cost_usd:.4f} USD"
+    return f"{u.cost_usd:.4f} USD and what has no known price" if u.cost_usd else "price unknown"
 
 
 def raw_post(post: Post, width: int) -> Iterator[StyledLine]:

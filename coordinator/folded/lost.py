@@ -169,7 +169,7 @@ def _used(entries: Sequence[_AnyEntry]) -> ResultUsage:
     return ResultUsage(
         turns=len(replies), calls=used.calls, input_tokens=used.input_tokens, output_tokens=used.output_tokens,
         estimated=used.estimated, cost_usd=used.cost_usd, unaccounted_turns=max(0, asked - len(replies)),
-        unaccounted_tokens=0, by_seat={},
+        unaccounted_tokens=0, by_seat={}, cached_tokens=used.cached_tokens, unpriced=used.unpriced,
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """A seat's next prompt begins with its last one, up to the state and the task."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from agents.context import Other, Shown, Tools, laid_beside
 from agents.models.prompting import Prompt, build
 from agents.protocols import kind_of
-from schemas.protocols.competition.format import Format
+from benchmarks import prompts
 from schemas.protocols.competition.messages import CaptainBrief, ConferBrief, Decision, Note, SpeechBrief
 from schemas.protocols.consensus import PanelBrief, Position
 from schemas.protocols.critic import (
@@ -29,18 +29,9 @@ from schemas.protocols.madp.work import Finding, WorkBrief
 from schemas.routing import Message, Task
 from tests.llm.madp.test_prompts import declared
 from tests.llm.support import POSITION, asked
-from tests.protocols.competition.play import shipped
-from tests.protocols.competition.simulate import example as competition_example
-from tests.protocols.competition.simulate import run as competition_of
 from tests.protocols.competition.turns import me, said
 from tests.protocols.competition.turns import shown as competing
 from tests.protocols.consensus.simulate import document
-from tests.protocols.consensus.simulate import example as panel_example
-from tests.protocols.consensus.simulate import run as panel_of
-from tests.protocols.critic.simulate import example as critic_example
-from tests.protocols.critic.simulate import run as critic_of
-from tests.protocols.maci.simulate import example as debate_example
-from tests.protocols.maci.simulate import run as debate_of
 from tests.protocols.maci.turns import anchor, numbered, ruled, shares
 from tests.protocols.maci.turns import shown as debating
 from tests.tools.support import SPEC, work
@@ -180,22 +171,23 @@ def test_the_steps_of_a_turn_begin_alike_up_to_what_the_tools_returned() -> None
     assert first.startswith(second[:at]) and at > 0.8 * len(first)
 
 
-def whole_sessions() -> Iterator[Sequence[Shown]]:
-    """Every turn of a session of each protocol that is played without workers."""
-    yield panel_of(*panel_example("rollout")).shown
-    yield critic_of(*critic_example("critic-fleet")).shown
-    yield debate_of(*debate_example("diagnosis")).shown
-    yield competition_of(*competition_example(), msgspec.convert(shipped("four_stage"), Format)).shown
-
-
 @pytest.mark.slow
-def test_so_it_is_in_whole_sessions() -> None:
-    for turns in whole_sessions():
-        last: dict[str, Prompt] = {}
-        for turn in turns:
-            if not kind_of(turn.protocol, turn.kind).computed:
-                now = build(msgspec.structs.replace(turn, boundary=EDGE))
-                before = last.get(turn.seat, now)
-                assert text_of(now).startswith(text_of(before)[: before.lasting]), (turn.protocol, turn.seat, turn.kind)
-                last[turn.seat] = now
-        assert len(last) > 2
+async def test_so_it_is_in_a_whole_session_of_each_protocol() -> None:
+    """Also at a competition's full length, into whose prompts everything fits."""
+    found = {f.protocol: f for f in await prompts.measure()}
+    assert list(found) == [*prompts.PROTOCOLS]
+    for f in found.values():
+        assert f.least == 1.0 and f.calls > 3, f
+    whole = found["competition"]
+    assert whole.calls > 100 and whole.cut == whole.cut_documents == 0
+    assert whole.uncached <= prompts.UNCACHED < whole.tokens
+
+
+def test_a_prompt_is_cached_as_far_as_one_before_it_begins_alike() -> None:
+    def kept(text: str, lasting: int) -> prompts.Kept:
+        return prompts.Kept("critic", "critic", "critique", text, lasting, False, False)
+
+    seats = {"a": [kept("abcdefghi---", 9), kept("abcdef---", 6), kept("abcdefghi...", 9)], "b": [kept("abc", 3)]}
+    f = prompts.figure("critic", seats)
+    assert (f.calls, f.tokens, f.uncached) == (4, 4 + 3 + 4 + 1, 4 + 1 + 1 + 1)
+    assert f.share == (6 + 6) / (9 + 6) and f.least == 6 / 9 and f.largest == 4

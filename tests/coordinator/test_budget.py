@@ -4,6 +4,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+from client.show.words import cost_words, usage_words
 from client.turns import Turns
 from coordinator.budget import Ledger, Reservation, booked, nothing_left, pays_for_tries, reservation, shortfall, total
 from coordinator.machine import Illegal, Inadmissible
@@ -13,7 +14,7 @@ from schemas import log
 from schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison
 from schemas.session import Budget, Seat
 from schemas.turn import Caps, Usage
-from schemas.wire import decode
+from schemas.wire import decode, encode
 from tests.protocols.consensus.play import Play, says, workers
 from tests.support.play import SECOND
 
@@ -39,6 +40,10 @@ CAPS_ = Caps(input_tokens=1_000, output_tokens=100, calls=2)
         (PAID, Usage(input_tokens=2_100, output_tokens=900, calls=9),
          Usage(input_tokens=2_000, output_tokens=200, calls=2)),
         (PAID, Usage(calls=1, cost_usd=1e12), Usage(calls=1, cost_usd=0.006)),
+        (PAID, Usage(input_tokens=9_000, calls=1, cached_tokens=8_000),
+         Usage(input_tokens=2_200, calls=1, cached_tokens=2_200)),
+        (PAID, Usage(input_tokens=900, calls=1, cached_tokens=800, unpriced=True), None),
+        (FREE, Usage(input_tokens=9, calls=1, cached_tokens=8, unpriced=True), Usage(calls=1)),
         (PAID, Usage(calls=1, cost_usd=0.006 * (1 + 1e-12)), None),
         (FREE, Usage(calls=2), None),
         (FREE, Usage(input_tokens=10**9, output_tokens=7, calls=1, cost_usd=3), Usage(calls=1)),
@@ -103,6 +108,23 @@ def test_report() -> None:
     assert (got.turns, got.calls, got.input_tokens, got.output_tokens, got.cost_usd) == (1, 3, 11, 2, 0.5)
     assert (got.unaccounted_turns, got.unaccounted_tokens, got.estimated) == (2, 14, True)
     assert list(got.by_seat) == ["a", "b"]
+
+
+def test_a_report_tells_what_was_cached_and_what_has_no_price() -> None:
+    plain = Ledger().add("a", Usage(input_tokens=10, calls=1), answered=True).report()
+    assert b"cached" not in encode(plain) and b"unpriced" not in encode(plain), "as releases before wrote it"
+    paid = Usage(input_tokens=900, calls=1, cost_usd=0.5, cached_tokens=800)
+    ledger = Ledger().add("a", paid, answered=True).add("a", paid, answered=True)
+    ledger = ledger.add("b", Usage(input_tokens=10, calls=1, unpriced=True), answered=True)
+    got = ledger.report(["c"])
+    assert (got.cached_tokens, got.unpriced) == (1_600, True)
+    assert {s: (u.cached_tokens or 0, bool(u.unpriced)) for s, u in got.by_seat.items()} == {
+        "a": (1_600, False), "b": (0, True), "c": (0, False),
+    }  # fmt: skip
+    assert usage_words("1 round", got, 1.0) == (
+        "1 round · 3 turns · 3 calls · 1,810 tokens (1,600 cached) · 1.0000 USD and what has no known price · 1.0 s"
+    )
+    assert cost_words(got.by_seat["b"]) == "price unknown" and cost_words(got.by_seat["c"]) == "0.0000 USD"
 
 
 CAPS = {"max_input_tokens": 200, "max_output_tokens": 50, "round_limit": 4, "attempts": 3}

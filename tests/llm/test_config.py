@@ -342,7 +342,9 @@ def test_a_bad_option_is_named(given: dict[str, Any], message: str) -> None:
     [
         ("- {model: a, input: -2, output: 1}", r"row 1 \(a\): input: got -2, a price is not negative"),
         ("- {model: a, input: 1, output: .nan}", "row 1 .*output: got nan"),
+        ("- {model: a, input: 1, output: 1, cached: -2}", r"row 1 \(a\): cached: got -2, a price is not negative"),
         ("- {model: a, input: 1}", "row 1: wanted are the fields model, input, output"),
+        ("- {model: a, input: 1, cached: 1}", "row 1: wanted are the fields model, input, output, and cached if you"),
         ("a: 1", "a list of rows"),
         ("[", "is not YAML"),
         ("- {model: a, input: 1,\n   input: 2, output: 1}", "p.yaml, line 2: the key input stands here again"),
@@ -361,6 +363,7 @@ def test_prices_by_the_first_pattern_that_matches() -> None:
     assert cheap is not None and full is not None and 0 < cheap.input < full.input
     assert prices.price_of("nobody-knows", table) is None
     assert prices.Price(input=2, output=10).of(1_000_000, 100_000) == 3.0
+    assert full.cached is not None and full.cached < full.input
 
 
 def test_a_price_that_is_not_known_is_told_and_a_local_model_is_free() -> None:
@@ -368,6 +371,9 @@ def test_a_price_that_is_not_known_is_told_and_a_local_model_is_free() -> None:
     assert parse({"provider": "ollama", "model": "x"}, {}).price == prices.Price()
     own = parse({**URL, "usd_per_million_input": 1, "usd_per_million_output": 2}, {})
     assert own.price == prices.Price(input=1.0, output=2.0)
+    listed = {"base_url": URL["base_url"], "model": "gpt-5-mini", "usd_per_million_cached": 0.5}
+    assert parse(listed, {}).price == prices.Price(input=0.25, output=2.0, cached=0.5)
+    assert parse({**URL, "usd_per_million_cached": 0.5}, {}).price is None, "that of cached input alone is no price"
 
 
 @pytest.mark.parametrize("name", PRESETS)

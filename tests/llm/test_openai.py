@@ -52,7 +52,7 @@ async def test_rung_1_a_schema_that_the_server_takes(caplog: pytest.LogCaptureFi
     caplog.set_level(logging.DEBUG, "agents.openai")
     completion, server = await once(says(FULL))
     assert completion.body == Position(**POSITION, argument=None)  # type: ignore[arg-type]
-    assert completion.usage == Usage(input_tokens=100, output_tokens=20, calls=1)
+    assert completion.usage == Usage(input_tokens=100, output_tokens=20, calls=1, unpriced=True)
     assert completion.flags == ("unpriced",)
     (request,) = server.requests
     wanted = request.body["response_format"]["json_schema"]
@@ -122,7 +122,7 @@ async def test_rung_4_one_repair_with_the_error(caplog: pytest.LogCaptureFixture
     caplog.set_level(logging.INFO)
     completion, server = await once(says({**FULL, "confidence": 7}), says(FULL))
     assert completion.body.confidence == 0.75 and "repaired" in completion.flags
-    assert completion.usage == Usage(input_tokens=200, output_tokens=40, calls=2)
+    assert completion.usage == Usage(input_tokens=200, output_tokens=40, calls=2, unpriced=True)
     assert (
         "allowed is 0 to 1" in server.requests[1].prompt and '"additionalProperties":false' in server.requests[1].prompt
     )
@@ -141,7 +141,9 @@ async def test_rung_5_a_model_that_answers_prose_for_ever_fails_after_one_repair
     caplog.set_level(logging.INFO)
     error, server = await fault(says(PROSE))
     assert isinstance(error, ModelRefused) and "no JSON object" in error.why and "after a repair" in error.why
-    assert len(server.requests) == 2 and error.usage == Usage(input_tokens=200, output_tokens=40, calls=2)
+    assert len(server.requests) == 2 and error.usage == Usage(
+        input_tokens=200, output_tokens=40, calls=2, unpriced=True
+    )
     assert "failed" in caplog.text
 
 
@@ -341,7 +343,7 @@ async def test_text_comes_live_where_the_turn_streams() -> None:
     text = "".join(heard.pieces)
     assert text.startswith('A4\nIt is "measured".\nTwice.') and "hidden" not in text and "{" not in text
     assert len(heard.pieces) > 3 and completion.first_token_s is not None
-    assert completion.usage == Usage(input_tokens=100, output_tokens=20, calls=1)
+    assert completion.usage == Usage(input_tokens=100, output_tokens=20, calls=1, unpriced=True)
     assert server.requests[0].body["stream_options"] == {"include_usage": True}
 
 
@@ -364,6 +366,37 @@ async def test_calls_cost_what_the_table_says(tmp_path: Path) -> None:
     table.write_text("- {model: 'm*', input: 2, output: 10}\n")
     completion, _ = await once(says(FULL), prices=str(table))
     assert completion.usage.cost_usd == pytest.approx((100 * 2 + 20 * 10) / 1e6) and completion.flags == ()
+    assert not completion.usage.unpriced
+
+
+@pytest.mark.parametrize(
+    ("details", "read", "cached"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 80}}, 100, 80),
+        ({"prompt_tokens_details": {"cached_tokens": 0}}, 100, 0),
+        ({"prompt_tokens_details": {"cached_tokens": 900}}, 100, 100),
+        ({"prompt_tokens_details": {"cached_tokens": "many"}, "cached_tokens": -1}, 100, 0),
+        ({"prompt_cache_hit_tokens": 64, "prompt_cache_miss_tokens": 36}, 100, 64),
+        ({"cached_tokens": 70}, 100, 70),
+        ({"cache_read_input_tokens": 80, "cache_creation_input_tokens": 10, "total_tokens": 120}, 100, 80),
+        ({"cache_read_input_tokens": 80, "cache_creation_input_tokens": 10, "total_tokens": 210}, 190, 80),
+        ({"cache_read_input_tokens": 300, "cache_creation_input_tokens": 10}, 410, 300),
+    ],
+)
+async def test_what_the_server_had_in_its_cache_costs_what_the_table_says(
+    details: dict[str, Any], read: int, cached: int
+) -> None:
+    prices: dict[str, Any] = {"usd_per_million_input": 2, "usd_per_million_output": 10, "usd_per_million_cached": 0.5}
+    completion, _ = await once(says(FULL, details=details), shown=None, **prices)
+    assert (completion.usage.input_tokens, completion.usage.cached_tokens or 0) == (read, cached)
+    cost = ((read - cached) * 2 + cached * 0.5 + 20 * 10) / 1e6
+    assert completion.usage.cost_usd == pytest.approx(cost)
+
+
+async def test_without_a_price_of_its_own_cached_input_costs_what_other_input_costs() -> None:
+    details = {"prompt_tokens_details": {"cached_tokens": 80}}
+    completion, _ = await once(says(FULL, details=details), usd_per_million_input=2, usd_per_million_output=10)
+    assert completion.usage.cost_usd == pytest.approx((100 * 2 + 20 * 10) / 1e6)
 
 
 # -- keys

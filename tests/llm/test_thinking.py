@@ -28,7 +28,7 @@ async def test_two_thousand_tokens_of_thought_work_with_the_defaults(told: bool)
     async with model_server(thinks(2_200, FULL, told=told)) as server, model(server.url) as made:
         completion = await made.reply(asked(caps=USUAL), silent)
     assert completion.body.answer == "A4"
-    assert completion.usage == Usage(input_tokens=900, output_tokens=2_320, calls=1), "thoughts are paid"
+    assert completion.usage == Usage(input_tokens=900, output_tokens=2_320, calls=1, unpriced=True), "thoughts are paid"
 
 
 async def test_one_that_thinks_longer_gets_more_once_and_it_is_remembered(told: bool, tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ BEFORE = {
     "092e006-competition": "played", "092e006-madp": "planned", "181de64-consensus": "quorum",
     "ddd5e55-critic": "round_limit", "ac09e8d-consensus": "round_limit",
     "8f75d90-maci": "round_limit",
-    "a8569c4-critic": "round_limit", "7ec08a3-consensus": "round_limit",
+    "a8569c4-critic": "round_limit",
+    "ca7831c-competition": "played", "ca7831c-consensus": "round_limit",
 }  # fmt: skip
 """The reason that each of them was recorded with."""
 EXIT_CODES = {"cap": 3, "round_limit": 3, "max_rounds": 3, "played": 0, "planned": 3, "quorum": 1}

@@ -6,6 +6,7 @@ it, what whoever runs the debate set (names of teams, stances, personalities, ta
 """
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -188,13 +189,20 @@ def _score(shown: Shown) -> dict[str, str]:
 
 
 def _vote(shown: Shown) -> dict[str, str]:
+    """Which team is named first is drawn by session and seat: the same for both votes, and neither is first for all."""
     brief: BallotBrief = shown.brief
     when = {
         "before": "The debate has not begun. Vote as you are inclined now; `undecided` is an honest answer.",
         "after": "The debate is over. Vote by what was said in it, and not by what you held before.",
     }
     stances = {"pro": "for the motion", "con": "against the motion", **brief.stances}
-    return {"when": when[brief.name], **{team: _line(stances[team]) for team in ("pro", "con")}}
+    drawn = blake2b(f"{shown.session}|{shown.seat}".encode(), digest_size=1).digest()[0] % 2
+    teams = ("pro", "con") if drawn else ("con", "pro")
+    return {
+        "when": when[brief.name],
+        "sides": " ".join(f"Team `{team}` holds this: {_line(stances[team])}" for team in teams),
+        "choices": ", ".join(f"`{team}`" for team in teams),
+    }
 
 
 def _nothing(brief: Any) -> dict[str, Any]:
@@ -223,7 +231,7 @@ def _kind(head: str, brief: Any, reply: Any, **more: Any) -> Kind:
     after what a debater's next prompt shows again."""
     return Kind(
         brief=brief, reply=reply, posts=POSTS, head=head, aside=True, labels=False, passing=frozenset({"decision"}),
-        **{"prompt_brief": _nothing, **more},
+        sums_up="summary", **{"prompt_brief": _nothing, **more},
     )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def _chapters(posts: Iterable[Post], story: Story) -> list[Chapter]:
 
 
 def _judged(article: Article, body: Scored) -> Article:
-    score = points(body.score) if body.marks is not None else "no marks"
+    score = points(body.score) if body.marks is not None else "unscored"
     return msgspec.structs.replace(
         article,
         score=score,

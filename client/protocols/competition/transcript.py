@@ -151,7 +151,7 @@ def measured(body: Said) -> str:
 def _scored(body: Scored, story: Story) -> Iterator[StyledLine]:
     who = line(body.seat)
     if body.marks is None:
-        yield "warning", f"  {WARNING} the judge gave no marks: the speech of {who} counts {points(body.score)}"
+        yield "warning", f"  {WARNING} unscored: the judge could not score the speech of {who}"
     else:
         yield "score", f"  {who} scores {points(body.score)} ({marks_words(body)})"
     yield from (("warning", f"  {text}") for text in violations(body))
@@ -236,6 +236,7 @@ def in_short(body: Mapping[str, Any], story: Story) -> str:
     little = (
         "; that is little: another judge may see it otherwise" if by < _NARROW * max(abs(first), abs(second)) else ""
     )
+    little += f"; {unscored_words(outcome)}" if outcome.unscored else ""
     won = f"{line(story.team_name(outcome.winner))} won"
     how = "by votes" if outcome.decided_by == "votes" else f"by {points(by)} points of {points(max(first, second))}"
     return f"{won} {how}{little}; who wins is not who is right"
@@ -311,6 +312,8 @@ def verdict(body: Mapping[str, Any], story: Story | None = None) -> str:
     outcome, known = outcome_of(body), story or Story()
     if outcome.winner not in (*TEAMS, "draw"):
         why = "not every stage was played" if not outcome.complete else "there was nothing to decide by"
+        if outcome.complete and outcome.unscored and outcome.best:
+            why = f"{unscored_words(outcome)}, and their marks might turn it"
         totals = ", ".join(f"{line(known.team_name(t))} {points(outcome.team_totals.get(t, 0))}" for t in TEAMS)
         return f"no verdict: {why}; points so far {totals}"
     first = outcome.winner if outcome.winner in TEAMS else TEAMS[0]
@@ -343,6 +346,12 @@ def outcome_lines(body: Mapping[str, Any], story: Story | None = None) -> Iterat
         yield "quiet", f"Audience {tally.name} the debate: {tally_words(tally, known)}"
 
 
+def unscored_words(outcome: Outcome) -> str:
+    """`2 of 16 speeches could not be scored`."""
+    missing, of = len(outcome.unscored), f" of {outcome.to_score}" if outcome.to_score else ""
+    return f"{missing}{of} {'speech' if (outcome.to_score or missing) == 1 else 'speeches'} could not be scored"
+
+
 def facts(outcome: Outcome) -> Iterator[str]:
     """What speaks against a clean debate, a line each; none: nothing did."""
     if outcome.violations:
@@ -351,7 +360,7 @@ def facts(outcome: Outcome) -> Iterator[str]:
     if outcome.fines:
         yield f"{WARNING} fines: {len(outcome.fines)}; " + _sums(outcome.fines)
     if outcome.unscored:
-        yield f"{WARNING} speeches without marks, which count 0: {len(outcome.unscored)}"
+        yield f"{WARNING} {unscored_words(outcome)}"
     if outcome.silent:
         yield f"{WARNING} silent: " + "; ".join(line(s) for s in outcome.silent)
 
@@ -380,7 +389,7 @@ def stage_words(r: Mapping[str, Any]) -> Iterator[str]:
         if s.get("post") is None:
             yield f"  {line(str(s.get('seat')))}: a place without a word, {figure(s.get('seconds') or 0)} s"
             continue
-        score = "no marks" if s.get("score") is None else f"score {points(s['score'])}"
+        score = "unscored" if s.get("score") is None else f"score {points(s['score'])}"
         over = ", overtime" if s.get("overtime") else ""
         act = _ACTS.get(str(s.get("act")), line(str(s.get("act"))))
         words = f"{figure(s.get('words') or 0)} of {s.get('limit')} words"

@@ -9,20 +9,30 @@ from typing import Any
 
 import msgspec
 
-from coordinator.protocols.competition.rules import best, fines, fines_for, points, score, swing, votes, winner
+from coordinator.protocols.competition.rules import (
+    LEAVES_IT_OPEN,
+    best,
+    due,
+    fines,
+    fines_for,
+    points,
+    score,
+    swing,
+    votes,
+    winner,
+)
 from coordinator.protocols.competition.state import (
     Says,
     Silent,
     State,
     Utterance,
     format_of,
-    item_of,
     marks,
     read,
     said,
 )
 from coordinator.table import View
-from schemas.protocols.competition.format import DIMENSIONS, Format, Speech
+from schemas.protocols.competition.format import DIMENSIONS, Format
 from schemas.protocols.competition.messages import Outcome, Review
 
 
@@ -49,12 +59,7 @@ def figures(s: State, v: View, says: Says) -> dict[str, Any]:
 
 def unscored(s: State, v: View, says: Says) -> tuple[int, ...]:
     """Posts of speeches that were to be scored and have no marks."""
-    return tuple(x.post for x in s.lines if x.post is not None and _due(s, v, x) and marks(v, says, x) is None)
-
-
-def _due(s: State, v: View, line: Utterance) -> bool:
-    item = item_of(msgspec.structs.replace(s, stage=line.stage, item=line.item), v)
-    return not isinstance(item, Speech) or item.scored
+    return tuple(x.post for x in due(s, v) if x.post is not None and marks(v, says, x) is None)
 
 
 def _silent(x: Silent, f: Format) -> str:
@@ -84,6 +89,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         swing=swing(taken),
         silent=tuple(_silent(x, f) for x in s.silent),
         unscored=unscored(s, v, ()),
+        to_score=len(due(s, v)) if v.opened.version >= LEAVES_IT_OPEN else msgspec.UNSET,
     )
     return msgspec.to_builtins(result), tuple(_stage(n, s, v) for n in range(s.stage + 1))
 

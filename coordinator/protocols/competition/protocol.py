@@ -464,7 +464,8 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="competition",
-    version=2,
+    version=3,
+    oldest=2,
     settings=Settings,
     state=State,
     table=TABLE,
@@ -483,6 +484,7 @@ PROTOCOL = Protocol(
     stops=("played", "budget"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    shows_refused=3,
     fixed=True,
     readers=(PRO, CON),
 )  # fmt: skip

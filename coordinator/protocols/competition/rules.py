@@ -15,6 +15,7 @@ from coordinator.protocols.competition.state import (
     Utterance,
     debaters,
     format_of,
+    item_of,
     marks,
     read,
     said,
@@ -27,6 +28,7 @@ from schemas.protocols.competition.format import (
     Act,
     Format,
     Penalty,
+    Speech,
     Team,
     Violation,
     other,
@@ -35,6 +37,10 @@ from schemas.protocols.competition.format import (
 from schemas.protocols.competition.messages import Fine, Marks, Said, Tally
 from schemas.wire import figure
 
+LOWEST, HIGHEST = 1.0, 10.0
+"""Of a speech's score: marks are in this range, and weights add up to 1."""
+LEAVES_IT_OPEN = 3
+"""Since this version nobody has won where speeches that could not be scored might turn it."""
 OVERTIME, CONSECUTIVE = "overtime", "consecutive"
 OF_ACT: dict[str, tuple[Act, ...]] = {
     "counter_question": ("answer",),
@@ -145,9 +151,31 @@ def swing(taken: tuple[Tally, ...]) -> dict[str, int]:
     return {team: sum((named["after"][x] == team) - (named["before"][x] == team) for x in both) for team in TEAMS}
 
 
+def due(s: State, v: View) -> tuple[Utterance, ...]:
+    """What was said and is to be scored."""
+    return tuple(x for x in s.lines if x.post is not None and _to_score(s, v, x))
+
+
+def _to_score(s: State, v: View, line: Utterance) -> bool:
+    item = item_of(msgspec.structs.replace(s, stage=line.stage, item=line.item), v)
+    return not isinstance(item, Speech) or item.scored
+
+
+def _open(s: State, v: View, says: Says) -> bool:
+    """Whether marks for the speeches that could not be scored might make the leading team another, or none. What the
+    judge could have found against such a speech is left aside."""
+    least, most = (dict(points(s, v, says).team) for _ in range(2))
+    for line in due(s, v):
+        if marks(v, says, line) is None:
+            least[team_of(line.seat)] += LOWEST
+            most[team_of(line.seat)] += HIGHEST
+    known = least == most
+    return not known and not any(least[team] > most[other(team)] for team in TEAMS)
+
+
 def winner(s: State, v: View, says: Says = ()) -> str:
-    """pro | con | draw, by points or by votes; empty where not every stage was played, or nothing was scored or voted
-    on both times."""
+    """pro | con | draw, by points or by votes; empty where not every stage was played, nothing was scored or voted on
+    both times, or the speeches that could not be scored might turn it (since version 3)."""
     if not s.complete:
         return ""
     if format_of(v).decided_by == "votes":
@@ -155,6 +183,8 @@ def winner(s: State, v: View, says: Says = ()) -> str:
         totals: dict[str, float] = dict(swing(taken)) if all(t.ballots for t in taken) else {}
     else:
         totals = points(s, v, says).team if any(marks(v, says, x) for x in s.lines) else {}
+        if v.opened.version >= LEAVES_IT_OPEN and _open(s, v, says):
+            return ""
     if not totals:
         return ""
     return "draw" if totals["pro"] == totals["con"] else max(TEAMS, key=lambda team: totals[cast(Team, team)])

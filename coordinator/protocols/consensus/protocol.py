@@ -30,6 +30,7 @@ from coordinator.protocols.consensus.state import (
     is_flip,
     position,
     round_limit_names,
+    shown_order,
     voters,
     weights,
 )
@@ -65,6 +66,9 @@ from schemas.protocols.consensus import (
 from schemas.wire import decode, raw
 
 Says = tuple[Wish, ...]
+SHUFFLED = 5
+"""Since this version the positions of a round are posted in an order drawn by seed, so that no number gives a seat
+away."""
 
 
 # ---------------------------------------------------------------- asking
@@ -122,7 +126,8 @@ def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:
 def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Position]]:
     """Posts what came in this round, all at once; (state, posts, current position of every seat that has one)."""
     fresh = [seat for seat in weights(v) if seat in s.pending]
-    posts = {seat: v.next_post + i for i, seat in enumerate(fresh)}
+    order = shown_order(v, s.round, "", fresh) if v.opened.version >= SHUFFLED else fresh
+    posts = {seat: v.next_post + order.index(seat) for seat in fresh}
     before = {seat: position(v, post) for seat, post in s.held.items()}
     now = {seat: decode(s.pending[seat], Position) for seat in fresh}
     flips = () if by_meaning(v) else tuple(seat for seat in fresh if is_flip(before.get(seat), now[seat]))
@@ -134,7 +139,7 @@ def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Position]]:
         bare_flips=tuple(seat for seat in flips if not now[seat].moved_by),
     )
     says = tuple(
-        SayOn(channel=PUBLIC, kind="position", round=s.round, body=s.pending[seat], seat=seat) for seat in fresh
+        SayOn(channel=PUBLIC, kind="position", round=s.round, body=s.pending[seat], seat=seat) for seat in order
     )
     s = msgspec.structs.replace(s, pending={}, held={**s.held, **posts}, rounds=(*s.rounds, played))
     return s, says, {**before, **now}

@@ -52,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How often a turn is asked before its seat counts as silent."""
     context_posts: int = 60
     """Public posts that a debater is shown at most: the last ones."""
-    max_input_tokens: int = 24_000
+    max_input_tokens: int = 32_000
     max_output_tokens: int = 3_000
     stream: bool = True
     """Show speeches as they come."""
@@ -395,7 +395,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     format: str
     winner: str
-    """pro | con | draw; empty: not every stage was played, or nothing was there to decide by."""
+    """pro | con | draw; empty: not every stage was played, nothing was there to decide by, or speeches that could not
+    be scored might turn it."""
     decided_by: str
     complete: bool
     """Whether every stage was played."""
@@ -414,4 +415,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     silent: tuple[str, ...] = ()
     """Turns that came to nothing: seat, what was asked, and in which stage."""
     unscored: tuple[int, ...] = ()
-    """Posts of speeches that the judge was to score and did not; they count 0."""
+    """Posts of speeches that the judge was to score and did not; they add nothing to the totals."""
+    to_score: int | msgspec.UnsetType = msgspec.UNSET
+    """How many speeches the judge was to score; unset before version 3."""

@@ -277,3 +277,14 @@ def test_a_whole_competition_fits_its_cap() -> None:
     )
     whole = shown("speak", turn.brief, seat="pro_2", others=speeches, documents=evidence, caps=turn.caps)
     assert build(whole).flags == () and build(whole).input_tokens < 24_000
+
+
+def test_no_team_is_named_first_to_the_whole_audience() -> None:
+    vote, firsts = turns()["vote"], set()
+    for i in range(20):
+        seat = msgspec.structs.replace(vote, seat=f"audience_{i}")
+        text = text_of(build(seat, boundary=edge))
+        stance, choice = text.index("Team `pro` holds") < text.index("Team `con` holds"), "`pro`, `con` or" in text
+        assert stance is choice and text == text_of(build(seat, boundary=edge))
+        firsts.add(stance)
+    assert firsts == {True, False}

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from client.show.transcript import brief_result, result_lines
 from coordinator.protocols.competition.outcome import outcome
 from coordinator.protocols.competition.rules import OF_ACT, possible, score
 from coordinator.replay import what_if
@@ -206,8 +207,34 @@ def test_an_unscored_speech_counts_nothing_and_is_named() -> None:
     p.auto("judge")
     assert p.bodies("scored")[0]["marks"] is None
     assert p.outcome["individual_totals"]["pro_1"] == -2, "overtime is counted by the moderator, not by the judge"
-    assert p.outcome["unscored"] == [p.posts("speech")[0].n] and p.outcome["winner"] == "con"
+    assert p.outcome["unscored"] == [p.posts("speech")[0].n] and p.outcome["team_totals"]["con"] == 5
     assert p.outcome["silent"] == ["judge: score in one"]
+
+
+@pytest.mark.parametrize(("marked", "winner"), [(9, "con"), (5, "")])
+def test_who_wins_is_open_where_a_speech_without_marks_might_turn_it(marked: float, winner: str) -> None:
+    p = Play(small(speech("pro_1"), speech("con_1")))
+    p.says("pro_1", words(11))
+    p.fail("judge")
+    p.says("con_1")
+    p.scores(marked)
+    p.auto("judge")
+    assert p.outcome["winner"] == winner and p.outcome["to_score"] == 2, "at most 10 less 5 for overtime: 5"
+    told = [text for _, text in result_lines(p.result)]
+    assert any("1 of 2 speeches could not be scored" in text for text in told)
+    assert told[0].startswith("Verdict: no verdict: 1 of 2 speeches could") is not bool(winner)
+    assert "1 of 2 speeches could not be scored" in brief_result(p.result)[-1][1]
+
+
+def test_equal_points_are_a_draw_whoever_stands_first() -> None:
+    p = Play(small(speech("pro_1"), speech("con_1")))
+    for seat in ("pro_1", "con_1"):
+        p.says(seat)
+        p.scores(7)
+    p.auto("judge")
+    assert p.outcome["winner"] == "draw" and p.outcome["best"] == ["pro_1", "con_1"]
+    told = [text for _, text in result_lines(p.result)]
+    assert told[0].startswith("Verdict: a draw") and "a draw" in brief_result(p.result)[-1][1]
 
 
 def test_without_any_marks_there_is_no_winner() -> None:

@@ -133,7 +133,7 @@ def test_a_score_shows_marks_violations_fines_and_totals() -> None:
 
 def test_a_speech_that_nobody_scored_says_so() -> None:
     body = Scored(post=0, seat="con_1", marks=None, score=0, totals={})
-    assert "  ! the judge gave no marks: the speech of con_1 counts 0" in told(posted("scored", body, "scores"))
+    assert "  ! unscored: the judge could not score the speech of con_1" in told(posted("scored", body, "scores"))
 
 
 def test_a_whole_debate_has_stages_warnings_scoreboard_and_verdict(debate: Play) -> None:
