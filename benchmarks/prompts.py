@@ -27,7 +27,6 @@ from agents.models.base import Completion, Emit
 from agents.models.prompting import Prompt, build
 from agents.protocols.madp import kinds as tasks
 from agents.tokens import estimate
-from benchmarks.debates import bench
 from client.evidence import read
 from client.protocols.competition import files
 from parley.stack.lease import Stack
@@ -231,6 +230,8 @@ async def measure(protocols: Sequence[str] = PROTOCOLS) -> list[Figure]:
 
 async def played(protocols: Sequence[str]) -> dict[str, dict[str, list[Kept]]]:
     """Protocol -> seat -> the prompts of one session, in order."""
+    from benchmarks.debates import bench  # it registers a protocol, for which whoever counts prompts has no use
+
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
         async with bench(_stack(folder)) as running:
             for protocol in protocols:

@@ -13,7 +13,7 @@ import msgspec
 
 from agents.context import Shown
 from agents.protocols.kit import Kind
-from schemas.protocols.competition.format import DIMENSIONS, Act, Violation, other
+from schemas.protocols.competition.format import DIMENSIONS, Act, Team, Violation, other
 from schemas.protocols.competition.messages import (
     AnswerBrief,
     Ballot,
@@ -195,9 +195,9 @@ def _vote(shown: Shown) -> dict[str, str]:
         "before": "The debate has not begun. Vote as you are inclined now; `undecided` is an honest answer.",
         "after": "The debate is over. Vote by what was said in it, and not by what you held before.",
     }
-    stances = {"pro": "for the motion", "con": "against the motion", **brief.stances}
+    stances: dict[Team, str] = {"pro": "for the motion", "con": "against the motion", **brief.stances}
     drawn = blake2b(f"{shown.session}|{shown.seat}".encode(), digest_size=1).digest()[0] % 2
-    teams = ("pro", "con") if drawn else ("con", "pro")
+    teams: tuple[Team, Team] = ("pro", "con") if drawn else ("con", "pro")
     return {
         "when": when[brief.name],
         "sides": " ".join(f"Team `{team}` holds this: {_line(stances[team])}" for team in teams),

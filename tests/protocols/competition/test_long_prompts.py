@@ -83,7 +83,8 @@ def test_summaries_change_the_beginning_of_a_prompt_once_a_round() -> None:
 def test_a_debaters_old_rounds_then_notes_then_posts_and_its_documents_last() -> None:
     full = debater(100_000)
     assert full.flags == () and longest(full, "d") == 6_000
-    tokens, seen = full.input_tokens - 1, []
+    seen: list[list[int]] = []
+    tokens = full.input_tokens - 1
     while (prompt := debater(tokens)).input_tokens and len(seen) < 40:
         sizes = [longest(prompt, x) for x in "pNqMrOd"]
         if not seen or sizes != seen[-1]:
