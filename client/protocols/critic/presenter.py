@@ -106,9 +106,13 @@ class CriticPresenter(Presenter):
             else f"{len(raised) - still} of {count(len(raised), 'objection')} met"
         )
         given = [str(r["answer"].get("answer")) for r in result.rounds if r.get("answer")]
-        others = len({g for g in given if g != answer})
-        moved = f"there were {count(others, 'other answer')} on the way" if others else "the answer never changed"
-        following = "; next: the open objections" if still else ""
+        others = len({g for g in given if g != given[-1]})
+        be = "was" if others == 1 else "were"
+        moved = f"there {be} {count(others, 'other answer')} on the way" if others else "the answer never changed"
+        ruling = str(result.outcome.get("ruling", ""))
+        if ruling in transcript.RULED:
+            moved = f"the verdict {ruling} the answer of the debate"
+        following = f"; {count(still, 'objection')} open" if still and still < len(raised) else ""
         return f"{line(answer, _BRIEF)}, {self.confidence(result)}; {met}; {moved}{following}"
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
