@@ -31,6 +31,7 @@ class CriticPresenter(Presenter):
         "label_note": "what that is worth", "pressed_rounds": "rounds in which the critic was asked again",
         "threshold": "confidence that was wanted", "objections": "objections raised",
         "rounds_survived": "tested rounds with no objection left open",
+        "open_objections": "numbers of those that are open",
         "worthless": "objections with nothing to them, closed at once",
     }  # fmt: skip
 
@@ -137,7 +138,9 @@ class CriticPresenter(Presenter):
         trend = certificate.get("trend") or []
         if trend:
             yield "Scores by round: " + " → ".join(f"{s:g}" for s in trend) + "."
-        yield from self.certificate_figures(certificate, ("trend",))
+        left = items(certificate.get("open_objections"))
+        yield f"Open at the end: {transcript.named(left) if left else 'no objection'}."
+        yield from self.certificate_figures(certificate, ("trend", "open_objections"))
 
     def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
         """What was answered, objected and compared."""

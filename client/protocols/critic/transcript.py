@@ -81,9 +81,9 @@ def _tally(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLin
     if body.get("source") != "judge":
         parts.append(line(str(body.get("source"))))
     if body.get("answered"):
-        parts.append(f"meets {_named(body['answered'])}")
+        parts.append(f"meets {named(body['answered'])}")
     if body.get("reopened"):
-        parts.append(f"no longer meets {_named(body['reopened'])}")
+        parts.append(f"no longer meets {named(body['reopened'])}")
     if body.get("found") and _closed(body, body["found"]):
         parts.append(f"objection {body['found']} is new and has nothing to it, closed")
     elif body.get("found"):
@@ -195,6 +195,6 @@ def _numbers(numbers: Any) -> str:
     return ", ".join(str(n) for n in numbers)
 
 
-def _named(numbers: Any) -> str:
+def named(numbers: Any) -> str:
     """`objection 1`, `objections 1, 2`."""
     return f"objection{'s' if len(numbers) > 1 else ''} {_numbers(numbers)}"

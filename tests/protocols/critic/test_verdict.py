@@ -106,6 +106,10 @@ def test_how_many_objections_are_open_and_what_each_weighs() -> None:
     play.judges(90, 1)
     play.verdict()
     assert "Objections: 2, of which 1 is open\n  open, 2 (weight 0.10): it is slow" in said(play)
+    certificate = "\n".join(CriticPresenter().certificate_words(play.result.stop.certificate))
+    assert "Open at the end: objection 2." in certificate and "open_objections" not in certificate
+    rounds = "\n".join(text for r in play.result.rounds for text in CriticPresenter().round_words(r))
+    assert "judge: 20 of 100" in rounds and "judge: 90 of 100" in rounds
 
 
 def test_an_objection_that_nobody_ruled_on_binds_no_verdict() -> None:
