@@ -12,7 +12,7 @@ from client.show.lines import Block, Piece, StyledLine
 from client.show.open_items import OpenItem
 from client.show.presenter import Presenter, stop_post
 from client.show.untrusted import items, number, object_of, shaped
-from client.show.words import REASON, WIDE, bare, nothing_came, opening_lines
+from client.show.words import REASON, WHOLE, WIDE, bare, nothing_came, opening_lines
 from client.text import clean, count, line
 from client.turns import SEAT, WITHDRAWN, Flagged, Turns
 from schemas.post import CLOSED, Post
@@ -116,7 +116,7 @@ class Teller:
 
     def _more(self, result: Result) -> str:
         """Where everything that was said is to be seen."""
-        again = "--verbose shows all of it as it comes"
+        again = "parley ask --verbose shows all of it as it comes"
         return f"parley sessions show {line(result.session)}{self._where}; {again}" if self.kept else again
 
     def _look_at(self, post: Post) -> None:
@@ -300,7 +300,7 @@ def show(found: Record | Seen) -> Iterator[str]:
     first, teller = found.opened, Teller(found.presenter(), found.turns)
     yield from bare(opening_lines(found.sid, found.protocol, found.question, first.continues if first else ""))
     for post in found.posts:
-        yield from bare(teller.lines(post, 2_000))
+        yield from bare(teller.lines(post, WHOLE))
     if found.result is not None:
         yield ""
     yield from bare(teller.end(found.result))

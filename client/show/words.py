@@ -9,6 +9,8 @@ from schemas.post import Post
 from schemas.result import ResultUsage, SeatUsage
 from schemas.stops import STOPS
 
+WHOLE = 2_000
+"""Characters of what is said in passing, where everything is shown."""
 WIDE = 160
 """Characters of a question, and of what is said in passing."""
 REASON = 300

@@ -15,7 +15,7 @@ from client.show.lines import Block, Piece, StyledLine
 from client.show.live_seats import Scene
 from client.show.open_items import item_lines
 from client.show.transcript import Teller
-from client.show.words import WIDE, bare, opening_lines
+from client.show.words import WHOLE, bare, opening_lines
 from client.text import clean, hung, line, line_end
 from client.turns import Turns
 from schemas.post import Live, Post
@@ -38,7 +38,8 @@ class QuietView:
 
     def __init__(self, *, verbose: bool = False) -> None:
         self._teller = Teller(brief=not verbose)
-        self._width = WIDE if verbose else _BRIEF
+        self._verbose = verbose
+        self._width = WHOLE if verbose else _BRIEF
 
     def knows(self, turns: Turns) -> None:
         """What becomes of the turns, as far as it is known; it grows."""
@@ -158,7 +159,8 @@ class LiveView(PlainView):
         """Something was said."""
         self._scene.post(post)
         self._changed()
-        self._print(self._teller.pieces(post, max(40, self._console.width - 20)))
+        width = WHOLE if self._verbose else max(40, self._console.width - 20)
+        self._print(self._teller.pieces(post, width))
 
     def live(self, live: Live) -> None:
         """A seat's state or text."""

@@ -10,6 +10,7 @@ import pytest
 from client.protocols import face_of
 from client.show.live_seats import Scene
 from client.text import wrapped
+from parley.show.view import PlainView
 from schemas import log
 from schemas.wire import encode
 from tests.client.terminal import screen_of
@@ -74,7 +75,7 @@ def test_every_shipped_example_fits_one_screen(
     for text in told:
         assert text in out, err
     sid = re.search(r"^session (\w+)$", out, re.M)
-    assert sid is not None and lines[-2].startswith(f"more: parley sessions show {sid[1]}; --verbose")
+    assert sid is not None and lines[-2].startswith(f"more: parley sessions show {sid[1]}; parley ask --verbose shows")
     assert lines[-1].startswith("In short: ")
     assert not [a for a, b in pairwise(lines) if a == b]
 
@@ -84,9 +85,19 @@ def test_verbose_tells_everything_and_what_is_not_kept_is_not_offered(fresh: Fro
     _, out, _ = fresh.run("ask", *given("diagnosis"), "--protocol", "maci", "--verbose")
     assert len(out.splitlines()) > 120 and "In short" not in out
     _, out, _ = fresh.run("ask", "--protocol", "consensus", *given("factual"), "--ephemeral")
-    assert "more: --verbose shows all" in out and "sessions show" not in out
+    assert "more: parley ask --verbose shows all" in out and "sessions show" not in out
     code, _, err = fresh.run("ask", "q", "--verbose", "--quiet")
     assert (code, err) == (2, "parley: --quiet and --verbose contradict each other; leave one out\n")
+
+
+def test_verbose_cuts_nothing_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    play = Play()
+    play.answers(says("Vilnius", reasoning="It stands in the book of the towns. " * 10 + "So it is."), "Riga", "Riga")
+    for verbose in (False, True):
+        view = PlainView(verbose=verbose)
+        for post in play.session.posts:
+            view.post(post)
+        assert ("So it is." in capsys.readouterr().out) is verbose
 
 
 @pytest.mark.slow

@@ -203,6 +203,13 @@ def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(protocol: str,
         assert "in the language of the" in parts.identity
 
 
+def test_who_reads_an_objection_is_told_of_it() -> None:
+    """The judge what a calculation is worth; the critic that the answerer reads it without the answer."""
+    assert "`checked` is a calculation" in template("critic", "judge").task
+    for kind in ("critique", "press"):
+        assert "the answerer reads it without the answer" in template("critic", kind).task
+
+
 def test_every_head_is_of_a_kind_and_all_of_a_seat_begin_alike() -> None:
     for protocol in SHIPPED:
         kit = KITS[protocol]

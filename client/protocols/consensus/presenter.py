@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import PagePart, Presenter
-from client.show.untrusted import items, mapping, object_of, words
+from client.show.untrusted import items, mapping, number, object_of, words
 from client.show.words import WIDE, raw_post
 from client.text import line
 from schemas.post import Post
@@ -39,15 +39,31 @@ class ConsensusPresenter(Presenter):
         self._direction = ""
         self._held: dict[str, str] = {}
         """Seat -> the answer that it gave last."""
+        self._seats: dict[int, str] = {}
+        """Number of a position -> whose it is."""
+        self._reasons: dict[str, str] = {}
+        """Seat -> what it said last of why it changed its answer."""
 
     # -- posts
 
     def take(self, post: Post) -> None:
         """Fold one post."""
+        body = object_of(post.body)
         if post.kind == "assessment":
-            body = object_of(post.body)
             self._trend = tuple(items(body.get("trend")))
             self._band, self._direction = words(body.get("band", "")), words(body.get("direction", ""))
+        elif post.kind == "position":
+            self._seats[post.n] = post.seat
+            self._reasons[post.seat] = self._reason(body)
+
+    def _reason(self, body: Body) -> str:
+        """The claim that a position names as what moved it, and whose it is; else its own words."""
+        argument = mapping(body.get("argument"))
+        post = number(argument.get("post"))
+        whose = None if post is None else self._seats.get(int(post))
+        if whose is None:
+            return words(body.get("change_reason", ""))
+        return f"{whose} says: {words(argument.get('claim', ''))}"
 
     def lines(self, post: Post, width: int) -> Iterator[Piece]:
         """A post in lines."""
@@ -59,7 +75,7 @@ class ConsensusPresenter(Presenter):
             case "position":
                 yield from _position(post.seat, body, width)
             case "assessment":
-                yield from _assessment(post.round, body)
+                yield from _assessment(post.round, body, self._reasons, width)
             case "analysis":
                 if body.get("comment"):
                     yield "quiet", f"  {line(post.seat)}: {line(str(body['comment']), width)}"
@@ -77,7 +93,7 @@ class ConsensusPresenter(Presenter):
                 yield from list(_position(post.seat, body, _BRIEF))[:1]
             self._held[post.seat] = answer
         elif post.kind == "assessment":
-            first, *more = _assessment(post.round, body)
+            first, *more = _assessment(post.round, body, {}, _BRIEF)
             yield first
             yield from ((style, f"      {line(text, _BRIEF)}") for style, text in more[:1])
 
@@ -180,6 +196,9 @@ class ConsensusPresenter(Presenter):
             "changes": {
                 seat: p.get("change") for seat, p in positions.items() if p.get("change") not in (None, "kept")
             },
+            "reasons": {
+                seat: p.get("change_reason") for seat, p in positions.items() if p.get("change") not in (None, "kept")
+            },
             "flips_without_evidence": [seat for seat, p in positions.items() if p.get("flip_without_evidence")],
             "missing": found.get("missing") or [],
         }
@@ -194,7 +213,8 @@ class ConsensusPresenter(Presenter):
             yield f"Round {found['round']}: {found['score']:g} ({band}{source}), {direction}."
         for seat, change in found["changes"].items():
             bare = " without a reason that was found" if seat in found["flips_without_evidence"] else ""
-            yield f"  {line(seat)}: {line(str(change))}{bare}"
+            why = line(str(found["reasons"].get(seat) or ""), 300)
+            yield f"  {line(seat)}: {line(str(change))}{bare}{': ' + why if why else ''}"
         for seat in found["missing"]:
             yield f"  {line(str(seat))} gave no position"
         for disagreement in found["key_disagreements"]:
@@ -270,7 +290,8 @@ def _points(score: Any) -> str:
     return f"{math.floor(float(score) * 10) / 10:g}"
 
 
-def _assessment(round_: int, body: Body) -> Iterator[StyledLine]:
+def _assessment(round_: int, body: Body, reasons: Mapping[str, str], width: int) -> Iterator[StyledLine]:
+    """The score of a round, what divides them, who holds what, and who changed its answer by what."""
     trend = " → ".join(map(_points, items(body.get("trend"))))
     source = "" if body.get("source") == "analyst" else f" ({line(str(body.get('source')))})"
     yield (
@@ -287,4 +308,6 @@ def _assessment(round_: int, body: Body) -> Iterator[StyledLine]:
     if moved is None:
         moved = dict.fromkeys(body.get("flips_without_evidence") or (), "without new evidence")
     for seat, by in mapping(moved).items():
-        yield "quiet", f"      {line(str(seat))} changed its answer {_BY.get(by, line(str(by)))}"
+        why = line(reasons.get(str(seat), ""), width)
+        told = f": {why}" if why and by in ("quotation", "argument") else ""
+        yield "quiet", f"      {line(str(seat))} changed its answer {_BY.get(by, line(str(by)))}{told}"

@@ -31,6 +31,7 @@ class CriticPresenter(Presenter):
         "label_note": "what that is worth", "pressed_rounds": "rounds in which the critic was asked again",
         "threshold": "confidence that was wanted", "objections": "objections raised",
         "rounds_survived": "tested rounds with no objection left open",
+        "open_objections": "numbers of those that are open",
         "worthless": "objections with nothing to them, closed at once",
     }  # fmt: skip
 
@@ -106,9 +107,13 @@ class CriticPresenter(Presenter):
             else f"{len(raised) - still} of {count(len(raised), 'objection')} met"
         )
         given = [str(r["answer"].get("answer")) for r in result.rounds if r.get("answer")]
-        others = len({g for g in given if g != answer})
-        moved = f"there were {count(others, 'other answer')} on the way" if others else "the answer never changed"
-        following = "; next: the open objections" if still else ""
+        others = len({g for g in given if g != given[-1]})
+        be = "was" if others == 1 else "were"
+        moved = f"there {be} {count(others, 'other answer')} on the way" if others else "the answer never changed"
+        ruling = str(result.outcome.get("ruling", ""))
+        if ruling in transcript.RULED:
+            moved = f"the verdict {ruling} the answer of the debate"
+        following = f"; {count(still, 'objection')} open" if still and still < len(raised) else ""
         return f"{line(answer, _BRIEF)}, {self.confidence(result)}; {met}; {moved}{following}"
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
@@ -133,7 +138,9 @@ class CriticPresenter(Presenter):
         trend = certificate.get("trend") or []
         if trend:
             yield "Scores by round: " + " → ".join(f"{s:g}" for s in trend) + "."
-        yield from self.certificate_figures(certificate, ("trend",))
+        left = items(certificate.get("open_objections"))
+        yield f"Open at the end: {transcript.named(left) if left else 'no objection'}."
+        yield from self.certificate_figures(certificate, ("trend", "open_objections"))
 
     def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
         """What was answered, objected and compared."""

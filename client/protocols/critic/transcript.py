@@ -33,8 +33,10 @@ def _objection(seat: str, round_: int, body: Body, width: int) -> Iterator[Style
         checked = f"; it computed: {line(str(body['checked']), _WIDE)}" if body.get("checked") else ""
         yield "seat", f"  {line(seat)}{pressed} has no new objection{checked}"
     else:
-        said = line(str(body.get("objection", "")), _WIDE)
+        said = line(str(body.get("objection", "")), max(width, _WIDE))
         yield "seat", f"  {line(seat)}{pressed} objects ({body['number']}): {said}"
+        if body.get("checked"):
+            yield "quiet", f"      it computed: {line(str(body['checked']), width)}"
 
 
 def _comparison(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
@@ -79,9 +81,9 @@ def _tally(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLin
     if body.get("source") != "judge":
         parts.append(line(str(body.get("source"))))
     if body.get("answered"):
-        parts.append(f"meets objections {_numbers(body['answered'])}")
+        parts.append(f"meets {named(body['answered'])}")
     if body.get("reopened"):
-        parts.append(f"no longer meets {_numbers(body['reopened'])}")
+        parts.append(f"no longer meets {named(body['reopened'])}")
     if body.get("found") and _closed(body, body["found"]):
         parts.append(f"objection {body['found']} is new and has nothing to it, closed")
     elif body.get("found"):
@@ -124,10 +126,12 @@ def outcome_lines(outcome: Body) -> Iterator[StyledLine]:
     yield from ruling_lines(outcome)
     yield "quiet", f"Label: {line(str(outcome.get('label')))} ({line(str(outcome.get('label_note')))})"
     objections = outcome.get("objections") or ()
-    yield "", f"Objections: {len(objections)}, open: {_numbers(outcome.get('open_objections') or ()) or 'none'}"
-    for o in objections:
-        if not o.get("answered"):
-            yield "quiet", f"  open, {o.get('number')}: {line(str(o.get('text', '')), _WIDE)}"
+    still = [o for o in objections if not o.get("answered")]
+    yield "", f"Objections: {len(objections)}, of which {len(still) or 'none'} {'are' if len(still) > 1 else 'is'} open"
+    for o in still:
+        weight = o.get("weight")
+        told = "nobody judged its weight" if weight is None else f"weight {float(weight):.2f}"
+        yield "quiet", f"  open, {o.get('number')} ({told}): {line(str(o.get('text', '')), _WIDE)}"
 
 
 RULED = {
@@ -144,7 +148,8 @@ def ruling_lines(outcome: Body) -> Iterator[StyledLine]:
     """What the verdict does to the answer that was debated, where that is not to uphold it, and what it assumes."""
     if outcome.get("departing"):
         yield "score", f"The verdict contradicts the debate and was not taken: {line(str(outcome['departing']), _WIDE)}"
-        yield "quiet", f"  {line(str(outcome.get('departs', '')), _WIDE)}"
+        _, _, why = str(outcome.get("departs", "")).partition(": ")
+        yield "quiet", f"  The judge was told: {line(why, _WIDE)}"
     if str(outcome.get("ruling")) in RULED:
         yield "score", RULED[str(outcome["ruling"])]
     for assumption in outcome.get("assumptions") or ():
@@ -169,6 +174,9 @@ def round_words(r: Body) -> Iterator[str]:
         yield f"    {what} objection {c['nearest']}, {c['similarity']:.2f} ({line(str(c['source']))})"
         if c.get("why"):
             yield f"      by words alone: {line(str(c['why']), _WIDE)}"
+    judged = r.get("judgement") or {}
+    if judged:
+        yield f"  judge: {float(judged.get('score', 0)):.0f} of 100; {line(str(judged.get('comment', '')), _WIDE)}"
     for name, words in (("answered", "newly met"), ("reopened", "no longer met")):
         if r.get(name):
             yield f"  {words}: {_numbers(r[name])}"
@@ -185,3 +193,8 @@ def _objected(said: Body) -> str:
 
 def _numbers(numbers: Any) -> str:
     return ", ".join(str(n) for n in numbers)
+
+
+def named(numbers: Any) -> str:
+    """`objection 1`, `objections 1, 2`."""
+    return f"objection{'s' if len(numbers) > 1 else ''} {_numbers(numbers)}"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from client.show.transcript import Teller
 from coordinator.protocols.consensus.score import facts, weighted_median
 from schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief, Position
 from schemas.wire import decode
@@ -121,6 +122,11 @@ def test_a_change_is_by_quotation_by_argument_or_unexplained() -> None:
         "panelist_1": "unexplained", "panelist_2": "argument", "panelist_3": "unexplained", "panelist_4": "quotation",
     }  # fmt: skip
     assert told["flips_without_evidence"] == ["panelist_1", "panelist_3"]
+    teller = Teller()
+    shown = [text.strip() for p in play.session.posts for _, text in teller.lines(p)]
+    assert "panelist_1 changed its answer without a reason that was found" in shown
+    assert "panelist_2 changed its answer by argument: panelist_5 says: because Vilnius" in shown
+    assert "panelist_4 changed its answer by what was quoted: convinced" in shown
     play.synthesize("Vilnius")
     assert play.result.outcome["changed"] == {"unexplained": 2, "argument": 1, "quotation": 1}
 

@@ -131,7 +131,7 @@ def test_the_result_has_its_label_and_what_is_open() -> None:
     result = run(*example("critic-archive"), round_limit=2).result
     lines = [text for _, text in transcript.result_lines(result)]
     assert "Label: low (informational: a judge's confidence is no guarantee that the answer is right)" in lines
-    assert "Objections: 2, open: 1, 2" in lines
+    assert "Objections: 2, of which 2 are open" in lines
     assert not any("consensus" in text for text in lines)
 
 
@@ -146,6 +146,12 @@ def test_hostile_text_stays_text() -> None:
     body = {"number": 1, "objection": "\x1b[2J gone", "citations": []}
     post = posted("objection", body)
     assert [text for _, text in transcript.Teller().lines(post)] == ["  critic objects (1): \\x1b[2J gone"]
+
+
+def test_an_objection_is_shown_whole_and_with_what_was_computed() -> None:
+    body = {"number": 1, "objection": "it is slow, " * 60 + "and wet", "checked": "12 / 3 = 4", "citations": []}
+    shown = [text for _, text in transcript.Teller().lines(posted("objection", body), 2_000)]
+    assert shown[0].endswith("and wet") and shown[1].strip() == "it computed: 12 / 3 = 4"
 
 
 @pytest.mark.parametrize("kind", sorted(POSTS))

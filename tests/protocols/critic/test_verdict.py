@@ -2,6 +2,7 @@
 
 import pytest
 
+from client.protocols.critic.presenter import CriticPresenter
 from client.protocols.critic.transcript import outcome_lines, ruling_lines
 from schemas.protocols.critic import Verdict
 from tests.protocols.critic.play import Play
@@ -55,6 +56,7 @@ def test_what_contradicts_the_debate_is_refused_once_and_then_shown_and_not_take
     assert (got["answer"], got["source"], got["departing"]) == ("Tape", "answer", text)
     assert why in got["departs"] and "ruling" not in got
     assert "contradicts the debate and was not taken" in said(play)
+    assert "The judge was told: " in said(play) and "ruling:" not in said(play)
 
 
 def test_an_answer_that_was_given_up_is_not_the_one_that_stands() -> None:
@@ -74,6 +76,40 @@ def test_an_answer_that_an_objection_overturned_can_be_reversed() -> None:
     got = play.result.outcome
     assert (got["answer"], got["ruling"], got["source"]) == ("Disk", "reverses", "verdict")
     assert got["confidence"] < 0.5 and "nobody has attacked the one of the verdict" in said(play)
+
+
+def in_short(play: Play) -> str:
+    return CriticPresenter().in_short(play.result)
+
+
+def test_other_words_of_a_verdict_that_upholds_are_no_other_answer() -> None:
+    play = debated(rounds=2)
+    play.answers("Tape, kept dry", 1)
+    play.objects("it is slow")
+    play.compares(0.1)
+    play.judges(90, 1)
+    play.verdict("Tape, as long as it is kept dry", "upholds")
+    assert in_short(play).endswith("1 of 2 objections met; there was 1 other answer on the way; 1 objection open")
+
+
+def test_a_verdict_that_reverses_says_so_in_short() -> None:
+    play = debated(20)
+    play.verdict("Disk", "reverses")
+    assert in_short(play).endswith("; the verdict reverses the answer of the debate")
+
+
+def test_how_many_objections_are_open_and_what_each_weighs() -> None:
+    play = debated(20, rounds=2)
+    play.answers("Tape", 1)
+    play.objects("it is slow")
+    play.compares(0.1)
+    play.judges(90, 1)
+    play.verdict()
+    assert "Objections: 2, of which 1 is open\n  open, 2 (weight 0.10): it is slow" in said(play)
+    certificate = "\n".join(CriticPresenter().certificate_words(play.result.stop.certificate))
+    assert "Open at the end: objection 2." in certificate and "open_objections" not in certificate
+    rounds = "\n".join(text for r in play.result.rounds for text in CriticPresenter().round_words(r))
+    assert "judge: 20 of 100" in rounds and "judge: 90 of 100" in rounds
 
 
 def test_an_objection_that_nobody_ruled_on_binds_no_verdict() -> None:
