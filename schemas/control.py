@@ -25,8 +25,8 @@ class Development(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 in_range(f"development.{name}", figure, -1 if name == "q" else 0, 1)
 
 
-FORMER_NAMES = {"max_rounds": "round_limit"}
-"""Former names of parameters, and the present ones."""
+OTHER_NAMES = {"max_rounds": "round_limit", "preset": "reading"}
+"""What a parameter may be called too, such as by its former name, and its own name."""
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
