@@ -86,6 +86,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     stalemate_rounds: int = 3
     round_limit: int = 8
     judges: int = 3  # E.2
+    """Different workers, each a seat; where fewer are there, evaluator stability is not met."""
     k_ret: int = 32  # B.2
     """Passages retrieved for the task."""
     # learned schedule
@@ -198,6 +199,8 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     """New in the round; None: not known."""
     absent: int | msgspec.UnsetType = msgspec.UNSET
     """Debaters that gave no belief in the round."""
+    judges: int | msgspec.UnsetType = msgspec.UNSET
+    """Judges whose scores count in the round, each another worker; unset: not known."""
     stop: str | None = None
     """The reason for which the session ended after this round."""
 

@@ -39,7 +39,7 @@ _PRESET = Option(
 _SIGNALS_HELP = """MACI's signals, dials and stop over a recorded debate, as one JSON document; no model is asked.
 
 The first round is the blind one. Who is absent from a later round keeps its last belief. What a round may have beside
-beliefs: evidence, crit, crit_mean, crit_variance, q, tokens, advocate, arguments.
+beliefs: evidence, crit, crit_mean, crit_variance, q, tokens, advocate, arguments, judges.
 
 Many debates are JSON lines, one a line: one document a line comes back, in their order; of a bad line it says its
 number and why. Exit status: 0 all were read, 1 some lines were bad, 2 none was good.
@@ -60,7 +60,7 @@ where debate.json is
 
 SETUP = Setup(
     name="maci",
-    opening_only=("debaters", "judges", "cross_family"),
+    opening_only=("debaters", "judges", "cross_family", "judge_families"),
     rank=3,
     several=Several(role="debater", setting="debaters", size=2),
     others=("judge", "analyst", "helper"),

@@ -39,6 +39,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     advocate: str = ""
     arguments: int | None = None
+    judges: int | None = None
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,6 +213,8 @@ def _observation(
     in_range(f"{path}.q", seen.q, -1, 1)
     if seen.arguments is not None:
         in_range(f"{path}.arguments", seen.arguments, 0, 1e6)
+    if seen.judges is not None:
+        in_range(f"{path}.judges", seen.judges, 0, 1000)
     in_range(f"{path}.tokens", seen.tokens, 0, 1e12)
     for name in ("crit_mean", "crit_variance"):
         if getattr(seen, name) is not None:
@@ -225,7 +228,7 @@ def _observation(
         beliefs={u: _belief(seen.beliefs[u], outcomes, join(f"{path}.beliefs", u)) for u in there},
         evidence={u: value_of(ids, tuple[str, ...], join(f"{path}.evidence", u)) for u, ids in seen.evidence.items()},
         crit=crit, crit_mean=seen.crit_mean, crit_variance=seen.crit_variance, q=seen.q, tokens=seen.tokens,
-        advocate=seen.advocate, arguments=seen.arguments,
+        advocate=seen.advocate, arguments=seen.arguments, judges=msgspec.UNSET if seen.judges is None else seen.judges,
     )  # fmt: skip
 
 

@@ -212,6 +212,18 @@ def test_a_recorded_debate_ends_by_agreement_where_it_names_its_advocate(tmp_pat
     assert paper["stop"] is None and "advocate" not in paper["rounds"][1]
 
 
+def test_evaluator_stability_needs_as_many_judges_as_are_wanted(tmp_path: Path) -> None:
+    still = {"beliefs": {"u": [1, 0, 0], "v": [1, 0, 0]}, "evidence": {"u": ["e"], "v": ["e"]}, "q": 0.9}
+    scored = {**still, "crit": {"u": 0.9, "v": 0.9}, "crit_variance": 0.0}
+    paper = {"preset": "paper", "evaluator_stability": True, "gamma": 0}
+
+    def stop(**more: int) -> Any:
+        return computed({**DEBATE, "config": paper, "rounds": [still, *[{**scored, **more}] * 4]}, tmp_path)["stop"]
+
+    assert stop()["round"] == stop(judges=3)["round"] == 3, "without a number it is not known"
+    assert stop(judges=2) is None
+
+
 # ---------------------------------------------------------------- who is absent
 
 
@@ -408,7 +420,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "key of a round": (
         changed("rounds", 1, "Q", to=0.5),
         "rounds[1].Q: got 0.5, no such key; there are beliefs, evidence, crit, crit_mean, crit_variance, q, tokens, "
-        "advocate, arguments",
+        "advocate, arguments, judges",
     ),
     "no key": ({"rounds": []}, "the file: got {'rounds': []}, Object missing required field `outcomes`"),
     "setting": (changed("config", "tau_stop", to=0), "config.tau_stop: got 0, allowed is 1 to 50"),
