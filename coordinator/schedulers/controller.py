@@ -169,12 +169,15 @@ def _check(outcomes: tuple[str, ...], beliefs: Mapping[str, tuple[float, ...]]) 
 def _gated(
     config: Control, state: State, offered: Mapping[str, tuple[float, ...]]
 ) -> tuple[Beliefs, dist.Spread, bool]:
-    """Beliefs after the monotone gate (M.2), and whether it held the round back."""
+    """Beliefs after averaging (M.1) and the monotone gate (M.2), and whether it held the round back."""
     unknown = [agent for agent in offered if agent not in state.beliefs]
     if unknown:
         raise ValueError(f"belief of {unknown[0]}, which has none of the blind round")
     _check(state.outcomes, offered)
     beliefs = {**state.beliefs, **offered}
+    if config.averaging:
+        moved = dist.averaged(tuple(beliefs.values()), config.averaging)
+        beliefs = dict(zip(beliefs, moved, strict=True))
     spread = dist.spread(beliefs.values(), config.smoothing)
     if not config.gated:
         return beliefs, spread, False

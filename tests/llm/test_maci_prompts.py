@@ -151,6 +151,17 @@ def test_what_the_gates_measured_and_labels_without_a_meaning_are_not_shown() ->
     assert not any(name in fenced for name in ('"q"', '"crit"', '"tau_q"', '"admitted"', '"scores"', "Model"))
 
 
+def test_a_frame_is_told_outside_the_fences_and_in_the_blind_round_alone() -> None:
+    """An asymmetric start (B.3, J)."""
+    text = text_of(
+        build(shown("blind", BlindBrief(outcomes=OUTCOMES, frame="MARK as a forester."), others=[POST]), boundary=edge)
+    )
+    assert "begin from different points of view" in text and not any("MARK as" in piece for piece in inside(text))
+    assert text.count("MARK as a forester.") == 1
+    plain = text_of(build(shown("blind", BlindBrief(outcomes=OUTCOMES), others=[POST]), boundary=edge))
+    assert "points of view" not in plain and "{{frame}}" not in plain
+
+
 def test_nobody_is_asked_to_quote_where_there_are_no_passages() -> None:
     brief = anchor(OUTCOMES, BELIEF)
     for turn in (shown("blind", BlindBrief(outcomes=OUTCOMES)), shown("argue", brief)):

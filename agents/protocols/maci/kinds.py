@@ -49,6 +49,10 @@ REBUTTAL = (
 )
 """What a debater is told where there is something to rebut."""
 MET = "the number of the post that it rebuts, one of those that you may rebut, else null"
+FRAME = (
+    "The moderator wants the debate to begin from different points of view. Take this one for your first answer, as "
+    "far as the passages let you; in later rounds go by what is argued:"
+)
 ALONE = "null, since there is no argument of another debater to rebut"
 MOST_NAMED = 20
 """Outcomes of a belief that a prompt names; the others are told by their number and their sum."""
@@ -106,9 +110,11 @@ def _quotable(shown: Shown) -> bool:
 
 
 def _blind_orders(shown: Shown) -> dict[str, str]:
+    framed = {"frame": f"{FRAME} {' '.join(shown.brief.frame.split())}" if shown.brief.frame else ""}
     if not _quotable(shown):
-        return {"evidence": NO_PASSAGES, "spans": NONE}
+        return {**framed, "evidence": NO_PASSAGES, "spans": NONE}
     return {
+        **framed,
         "evidence": "Answer from the passages, and invent no figure, study or quotation.",
         "spans": f"up to five pieces of evidence, {COPIED}.",
     }

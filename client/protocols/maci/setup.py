@@ -60,7 +60,7 @@ where debate.json is
 
 SETUP = Setup(
     name="maci",
-    opening_only=("debaters", "judges", "cross_family", "judge_families"),
+    opening_only=("debaters", "judges", "cross_family", "judge_families", "frames"),
     rank=3,
     several=Several(role="debater", setting="debaters", size=2),
     others=("judge", "analyst", "helper"),

@@ -36,6 +36,9 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
         raise Inadmissible(
             "seats", f"role {DEBATER}: got {len(debaters)}, allowed are {LEAST_DEBATERS} to {MOST_DEBATERS}"
         )
+    if settings.frames and len(settings.frames) != len(debaters):
+        why = f"maci.frames: got {len(settings.frames)}, wanted is one for each of {len(debaters)} debaters"
+        raise Inadmissible("maci.frames", why)
     judges = _judges(settings, named[JUDGE], debaters, workers)
     seats = (*debaters, *judges, _only(ANALYST, named[ANALYST], workers), helper)
     twice = [s.seat for i, s in enumerate(seats) if any(s.seat == other.seat for other in seats[:i])]

@@ -60,10 +60,15 @@ def ask_retrieve(s: State, v: View, queries: tuple[str, ...] = ()) -> AskSeat:
 
 def ask_blind(s: State, v: View) -> tuple[AskSeat, ...]:
     """Everybody at once, with the passages and no word of another."""
-    brief = raw(BlindBrief(outcomes=v.settings.outcomes, ordered=v.settings.ordered))
+    seats, settings = v.seats(DEBATER), v.settings
+    frames = settings.frames or (msgspec.UNSET,) * len(seats)
     return tuple(
-        AskSeat(seat=d.seat, kind=BLIND, round=0, brief=brief, sees=s.passages, caps=caps(v)) for d in v.seats(DEBATER)
-    )
+        AskSeat(
+            seat=d.seat, kind=BLIND, round=0, sees=s.passages, caps=caps(v),
+            brief=raw(BlindBrief(outcomes=settings.outcomes, ordered=settings.ordered, frame=frame)),
+        )
+        for d, frame in zip(seats, frames, strict=True)
+    )  # fmt: skip
 
 
 def ask_merge(v: View, proposed: tuple[str, ...]) -> AskSeat:

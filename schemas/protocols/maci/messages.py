@@ -33,6 +33,9 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether judges are to be of another model family than every debater (E.1)."""
     judge_families: Literal["any", "differ"] = "any"
     """differ: no two judges of one model family, and none of an unknown one where others are there."""
+    frames: tuple[str, ...] = ()
+    """For each debater, in the order of seats, the point of view from which it answers blind (B.3, J); none: all begin
+    alike."""
     max_arguments: int = 3
     """Of one debater in one round."""
     close_the_loop: bool = False
@@ -52,6 +55,9 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
         super().__post_init__()
         check_outcomes(self.outcomes, self.ordered, self.positions, open_too=True)
         in_range("maci.debaters", self.debaters, 2, MOST_DEBATERS)
+        few("maci.frames", self.frames, MOST_DEBATERS)
+        for frame in self.frames:
+            not_empty("maci.frames", frame, 1_000)
         in_range("maci.max_arguments", self.max_arguments, 1, 10)
         in_range("maci.top_k", self.top_k, 1, 100)
         in_range("maci.plan_size", self.plan_size, 1, 20)
@@ -156,6 +162,8 @@ class BlindBrief(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: tuple[str, ...] = ()
     """None: propose them."""
     ordered: bool = False
+    frame: str | msgspec.UnsetType = msgspec.UNSET
+    """The point of view from which this debater begins; unset: its own."""
 
 
 class Blind(msgspec.Struct, frozen=True, kw_only=True):

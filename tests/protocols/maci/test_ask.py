@@ -146,10 +146,10 @@ def test_a_stalemate(bench: Bench) -> None:
 
 
 def test_the_budget(bench: Bench) -> None:
-    asked = bench.ask("diagnosis", "--budget-calls", "40", "--set", "maci.reading=paper")
-    assert asked.end == (3, "budget", False) and asked.certificate["spent"]["calls"] <= 40
+    asked = bench.ask("diagnosis", "--budget-calls", "24", "--set", "maci.reading=paper")
+    assert asked.end == (3, "budget", False) and asked.certificate["spent"]["calls"] <= 24
     value = asked.certificate["stops"]["budget"]["tests"][0]["value"]
-    assert re.fullmatch(r"budget\.calls: limit 40, used or reserved \d+, the next turns may take 6", value)
+    assert re.fullmatch(r"budget\.calls: limit 24, used or reserved \d+, the next turns may take 4", value)
     assert asked.result["outcome"]["plan"]["tests"], "held back for the plan"
 
 

@@ -187,6 +187,18 @@ def test_evaluator_stability_is_not_met_by_fewer_judges_than_wanted(queues: int,
     assert play.certificate["reason"] == ("plateau" if stable else "round_limit")
 
 
+def test_an_asymmetric_start_gives_each_debater_its_frame_in_the_blind_round() -> None:
+    """B.3, J: one framed so, the other so; hyperparameters the same."""
+    play = Play({"judges": 1, "frames": ["as a buyer", "as a seller"]})
+    assert [play.brief(seat)["frame"] for seat in play.debaters] == ["as a buyer", "as a seller"]
+    assert "frame" not in Play().brief("debater_1"), "by default all begin alike"
+    play.blind(FOR, AGAINST)
+    assert not any("frame" in play.brief(seat) for seat in play.debaters), "of the start alone"
+    with pytest.raises(Inadmissible, match=r"maci\.frames: got 1, wanted is one for each of 2 debaters") as found:
+        Play({"frames": ["as a buyer"]})
+    assert found.value.field == "maci.frames"
+
+
 def test_of_named_judges_another_family_can_be_demanded() -> None:
     there = (*workers(), worker("own", "judge", "one"))
     with pytest.raises(Inadmissible, match=r"demand, but judges are one and debaters one; .*, and name it$"):
