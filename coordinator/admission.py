@@ -165,12 +165,12 @@ def present_names(protocol: Protocol, given: Mapping[str, Any]) -> dict[str, Any
     Raises
     ------
     Inadmissible
-        One is given under its former name and under its present one.
+        One is given under two names.
     """
     for former, present in protocol.renamed.items():
         if former in given and present in given:
             field = f"{protocol.name}.{former}"
-            why = f"{field}: this is the former name of {protocol.name}.{present}, which is given too"
+            why = f"{field}: this is another name of {protocol.name}.{present}, which is given too"
             raise Inadmissible(field, why)
     return protocol.present_names(given)
 
@@ -181,8 +181,8 @@ def build_settings(protocol: Protocol, given: Mapping[str, Any]) -> Any:
     Raises
     ------
     Inadmissible
-        An unknown name (with the nearest known one), a wrong type, a value out of range; a setting under its former
-        name and its present one.
+        An unknown name (with the nearest known one), a wrong type, a value out of range; a setting under two
+        names.
     """
     given = present_names(protocol, given)
     known = {f.encode_name for f in msgspec.structs.fields(protocol.settings)}

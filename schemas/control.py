@@ -25,8 +25,8 @@ class Development(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 in_range(f"development.{name}", figure, -1 if name == "q" else 0, 1)
 
 
-FORMER_NAMES = {"max_rounds": "round_limit"}
-"""Former names of parameters, and the present ones."""
+OTHER_NAMES = {"max_rounds": "round_limit", "preset": "reading"}
+"""What a parameter may be called too, such as by its former name, and its own name."""
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,6 +65,8 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     monotone_gate: bool | None = None  # M.2, M.6
     """None: by the reading, on in `paper` alone."""
     nu: float = 0.0  # bits; M.2
+    averaging: float = 0.0  # M.1, the beta of equation 13
+    """Share by which a belief goes towards the mean of its round; 0: it stands as stated."""
     # start
     q_hi: float = 0.7  # B.1
     q_lo: float = 0.5
@@ -86,6 +88,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     stalemate_rounds: int = 3
     round_limit: int = 8
     judges: int = 3  # E.2
+    """Different workers, each a seat; where fewer are there, evaluator stability is not met."""
     k_ret: int = 32  # B.2
     """Passages retrieved for the task."""
     # learned schedule
@@ -138,7 +141,8 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 _RANGES: tuple[tuple[str, float, float], ...] = (
     ("smoothing", 0, 0.1), ("w", 1, 100), ("eta", 1e-12, 1), ("lambda_", 0, 1), ("eps", 1e-12, 1), ("eps_i", 0, 1),
     ("eps_d", 0, 1), ("cl", 0, 1), ("alpha_i", 0, 1), ("alpha_d", 0, 1), ("gamma", 0, 1), ("tau_q", 0, 1),
-    ("tau_crit", 0, 1), ("tau_max", 0, 1), ("nu", 0, 10), ("q_hi", -1, 1), ("q_lo", -1, 1), ("d_lo", 0, 1),
+    ("tau_crit", 0, 1), ("tau_max", 0, 1), ("nu", 0, 10), ("averaging", 0, 1),
+    ("q_hi", -1, 1), ("q_lo", -1, 1), ("d_lo", 0, 1),
     ("d_hi", 0, 1), ("tau_stop", 1, 50), ("tau_o", 0, 1), ("near_consensus", 0, 1), ("least_move", 0, 1),
     ("crit_variance", 0, 1),
     ("crit_change", 0, 1), ("stalemate_rounds", 1, 50), ("round_limit", 1, 50), ("judges", 1, 9), ("k_ret", 1, 200),
@@ -198,6 +202,8 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     """New in the round; None: not known."""
     absent: int | msgspec.UnsetType = msgspec.UNSET
     """Debaters that gave no belief in the round."""
+    judges: int | msgspec.UnsetType = msgspec.UNSET
+    """Judges whose scores count in the round, each another worker; unset: not known."""
     stop: str | None = None
     """The reason for which the session ended after this round."""
 

@@ -79,16 +79,28 @@ class Beneath(NamedTuple):
     """What happens in its place where its workers are missing."""
 
 
+class BadLine(NamedTuple):
+    """In place of the document of a line that could not be read."""
+
+    number: int
+    """Counted from 1."""
+    field: str
+    why: str
+    """With file and line."""
+
+
 class Command(NamedTuple):
-    """A command of the protocol's own: it reads one file and prints one JSON document."""
+    """A command of the protocol's own: it reads one file and prints one JSON document, or one a line of the file."""
 
     name: str
     help: str
     metavar: str
     about: str
     """Help of its argument."""
-    run: Callable[[str], Any]
-    """From the argument to the document. Raises BadInput."""
+    run: Callable[..., Any]
+    """From the argument, and the options by name, to the document; an iterator: of documents and BadLine. Raises
+    BadInput."""
+    options: tuple[Option, ...] = ()
 
 
 ROUND_LIMIT = (

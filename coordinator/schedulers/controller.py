@@ -34,6 +34,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Over all arguments of the round (E.2); None: the mean of `crit`."""
     crit_variance: float | None = None
     """Across the judges."""
+    judges: int | msgspec.UnsetType = msgspec.UNSET
+    """Different workers that scored; unset: not known."""
     q: float = 0.0
     """Of what was admitted; of the retrieved passages in the blind round."""
     tokens: int = 0
@@ -167,12 +169,15 @@ def _check(outcomes: tuple[str, ...], beliefs: Mapping[str, tuple[float, ...]]) 
 def _gated(
     config: Control, state: State, offered: Mapping[str, tuple[float, ...]]
 ) -> tuple[Beliefs, dist.Spread, bool]:
-    """Beliefs after the monotone gate (M.2), and whether it held the round back."""
+    """Beliefs after averaging (M.1) and the monotone gate (M.2), and whether it held the round back."""
     unknown = [agent for agent in offered if agent not in state.beliefs]
     if unknown:
         raise ValueError(f"belief of {unknown[0]}, which has none of the blind round")
     _check(state.outcomes, offered)
     beliefs = {**state.beliefs, **offered}
+    if config.averaging:
+        moved = dist.averaged(tuple(beliefs.values()), config.averaging)
+        beliefs = dict(zip(beliefs, moved, strict=True))
     spread = dist.spread(beliefs.values(), config.smoothing)
     if not config.gated:
         return beliefs, spread, False
@@ -196,8 +201,9 @@ def _measured(state: State, seen: Observation, weights: dict[str, float], spread
         round=len(state.rounds), jsd=disagreement, dispersion=spread.dispersion,
         overlap=overlap([frozenset(seen.evidence.get(agent, ())) for agent in state.beliefs]),
         entropy=min(1.0, dist.entropy(mixed) / dist.bits(len(mixed))), q=seen.q, crit=middle,
-        crit_by_agent=dict(scores), crit_variance=seen.crit_variance, reliability=dict(state.reliability),
-        weights=weights, mixture=dict(zip(state.outcomes, mixed, strict=True)), tokens=seen.tokens,
+        crit_by_agent=dict(scores), crit_variance=seen.crit_variance, judges=seen.judges,
+        reliability=dict(state.reliability), weights=weights,
+        mixture=dict(zip(state.outcomes, mixed, strict=True)), tokens=seen.tokens,
         logged=logged(spread, omega, mixed, state.positions),
     )  # fmt: skip
 

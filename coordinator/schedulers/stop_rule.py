@@ -130,7 +130,9 @@ def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     if config.evaluator_stability:
         for back, when in ((2, "of the round before"), (1, "of this round")):
             variance = rounds[-back].crit_variance if len(rounds) >= back else None
+            judges = rounds[-back].judges if len(rounds) >= back else msgspec.UNSET
             tests += [
+                *([] if judges is msgspec.UNSET else [_test(f"different judges {when}", judges, ">=", config.judges)]),
                 _test(f"variance across judges {when}", variance, "<", config.crit_variance),
                 _test(f"change of mean CRIT {when}", _change(rounds, back), "<", config.crit_change),
             ]

@@ -119,6 +119,13 @@ def spread(beliefs: Iterable[Belief], smoothing: float = 0.0) -> Spread:
     )
 
 
+def averaged(beliefs: Sequence[Belief], share: float) -> tuple[Belief, ...]:
+    """Each belief so far towards the mean of all (eq. 13): the mean stays, the dispersion is at most (1 - share) of
+    it."""
+    middle = [_fsum(column) / len(beliefs) for column in zip(*beliefs, strict=True)]
+    return tuple(tuple((1 - share) * p + share * m for p, m in zip(b, middle, strict=True)) for b in beliefs)
+
+
 def mixture(rows: Array, weights: Sequence[float]) -> Belief:
     """p = sum omega_u p_u (eq. 5) of M beliefs, (M, |Y|); the M weights sum to 1."""
     return tuple(np.add.reduce(rows * np.array(weights)[:, np.newaxis]).tolist())

@@ -1,7 +1,7 @@
 """What the commands share: their common options, how settings are layered, how errors are told."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -123,3 +123,28 @@ def print_json(value: object) -> None:
     import msgspec
 
     print(msgspec.json.encode(value).decode(), flush=True)
+
+
+def print_each(documents: Iterable[object]) -> int:
+    """A document a line, as soon as it is there; of a bad line one that says why.
+
+    Returns
+    -------
+    The exit status: 1 where a line was bad, 2 where none was good.
+    """
+    from client.protocols.setup import BadLine
+    from client.text import clean
+
+    good = bad = 0
+    for document in documents:
+        if isinstance(document, BadLine):
+            bad += 1
+            why = clean(document.why)
+            print(f"parley: {why}", file=sys.stderr)
+            print_json({"line": document.number, "error": {"field": clean(document.field), "message": why}})
+        else:
+            good += 1
+            print_json(document)
+    if not good:
+        print("parley: there is no good line in it", file=sys.stderr)
+    return (1 if bad else 0) if good else 2

@@ -7,14 +7,14 @@ long as the rest of one.
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from parley.cli.options import Json, errors, print_json, read_question
+from parley.cli.options import Json, errors, print_each, print_json, read_question
 
 if TYPE_CHECKING:
     from client.protocols.setup import Command, Motion, Option
@@ -163,12 +163,24 @@ def _commands() -> "dict[str, Command]":
 
 
 def _built(own: "Command") -> Any:
-    """The command as the command line has it: it prints one JSON document."""
+    """The command as the command line has it: it prints one JSON document, or one a line of its file."""
 
-    def command(file: Annotated[str, typer.Argument(metavar=own.metavar, help=own.about)], json: Json = False) -> None:
+    def command(file: str, json: bool, **values: Any) -> None:
         with errors(json):
-            print_json(own.run(file))
+            found = own.run(file, **values)
+            if isinstance(found, Iterator):
+                raise typer.Exit(print_each(found))
+            print_json(found)
 
+    argument = Annotated[str, typer.Argument(metavar=own.metavar, help=own.about)]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter("file", keyword, annotation=argument),
+        *(_parameter(option) for option in own.options),
+        inspect.Parameter("json", keyword, default=False, annotation=Json),
+    ]
+    setattr(command, "__signature__", inspect.Signature(parameters))  # noqa: B010
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
     app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
     app.command(own.name, help=own.help)(command)
     built = typer.main.get_command(app)

@@ -142,7 +142,7 @@ def test_registry() -> None:
 def test_the_former_name_of_a_setting_is_taken(protocol: str) -> None:
     found = build_settings(PROTOCOLS[protocol], {"max_rounds": 4})
     assert found == build_settings(PROTOCOLS[protocol], {"round_limit": 4}) and found.round_limit == 4
-    with pytest.raises(Inadmissible, match=r"the former name of consensus\.round_limit, which is given too"):
+    with pytest.raises(Inadmissible, match=r"another name of consensus\.round_limit, which is given too"):
         opened(settings={"max_rounds": 4, "round_limit": 4})
 
 

@@ -190,6 +190,28 @@ def test_the_keys_of_a_protocols_state_are_texts(name: str) -> None:
     assert len(structs) > 1
 
 
+# ---------------------------------------------------------------- averaging (M.1)
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_averaging_keeps_the_mean_and_contracts_the_dispersion(share: float) -> None:
+    """Lemma 1: without noise the mixture stays, and the dispersion is at most (1 - beta) of what it was."""
+    config = control(smoothing=0, averaging=share, monotone_gate=False)
+    blind, *rounds = play(config, [seen(), seen(), seen()]).rounds
+    plain = play(control(smoothing=0, monotone_gate=False), [seen(), seen(), seen()]).rounds
+    assert rounds[0].dispersion <= (1 - share) * blind.dispersion + 1e-12 < plain[1].dispersion
+    assert rounds[1].dispersion == pytest.approx(rounds[0].dispersion), "of what is stated anew"
+    middle = [sum(b[i] for b in (U, V)) / 2 for i in range(3)]
+    state = play(config, [seen(), seen()])
+    assert [sum(b[i] for b in state.beliefs.values()) / 2 for i in range(3)] == pytest.approx(middle)
+    assert state.beliefs["u"] == pytest.approx([(1 - share) * p + share * m for p, m in zip(U, middle, strict=True)])
+
+
+def test_by_default_a_belief_stands_as_stated_and_the_blind_round_always_does() -> None:
+    assert play(control(), [seen(), seen()]).beliefs == {"u": U, "v": V}
+    assert play(control(averaging=0.5), [seen()]).beliefs == {"u": U, "v": V}
+
+
 # ---------------------------------------------------------------- monotone gate
 
 

@@ -31,6 +31,8 @@ from tests.support.engine import Engine, engine, until
 
 QUESTION, DOCUMENTS, OUTCOMES = example("diagnosis")
 ROLES = {"debater_1": "debater", "debater_2": "debater", "judge": "judge", "analyst": "analyst", "helper": "helper"}
+JUDGES = ("judge", "judge_2", "judge_3")
+MARKED = {**ROLES, "judge_2": "judge", "judge_3": "judge"}
 replace = msgspec.structs.replace
 
 
@@ -125,11 +127,11 @@ class Tap:
 @pytest.fixture
 async def marked(tmp_path: Path) -> AsyncIterator[tuple[Engine, Tap, dict[str, Marking]]]:
     """The same bench with marks, and every turn tapped on its way."""
-    models = {queue: Marking() for queue in ROLES}
-    async with engine(tmp_path, queues=ROLES) as started:
+    models = {queue: Marking() for queue in MARKED}
+    async with engine(tmp_path, queues=MARKED) as started:
         await started.moderator()
         tap = Tap()
-        await tap.on(started, *ROLES)
+        await tap.on(started, *MARKED)
         for queue, made in models.items():
             await started.worker(queue, model=made)
         yield started, tap, models
@@ -186,13 +188,13 @@ async def test_a_judge_is_not_told_whose_an_argument_is(marked: tuple[Engine, Ta
     bench, tap, models = marked
     await opened(bench, round_limit=2)
     await result(bench)
-    works = [decode(data, Work) for data in tap.sent["judge"]]
+    works = [decode(data, Work) for queue in JUDGES for data in tap.sent[queue]]
     assert works and not any(w.posts for w in works) and not any(t.documents for w in works for t in w.turns)
     for turn in (t for w in works for t in w.turns):
         said = re.sub(r"MARK-argue-\w+-\d-\d!", "", bytes(turn.brief).decode())
         assert "claim" in said and "debater" not in said and turn.seat.startswith("judge_") and not turn.error
     orders: dict[tuple[str, int], tuple[str, ...]] = {}
-    for s in models["judge"].shown:
+    for s in (s for queue in JUDGES for s in models[queue].shown):
         orders[s.seat, s.round] = tuple(item.claim for item in s.brief.items)
     assert len(orders) == 6
     for round_ in (1, 2):
@@ -327,4 +329,4 @@ async def test_a_judge_of_another_family_is_demanded_and_found(tmp_path: Path) -
         sid = await until(taken)
         (opening,) = (e.event for e in await bench.entries(sid) if isinstance(e.event, log.Opened))
         judges = [(s.queue, s.family) for s in opening.seats if s.role == "judge"]
-        assert judges == [("judge_2", "another")] * 3
+        assert judges == [("judge_2", "another")]

@@ -11,10 +11,11 @@ import pytest
 from agents.context import Shown
 from agents.models.prompting import build
 from agents.openai import reply_schema
+from agents.openai.held_schema import schema_of
 from agents.protocols import KITS, kind_of
 from coordinator.schedulers.tone import LEVELS
 from schemas.belief import Share
-from schemas.protocols.maci.messages import BlindBrief, CritBrief, Item, MergeBrief, PlanBrief, Span
+from schemas.protocols.maci.messages import BlindBrief, CritBrief, Item, MergeBrief, PlanBrief, Rebutted, Span
 from schemas.turn import Caps
 from tests.llm.server import model_server, says
 from tests.llm.support import model, silent
@@ -38,13 +39,14 @@ REPLIES = {
 def turns(text: str = "MARK-said") -> dict[str, Shown]:
     """A turn of each kind that a language model may be asked; `text` stands wherever somebody's words may."""
     post, record = numbered((f"{text}.md", text)), ruled(1, Span(passage="p1", quote=text), claim=text)
-    item = Item(item=1, claim=text, reasons=(text,), quotes=(text,))
+    met = Rebutted(claim=text, reasons=(text,), quotes=(text,))
+    item = Item(item=1, claim=text, reasons=(text,), quotes=(text,), rebuts=met)
     outcomes = (*OUTCOMES, text)
     held = (Share(outcome="Ash", p=0.6), Share(outcome=text, p=0.4))
     common: dict[str, Any] = {"question": f"Which tree? {text}", "error": text}
     return {
         "blind": shown("blind", BlindBrief(outcomes=outcomes), others=[post], **common),
-        "argue": shown("argue", anchor(outcomes, held, own=(2,)), others=[post, record], **common),
+        "argue": shown("argue", anchor(outcomes, held, own=(2,), rebuttable=(3,)), others=[post, record], **common),
         "crit": shown("crit", CritBrief(items=(item,)), seat="judge_2", **common),
         "merge": shown("merge", MergeBrief(proposed=outcomes), seat="analyst", **common),
         "plan": shown("plan", PlanBrief(mixture=held, asked=(text,), most=4), seat="analyst", others=[post], **common),
@@ -108,10 +110,56 @@ def test_a_devils_advocate_is_told_so_and_that_its_belief_stays_its_own() -> Non
     assert "advocate" not in plain and "argue against it" not in plain
 
 
+def test_a_debater_may_name_what_it_rebuts_where_there_is_something() -> None:
+    text, plain = argued(rebuttable=(5, 9)), argued()
+    state = json.loads(next(p for p in inside(text) if p.startswith("state")).partition("]]\n")[2])
+    assert state["posts that you may rebut"] == [5, 9] and "posts that you may rebut" not in plain
+    assert "To meet an argument of another debater head on" in text and "head on, name" not in plain
+    assert "`rebuts`, null, since there is no argument" in plain
+
+
+def test_a_held_model_names_only_what_it_may_rebut() -> None:
+    def rebuts(**more: Any) -> Any:
+        turn = shown("argue", anchor(OUTCOMES, BELIEF, **more), others=[POST, RECORD])
+        item = schema_of(turn, bounds=True)["properties"]["arguments"]["items"]
+        assert next(iter(item["properties"])) == "rebuts", "it is written before the claim"
+        return item["properties"]["rebuts"]["anyOf"]
+
+    assert rebuts() == [{"type": "null"}]
+    assert rebuts(rebuttable=(5, 9)) == [{"type": "integer", "enum": [5, 9]}, {"type": "null"}]
+
+
+def test_the_others_are_shown_what_an_argument_rebuts() -> None:
+    answer = msgspec.structs.replace(RECORD, rebuts=4, rebuts_id="a9")
+    brief = anchor(OUTCOMES, BELIEF)
+    text = text_of(build(shown("argue", brief, others=[POST, answer]), boundary=edge))
+    assert '"rebuts the argument": "a9"' in text and "rebuts the argument" not in argued()
+
+
+def test_a_judge_is_shown_what_a_rebuttal_rebuts_and_judges_it_as_one() -> None:
+    met = Rebutted(claim="MARK-met", reasons=("MARK-why",), quotes=("MARK-said",))
+    item = msgspec.structs.replace(ITEM, rebuts=met)
+    text = text_of(build(shown("crit", CritBrief(items=(item,)), seat="judge_2"), boundary=edge))
+    state = json.loads(inside(text)[-1].partition("]]\n")[2])
+    assert state["items"][0]["rebuts"] == {"claim": "MARK-met", "reasons": ["MARK-why"], "quotes": ["MARK-said"]}
+    assert "is a rebuttal of the argument that stands there" in text
+
+
 def test_what_the_gates_measured_and_labels_without_a_meaning_are_not_shown() -> None:
     fenced = "".join(inside(argued()))
     assert '"id": "a1"' in fenced and "post 2, argument, round 0" in fenced
     assert not any(name in fenced for name in ('"q"', '"crit"', '"tau_q"', '"admitted"', '"scores"', "Model"))
+
+
+def test_a_frame_is_told_outside_the_fences_and_in_the_blind_round_alone() -> None:
+    """An asymmetric start (B.3, J)."""
+    text = text_of(
+        build(shown("blind", BlindBrief(outcomes=OUTCOMES, frame="MARK as a forester."), others=[POST]), boundary=edge)
+    )
+    assert "begin from different points of view" in text and not any("MARK as" in piece for piece in inside(text))
+    assert text.count("MARK as a forester.") == 1
+    plain = text_of(build(shown("blind", BlindBrief(outcomes=OUTCOMES), others=[POST]), boundary=edge))
+    assert "points of view" not in plain and "{{frame}}" not in plain
 
 
 def test_nobody_is_asked_to_quote_where_there_are_no_passages() -> None:

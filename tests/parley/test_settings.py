@@ -40,7 +40,7 @@ def test_a_higher_layer_is_over_a_lower_one_that_uses_the_former_name(
     monkeypatch.setenv("PARLEY__CONSENSUS__MAX_ROUNDS", "4")
     assert load(path).of("consensus") == {"round_limit": 4} and load(path).of("maci") == {"round_limit": 3}
     assert load(path, {"consensus": {"round_limit": 5}}).of("consensus") == {"round_limit": 5}
-    with pytest.raises(BadInput, match=r"the former name of consensus\.round_limit, which is given too"):
+    with pytest.raises(BadInput, match=r"another name of consensus\.round_limit, which is given too"):
         load(path, {"consensus": {"round_limit": 5, "max_rounds": 5}})
 
 

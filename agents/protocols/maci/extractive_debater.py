@@ -13,6 +13,8 @@ in any other round.
 
 from collections.abc import Sequence
 
+import msgspec
+
 from agents.context import Shown
 from agents.protocols.maci.extractive_reading import (
     FAINT,
@@ -137,11 +139,23 @@ def _arguments(
         said = [s for s in _weighed(found[other], worth) if s.value * sign > 0][:SPANS]
         if said:
             claim = _claim(outcomes[other], said, asked, "against" if sign < 0 else "for")
-            against.append(_argument(claim, outcomes[other], said, asked))
+            met = _met(brief, read, found[other]) if sign < 0 else None
+            against.append(msgspec.structs.replace(_argument(claim, outcomes[other], said, asked), rebuts=met))
     for_it = [s for s in _weighed(found[mine], worth) if s.value > 0]
     room = brief.most - len(against)
     groups = [for_it[i : i + SPANS] for i in range(0, len(for_it), SPANS)][:room]
     return (*(_argument(_claim(outcomes[mine], g, asked, "for"), outcomes[mine], g, asked) for g in groups), *against)
+
+
+def _met(brief: ArgueBrief, read: ShownEvidence, found: Sequence[OutcomeEvidence]) -> int | None:
+    """The newest argument of another debater that quotes what speaks for this outcome."""
+    good = {s.line for s in found if s.value > 0}
+    posts = [
+        post
+        for post, a in read.record
+        if post in (brief.rebuttable or ()) and any(heard(s.quote, s.passage, x) for s in a.spans for x in good)
+    ]
+    return max(posts, default=None)
 
 
 def _attack(

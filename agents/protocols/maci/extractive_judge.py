@@ -3,7 +3,8 @@
     evidence    how much of the claim's and the reasons' meaning stands in the quotations; firm quotations count more
     links       for each reason: how much of it is about what the claim or a quotation says
     logic       their mean; less where a quotation denies what another says
-    relevance   words of the question that the argument has: ENOUGH of them are all that is wanted
+    relevance   words of the question that the argument has: ENOUGH of them are all that is wanted. Of a rebuttal also
+                words of the claim that it answers
 
 Judges on this model score alike: several of them are one, and their variance is 0.
 """
@@ -71,6 +72,8 @@ def _score(item: Item, asked: frozenset[str]) -> Score:
     firm = sum(firmness(sentence(q)) for q in quotes) / len(quotes) / 1.3 if quotes else 0.0
     covered = _share(claimed | frozenset().union(*own), quoted | asked) if quotes else 0.0
     logic = sum(links) / len(links) if links else 0.0
+    if item.rebuts and not is_suspicious(item.rebuts.claim):
+        asked |= _meaning(item.rebuts.claim)
     everything = claimed | quoted | frozenset().union(*own)
     relevance = min(1.0, len(everything & asked) / max(1, min(ENOUGH, len(asked)))) if claim else 0.0
     evidence = firm * (0.4 + 0.6 * covered)

@@ -42,6 +42,18 @@ ADVOCATE = (
     "`changed`. Your belief stays your own: state what you hold yourself, changed only if your case has convinced you."
 )
 """What the devil's advocate of a round is told beside the rest."""
+REBUTTAL = (
+    "To meet an argument of another debater head on, name the number of its post in `rebuts`: say which of its reasons "
+    "does not hold, or does not carry its claim, and quote what shows it. A judge is then shown that argument too, and "
+    "judges yours as a rebuttal of it."
+)
+"""What a debater is told where there is something to rebut."""
+MET = "the number of the post that it rebuts, one of those that you may rebut, else null"
+FRAME = (
+    "The moderator wants the debate to begin from different points of view. Take this one for your first answer, as "
+    "far as the passages let you; in later rounds go by what is argued:"
+)
+ALONE = "null, since there is no argument of another debater to rebut"
 MOST_NAMED = 20
 """Outcomes of a belief that a prompt names; the others are told by their number and their sum."""
 NAMED_FROM = 0.005
@@ -62,7 +74,8 @@ def _said(body: Any) -> Any:
     if isinstance(body, Passages):
         return {"passages": [{"id": p.id, "document": p.document, "text": p.text} for p in body.passages]}
     if isinstance(body, Ruled):
-        return {"id": body.id, "claim": body.claim, "reasons": body.reasons, "spans": body.spans}
+        rebuts = {"rebuts the argument": body.rebuts_id} if body.rebuts_id else {}
+        return {"id": body.id, **rebuts, "claim": body.claim, "reasons": body.reasons, "spans": body.spans}
     return body
 
 
@@ -79,6 +92,7 @@ def _argue(brief: ArgueBrief) -> dict[str, Any]:
         "your belief": _belief(brief.belief),
         "what the other debaters hold": [_belief(b) for b in brief.opponents],
         "posts that are your own arguments": brief.own,
+        **({"posts that you may rebut": brief.rebuttable} if brief.rebuttable else {}),
     }
 
 
@@ -96,9 +110,11 @@ def _quotable(shown: Shown) -> bool:
 
 
 def _blind_orders(shown: Shown) -> dict[str, str]:
+    framed = {"frame": f"{FRAME} {' '.join(shown.brief.frame.split())}" if shown.brief.frame else ""}
     if not _quotable(shown):
-        return {"evidence": NO_PASSAGES, "spans": NONE}
+        return {**framed, "evidence": NO_PASSAGES, "spans": NONE}
     return {
+        **framed,
         "evidence": "Answer from the passages, and invent no figure, study or quotation.",
         "spans": f"up to five pieces of evidence, {COPIED}.",
     }
@@ -128,6 +144,8 @@ def _argue_orders(shown: Shown) -> dict[str, str]:
         "argued": argued,
         "most": str(brief.most),
         "advocate": ADVOCATE if brief.against else "",
+        "rebuttal": REBUTTAL if brief.rebuttable else "",
+        "rebuts": MET if brief.rebuttable else ALONE,
     }
 
 
@@ -158,8 +176,11 @@ def _narrow_blind(shown: Shown) -> dict[str, dict[str, Any]]:
 
 
 def _narrow_case(shown: Shown) -> dict[str, dict[str, Any]]:
-    most = {"arguments": {"maxItems": shown.brief.most}}
-    return {**_outcomes(shown), **_passages(shown, "arguments.spans"), **most}
+    brief: ArgueBrief = shown.brief
+    most = {"arguments": {"maxItems": brief.most}}
+    named = [{"type": "integer", "enum": list(brief.rebuttable)}] if brief.rebuttable else []
+    rebuts = {"anyOf": [*named, {"type": "null"}]}
+    return {**_outcomes(shown), **_passages(shown, "arguments.spans"), **most, "arguments.rebuts": rebuts}
 
 
 def _narrow_crit(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -178,7 +199,7 @@ KINDS = {
     "argue": Kind(
         brief=ArgueBrief, reply=Case, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_argue,
         prompt_slots=_argue_orders, prompt_post=_said, labels=False, head="debater", narrow=_narrow_case,
-        order=("arguments", "changed", "belief"),
+        order=("arguments", "rebuts", "changed", "belief"),
     ),
     "crit": Kind(
         brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE, head="judge", narrow=_narrow_crit,

@@ -26,6 +26,7 @@ class MaciPresenter(Presenter):
         "advocates": "devil's advocates", "admitted": "arguments admitted", "refused": "arguments refused",
         "cross_family": "judges of another model family than every debater",
         "debater_families": "debaters' model families", "judge_families": "judges' model families",
+        "judges": "judges, each another worker",
         "disagreement": "how disagreement is measured", "jsd": "Jensen-Shannon divergence",
         "gates": "gates at the end", "gates_first": "gates at the beginning", "plateau": "how a plateau is told",
         "tau_q": "evidence quality", "tau_crit": "argument quality", "window": "figures of the plateau's rule",

@@ -1,11 +1,8 @@
 """How a session of the maci protocol is set up."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from client.protocols.setup import PANEL, ROUND_LIMIT, Command, Option, Setup, Several
-
-if TYPE_CHECKING:
-    pass
 
 
 def _outcomes(given: str) -> list[str]:
@@ -14,31 +11,56 @@ def _outcomes(given: str) -> list[str]:
     return outcomes_file.read(given)
 
 
-def _signals(path: str) -> Any:
+def _preset(given: str) -> str:
+    from typing import get_args, get_type_hints
+
+    from client.errors import BadInput
+    from schemas.control import Control
+
+    known = get_args(get_type_hints(Control)["reading"])
+    if given not in known:
+        raise BadInput("--preset", f"--preset: got {given!r}, presets are {', '.join(known)}")
+    return given
+
+
+def _signals(path: str, preset: str | None, lines: bool) -> Any:
     from client.protocols.maci import signals_file
 
-    return signals_file.read_debate(path)
+    return signals_file.read(path, preset=preset and _preset(preset), lines=lines)
 
 
+_PRESET = Option(
+    "--preset",
+    str | None,
+    "maci: paper, the published readings; debate (default), minds can change and agreement ends it.",
+    sets="reading",
+    read=_preset,
+)
 _SIGNALS_HELP = """MACI's signals, dials and stop over a recorded debate, as one JSON document; no model is asked.
 
-The first round is the blind one. What a round may have beside beliefs: evidence, crit, crit_mean, crit_variance, q,
-tokens.
+The first round is the blind one. Who is absent from a later round keeps its last belief. What a round may have beside
+beliefs: evidence, crit, crit_mean, crit_variance, q, tokens, advocate, arguments, judges.
+
+Many debates are JSON lines, one a line: one document a line comes back, in their order; of a bad line it says its
+number and why. Exit status: 0 all were read, 1 some lines were bad, 2 none was good.
 
 \b
-Example:
+Examples:
   parley signals debate.json
+  parley signals debate.json --preset paper
+  parley signals debates.jsonl > signals.jsonl
+  record-debates | parley signals - --lines
 where debate.json is
   {"outcomes": ["a", "b"], "config": {"tau_stop": 2},
    "rounds": [{"beliefs": {"u": [0.6, 0.4], "v": [0.1, 0.9]}, "q": 0.6},
-              {"beliefs": {"u": [0.5, 0.5], "v": [0.2, 0.8]}, "q": 0.7,
-               "evidence": {"u": ["e1", "e2"], "v": ["e2"]}, "crit": {"u": 0.8, "v": 0.7}}]}
+              {"beliefs": {"u": [0.5, 0.5]}, "q": 0.7,
+               "evidence": {"u": ["e1", "e2"]}, "crit": {"u": 0.8}}]}
 """
 
 
 SETUP = Setup(
     name="maci",
-    opening_only=("debaters", "judges", "cross_family"),
+    opening_only=("debaters", "judges", "cross_family", "judge_families", "frames"),
     rank=3,
     several=Several(role="debater", setting="debaters", size=2),
     others=("judge", "analyst", "helper"),
@@ -52,6 +74,7 @@ SETUP = Setup(
             "What maci's answer may be: a file with one a line, or 'a, b, c' (default: they propose).",
             read=_outcomes,
         ),
+        _PRESET,
         Option("--ordered", bool, "The outcomes stand on a scale, in this order.", default=False),
         Option(
             "--close-the-loop",
@@ -67,6 +90,16 @@ SETUP = Setup(
     key_options=(Option("--debaters", int, "Debaters of maci.", least=2, most=8, default=2),),
     examples=('parley ask "..." --protocol maci --evidence docs/ --outcomes "yes, no, not yet"',),
     commands=(
-        Command("signals", _SIGNALS_HELP, "FILE", "JSON of outcomes and rounds; - reads standard input.", _signals),
+        Command(
+            "signals",
+            _SIGNALS_HELP,
+            "FILE",
+            "JSON of outcomes and rounds, or a line of it for each debate; - reads standard input.",
+            _signals,
+            options=(
+                _PRESET._replace(help="Of debates that name none: paper, the published readings, or debate (default)."),
+                Option("--lines", bool, "One debate a line, whatever the file's name and first line.", default=False),
+            ),
+        ),
     ),
 )

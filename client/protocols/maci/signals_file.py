@@ -1,11 +1,12 @@
-"""`parley signals`: the controller over a debate that somebody else recorded, from one JSON file.
+"""`parley signals`: the controller over debates that somebody else recorded, from one JSON document or many lines.
 
-The first round is the blind one. A belief is a list in the order of the outcomes, or an object by outcome.
+The first round is the blind one. A belief is a list in the order of the outcomes, or an object by outcome. Who is
+absent from a later round keeps its last belief.
 """
 
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,23 @@ import msgspec
 
 from client.errors import BadInput
 from client.json_file import join, loaded, struct_of, value_of
+from client.protocols.setup import BadLine
 from coordinator.schedulers import controller
 from coordinator.signals.beliefs import Belief, checked, parse_belief
 from schemas.belief import Share
-from schemas.control import FORMER_NAMES, Control, Signals, Verdict
+from schemas.control import OTHER_NAMES, Control, Signals, Verdict
 from schemas.protocols.maci.messages import check_outcomes
 from schemas.wire import InvalidValue, in_range, not_empty
 
 _SECTION = re.compile(r"\b(?:maci|control)\.")
 """What stands in front of the fields of both settings in their errors."""
+_LINES = (".jsonl", ".ndjson")
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     """One round of the file."""
 
-    beliefs: dict[str, Any]
+    beliefs: dict[str, Any] = {}
     evidence: dict[str, Any] = {}
     crit: dict[str, Any] = {}
     crit_mean: float | None = None
@@ -36,6 +39,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     advocate: str = ""
     arguments: int | None = None
+    judges: int | None = None
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,24 +71,62 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """None: it stopped."""
 
 
-def read_debate(path: str) -> Report:
-    """Signals, dials and the stop of a recorded debate.
+def read(path: str, *, preset: str | None = None, lines: bool = False) -> Report | Iterator[Report | BadLine]:
+    """One recorded debate, or many: with `lines`, where the file's name says so, and where the first line is a whole
+    debate and more follow.
 
     Parameters
     ----------
     path
-        A JSON file; `-`: standard input.
+        A file; `-`: standard input.
+    preset
+        For debates whose `config` names none.
 
     Raises
     ------
     BadInput
-        Names the file, the place in it, the value and what is allowed.
+        Of one debate; of many only where the file cannot be read. Names the file, the place in it, the value and what
+        is allowed.
     """
     name = "standard input" if path == "-" else path
+    if lines or path.endswith(_LINES):
+        return _each(name, _lines(path), preset)
+    data = _bytes(path)
+    first, _, rest = data.lstrip().partition(b"\n")
+    if rest.strip() and _whole(first):
+        return _each(name, data.split(b"\n"), preset)
+    return _read(name, name, data, preset)
+
+
+def read_debate(path: str) -> Report:
+    """Signals, dials and the stop of one recorded debate. Takes and raises what `read` does."""
+    name = "standard input" if path == "-" else path
+    return _read(name, name, _bytes(path), None)
+
+
+def _read(name: str, place: str, data: bytes, preset: str | None) -> Report:
     try:
-        return run(*_parsed(loaded(_bytes(path))))
+        return run(*_parsed(loaded(data), preset))
     except InvalidValue as error:
-        raise BadInput(name, f"{name}: {error}") from error
+        raise BadInput(name, f"{place}: {error}") from error
+
+
+def _each(name: str, lines: Iterable[bytes], preset: str | None) -> Iterator[Report | BadLine]:
+    """A report a line, as soon as the line is there; of a bad line why it has none. Blank lines are passed over."""
+    for number, text in enumerate(lines, 1):
+        if text.strip():
+            try:
+                yield _read(name, f"{name}, line {number}", text, preset)
+            except BadInput as error:
+                yield BadLine(number, error.field, error.why)
+
+
+def _whole(line: bytes) -> bool:
+    """Whether a line is an object by itself."""
+    try:
+        return isinstance(loaded(line), dict)
+    except InvalidValue:
+        return False
 
 
 def run(
@@ -116,11 +158,23 @@ def _bytes(path: str) -> bytes:
         raise BadInput(path, f"{path}: {error.strerror or error}") from error
 
 
+def _lines(path: str) -> Iterator[bytes]:
+    if path == "-":
+        yield from sys.stdin.buffer
+        return
+    try:
+        with Path(path).open("rb") as file:
+            yield from file
+    except OSError as error:
+        raise BadInput(path, f"{path}: {error.strerror or error}") from error
+
+
 def _parsed(
-    document: Any,
+    document: Any, preset: str | None = None
 ) -> tuple[Control, tuple[str, ...], bool, tuple[float, ...], list[controller.Observation]]:
     file = struct_of(document, File, "", sections=_SECTION)
-    given = {FORMER_NAMES.get(name, name): value for name, value in file.config.items()}
+    given = {} if preset is None else {"reading": preset}
+    given |= {OTHER_NAMES.get(name, name): value for name, value in file.config.items()}
     config = struct_of(given, Control, "config", sections=_SECTION)
     try:
         check_outcomes(file.outcomes, file.ordered, file.positions)
@@ -151,16 +205,16 @@ def _observation(
             raise InvalidValue(f"{path}.beliefs", len(agents), "wanted are two agents or more")
         for agent in agents:
             not_empty(f"{path}.beliefs", agent, 200)
-    elif set(seen.beliefs) != set(agents):
-        strange = sorted(set(seen.beliefs) ^ set(agents))[0]
-        why = "which has no belief in rounds[0]" if strange in seen.beliefs else "whose belief is missing here"
-        raise InvalidValue(f"{path}.beliefs", strange, why)
+    elif strange := sorted(set(seen.beliefs) - set(agents)):
+        raise InvalidValue(f"{path}.beliefs", strange[0], "which has no belief in rounds[0]")
     _agents(seen.evidence, agents, f"{path}.evidence")
     _agents(seen.crit, agents, f"{path}.crit")
     _agents([seen.advocate] if seen.advocate else [], agents, f"{path}.advocate")
     in_range(f"{path}.q", seen.q, -1, 1)
     if seen.arguments is not None:
         in_range(f"{path}.arguments", seen.arguments, 0, 1e6)
+    if seen.judges is not None:
+        in_range(f"{path}.judges", seen.judges, 0, 1000)
     in_range(f"{path}.tokens", seen.tokens, 0, 1e12)
     for name in ("crit_mean", "crit_variance"):
         if getattr(seen, name) is not None:
@@ -168,12 +222,13 @@ def _observation(
     crit = {agent: value_of(score, float, join(f"{path}.crit", agent)) for agent, score in seen.crit.items()}
     for agent, score in crit.items():
         in_range(join(f"{path}.crit", agent), score, 0, 1)
+    there = [agent for agent in agents if agent in seen.beliefs]
     return controller.Observation(
         # in one order, so that the figures do not hang on how the file is written
-        beliefs={u: _belief(seen.beliefs[u], outcomes, join(f"{path}.beliefs", u)) for u in agents},
+        beliefs={u: _belief(seen.beliefs[u], outcomes, join(f"{path}.beliefs", u)) for u in there},
         evidence={u: value_of(ids, tuple[str, ...], join(f"{path}.evidence", u)) for u, ids in seen.evidence.items()},
         crit=crit, crit_mean=seen.crit_mean, crit_variance=seen.crit_variance, q=seen.q, tokens=seen.tokens,
-        advocate=seen.advocate, arguments=seen.arguments,
+        advocate=seen.advocate, arguments=seen.arguments, judges=msgspec.UNSET if seen.judges is None else seen.judges,
     )  # fmt: skip
 
 

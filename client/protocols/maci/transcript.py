@@ -114,10 +114,11 @@ def _merged(post: Post, body: Merged, width: int) -> Iterator[StyledLine]:
 
 def _ruled(post: Post, body: Ruled, width: int) -> Iterator[StyledLine]:
     who = f"{line(post.seat)}, " if post.seat else ""
+    who += title(body)
     if body.admitted:
-        yield "seat", f"  {who}{line(body.id)}, admitted ({passed(body)}): {line(body.claim, width)}"
+        yield "seat", f"  {who}, admitted ({passed(body)}): {line(body.claim, width)}"
     else:
-        yield "score", f"  {who}{line(body.id)}, refused ({why_refused(body)}): {line(body.claim, width)}"
+        yield "score", f"  {who}, refused ({why_refused(body)}): {line(body.claim, width)}"
     for reason in body.reasons:
         yield "quiet", f"      since {line(reason, width)}"
     for span in body.spans:
@@ -125,6 +126,11 @@ def _ruled(post: Post, body: Ruled, width: int) -> Iterator[StyledLine]:
     for k, score in enumerate(body.scores, 1):
         said = f"; {line(score.justification, width)}" if score.justification else ""
         yield "quiet", f"      judge {k} of it: {score_words(score)}{said}"
+
+
+def title(body: Ruled) -> str:
+    """`a7`; of a rebuttal `a7 against a3`."""
+    return line(body.id) + (f" against {line(body.rebuts_id)}" if body.rebuts_id else "")
 
 
 def score_words(score: Score) -> str:
@@ -360,7 +366,7 @@ def explained(found: Story) -> Iterator[str]:
             if heard.round == t:
                 fate = f"admitted, {passed(heard.ruled)}"
                 told = fate if heard.ruled.admitted else f"refused, {why_refused(heard.ruled)}"
-                yield f"  {line(heard.ruled.id)} of {line(heard.seat)}: {told}: {line(heard.ruled.claim, 200)}"
+                yield f"  {title(heard.ruled)} of {line(heard.seat)}: {told}: {line(heard.ruled.claim, 200)}"
         for seat, belief in body.beliefs.items():
             yield f"  {line(seat)} holds {shares(belief)}"
         if body.signals.advocate:

@@ -8,6 +8,7 @@ from coordinator.table import OpenTurn, View
 from schemas.belief import Belief, outcome_key
 from schemas.protocols.maci.messages import (
     MOST_OUTCOMES,
+    ArgueBrief,
     Blind,
     Case,
     Crit,
@@ -42,7 +43,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
         case Merged():
             return _groups(body, decode(brief, MergeBrief))
         case Case():
-            return _case(body, state, view)
+            return _case(body, state, view) or _rebuts(body, decode(brief, ArgueBrief))
         case Measured():
             return _similar(body.similar, len(decode(brief, MeasureBrief).spans))
         case Crit():
@@ -102,6 +103,17 @@ def _case(c: Case, state: State, view: View) -> str:
     if len(c.arguments) > most:
         return f"arguments: got {len(c.arguments)}, allowed are at most {most}"
     return _belief(c.belief, state.outcomes) or _spans((span for a in c.arguments for span in a.spans), state, view)
+
+
+def _rebuts(c: Case, brief: ArgueBrief) -> str:
+    """What is rebutted is an argument of another debater that was shown."""
+    there = brief.rebuttable or ()
+    for a in c.arguments:
+        if a.rebuts and a.rebuts not in there:
+            named = ", ".join(map(str, there))
+            allowed = f"posts of the others' arguments are {named}" if there else "there is none of another debater yet"
+            return f"arguments.rebuts: got {a.rebuts}; {allowed}; leave it out where the argument rebuts none"
+    return ""
 
 
 def _proposed(belief: Belief, view: View) -> str:

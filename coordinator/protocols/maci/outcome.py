@@ -7,7 +7,7 @@ import msgspec
 
 from coordinator.protocols.maci.plan import top
 from coordinator.protocols.maci.seats import foreign
-from coordinator.protocols.maci.state import DEBATER, JUDGE, Round, State, passages, read
+from coordinator.protocols.maci.state import DEBATER, JUDGE, Round, State, minds_move, passages, read
 from coordinator.schedulers import start
 from coordinator.signals import regime
 from coordinator.table import View
@@ -56,6 +56,7 @@ def figures(s: State, v: View) -> dict[str, Any]:
             if JUDGE in w.roles and not w.draining and w.queue not in judging
         },
         "cross_family": cross_family(v),
+        **({"judges": {"wanted": v.settings.judges, "seated": len(v.seats(JUDGE))}} if minds_move(v) else {}),
         **({"advocates": told} if (told := _advocates(s)) else {}),
     }
 

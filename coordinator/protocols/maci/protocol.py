@@ -59,7 +59,7 @@ from coordinator.protocols.maci.turns import (
 from coordinator.schedulers import controller
 from coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from schemas.belief import outcome_key
-from schemas.control import FORMER_NAMES, Verdict
+from schemas.control import OTHER_NAMES, Verdict
 from schemas.protocols.maci.messages import (
     Blind,
     Case,
@@ -476,7 +476,7 @@ PROTOCOL = Protocol(
     name="maci",
     version=3,
     oldest=1,
-    renamed={**FORMER_NAMES, "panel": "debaters"},
+    renamed={**OTHER_NAMES, "panel": "debaters"},
     settings=Settings,
     state=State,
     table=TABLE,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from coordinator.budget import least, reservation
-from coordinator.protocols.maci.state import ANALYST, State, caps, control, read
+from coordinator.protocols.maci.state import ANALYST, State, caps, control, minds_move, read
 from coordinator.schedulers import controller
 from coordinator.signals import crit
 from coordinator.signals.beliefs import parse_belief
@@ -76,6 +76,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     crit: dict[str, float]
     crit_mean: float | None
     crit_variance: float | None
+    judges: int
 
 
 def judge(s: State, v: View, said: tuple[NumberedArgument, ...], scores: tuple[tuple[Score, ...], ...]) -> Judged:
@@ -100,6 +101,8 @@ def judge(s: State, v: View, said: tuple[NumberedArgument, ...], scores: tuple[t
         rule = Ruled(
             id=f"a{a.number}", claim=arg.claim, reasons=arg.reasons, spans=arg.spans, q=q, crit=quality,
             tau_q=dials.tau_q, tau_crit=dials.tau_crit, admitted=admitted, scores=tuple(row[i] for row in scores),
+            rebuts=arg.rebuts or msgspec.UNSET,
+            rebuts_id=read(v, arg.rebuts, Ruled).id if arg.rebuts else msgspec.UNSET,
         )  # fmt: skip
         ruled.append(rule)
     members = {m for a, r in zip(said, ruled, strict=True) if r.admitted for m in a.members}
@@ -109,6 +112,7 @@ def judge(s: State, v: View, said: tuple[NumberedArgument, ...], scores: tuple[t
         crit=crit.by_agent(panel.means, [a.seat for a in said]) if panel.means else {},
         crit_mean=panel.mean,
         crit_variance=panel.variance,
+        judges=len(scores),
     )
 
 
@@ -127,6 +131,7 @@ def observe(s: State, v: View, said: Mapping[str, Case], judged: Judged) -> cont
         crit=judged.crit,
         crit_mean=judged.crit_mean,
         crit_variance=judged.crit_variance,
+        judges=judged.judges if minds_move(v) else msgspec.UNSET,
         q=judged.q,
         advocate=s.advocate if s.advocate and s.advocate in said else "",
         arguments=arguments,

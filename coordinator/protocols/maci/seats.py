@@ -1,5 +1,5 @@
-"""maci: who sits down. A seat for each debater's queue, K judges of another model family where there are any, one
-analyst, one helper."""
+"""maci: who sits down. A seat for each debater's queue, K judges on as many queues, of another model family where there
+are any, one analyst, one helper."""
 
 from collections.abc import Iterable
 
@@ -36,6 +36,9 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
         raise Inadmissible(
             "seats", f"role {DEBATER}: got {len(debaters)}, allowed are {LEAST_DEBATERS} to {MOST_DEBATERS}"
         )
+    if settings.frames and len(settings.frames) != len(debaters):
+        why = f"maci.frames: got {len(settings.frames)}, wanted is one for each of {len(debaters)} debaters"
+        raise Inadmissible("maci.frames", why)
     judges = _judges(settings, named[JUDGE], debaters, workers)
     seats = (*debaters, *judges, _only(ANALYST, named[ANALYST], workers), helper)
     twice = [s.seat for i, s in enumerate(seats) if any(s.seat == other.seat for other in seats[:i])]
@@ -71,9 +74,9 @@ def _debaters(wanted: int, workers: tuple[Announcement, ...]) -> list[Seat]:
 def _judges(
     settings: Settings, named: list[Seat], debaters: list[Seat], workers: tuple[Announcement, ...]
 ) -> list[Seat]:
-    """Seats on the queues offered: those of the judges that the request names, else all that are alive. Where families
-    matter and a queue is of another one than every debater, only such queues are used. Named judges stand as they are
-    named where K or more of them are left; else K seats are dealt in turn."""
+    """K judges are K queues, and fewer where fewer are offered: those of the judges that the request names, else all
+    that are alive. Where families matter and a queue is of another one than every debater, only such queues are used.
+    Named judges stand as they are named, each queue once; of others, those of different families come first."""
     offered = named or [Seat(seat=queue, role=JUDGE, queue=queue) for queue in _alive(JUDGE, workers)]
     if not offered:
         raise Inadmissible("seats", f"role {JUDGE}: 1 needed, 0 alive; start one: parley agent {JUDGE}")
@@ -92,10 +95,20 @@ def _judges(
                 "judge of another model family than every debater" + (", and name it" if named else ""),
                 worker=True,
             )
-    if named and len(used) >= settings.judges:
-        return used
-    dealt = (used[i % len(used)] for i in range(settings.judges))
-    return [msgspec.structs.replace(s, seat=f"{JUDGE}_{i}") for i, s in enumerate(dealt, 1)]
+    once = list({s.queue: s for s in reversed(used)}.values())[::-1]
+    ranks = _ranks([_family(s.queue, JUDGE, workers) for s in once])
+    if settings.judge_families == "differ":
+        alone = [s for s, rank in zip(once, ranks, strict=True) if rank == 0 and _family(s.queue, JUDGE, workers)]
+        once, ranks = alone or once[:1], [0] * len(alone or once[:1])
+    if named:
+        return once
+    varied = [s for _, s in sorted(zip(ranks, once, strict=True), key=lambda pair: pair[0])]
+    return [msgspec.structs.replace(s, seat=f"{JUDGE}_{i}") for i, s in enumerate(varied[: settings.judges], 1)]
+
+
+def _ranks(families: list[str]) -> list[int]:
+    """For each, how many of its family stand before it: by them the first of each comes before the second of any."""
+    return [families[:i].count(family) for i, family in enumerate(families)]
 
 
 def _listed(families: list[str]) -> str:

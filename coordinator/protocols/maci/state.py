@@ -24,7 +24,7 @@ NONE_OF_THESE = "none of these"
 """Joined to an only proposal: with one outcome nothing can be measured."""
 
 _MINDS_MOVE = 3
-"""The version from which on a stated belief stands and agreement ends a debate."""
+"""The version from which on a stated belief stands, agreement ends a debate, and every judge is another worker."""
 
 T = TypeVar("T")
 
@@ -163,10 +163,15 @@ def caps(v: View) -> Caps:
     return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
 
 
+def minds_move(v: View) -> bool:
+    """Whether the session is of version 3 or a later one."""
+    return v.opened.version >= _MINDS_MOVE
+
+
 def control(v: View) -> Settings:
     """The settings by which the controller works. Before version 3 there was one reading, the paper's."""
     settings: Settings = v.settings
-    if v.opened.version >= _MINDS_MOVE:
+    if minds_move(v):
         return settings
     return msgspec.structs.replace(settings, reading="paper", agreement=False)
 

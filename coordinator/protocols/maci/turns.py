@@ -22,6 +22,7 @@ from coordinator.protocols.maci.state import (
     control,
     one,
     passages,
+    read,
     shares,
 )
 from coordinator.schedulers import controller
@@ -30,13 +31,16 @@ from coordinator.table import Plan, Planned, View
 from schemas.belief import Belief
 from schemas.protocols.maci.messages import (
     ArgueBrief,
+    Argument,
     BlindBrief,
     CritBrief,
     Item,
     MeasureBrief,
     MergeBrief,
     PlanBrief,
+    Rebutted,
     RetrieveBrief,
+    Ruled,
 )
 from schemas.turn import Caps
 from schemas.wire import raw
@@ -56,10 +60,15 @@ def ask_retrieve(s: State, v: View, queries: tuple[str, ...] = ()) -> AskSeat:
 
 def ask_blind(s: State, v: View) -> tuple[AskSeat, ...]:
     """Everybody at once, with the passages and no word of another."""
-    brief = raw(BlindBrief(outcomes=v.settings.outcomes, ordered=v.settings.ordered))
+    seats, settings = v.seats(DEBATER), v.settings
+    frames = settings.frames or (msgspec.UNSET,) * len(seats)
     return tuple(
-        AskSeat(seat=d.seat, kind=BLIND, round=0, brief=brief, sees=s.passages, caps=caps(v)) for d in v.seats(DEBATER)
-    )
+        AskSeat(
+            seat=d.seat, kind=BLIND, round=0, sees=s.passages, caps=caps(v),
+            brief=raw(BlindBrief(outcomes=settings.outcomes, ordered=settings.ordered, frame=frame)),
+        )
+        for d, frame in zip(seats, frames, strict=True)
+    )  # fmt: skip
 
 
 def ask_merge(v: View, proposed: tuple[str, ...]) -> AskSeat:
@@ -81,9 +90,18 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
             tau_q=dials.tau_q, tau_crit=dials.tau_crit, belief=held[me], opponents=tuple(told[seat] for seat in others),
             own=tuple(entry.post for entry in s.record if entry.seat == me), most=settings.max_arguments,
             against=dials.rounds[-1].shared if me == s.advocate else msgspec.UNSET,
+            rebuttable=rebuttable(s, v, me),
         )  # fmt: skip
         asks.append(AskSeat(seat=me, kind=ARGUE, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v)))
     return tuple(asks)
+
+
+def rebuttable(s: State, v: View, me: str) -> tuple[int, ...] | msgspec.UnsetType:
+    """Posts of admitted arguments that this debater may rebut: the others'. Unset in the paper's reading, in which no
+    judge is shown what another debater said (E.4)."""
+    if control(v).reading == "paper":
+        return msgspec.UNSET
+    return tuple(entry.post for entry in s.record if entry.seat != me)
 
 
 def advocate(s: State, v: View, round_: int) -> str:
@@ -123,8 +141,15 @@ def _items(v: View, round_: int, judge: str, said: tuple[NumberedArgument, ...])
     for i, said_ in enumerate(item_order(v, round_, judge, said), 1):
         a = said_.argument
         quotes = tuple(span.quote for span in a.spans)
-        items.append(Item(item=i, claim=a.claim, reasons=a.reasons, quotes=quotes))
+        items.append(Item(item=i, claim=a.claim, reasons=a.reasons, quotes=quotes, rebuts=_rebutted(v, a)))
     return CritBrief(items=tuple(items))
+
+
+def _rebutted(v: View, a: Argument) -> Rebutted | msgspec.UnsetType:
+    if not a.rebuts:
+        return msgspec.UNSET
+    there = read(v, a.rebuts, Ruled)
+    return Rebutted(claim=there.claim, reasons=there.reasons, quotes=tuple(span.quote for span in there.spans))
 
 
 def item_order(v: View, round_: int, judge: str, said: tuple[NumberedArgument, ...]) -> tuple[NumberedArgument, ...]:

@@ -31,6 +31,11 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Seats, where the session names none. 2 to 8."""
     cross_family: Literal["prefer", "demand", "ignore"] = "prefer"
     """Whether judges are to be of another model family than every debater (E.1)."""
+    judge_families: Literal["any", "differ"] = "any"
+    """differ: no two judges of one model family, and none of an unknown one where others are there."""
+    frames: tuple[str, ...] = ()
+    """For each debater, in the order of seats, the point of view from which it answers blind (B.3, J); none: all begin
+    alike."""
     max_arguments: int = 3
     """Of one debater in one round."""
     close_the_loop: bool = False
@@ -50,6 +55,9 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
         super().__post_init__()
         check_outcomes(self.outcomes, self.ordered, self.positions, open_too=True)
         in_range("maci.debaters", self.debaters, 2, MOST_DEBATERS)
+        few("maci.frames", self.frames, MOST_DEBATERS)
+        for frame in self.frames:
+            not_empty("maci.frames", frame, 1_000)
         in_range("maci.max_arguments", self.max_arguments, 1, 10)
         in_range("maci.top_k", self.top_k, 1, 100)
         in_range("maci.plan_size", self.plan_size, 1, 20)
@@ -97,6 +105,8 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
     claim: Annotated[str, chars(2_000, least=1)]
     reasons: Annotated[tuple[Annotated[str, chars(4_000, least=1)], ...], items(10)] = ()
     spans: Annotated[tuple[Span, ...], items(20)] = ()
+    rebuts: int | msgspec.UnsetType | None = msgspec.UNSET
+    """Number of the post of another debater's argument that this one answers; None or unset: it stands alone."""
 
     def __post_init__(self) -> None:
         not_empty("arguments.claim", self.claim, 2_000)
@@ -152,6 +162,8 @@ class BlindBrief(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: tuple[str, ...] = ()
     """None: propose them."""
     ordered: bool = False
+    frame: str | msgspec.UnsetType = msgspec.UNSET
+    """The point of view from which this debater begins; unset: its own."""
 
 
 class Blind(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,6 +233,8 @@ class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments at most."""
     against: str | msgspec.UnsetType = msgspec.UNSET
     """The answer that all share and this debater is to argue against, as devil's advocate; unset: it is none."""
+    rebuttable: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Numbers of the shown posts that an argument may name in `rebuts`: the other debaters' admitted arguments."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,13 +266,23 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     similar: Similar
 
 
+class Rebutted(msgspec.Struct, frozen=True, kw_only=True):
+    """The admitted argument that an item answers, as a judge is shown it."""
+
+    claim: str
+    reasons: tuple[str, ...]
+    quotes: tuple[str, ...]
+
+
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """An argument as a judge is shown it: nothing says whose it is, or what it answers (E.4)."""
+    """An argument as a judge is shown it: nothing says whose it is (E.4)."""
 
     item: int
     claim: str
     reasons: tuple[str, ...]
     quotes: tuple[str, ...]
+    rebuts: Rebutted | msgspec.UnsetType = msgspec.UNSET
+    """Its opposing reasons (E.1); unset: it stands alone."""
 
 
 class CritBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -313,6 +337,8 @@ class Ruled(Argument, frozen=True, kw_only=True):
     admitted: bool
     scores: tuple[Score, ...] = ()
     """One a judge, in the order of the judges' seats; on public none: they are the judges'."""
+    rebuts_id: str | msgspec.UnsetType = msgspec.UNSET
+    """`a3`, of what it rebuts."""
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):

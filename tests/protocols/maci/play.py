@@ -101,6 +101,7 @@ class Play(BasePlay):
     ) -> None:
         """`q0`: of the task's passages; None: they are still to be retrieved."""
         given = {"debaters": debaters, "judges": 1, "outcomes": OUTCOMES, **(settings or {})}
+        more.setdefault("judges", ("two",) * given["judges"])
         request = OpenSession(
             question="Dengue or chikungunya?", protocol="maci", settings=given,
             documents=(document(),) if documents is None else tuple(documents), budget=budget or Budget(),

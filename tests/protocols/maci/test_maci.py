@@ -417,6 +417,75 @@ def test_crit_is_the_mean_over_judges_and_sub_scores() -> None:
     assert play.signals["reliability"]["debater_1"] == pytest.approx(0.8 * 0.5 + 0.2 * 0.65)
 
 
+# ---------------------------------------------------------------- rebuttals
+
+
+def rebuttal(post: int | None, claim: str = "no") -> Argument:
+    return msgspec.structs.replace(argument(claim, 2), rebuts=post)
+
+
+def recorded(settings: dict[str, Any] | None = None, **more: Any) -> tuple[Play, dict[str, int]]:
+    """After a round in which each debater brought one argument; the posts of these by seat."""
+    play = begun({"gamma": 0.0, **(settings or {})}, FOR, AGAINST, **more)
+    play.round(case(FOR, argument("x", reasons=("r",))), case(AGAINST, argument("y")))
+    return play, {p.seat: p.n for p in play.posts("argument")}
+
+
+def test_a_rebuttal_is_judged_with_what_it_rebuts_and_seen_so_by_the_others() -> None:
+    """Arguments had to stand alone, so that "challenge head on" lost at the judges."""
+    play, posts = recorded()
+    assert play.brief("debater_1")["rebuttable"] == [posts["debater_2"]]
+    assert play.brief("debater_2")["rebuttable"] == [posts["debater_1"]]
+    play.argue(case(FOR), case(AGAINST, rebuttal(posts["debater_1"]), argument("alone")))
+    items = {item["claim"]: item for item in play.brief("judge_1")["items"]}
+    assert items["no"]["rebuts"] == {"claim": "x", "reasons": ["r"], "quotes": [TEXTS[0]]}
+    assert "rebuts" not in items["alone"]
+    assert not any(name.encode() in bytes(play.ask("judge_1").brief) for name in NAMES), "nobody is named"
+    play.measure()
+    play.judge("judge_1")
+    bodies = [msgspec.json.decode(p.body) for p in play.posts("argument")]
+    assert [(b["claim"], b.get("rebuts"), b.get("rebuts_id")) for b in bodies[2:]] == [
+        ("no", posts["debater_1"], "a1"), ("alone", None, None),
+    ]  # fmt: skip
+    assert play.posts("argument")[2].n in play.ask("debater_1").sees
+
+
+def test_of_the_first_round_there_is_nothing_to_rebut() -> None:
+    play = begun()
+    assert play.brief("debater_1")["rebuttable"] == []
+    play.reply("debater_1", case(FOR, rebuttal(None)))
+    assert play.session.inner.pending, "null rebuts nothing"
+
+
+@pytest.mark.parametrize("which", ["own", "signals", "none"])
+def test_only_an_admitted_argument_of_another_that_was_shown_is_rebutted(which: str) -> None:
+    play, posts = recorded()
+    post = {"own": posts["debater_1"], "signals": play.posts("signals")[-1].n, "none": 999}[which]
+    play.reply("debater_1", case(FOR, rebuttal(post)))
+    told = f"arguments.rebuts: got {post}; posts of the others' arguments are {posts['debater_2']}; leave it out"
+    assert told in play.ask("debater_1").error
+
+
+def test_a_refused_argument_cannot_be_rebutted() -> None:
+    play = begun({"gamma": 0.0})
+    play.round(case(FOR, argument("x")), case(AGAINST, argument("y")), score=lambda c: 0.1 if c == "y" else 0.8)
+    (refused,) = play.posts("refused")
+    assert play.brief("debater_1")["rebuttable"] == []
+    play.reply("debater_1", case(FOR, rebuttal(refused.n)))
+    assert "there is none of another debater yet" in play.ask("debater_1").error
+
+
+def test_in_the_papers_reading_judges_see_no_opponents_text() -> None:
+    """E.4: opponent text is masked."""
+    play, posts = recorded({"preset": "paper"})
+    assert "rebuttable" not in play.brief("debater_1")
+    play.reply("debater_1", case(FOR, rebuttal(posts["debater_2"])))
+    assert "arguments.rebuts" in play.ask("debater_1").error
+
+
+# ---------------------------------------------------------------- scores
+
+
 @pytest.mark.parametrize(
     ("change", "fault"),
     [

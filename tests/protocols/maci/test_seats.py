@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.machine import Inadmissible
 from schemas.session import EVERYBODY, Seat
-from tests.protocols.maci.play import AGAINST, FOR, Play, begun, case, document, retrieved, worker, workers
+from tests.protocols.maci.play import AGAINST, FOR, PAPER, Play, begun, case, document, retrieved, worker, workers
 
 # ---------------------------------------------------------------- seats, documents, settings
 
@@ -15,7 +15,7 @@ def test_seats_for_the_queues_alive() -> None:
     play = Play({"judges": 3}, there=workers(3, ("two", "three")))
     assert [(s.seat, s.role, s.queue) for s in play.session.opened.seats] == [
         ("debater_1", "debater", "debater_1"), ("debater_2", "debater", "debater_2"),
-        ("judge_1", "judge", "judge_1"), ("judge_2", "judge", "judge_2"), ("judge_3", "judge", "judge_1"),
+        ("judge_1", "judge", "judge_1"), ("judge_2", "judge", "judge_2"),
         ("analyst", "analyst", "analyst"), ("helper", "helper", "helper"),
     ]  # fmt: skip
 
@@ -23,10 +23,10 @@ def test_seats_for_the_queues_alive() -> None:
 @pytest.mark.parametrize(
     ("wish", "judges", "queues", "cross"),
     [
-        ("prefer", ("one", "two"), ["judge_2", "judge_2"], True),
+        ("prefer", ("one", "two"), ["judge_2"], True),
         ("prefer", ("one", "one"), ["judge_1", "judge_2"], False),
         ("ignore", ("one", "two"), ["judge_1", "judge_2"], False),
-        ("demand", ("one", "two"), ["judge_2", "judge_2"], True),
+        ("demand", ("one", "two"), ["judge_2"], True),
     ],
 )
 def test_judges_of_another_family(wish: str, judges: Any, queues: list[str], cross: bool) -> None:
@@ -107,11 +107,11 @@ def test_seats_can_be_named() -> None:
     ("wish", "families", "k", "seated"),
     [
         # of the debaters' own family beside another: not used
-        ("prefer", {"a": "one", "b": "two"}, 3, {"judge_1": "b", "judge_2": "b", "judge_3": "b"}),
-        ("demand", {"a": "one", "b": "two"}, 3, {"judge_1": "b", "judge_2": "b", "judge_3": "b"}),
-        ("demand", {"a": "one", "b": "two", "c": "three"}, 3, {"judge_1": "b", "judge_2": "c", "judge_3": "b"}),
+        ("prefer", {"a": "one", "b": "two"}, 3, {"b": "b"}),
+        ("demand", {"a": "one", "b": "two"}, 3, {"b": "b"}),
+        ("demand", {"a": "one", "b": "two", "c": "three"}, 3, {"b": "b", "c": "c"}),
         ("demand", {"a": "one", "b": "two", "c": "three"}, 2, {"b": "b", "c": "c"}),
-        ("ignore", {"a": "one", "b": "two"}, 3, {"judge_1": "a", "judge_2": "b", "judge_3": "a"}),
+        ("ignore", {"a": "one", "b": "two"}, 3, {"a": "a", "b": "b"}),
         # as many as wanted, or more: as they are named
         ("ignore", {"a": "one", "b": "two"}, 2, {"a": "a", "b": "b"}),
         ("prefer", {"a": "three", "b": "two"}, 1, {"a": "a", "b": "b"}),
@@ -132,6 +132,71 @@ def test_judges_that_are_named_are_queues_to_choose_from(
     unused = {q: family for q, family in families.items() if q not in seated.values()}
     assert play.certificate["judges_unused"] == unused
     assert play.certificate["cross_family"] is (not {families[q] for q in seated.values()} & {"one", ""})
+
+
+def seated(play: Play) -> dict[str, str]:
+    return {s.seat: s.queue for s in play.session.opened.seats if s.role == "judge"}
+
+
+def test_k_judges_are_k_workers_and_fewer_where_fewer_are_there() -> None:
+    """With two usable judges of three one sat twice."""
+    play = begun({"judges": 3, "round_limit": 1}, FOR, AGAINST, judges=("two", "two"))
+    assert seated(play) == {"judge_1": "judge_1", "judge_2": "judge_2"}
+    play.round(case(FOR), case(AGAINST))
+    assert play.certificate["judges"] == {"wanted": 3, "seated": 2}
+    enough = begun({"judges": 3, "round_limit": 1}, FOR, AGAINST, judges=("two", "two", "two", "two"))
+    enough.round(case(FOR), case(AGAINST))
+    assert enough.certificate["judges"] == {"wanted": 3, "seated": 3}
+
+
+def test_a_queue_that_is_named_for_two_seats_judges_once() -> None:
+    named = [
+        Seat(seat=seat, role="judge", queue=q) for seat, q in (("x", "judge_1"), ("y", "judge_1"), ("z", "judge_2"))
+    ]
+    play = Play({"judges": 3}, there=workers(2, ("two", "two")), seats=named)
+    assert seated(play) == {"x": "judge_1", "z": "judge_2"}
+
+
+@pytest.mark.parametrize(
+    ("wish", "judges", "queues"),
+    [
+        ("any", ("two", "two", "three"), ["judge_1", "judge_3"]),
+        ("any", ("two", "two", "two"), ["judge_1", "judge_2"]),
+        ("differ", ("two", "two", "three"), ["judge_1", "judge_3"]),
+        ("differ", ("two", "two", "two"), ["judge_1"]),
+        ("differ", ("two", ""), ["judge_1"]),
+        ("differ", ("", ""), ["judge_1"]),
+    ],
+)
+def test_judges_are_of_different_families_first_and_only_where_demanded(
+    wish: str, judges: Any, queues: list[str]
+) -> None:
+    play = Play({"judges": 2, "judge_families": wish, "cross_family": "ignore"}, there=workers(2, judges))
+    assert list(seated(play).values()) == queues
+
+
+@pytest.mark.parametrize(("queues", "stable"), [(3, True), (2, False)])
+def test_evaluator_stability_is_not_met_by_fewer_judges_than_wanted(queues: int, stable: bool) -> None:
+    settings = {**PAPER, "judges": 3, "evaluator_stability": True, "round_limit": 3, "gamma": 0.0}
+    play = begun(settings, FOR, FOR, judges=("two",) * queues)
+    for _ in range(3):
+        play.same(FOR, FOR)
+    (tests,) = [stop["tests"] for name, stop in play.certificate["stops"].items() if name == "plateau"]
+    told = {t["test"]: (t["value"], t["holds"]) for t in tests if t["test"].startswith("different judges")}
+    assert told == {f"different judges {when}": (queues, stable) for when in ("of the round before", "of this round")}
+    assert play.certificate["reason"] == ("plateau" if stable else "round_limit")
+
+
+def test_an_asymmetric_start_gives_each_debater_its_frame_in_the_blind_round() -> None:
+    """B.3, J: one framed so, the other so; hyperparameters the same."""
+    play = Play({"judges": 1, "frames": ["as a buyer", "as a seller"]})
+    assert [play.brief(seat)["frame"] for seat in play.debaters] == ["as a buyer", "as a seller"]
+    assert "frame" not in Play().brief("debater_1"), "by default all begin alike"
+    play.blind(FOR, AGAINST)
+    assert not any("frame" in play.brief(seat) for seat in play.debaters), "of the start alone"
+    with pytest.raises(Inadmissible, match=r"maci\.frames: got 1, wanted is one for each of 2 debaters") as found:
+        Play({"frames": ["as a buyer"]})
+    assert found.value.field == "maci.frames"
 
 
 def test_of_named_judges_another_family_can_be_demanded() -> None:

@@ -12,7 +12,7 @@ from client.errors import BadInput
 from client.protocols.maci import story as maci_story
 from client.protocols.maci.presenter import MaciPresenter
 from client.records import Record
-from client.show import explain, transcript
+from client.show import explain, page, transcript
 from client.show.live_seats import Scene
 from client.show.transcript import Teller
 from client.turns import Nothing, Turns
@@ -80,6 +80,21 @@ def test_a_round_that_the_monotone_gate_held_says_so_and_who_was_missing() -> No
     again = [text for _, text in Teller(MaciPresenter(), turns).lines(post)]
     assert again == ["  debater_2 is missing (argue): its model is down", *told[1:]], "said, with the reason"
     assert any("the monotone gate kept the beliefs of the round before" in text for text in told)
+
+
+def test_a_rebuttal_is_shown_with_what_it_rebuts() -> None:
+    ruled = msgspec.structs.replace(maci_record.ruled(SAID, 1, admitted=True, scores=False), rebuts=7, rebuts_id="a9")
+    assert lines("argument", ruled, seat="debater_1")[0].startswith("  debater_1, a1 against a9, admitted (q 0.62")
+    play = Play({"judges": 1, "gamma": 0.0, "round_limit": 2})
+    play.blind(belief(0.9, 0.1), belief(0.1, 0.9))
+    play.round(case(belief(0.9, 0.1), argument("x")), case(belief(0.1, 0.9)))
+    (first,) = play.posts("argument")
+    play.round(
+        case(belief(0.9, 0.1)), case(belief(0.1, 0.9), msgspec.structs.replace(argument("no", 2), rebuts=first.n))
+    )
+    play.plan()
+    assert "  a2 against a1 of debater_2: admitted" in explained(of(play))
+    assert "a2, debater_2, against a1 " in "\n".join(page.html(of(play)))
 
 
 def test_an_admitted_argument_is_shown_with_both_gates_its_reasons_and_its_evidence() -> None:
