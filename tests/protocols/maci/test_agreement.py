@@ -314,7 +314,13 @@ def test_a_gate_rises_no_higher_than_what_the_rounds_arguments_reach() -> None:
 @pytest.mark.parametrize(("quantile", "gate"), [(0.0, 0.55), (0.5, 0.6), (1.0, 0.6)])
 def test_the_quantile_is_a_setting(quantile: float, gate: float) -> None:
     config = msgspec.convert({"gate_quantile": quantile, "smoothing": 0.0}, Control)
-    told = {"crit": {"u": 0.8, "v": 0.8}, "q": 0.7, "arguments": 2, "reached_q": (0.55, 0.9), "reached_crit": (0.8,)}
+    told: dict[str, Any] = {
+        "crit": {"u": 0.8, "v": 0.8},
+        "q": 0.7,
+        "arguments": 2,
+        "reached_q": (0.55, 0.9),
+        "reached_crit": (0.8,),
+    }
     state = advance(config, begin(config, ("a", "b", "c"), seen()), seen(**told))
     assert state.rounds[-1].pi_i and state.tau_q == pytest.approx(gate) and state.tau_crit == pytest.approx(0.4)
 

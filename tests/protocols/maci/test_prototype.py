@@ -31,7 +31,9 @@ class Pair(NamedTuple):
 
 def first_quality(documents: dict[str, str], question: str, outcomes: list[str] | None) -> float:
     """Q(0); without outcomes by the prototype as it was published, which is made of the passages too."""
-    given = {} if outcomes is None else {"subject": Subject(outcomes=tuple(outcomes), relevant_from=RELEVANT_FROM)}
+    given: dict[str, Any] = (
+        {} if outcomes is None else {"subject": Subject(outcomes=tuple(outcomes), relevant_from=RELEVANT_FROM)}
+    )
     turn = shown(
         "retrieve", RetrieveBrief(k=32, tokens=4_000, **given), question=question, seat="helper",
         documents=[document(name, text) for name, text in documents.items()],
