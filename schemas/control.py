@@ -38,6 +38,11 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     reading: Literal["debate", "paper"] = "debate"
     """debate: a stated belief stands, agreement ends a debate, and to have nothing to add is a plateau. paper: as
     published, with the monotone gate."""
+    prototype: Literal["relevant", "all"] | None = None
+    """What evidence is held against (D.1): the task with all of its passages, or with its outcomes and those passages
+    that these alone show to be relevant. None: by the reading, `all` in `paper` alone."""
+    relevant_from: float = 0.35  # cosine; docs/decisions/0023
+    """How near to the task and its outcomes a passage must be to be relevant."""
     # signals
     smoothing: float = 1e-6  # share; M.1
     w: int = 3  # rounds; eq. 6
@@ -58,6 +63,9 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     tau_q: float = 0.5  # B.1
     tau_crit: float = 0.3  # B.1
     tau_max: float = 0.9  # the paper gives none
+    gate_quantile: float | None = None
+    """No gate rises above this quantile of what the round's own arguments reach; None: by the reading, 0.25 and in
+    `paper` no bound."""
     q_gate: bool = True
     """Off: every argument passes on its evidence, and tau_q is 0 (the ablation "no Q gate", table 3)."""
     crit_gate: bool = True
@@ -113,6 +121,17 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self.reading == "paper" if self.monotone_gate is None else self.monotone_gate
 
     @property
+    def by_relevance(self) -> bool:
+        """Whether the prototype leaves out passages that are not about the task."""
+        return self.reading != "paper" if self.prototype is None else self.prototype == "relevant"
+
+    @property
+    def gate_bound(self) -> float | None:
+        """The quantile of a round's arguments that no gate rises above; None: they rise to tau_max."""
+        usual = None if self.reading == "paper" else 0.25
+        return usual if self.gate_quantile is None else self.gate_quantile
+
+    @property
     def agreement_ends(self) -> bool:
         """Whether agreement ends a debate."""
         return self.reading != "paper" if self.agreement is None else self.agreement
@@ -141,8 +160,8 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 _RANGES: tuple[tuple[str, float, float], ...] = (
     ("smoothing", 0, 0.1), ("w", 1, 100), ("eta", 1e-12, 1), ("lambda_", 0, 1), ("eps", 1e-12, 1), ("eps_i", 0, 1),
     ("eps_d", 0, 1), ("cl", 0, 1), ("alpha_i", 0, 1), ("alpha_d", 0, 1), ("gamma", 0, 1), ("tau_q", 0, 1),
-    ("tau_crit", 0, 1), ("tau_max", 0, 1), ("nu", 0, 10), ("averaging", 0, 1),
-    ("q_hi", -1, 1), ("q_lo", -1, 1), ("d_lo", 0, 1),
+    ("tau_crit", 0, 1), ("tau_max", 0, 1), ("gate_quantile", 0, 1), ("nu", 0, 10), ("averaging", 0, 1),
+    ("relevant_from", -1, 1), ("q_hi", -1, 1), ("q_lo", -1, 1), ("d_lo", 0, 1),
     ("d_hi", 0, 1), ("tau_stop", 1, 50), ("tau_o", 0, 1), ("near_consensus", 0, 1), ("least_move", 0, 1),
     ("crit_variance", 0, 1),
     ("crit_change", 0, 1), ("stalemate_rounds", 1, 50), ("round_limit", 1, 50), ("judges", 1, 9), ("k_ret", 1, 200),

@@ -3,12 +3,23 @@
 Vectors stay here: what goes over the bus is the Gram matrix of the texts and their cosines with the prototype.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from agents.retrieval.dense import Rows, unit
 from schemas.similarity import Similar
 
 DECIMALS = 6
+
+
+NAMED = 20
+"""Outcomes that a subject names at most: the question must not drown in them, and an encoder reads some 200 words."""
+
+
+def subject(task: str, outcomes: Sequence[str]) -> str:
+    """The task's text, and after it its outcomes where they are few: what a passage must be near to be relevant."""
+    return f"{task} {', '.join(outcomes)}" if 0 < len(outcomes) <= NAMED else task
 
 
 def prototype(task: Rows, passages: Rows) -> Rows:
@@ -27,6 +38,11 @@ def prototype(task: Rows, passages: Rows) -> Rows:
         Of length 1; all 0 where the mean has no direction.
     """
     return unit(np.vstack([task[None, :], passages]).mean(axis=0))
+
+
+def relevant(subject: Rows, passages: Rows, at_least: float) -> Rows:
+    """The passages whose cosine with the subject is that high: the others do not say what the subject is like."""
+    return np.asarray(passages[passages @ subject >= at_least])
 
 
 def similar(rows: Rows, theta: Rows) -> Similar:

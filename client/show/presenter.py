@@ -133,12 +133,17 @@ class Presenter:
         """Below a stop: what decided."""
         return iter(())
 
+    def kept_apart(self, certificate: Mapping[str, Any]) -> str:
+        """What kept the session from convergence, in short; empty where nothing did, or nobody knows."""
+        return ""
+
     def stop_words(self, result: Result) -> str:
         """Why it ended, on one line."""
         stop = result.stop
         told = reason_words(stop.reason, stop.converged) or stop.reason
+        why = self.kept_apart(stop.certificate)
         agreed = f"{self.agreement}: " if stop.converged and self.agreement else ""
-        return f"{agreed}{line(told)} ({line(stop.reason)})"
+        return f"{agreed}{line(told)} ({line(stop.reason)})" + (f": {why}" if why else "")
 
     def answer(self, result: Result) -> str:
         """What a session came to in one sentence; empty: nothing."""
@@ -369,7 +374,8 @@ def stop_post(presenter: Presenter, post: Post) -> Iterator[StyledLine]:
     reason, converged = words(body.get("reason")), bool(body.get("converged"))
     certificate = mapping(body.get("certificate"))
     told = reason_words(reason, converged)
-    yield "stop" if converged else "score", f"stop: {line(reason)}: {line(told)}"
+    why = presenter.kept_apart(certificate)
+    yield "stop" if converged else "score", f"stop: {line(reason)}: {line(told)}" + (f": {why}" if why else "")
     yield from presenter.stop_lines(reason, certificate)
     what = certificate.get("what")
     if what:

@@ -27,7 +27,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     beliefs: Beliefs
     """By agent, in the order of the outcomes; checked. Who is absent keeps its last one."""
     evidence: dict[str, tuple[str, ...]] = {}
-    """Passages cited by each agent, admitted or not; in a round without arguments, those of the record."""
+    """Passages that each agent has in the record after the round; in the paper's reading, those that it cited in the
+    round, admitted or not."""
     crit: dict[str, float] = {}
     """Mean CRIT of each agent's arguments, 0 to 1; absent: it had none."""
     crit_mean: float | None = None
@@ -37,7 +38,12 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     judges: int | msgspec.UnsetType = msgspec.UNSET
     """Different workers that scored; unset: not known."""
     q: float = 0.0
-    """Of what was admitted; of the retrieved passages in the blind round."""
+    """Of the record after the round; in the paper's reading, of what was admitted in the round. Of the retrieved
+    passages in the blind round."""
+    reached_q: tuple[float, ...] = ()
+    """Of each argument of the round; none: `q` stands for them."""
+    reached_crit: tuple[float, ...] = ()
+    """Of each argument of the round; none: `crit` stands for them."""
     tokens: int = 0
     advocate: str = ""
     """Who was named devil's advocate and argued; empty: nobody."""
@@ -135,9 +141,9 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     )  # fmt: skip
     if config.follows_minds:
         signals = _minds(signals, state, observation, before)
-    if config.reading == "debate" and observation.arguments == 0:
-        signals = _without_arguments(config, signals, state.rounds[-1])
-    return _turned(config, state, signals, observation.left)
+    if config.reading == "debate":
+        signals = _less_noise(config, signals, state.rounds[-1])
+    return _turned(config, state, signals, observation)
 
 
 def verdict(config: Control, state: State, short: str = "", limit: str = stops.ROUND_LIMIT) -> Verdict | None:
@@ -242,24 +248,25 @@ def _first_level(config: Control, signals: Signals) -> float:
     return start.level(start.bins(config), signals.q, signals.jsd)
 
 
-def _without_arguments(config: Control, signals: Signals, before: Signals) -> Signals:
-    """Of a round that brought no argument: its evidence is that of the record, as it stood; and if nobody moved, both
-    flags are up, since there was nothing to add."""
-    silent = stops.silent(config, signals)
-    return msgspec.structs.replace(
-        signals, q=before.q if before.round else 0.0, pi_i=signals.pi_i or silent, pi_d=signals.pi_d or silent
-    )
+def _less_noise(config: Control, signals: Signals, before: Signals) -> Signals:
+    """Where nobody moved, both flags are up: what is less than a stated move is noise, and what moved in rounds before,
+    over which the ratios are averaged, is forgotten. A round that brought no argument has the evidence of the record as
+    it stood."""
+    if signals.arguments == 0:
+        signals = msgspec.structs.replace(signals, q=before.q if before.round else 0.0)
+    return msgspec.structs.replace(signals, pi_i=True, pi_d=True) if stops.still(config, signals) else signals
 
 
-def _turned(config: Control, state: State, signals: Signals, left: float | None) -> State:
-    """The dials of the next round (equations 8 and 9), under the schedule that is set."""
+def _turned(config: Control, state: State, signals: Signals, seen: Observation) -> State:
+    """The dials of the next round (equations 8 and 9), under the schedule that is set. The gates rise to no more than
+    what the round's own arguments reach."""
     pi_i, pi_d = bool(signals.pi_i), bool(signals.pi_d)
     # what nobody argued in cannot have been too weak for the gates
     raised = pi_i and (config.reading == "paper" or signals.arguments != 0)
     alpha_i, alpha_d, gamma = config.alpha_i, config.alpha_d, config.gamma
     chosen = state.learned
     if chosen is not None:
-        chosen = learning.after(config, chosen, (*state.rounds, signals), left)
+        chosen = learning.after(config, chosen, (*state.rounds, signals), seen.left)
         alpha_i = alpha_d = chosen.alpha
         gamma = chosen.gamma
         signals = msgspec.structs.replace(signals, alpha=chosen.alpha, gamma=chosen.gamma)
@@ -268,8 +275,15 @@ def _turned(config: Control, state: State, signals: Signals, left: float | None)
         cl = dials.stepped(signals.round + 1)
     elif config.schedule != "fixed":
         cl = dials.behaviour(cl, pi_i, pi_d, alpha_i, alpha_d)
+    tau_q = dials.information(state.tau_q, raised, gamma, config.tau_max)
+    tau_crit = dials.information(state.tau_crit, raised, gamma, config.tau_max)
+    if config.gate_bound is not None:
+        reached = seen.reached_q or ((seen.q,) if seen.q else ())
+        tau_q = dials.bounded(state.tau_q, tau_q, reached, config.gate_bound)
+        tau_crit = dials.bounded(
+            state.tau_crit, tau_crit, seen.reached_crit or tuple(seen.crit.values()), config.gate_bound
+        )
     return msgspec.structs.replace(
         state, rounds=(*state.rounds, signals), cl=cl, learned=chosen,
-        tau_q=dials.information(state.tau_q, raised, gamma, config.tau_max) if config.q_gate else 0.0,
-        tau_crit=dials.information(state.tau_crit, raised, gamma, config.tau_max) if config.crit_gate else 0.0,
+        tau_q=tau_q if config.q_gate else 0.0, tau_crit=tau_crit if config.crit_gate else 0.0,
     )  # fmt: skip

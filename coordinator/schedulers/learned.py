@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from coordinator.schedulers import bandit
-from coordinator.schedulers.start import percentile
+from coordinator.schedulers.dials import percentile
 from schemas.control import Control, Signals
 
 

@@ -1,10 +1,8 @@
 """Where contentiousness starts (3.4, F.1)."""
 
-from collections.abc import Sequence
-from math import floor
-
 import msgspec
 
+from coordinator.schedulers.dials import percentile
 from schemas.control import Control
 
 EASY, USUAL, HARD = 0.7, 0.8, 0.9  # B.1
@@ -38,12 +36,3 @@ def level(at: Bins, q: float, d: float) -> float:
     if q <= at.q_lo and d >= at.d_hi:
         return HARD
     return USUAL
-
-
-def percentile(values: Sequence[float], percent: float) -> float:
-    """Percentile of at least one value, interpolated between neighbours (numpy's default)."""
-    ordered = sorted(values)
-    place = (len(ordered) - 1) * percent / 100
-    below = floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)

@@ -90,10 +90,15 @@ def agrees(config: Control, r: Signals) -> bool:
     return bool(r.shared) and bool(_near(config, r)["holds"])
 
 
+def still(config: Control, r: Signals) -> bool:
+    """Whether every debater was there in a round, and none moved."""
+    stood = isinstance(r.moved, float) and r.moved < config.least_move
+    return config.reading == "debate" and r.absent == 0 and stood
+
+
 def silent(config: Control, r: Signals) -> bool:
-    """Whether every debater was there in a round, and none had an argument or moved."""
-    still = isinstance(r.moved, float) and r.moved < config.least_move
-    return config.reading == "debate" and r.arguments == 0 and r.absent == 0 and still
+    """Whether in a round in which nobody moved nobody had an argument."""
+    return r.arguments == 0 and still(config, r)
 
 
 def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:

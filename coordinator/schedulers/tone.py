@@ -23,6 +23,13 @@ LEVELS: dict[float, str] = {
 """Level of contentiousness -> what it asks for."""
 
 
+QUIET = (
+    "The debaters hold nearly the same, so there is no disagreement to be settled. Check whether it rests on what the "
+    "passages say: bring what bears it out, and what it still lacks. Raise a doubt only where you hold it yourself."
+)
+"""What stands in the place of all levels where there is no disagreement of which they could speak."""
+
+
 def tone(cl: float) -> str:
     """The words of the nearest of the five levels; half way between two, of the upper one.
 

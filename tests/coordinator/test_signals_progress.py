@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.schedulers.start import bins, level, percentile
+from coordinator.schedulers.dials import percentile
+from coordinator.schedulers.start import bins, level
 from coordinator.signals.beliefs import mixture, spread
 from coordinator.signals.logged import logged
 from coordinator.signals.progress import flags, information_gain, progress

@@ -15,7 +15,18 @@ from agents.openai.held_schema import schema_of
 from agents.protocols import KITS, kind_of
 from coordinator.schedulers.tone import LEVELS
 from schemas.belief import Share
-from schemas.protocols.maci.messages import BlindBrief, CritBrief, Item, MergeBrief, PlanBrief, Rebutted, Span
+from schemas.protocols.maci.messages import (
+    BlindBrief,
+    CritBrief,
+    Earlier,
+    Item,
+    MergeBrief,
+    PlanBrief,
+    Rebutted,
+    Source,
+    Span,
+    Speaker,
+)
 from schemas.turn import Caps
 from tests.llm.server import model_server, says
 from tests.llm.support import model, silent
@@ -77,7 +88,9 @@ def test_hostile_texts_neither_end_a_fence_nor_open_one(kind: str, attack: str) 
 
 
 def argued(**more: Any) -> str:
-    brief = anchor(OUTCOMES, BELIEF, cl=0.7, opponents=(shares(Cedar=0.9, Ash=0.1),), own=(2,), **more)
+    speakers = (Speaker(label="A"), Speaker(label="B", own=True, arguments=("a1",)))
+    given = {"opponents": (shares(Cedar=0.9, Ash=0.1),), "own": (2,), "speakers": speakers, **more}
+    brief = anchor(OUTCOMES, BELIEF, cl=0.7, **given)
     return text_of(build(shown("argue", brief, others=[POST, RECORD], round_=4), boundary=edge))
 
 
@@ -90,11 +103,11 @@ def test_a_debater_is_told_the_anchor_outside_the_fences_and_the_rest_inside() -
     assert "at least 0.50 of 1" in outside and "at least 0.30 of 1" in outside and "at most 3" in outside
     fenced = "".join(inside(text))
     state = json.loads(next(p for p in inside(text) if p.startswith("state")).partition("]]\n")[2])
-    assert state["outcomes"] == list(OUTCOMES) and state["posts that are your own arguments"] == [2]
+    assert state["outcomes"] == list(OUTCOMES) and state["whose arguments they are"] == {"B (you)": ["a1"]}
     assert state["your belief"]["named"] == {"Ash": 0.7, "Birch": 0.3}
-    assert state["what the other debaters hold"] == [
-        {"named": {"Cedar": 0.9, "Ash": 0.1}, "others": {"outcomes": 0, "together": 0.0}}
-    ]
+    assert state["what the other debaters hold"] == {
+        "A": {"named": {"Cedar": 0.9, "Ash": 0.1}, "others": {"outcomes": 0, "together": 0.0}}
+    }
     assert "MARK-passage" in fenced and '"id": "p1"' in fenced and "MARK-record" in fenced
 
 
@@ -145,6 +158,27 @@ def test_a_judge_is_shown_what_a_rebuttal_rebuts_and_judges_it_as_one() -> None:
     assert "is a rebuttal of the argument that stands there" in text
 
 
+def test_where_there_is_no_disagreement_contentiousness_speaks_of_none() -> None:
+    quiet = text_of(build(shown("argue", anchor(OUTCOMES, BELIEF, cl=0.7, quiet=True)), boundary=edge))
+    assert "set by the moderator: " in quiet and "contentiousness" not in quiet
+    assert "contentiousness 0.70" in argued()
+
+
+def test_a_debater_is_shown_what_it_said_itself_and_how_it_came_to_it() -> None:
+    earlier = (Earlier(round=0, reasoning="MARK-blind"), Earlier(round=1, claims=("MARK-own",), reasoning="MARK-moved"))
+    state = next(p for p in inside(argued(earlier=earlier)) if p.startswith("state"))
+    assert "what you said before" in state and all(f"MARK-{what}" in state for what in ("blind", "own", "moved"))
+
+
+def test_a_judge_is_shown_the_document_and_what_stands_around_a_quotation() -> None:
+    source = Source(document="MARK-bark.md", around="MARK-before MARK-quote MARK-behind")
+    item = msgspec.structs.replace(ITEM, sources=(source,))
+    turn = shown("crit", CritBrief(items=(item,)), seat="judge_2", question="Which tree?")
+    state = next(p for p in inside(text_of(build(turn, boundary=edge))) if p.startswith("state"))
+    assert all(f"MARK-{what}" in state for what in ("bark.md", "before", "quote", "behind", "claim"))
+    assert state.count("MARK-quote") == 2
+
+
 def test_what_the_gates_measured_and_labels_without_a_meaning_are_not_shown() -> None:
     fenced = "".join(inside(argued()))
     assert '"id": "a1"' in fenced and "post 2, argument, round 0" in fenced
@@ -183,7 +217,7 @@ def test_no_prompt_names_a_seat() -> None:
 def test_a_judge_sees_the_question_and_the_arguments_and_nothing_else() -> None:
     turn = shown("crit", CritBrief(items=(ITEM,)), seat="judge_2", question="Which tree?")
     text = text_of(build(turn, boundary=edge))
-    assert all(f"MARK-{part}" in text for part in ("claim", "reason", "quote")) and '"item": 3' in text
+    assert all(f"MARK-{part}" in text for part in ("claim", "reason", "quote")) and '"item":3' in text
     assert [p.split("]]")[0] for p in inside(text)[1:]] == ["question", "state of the debate"]
     assert "contentiousness" not in text and "belief" not in text
 

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
+import msgspec
 import numpy as np
 
 from agents.context import Shown
@@ -20,7 +21,7 @@ from agents.models.base import Completion
 from agents.retrieval.corpus import collapse
 from agents.retrieval.dense import POOL, Rows, counted, rerank, unit
 from agents.retrieval.passages import Piece, passages, ranked, within
-from agents.retrieval.prototype import prototype, similar
+from agents.retrieval.prototype import prototype, relevant, similar, subject
 from schemas.protocols.maci.messages import Found, MeasureBrief, Measured, Passages, RetrieveBrief, Retrieved
 from schemas.session import Document
 from schemas.similarity import Similar
@@ -35,7 +36,7 @@ async def retrieve(shown: Shown, encoding: Encoding) -> Completion:
     queries = brief.queries or (shown.question,)
     pieces, left_out = await asyncio.to_thread(_pieces, shown.documents, brief.known)
     pools = await asyncio.to_thread(_pools, queries, pieces, brief)
-    texts = list(dict.fromkeys([*queries, *(pieces[i].text for pool in pools for i in pool)]))
+    texts = list(dict.fromkeys([*queries, matter(shown), *(pieces[i].text for pool in pools for i in pool)]))
     rows = await _TextVectors.of(shown, encoding, texts)
     if rows.encoded:
         pools = [
@@ -46,9 +47,10 @@ async def retrieve(shown: Shown, encoding: Encoding) -> Completion:
     turns = (i for layer in zip_longest(*(pool[: brief.k] for pool in pools)) for i in layer if i is not None)
     most = min(MOST, brief.k * len(queries))
     taken = within((pieces[i] for i in dict.fromkeys(turns)), most, brief.tokens)
+    found = [p.text for p in taken]
     body = Retrieved(
         passages=tuple(Found(document=p.document, text=p.text) for p in taken),
-        similar=Similar() if brief.queries else rows.similar(shown.question, taken, [p.text for p in taken]),
+        similar=Similar() if brief.queries else rows.similar(shown, found, found),
     )
     return Completion(body=body, usage=rows.usage, flags=(*rows.flags, *(("injection",) if left_out else ())))
 
@@ -56,15 +58,11 @@ async def retrieve(shown: Shown, encoding: Encoding) -> Completion:
 async def measure(shown: Shown, encoding: Encoding) -> Completion:
     """Similarities of the round's quotations."""
     brief: MeasureBrief = shown.brief
-    task = [
-        Piece(p.document, p.text, ())
-        for o in shown.others
-        if isinstance(o.body, Passages) and not o.body.queries
-        for p in o.body.passages
-    ]
+    posts = (o.body for o in shown.others if isinstance(o.body, Passages) and not o.body.queries)
+    task = [p.text for body in posts for p in body.passages]
     quotes = [span.quote for span in brief.spans]
-    rows = await _TextVectors.of(shown, encoding, [shown.question, *(p.text for p in task), *quotes])
-    body = Measured(similar=rows.similar(shown.question, task, quotes))
+    rows = await _TextVectors.of(shown, encoding, [matter(shown), *task, *quotes])
+    body = Measured(similar=rows.similar(shown, task, quotes))
     return Completion(body=body, usage=rows.usage, flags=rows.flags)
 
 
@@ -96,10 +94,18 @@ class _TextVectors:
         """Shape (n, dimension)."""
         return np.asarray(self._rows[[self._place[collapse(t)] for t in texts]])
 
-    def similar(self, task: str, context: Sequence[Piece], texts: Sequence[str]) -> Similar:
-        """Similarities of texts, by the prototype of the task and its passages."""
-        theta = prototype(self.one(task), self.many(p.text for p in context))
-        return similar(self.many(texts), theta)
+    def similar(self, shown: Shown, task: Sequence[str], texts: Sequence[str]) -> Similar:
+        """Similarities of texts, by the prototype that the brief asks for; `task`: the task's passages."""
+        about, context = self.one(matter(shown)), self.many(task)
+        if shown.brief.subject is not msgspec.UNSET:
+            context = relevant(about, context, shown.brief.subject.relevant_from)
+        return similar(self.many(texts), prototype(about, context))
+
+
+def matter(shown: Shown) -> str:
+    """What the question is about, in words."""
+    of = shown.brief.subject
+    return shown.question if of is msgspec.UNSET else subject(shown.question, of.outcomes)
 
 
 def _pieces(documents: Sequence[Document], known: Sequence[str]) -> tuple[list[Piece], bool]:

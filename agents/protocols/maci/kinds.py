@@ -19,6 +19,7 @@ from schemas.protocols.maci.messages import (
     Case,
     Crit,
     CritBrief,
+    Item,
     MeasureBrief,
     Measured,
     MergeBrief,
@@ -90,9 +91,21 @@ def _argue(brief: ArgueBrief) -> dict[str, Any]:
         "outcomes": brief.outcomes,
         "ordered": brief.ordered,
         "your belief": _belief(brief.belief),
-        "what the other debaters hold": [_belief(b) for b in brief.opponents],
-        "posts that are your own arguments": brief.own,
+        "what you said before": brief.earlier or (),
+        **_speakers(brief),
         **({"posts that you may rebut": brief.rebuttable} if brief.rebuttable else {}),
+    }
+
+
+def _speakers(brief: ArgueBrief) -> dict[str, Any]:
+    """Who holds what, and whose the arguments of the record are. A version that had no labels told its own posts."""
+    if brief.speakers is msgspec.UNSET:
+        others: Any = [_belief(b) for b in brief.opponents]
+        return {"what the other debaters hold": others, "posts that are your own arguments": brief.own}
+    labels = [s.label for s in brief.speakers if not s.own]
+    return {
+        "what the other debaters hold": {k: _belief(b) for k, b in zip(labels, brief.opponents, strict=True)},
+        "whose arguments they are": {s.label + " (you)" * s.own: s.arguments for s in brief.speakers},
     }
 
 
@@ -138,7 +151,7 @@ def _argue_orders(shown: Shown) -> dict[str, str]:
         gates += f". {NO_PASSAGES}"
         argued = NONE
     return {
-        "cl": f"{brief.cl:.2f}",
+        "cl": "" if brief.quiet else f" at contentiousness {brief.cl:.2f}",
         "tone": " ".join(brief.tone.split()),
         "admission": gates,
         "argued": argued,
@@ -147,6 +160,22 @@ def _argue_orders(shown: Shown) -> dict[str, str]:
         "rebuttal": REBUTTAL if brief.rebuttable else "",
         "rebuts": MET if brief.rebuttable else ALONE,
     }
+
+
+def _crit(brief: CritBrief) -> dict[str, Any]:
+    """Each argument with its evidence: quotation, document, and what stands around it."""
+    return {"arguments": [_item(item) for item in brief.items]}
+
+
+def _item(item: Item) -> dict[str, Any]:
+    said: dict[str, Any] = {"item": item.item, "claim": item.claim, "reasons": item.reasons}
+    if item.sources is msgspec.UNSET:
+        return {**said, "quotes": item.quotes}
+    evidence = [
+        {"document": s.document, "quotation": quote, "passage": s.around}
+        for quote, s in zip(item.quotes, item.sources, strict=True)
+    ]
+    return {**said, "evidence": evidence}
 
 
 def _plan(brief: PlanBrief) -> dict[str, Any]:
@@ -202,8 +231,8 @@ KINDS = {
         order=("arguments", "rebuts", "changed", "belief"),
     ),
     "crit": Kind(
-        brief=CritBrief, reply=Crit, temperature=JUDGE_TEMPERATURE, head="judge", narrow=_narrow_crit,
-        order=("item", "justification"),
+        brief=CritBrief, reply=Crit, prompt_brief=_crit, temperature=JUDGE_TEMPERATURE, head="judge",
+        narrow=_narrow_crit, order=("item", "justification"),
     ),
     "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins, head="analyst"),
     "plan": Kind(

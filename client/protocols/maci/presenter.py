@@ -61,6 +61,10 @@ class MaciPresenter(Presenter):
             return transcript.stop_lines(reason, certificate)
         return iter(()) if certificate.get("converged") else transcript.failed_lines(certificate)
 
+    def kept_apart(self, certificate: Mapping[str, Any]) -> str:
+        """Which tests of agreement and plateau failed."""
+        return transcript.kept_apart(certificate)
+
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """The mixture, the blind vote, the arguments."""
         return transcript.outcome_lines(result.outcome)

@@ -293,6 +293,39 @@ def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
             yield "quiet", f"      no {line(found.name)}: {'; '.join(failed)}"
 
 
+_SHORT = {
+    "debaters that hold the most widely held answer": "they hold different answers",
+    "disagreement": "D {value} is above near_consensus {limit}",
+    "rounds in which a devil's advocate argued against it": "nobody has argued against it yet",
+    "most that a debater took from it in that round": "a debater took {value} from it",
+    "rounds with a plateau of information": "information still moved",
+    "rounds with a plateau of disagreement": "disagreement still moved",
+    "evidence quality": "Q {value} is below tau_q {limit}",
+    "overlap": "O {value} is below tau_o {limit}",
+}
+"""Test of a certificate -> what it means that it failed."""
+_APART = {"debaters that hold the most widely held answer", "disagreement"}
+_ATTACK = {"rounds in which a devil's advocate argued against it", "most that a debater took from it in that round"}
+
+
+def kept_apart(certificate: Mapping[str, Any]) -> str:
+    """The tests of agreement and plateau that failed, in short: `D 0.31 is above near_consensus 0.10; O 0.12 is below
+    tau_o 0.30`. Empty where it converged, or where nothing was tested."""
+    found = certificate.get("stops")
+    if not found or certificate.get("converged"):
+        return ""
+    tests = [test for name in _CONVERGES for test in (found.get(name) or {}).get("tests", ())]
+    failed = [test for test in (certificate.get("near_consensus"), *tests) if test and not test["holds"]]
+    names = {test["test"] for test in failed}
+    told = []
+    for test in failed:
+        if test["test"] in _ATTACK and (test["value"] is None or _APART & names):
+            continue  # there was nothing to be argued against
+        value, limit = test.get("value"), test.get("limit")
+        told.append(_SHORT.get(test["test"], "").format(value=figure(value), limit=figure(limit)))
+    return "; ".join(dict.fromkeys(text for text in told if text))
+
+
 def agreement(certificate: Mapping[str, Any]) -> str:
     """Whether they agree, with the figure."""
     test = test_of(certificate["near_consensus"])
@@ -328,7 +361,8 @@ def outcome_of(body: Mapping[str, Any]) -> Outcome:
 def outcome_lines(body: Mapping[str, Any]) -> Iterator[StyledLine]:
     """What stands beside the answer: the mixture, the blind vote, the record. The plan was posted just before."""
     outcome = outcome_of(body)
-    yield "", f"Mixture: {shares(outcome.top) or 'none'}"
+    sure = "" if outcome.calibrated or not outcome.top else " (uncalibrated)"
+    yield "", f"Mixture{sure}: {shares(outcome.top) or 'none'}"
     if outcome.vote:
         same = "the same" if outcome.vote == outcome.answer else "another answer"
         yield "quiet", f"Vote of the blind round: {line(outcome.vote, _WIDE)} ({same})"

@@ -7,7 +7,7 @@ import msgspec
 
 from coordinator.protocols.maci.plan import top
 from coordinator.protocols.maci.seats import foreign
-from coordinator.protocols.maci.state import DEBATER, JUDGE, Round, State, minds_move, passages, read
+from coordinator.protocols.maci.state import DEBATER, JUDGE, Round, State, control, minds_move, passages, read
 from coordinator.schedulers import start
 from coordinator.signals import regime
 from coordinator.table import View
@@ -86,6 +86,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     result = Outcome(
         answer=best[0].outcome if best else "",
         confidence=best[0].p if best else 0.0,
+        calibrated=False if minds_move(v) else msgspec.UNSET,
         source="mixture" if best else "none",
         mixture=mixture,
         top=best,
@@ -107,11 +108,11 @@ def _regime(s: State, v: View) -> dict[str, Any]:
     if s.control is None:
         return {}
     blind = s.control.rounds[0]
-    bins = start.bins(v.settings)
+    bins = start.bins(control(v))
     citing = sum(bool(read(v, post, Blind).spans) for post in s.blind.values())
     sources = {p.document for p in passages(s, v)}
     found = regime.classify(
-        v.settings, outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd,
+        control(v), outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd,
         overlap=blind.overlap if citing > 1 else None, documents=len(sources), q_lo=bins.q_lo, d_hi=bins.d_hi,
     )  # fmt: skip
     told: dict[str, Any] = msgspec.to_builtins(found)

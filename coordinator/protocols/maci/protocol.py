@@ -55,6 +55,7 @@ from coordinator.protocols.maci.turns import (
     item_order,
     next_round,
     plan,
+    remember,
 )
 from coordinator.schedulers import controller
 from coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
@@ -148,7 +149,7 @@ def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Blind]]:
         s, pending={}, debaters=there, left_out=tuple(name for name in seats if name not in there),
         blind={name: v.next_post + i for i, name in enumerate(there)},
     )  # fmt: skip
-    return s, says, blind
+    return remember(s, v, 0, blind), says, blind
 
 
 def _on_merged(s: State, e: Answered, v: View) -> Step:
@@ -263,7 +264,7 @@ def _close_round(s: State, v: View) -> Step:
         attacks=len(debaters[s.advocate].arguments) if s.advocate and s.advocate in debaters else msgspec.UNSET,
     )  # fmt: skip
     s = replace(s, control=dials, arguments=s.arguments + len(said), pending={}, scores={}, similar=None)
-    return _decide(s, v, says, closed)
+    return _decide(remember(s, v, s.round, debaters), v, says, closed)
 
 
 def _scored(s: State, v: View, said: tuple[NumberedArgument, ...]) -> dict[str, tuple[Score, ...]]:

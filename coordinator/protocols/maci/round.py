@@ -19,6 +19,9 @@ from schemas.similarity import Similar
 from schemas.text import squeeze
 from schemas.wire import decode
 
+MOST_MEASURED = 200
+"""Quotations that are measured at once: each is compared with each."""
+
 
 class NumberedArgument(msgspec.Struct, frozen=True, kw_only=True):
     """An argument of the running round."""
@@ -57,6 +60,29 @@ def quotations(said: Iterable[NumberedArgument]) -> tuple[Span, ...]:
     return tuple(spans.values())
 
 
+def measured(s: State, v: View, said: Iterable[NumberedArgument]) -> tuple[Span, ...]:
+    """What the helper is to measure: the round's quotations, then those of the record that are not among them, the
+    newest first, up to MOST_MEASURED altogether."""
+    spans = {_key(span): span for span in quotations(said)}
+    for span in reversed(_recorded(s, v)):
+        if len(spans) < MOST_MEASURED:
+            spans.setdefault(_key(span), span)
+    return tuple(spans.values())
+
+
+def _recorded(s: State, v: View) -> tuple[Span, ...]:
+    """Quotations of the record before the round, the oldest first; the paper's reading looks at the round alone."""
+    if control(v).reading == "paper":
+        return ()
+    return tuple(span for entry in s.record for span in read(v, entry.post, Ruled).spans)
+
+
+def _stood(s: State, v: View) -> float:
+    """Q where nothing was measured: that of the record as it stood, which the paper's reading does not look at."""
+    last = s.dials.rounds[-1]
+    return last.q if last.round and control(v).reading != "paper" else 0.0
+
+
 def _key(span: Span) -> tuple[str, str]:
     return span.passage, squeeze(span.quote)
 
@@ -72,7 +98,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     ruled: tuple[Ruled, ...]
     """In the order of `said`, with the judges' scores."""
     q: float
-    """Q of all admitted quotations together (eq. 1)."""
+    """Of all quotations of the record together (eq. 1); in the paper's reading, of those admitted in the round."""
     crit: dict[str, float]
     crit_mean: float | None
     crit_variance: float | None
@@ -106,9 +132,11 @@ def judge(s: State, v: View, said: tuple[NumberedArgument, ...], scores: tuple[t
         )  # fmt: skip
         ruled.append(rule)
     members = {m for a, r in zip(said, ruled, strict=True) if r.admitted for m in a.members}
+    places = {_key(span): i for i, span in enumerate(measured(s, v, said))}
+    members |= {places[key] for span in _recorded(s, v) if (key := _key(span)) in places}
     return Judged(
         ruled=tuple(ruled),
-        q=evidence.quality(sorted(members)) if evidence else 0.0,
+        q=evidence.quality(sorted(members)) if evidence else _stood(s, v),
         crit=crit.by_agent(panel.means, [a.seat for a in said]) if panel.means else {},
         crit_mean=panel.mean,
         crit_variance=panel.variance,
@@ -117,14 +145,15 @@ def judge(s: State, v: View, said: tuple[NumberedArgument, ...], scores: tuple[t
 
 
 def observe(s: State, v: View, said: Mapping[str, Case], judged: Judged) -> controller.Observation:
-    """What the controller is told of the round. A debater that missed keeps its belief and cites nothing. In a round
-    without arguments the evidence is that of the record."""
+    """What the controller is told of the round. A debater that missed keeps its belief. The evidence is that of the
+    record, this round's with it; in the paper's reading, what was cited in the round."""
     spans = {seat: [span for a in case.arguments for span in a.spans] for seat, case in said.items()}
-    arguments = sum(len(case.arguments) for case in said.values())
-    if not arguments and control(v).reading == "debate":
+    if control(v).reading == "debate":
         spans = {seat: [] for seat in s.debaters}
         for entry in s.record:
             spans[entry.seat] += read(v, entry.post, Ruled).spans
+        for a, ruled in zip(listed(s, said), judged.ruled, strict=True):
+            spans[a.seat] += ruled.spans if ruled.admitted else ()
     return controller.Observation(
         beliefs={seat: parse_belief(case.belief, s.outcomes) for seat, case in said.items()},
         evidence={seat: cited(found) for seat, found in spans.items()},
@@ -134,7 +163,9 @@ def observe(s: State, v: View, said: Mapping[str, Case], judged: Judged) -> cont
         judges=judged.judges if minds_move(v) else msgspec.UNSET,
         q=judged.q,
         advocate=s.advocate if s.advocate and s.advocate in said else "",
-        arguments=arguments,
+        arguments=len(judged.ruled),
+        reached_q=tuple(r.q for r in judged.ruled if r.q is not None),
+        reached_crit=tuple(r.crit for r in judged.ruled if r.crit is not None),
         tokens=tokens(v) - s.spent,
         left=left(v),
     )

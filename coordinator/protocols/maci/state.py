@@ -13,7 +13,7 @@ from coordinator.schedulers import controller
 from coordinator.schedulers.stop_rule import ROUND_LIMIT
 from coordinator.table import View
 from schemas.belief import Belief, Share
-from schemas.protocols.maci.messages import Passage, Passages, Settings
+from schemas.protocols.maci.messages import Earlier, Passage, Passages, Settings
 from schemas.similarity import Similar
 from schemas.turn import Caps
 from schemas.wire import Json, decode
@@ -122,6 +122,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Post of the closing plan."""
     ended: str = ""
     """The reason of the stop decision."""
+    said: dict[str, tuple[Earlier, ...]] | msgspec.UnsetType = msgspec.UNSET
+    """Debater -> its own words of each round, of which it is told again; unset before version 3."""
     advocate: str | msgspec.UnsetType = msgspec.UNSET
     """Debater that argues in the running round as devil's advocate; unset: nobody does, as before version 3."""
 
@@ -164,7 +166,7 @@ def caps(v: View) -> Caps:
 
 
 def minds_move(v: View) -> bool:
-    """Whether the session is of version 3 or a later one."""
+    """Whether the session is of version 3 or a later one: what a debater states stands, and it is told what it said."""
     return v.opened.version >= _MINDS_MOVE
 
 

@@ -4,14 +4,15 @@ Debaters see the passages and the curated record, nothing else that was said. Ju
 of their own. The helper sees passages and quotations, the analyst what may be seen by all.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
+from string import ascii_uppercase
 
 import msgspec
 
 from coordinator.commands import AskSeat
 from coordinator.protocols.maci import plan as maci_plan
-from coordinator.protocols.maci.round import NumberedArgument, quotations
+from coordinator.protocols.maci.round import NumberedArgument, measured
 from coordinator.protocols.maci.state import (
     ANALYST,
     DEBATER,
@@ -20,31 +21,44 @@ from coordinator.protocols.maci.state import (
     State,
     caps,
     control,
+    minds_move,
     one,
     passages,
     read,
     shares,
 )
 from coordinator.schedulers import controller
-from coordinator.schedulers.tone import tone
+from coordinator.schedulers.tone import QUIET, tone
 from coordinator.table import Plan, Planned, View
 from schemas.belief import Belief
 from schemas.protocols.maci.messages import (
     ArgueBrief,
     Argument,
+    Blind,
     BlindBrief,
+    Case,
     CritBrief,
+    Earlier,
     Item,
     MeasureBrief,
     MergeBrief,
+    Passage,
     PlanBrief,
     Rebutted,
     RetrieveBrief,
     Ruled,
+    Source,
+    Speaker,
+    Subject,
 )
+from schemas.text import squeeze
 from schemas.turn import Caps
 from schemas.wire import raw
 
+MOST_RECALLED = 1_500
+"""Characters of its reasoning in a round that a debater is shown again."""
+AROUND = 300
+"""Characters of a passage that a judge is shown on either side of a quotation."""
 MOST_TOLD = 40
 """Outcomes of another's belief that a debater is told."""
 RETRIEVE, BLIND, MERGE, ARGUE = "retrieve", "blind", "merge", "argue"
@@ -54,8 +68,18 @@ MEASURE, CRIT, PLAN = "measure", "crit", "plan"
 def ask_retrieve(s: State, v: View, queries: tuple[str, ...] = ()) -> AskSeat:
     """The task's passages, or those that a plan's queries find beside them."""
     known = tuple(p.text for p in passages(s, v))
-    brief = RetrieveBrief(queries=queries, k=v.settings.k_ret, tokens=v.settings.context_tokens, known=known)
+    brief = RetrieveBrief(
+        queries=queries, k=v.settings.k_ret, tokens=v.settings.context_tokens, known=known,
+        subject=msgspec.UNSET if queries else _subject(v),
+    )  # fmt: skip
     return AskSeat(seat=one(v, HELPER), kind=RETRIEVE, round=s.round, brief=raw(brief), caps=caps(v))
+
+
+def _subject(v: View) -> Subject | msgspec.UnsetType:
+    """What the prototype is made of. Open outcomes are not in it: when the passages are looked for there are none."""
+    if not control(v).by_relevance:
+        return msgspec.UNSET
+    return Subject(outcomes=v.settings.outcomes, relevant_from=v.settings.relevant_from)
 
 
 def ask_blind(s: State, v: View) -> tuple[AskSeat, ...]:
@@ -82,13 +106,20 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
     settings, dials = v.settings, s.dials
     held = {seat: shares(s.outcomes, dials.beliefs[seat]) for seat in s.debaters}
     told = {seat: gist(belief) for seat, belief in held.items()}
+    labelled = drawn(v, 0, "labels", s.debaters) if minds_move(v) else ()
+    near = control(v).reading == "debate" and dials.rounds[-1].jsd <= settings.near_consensus
     asks = []
     for me in s.debaters:
-        others = drawn(v, s.round, me, (seat for seat in s.debaters if seat != me))
+        others = labelled or drawn(v, s.round, me, s.debaters)
+        quiet = near and me != s.advocate
         brief = ArgueBrief(
-            round=s.round, outcomes=s.outcomes, ordered=settings.ordered, cl=dials.cl, tone=tone(dials.cl),
-            tau_q=dials.tau_q, tau_crit=dials.tau_crit, belief=held[me], opponents=tuple(told[seat] for seat in others),
+            round=s.round, outcomes=s.outcomes, ordered=settings.ordered, cl=dials.cl,
+            tone=QUIET if quiet else tone(dials.cl), quiet=quiet or msgspec.UNSET,
+            tau_q=dials.tau_q, tau_crit=dials.tau_crit, belief=held[me],
+            opponents=tuple(told[seat] for seat in others if seat != me),
             own=tuple(entry.post for entry in s.record if entry.seat == me), most=settings.max_arguments,
+            speakers=_speakers(s, labelled, me) if labelled else msgspec.UNSET,
+            earlier=(s.said or {}).get(me, ()) if labelled else msgspec.UNSET,
             against=dials.rounds[-1].shared if me == s.advocate else msgspec.UNSET,
             rebuttable=rebuttable(s, v, me),
         )  # fmt: skip
@@ -102,6 +133,30 @@ def rebuttable(s: State, v: View, me: str) -> tuple[int, ...] | msgspec.UnsetTyp
     if control(v).reading == "paper":
         return msgspec.UNSET
     return tuple(entry.post for entry in s.record if entry.seat != me)
+
+
+def _speakers(s: State, labelled: tuple[str, ...], me: str) -> tuple[Speaker, ...]:
+    """The debaters by their labels, with what each has in the record."""
+    return tuple(
+        Speaker(label=label, own=seat == me, arguments=tuple(entry.id for entry in s.record if entry.seat == seat))
+        for label, seat in zip(ascii_uppercase, labelled, strict=False)
+    )
+
+
+def remember(s: State, v: View, round_: int, said: Mapping[str, Blind | Case]) -> State:
+    """The state with what debaters said in a round: they are told their own words again."""
+    if not minds_move(v):
+        return s
+    known = s.said or {}
+    now = {seat: (*known.get(seat, ()), _earlier(round_, body)) for seat, body in said.items()}
+    return msgspec.structs.replace(s, said={**known, **now})
+
+
+def _earlier(round_: int, body: Blind | Case) -> Earlier:
+    if isinstance(body, Blind):
+        return Earlier(round=round_, reasoning=body.reasoning[:MOST_RECALLED])
+    claims = tuple(argument.claim for argument in body.arguments)
+    return Earlier(round=round_, claims=claims, reasoning=body.changed[:MOST_RECALLED])
 
 
 def advocate(s: State, v: View, round_: int) -> str:
@@ -126,22 +181,27 @@ def _curated(s: State) -> tuple[int, ...]:
 def ask_judges(s: State, v: View, said: tuple[NumberedArgument, ...]) -> tuple[AskSeat, ...]:
     """The helper measures the round's quotations; each judge is shown its arguments, whosever they are (E.4)."""
     measure = AskSeat(
-        seat=one(v, HELPER), kind=MEASURE, round=s.round, brief=raw(MeasureBrief(spans=quotations(said))),
+        seat=one(v, HELPER), kind=MEASURE, round=s.round,
+        brief=raw(MeasureBrief(spans=measured(s, v, said), subject=_subject(v))),
         sees=s.passages[:1], caps=caps(v),
     )  # fmt: skip
     judges = (
-        AskSeat(seat=j.seat, kind=CRIT, round=s.round, brief=raw(_items(v, s.round, j.seat, said)), caps=caps(v))
+        AskSeat(seat=j.seat, kind=CRIT, round=s.round, brief=raw(_items(s, v, s.round, j.seat, said)), caps=caps(v))
         for j in v.seats(JUDGE)
     )
     return (measure, *judges)
 
 
-def _items(v: View, round_: int, judge: str, said: tuple[NumberedArgument, ...]) -> CritBrief:
+def _items(s: State, v: View, round_: int, judge: str, said: tuple[NumberedArgument, ...]) -> CritBrief:
     items = []
+    known = {p.id: p for p in passages(s, v)} if minds_move(v) else {}
     for i, said_ in enumerate(item_order(v, round_, judge, said), 1):
         a = said_.argument
         quotes = tuple(span.quote for span in a.spans)
-        items.append(Item(item=i, claim=a.claim, reasons=a.reasons, quotes=quotes, rebuts=_rebutted(v, a)))
+        sources = tuple(_source(known[span.passage], span.quote) for span in a.spans) if known else msgspec.UNSET
+        items.append(
+            Item(item=i, claim=a.claim, reasons=a.reasons, quotes=quotes, sources=sources, rebuts=_rebutted(v, a))
+        )
     return CritBrief(items=tuple(items))
 
 
@@ -150,6 +210,15 @@ def _rebutted(v: View, a: Argument) -> Rebutted | msgspec.UnsetType:
         return msgspec.UNSET
     there = read(v, a.rebuts, Ruled)
     return Rebutted(claim=there.claim, reasons=there.reasons, quotes=tuple(span.quote for span in there.spans))
+
+
+def _source(passage: Passage, quote: str) -> Source:
+    """Document and passage of a quotation, cut where much stands before or behind it."""
+    text, wanted = squeeze(passage.text), squeeze(quote)
+    at = max(0, text.find(wanted))
+    first, last = max(0, at - AROUND), min(len(text), at + len(wanted) + AROUND)
+    around = ("… " if first else "") + text[first:last] + (" …" if last < len(text) else "")
+    return Source(document=passage.document, around=around)
 
 
 def item_order(v: View, round_: int, judge: str, said: tuple[NumberedArgument, ...]) -> tuple[NumberedArgument, ...]:

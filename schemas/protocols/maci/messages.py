@@ -119,17 +119,27 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
 # ---------------------------------------------------------------- retrieve (helper)
 
 
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What the prototype is made of beside the task: these outcomes, and the task's passages that are relevant."""
+
+    outcomes: tuple[str, ...] = ()
+    relevant_from: float
+    """Cosine with the task and its outcomes from which on a passage is."""
+
+
 class RetrieveBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `retrieve`: find passages in the documents. The task's own are also the prototype's (D.1)."""
+    """Brief of `retrieve`: find passages in the documents."""
 
     queries: tuple[str, ...] = ()
-    """None: the task itself, from whose passages the prototype is made."""
+    """None: the task itself."""
     k: int
     """At most so many passages, for each query."""
     tokens: int
     """At most so many together, estimated."""
     known: tuple[str, ...] = ()
     """Texts that are passages already: not found again."""
+    subject: Subject | msgspec.UnsetType = msgspec.UNSET
+    """What the prototype is made of, beside the task (D.1); unset: all of the task's passages."""
 
 
 class Retrieved(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,6 +221,27 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
 # ---------------------------------------------------------------- argue (debater)
 
 
+class Speaker(msgspec.Struct, frozen=True, kw_only=True):
+    """A debater as others are told of it."""
+
+    label: str
+    """A, B, ...; it means nothing in another session."""
+    own: bool = False
+    """It is the one that is asked."""
+    arguments: tuple[str, ...] = ()
+    """Its own in the record: `a7`."""
+
+
+class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+    """What a debater said in a round before, and nobody else was shown."""
+
+    round: int
+    claims: tuple[str, ...] = ()
+    """Admitted or not."""
+    reasoning: str = ""
+    """Of the blind round why it held what it held, later what moved its belief; the beginning of it."""
+
+
 class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of `argue`: the anchor A(t) (3.1). Passages and the curated record are shown as posts."""
 
@@ -226,11 +257,19 @@ class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
     belief: Belief
     """This debater's own, as it stands."""
     opponents: tuple[Belief, ...]
-    """What each other debater holds, the most probable of it, in an order that changes with the round."""
+    """What each other debater holds, the most probable of it, in the order of `speakers`; before version 3 in one that
+    changes with the round."""
     own: tuple[int, ...] = ()
     """Numbers of the shown posts that are this debater's own arguments."""
     most: int
     """Arguments at most."""
+    earlier: tuple[Earlier, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What this debater said itself, the blind round first; unset before version 3."""
+    quiet: bool | msgspec.UnsetType = msgspec.UNSET
+    """The debaters hold nearly the same, and `tone` says so in the place of what the level asks for."""
+    speakers: tuple[Speaker, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Everybody, with one label through the whole debate, in the order of the labels; `opponents` stand in the same
+    order. Unset before version 3."""
     against: str | msgspec.UnsetType = msgspec.UNSET
     """The answer that all share and this debater is to argue against, as devil's advocate; unset: it is none."""
     rebuttable: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
@@ -255,9 +294,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeasureBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `measure`: similarities of the round's spans. The task's passages are shown as a post."""
+    """Brief of `measure`: similarities of these spans. The task's passages, of which the prototype is made, are shown
+    as a post."""
 
     spans: tuple[Span, ...]
+    subject: Subject | msgspec.UnsetType = msgspec.UNSET
+    """What the prototype is made of, beside the task (D.1); unset: all of the task's passages."""
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -274,6 +316,14 @@ class Rebutted(msgspec.Struct, frozen=True, kw_only=True):
     quotes: tuple[str, ...]
 
 
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a quotation stands."""
+
+    document: str
+    around: str
+    """Of the passage, what stands around the quotation; with it."""
+
+
 class Item(msgspec.Struct, frozen=True, kw_only=True):
     """An argument as a judge is shown it: nothing says whose it is (E.4)."""
 
@@ -283,6 +333,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     quotes: tuple[str, ...]
     rebuts: Rebutted | msgspec.UnsetType = msgspec.UNSET
     """Its opposing reasons (E.1); unset: it stands alone."""
+    sources: tuple[Source, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Where each of the quotations stands, in their order; unset before version 3."""
 
 
 class CritBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -421,6 +473,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The mixture's most probable outcome; empty: there is none."""
     confidence: float
     """Its probability."""
+    calibrated: bool | msgspec.UnsetType = msgspec.UNSET
+    """Whether something has held these probabilities against what came true; nothing does yet. Unset before version
+    3."""
     source: str
     """mixture | none"""
     mixture: dict[str, float]

@@ -1,16 +1,41 @@
 """Minds can change, and agreement ends a debate: stated beliefs, the devil's advocate, the stop `agreement`."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from client.evidence import read
+from client.protocols.maci.transcript import outcome_lines
 from client.records import read_record
 from coordinator.protocols import PROTOCOLS
+from coordinator.protocols.maci import round as maci_round
 from coordinator.protocols.maci.state import State
 from coordinator.replay import replay
+from coordinator.schedulers.controller import advance, begin
+from coordinator.schedulers.tone import QUIET, tone
+from schemas.control import Control
+from schemas.protocols.maci.messages import Argument, Blind, Span
 from schemas.wire import decode, encode
-from tests.protocols.maci.play import AGAINST, AGREED, FOR, NAMES, PAPER, Play, argument, begun, belief, case, check_up
+from tests.protocols.maci.play import (
+    AGAINST,
+    AGREED,
+    FOR,
+    NAMES,
+    PAPER,
+    Play,
+    argument,
+    begun,
+    belief,
+    case,
+    check_up,
+    document,
+    retrieved,
+)
+from tests.protocols.maci.rounds import seen
+from tests.protocols.maci.simulate import EXAMPLES, ROLES, run
 
 OLD_LOGS = Path(__file__).parents[2] / "old_logs"
 DENGUE, CHIKUNGUNYA = belief(0.8, 0.2), belief(0.1, 0.9)
@@ -208,12 +233,13 @@ def test_a_round_without_arguments_raises_no_gate() -> None:
     assert [p.last("signals")["next_tau_crit"] for p in (play, paper)] == pytest.approx([0.3, 0.4])
 
 
-def test_the_evidence_of_a_round_without_arguments_is_the_records() -> None:
-    """Each cited the same passage, in different rounds."""
+def test_evidence_is_counted_over_the_record() -> None:
+    """Each cited the same passage, in different rounds, and was told not to repeat what is in the record."""
     play = begun({"tau_stop": 3}, FOR, AGAINST)
     play.round(case(FOR, argument("x", 1)), case(AGAINST))
-    play.round(case(FOR), case(AGAINST, argument("y", 1)))
     assert play.signals["overlap"] == 0
+    play.round(case(FOR), case(AGAINST, argument("y", 1), argument("refused", 2, q=0.1)))
+    assert play.signals["overlap"] == 1
     play.round(case(FOR), case(AGAINST))
     assert play.signals["overlap"] == 1 and play.signals["q"] == pytest.approx(0.8)
     assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False), "equation 10, over the record"
@@ -236,3 +262,171 @@ def test_the_advocate_is_drawn_by_seed_and_round() -> None:
         play.same(belief(p, 1 - p), belief(1.7 - p, p - 0.7))
         assert decode(encode(play.session.inner), State) == play.session.inner
     assert {seat for (seat,) in advocates(play).values()} == set(NAMES)
+
+
+def test_quality_is_of_all_that_was_admitted_so_far() -> None:
+    """Also where all that a round brought is refused, or was not measured; each quotation counts once."""
+    play = begun({"tau_q": 0.3, "gamma": 0.0}, FOR, AGAINST)
+    play.round(case(FOR, argument("x", 1, q=0.4)), case(AGAINST))
+    play.round(case(FOR, argument("y", 2, q=0.6)), case(AGAINST))
+    assert play.signals["q"] == pytest.approx(0.5)
+    assert [s["quote"] for s in play_spans(play)] == ["Joint pain ", "Platelets"], "the record's after the round's"
+    play.round(case(FOR, argument("y", 2, q=0.6)), case(AGAINST, argument("z", 3, q=0.1)))
+    assert play.signals["q"] == pytest.approx(0.5) and len(play_spans(play)) == 3
+    play.argue(case(FOR, argument("w", 3)), case(AGAINST))
+    for seat in ("helper", "judge_1"):
+        play.fail(seat)
+    assert play.signals["q"] == pytest.approx(0.5)
+
+
+def play_spans(play: Play) -> Any:
+    """What the helper was asked to measure last."""
+    return json.loads(bytes(play.asks("measure")[-1].brief))["spans"]
+
+
+def test_what_is_measured_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The round's, and of the record the newest."""
+    monkeypatch.setattr(maci_round, "MOST_MEASURED", 2)
+    play = begun({"gamma": 0.0}, FOR, AGAINST)
+    for n in (1, 2, 3):
+        play.round(case(FOR, argument(f"c{n}", n)), case(AGAINST))
+    assert [s["passage"] for s in play_spans(play)] == ["p3", "p2"]
+
+
+# ---------------------------------------------------------------- gates that do not refuse everything
+
+
+def reaching(*qualities: float) -> tuple[Any, ...]:
+    return tuple(argument(f"claim {i}", 1 + i % 3, q=q) for i, q in enumerate(qualities))
+
+
+def test_a_gate_rises_no_higher_than_what_the_rounds_arguments_reach() -> None:
+    """By a stated quantile of their figures; the published gate goes on."""
+    bounded, paper = begun(None, FOR, AGAINST), begun(PAPER, FOR, AGAINST)
+    for play in (bounded, paper):
+        play.round(case(FOR, *reaching(0.51, 0.55)), case(AGAINST, *reaching(0.9)), score=lambda claim: 0.32)
+        assert play.signals["pi_i"]
+    told = [play.last("signals") for play in (bounded, paper)]
+    assert told[0]["next_tau_crit"] == pytest.approx(0.32) and told[1]["next_tau_crit"] == pytest.approx(0.4)
+    assert 0.5 <= told[0]["next_tau_q"] < 0.6 and told[1]["next_tau_q"] == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(("quantile", "gate"), [(0.0, 0.55), (0.5, 0.6), (1.0, 0.6)])
+def test_the_quantile_is_a_setting(quantile: float, gate: float) -> None:
+    config = msgspec.convert({"gate_quantile": quantile, "smoothing": 0.0}, Control)
+    told: dict[str, Any] = {
+        "crit": {"u": 0.8, "v": 0.8},
+        "q": 0.7,
+        "arguments": 2,
+        "reached_q": (0.55, 0.9),
+        "reached_crit": (0.8,),
+    }
+    state = advance(config, begin(config, ("a", "b", "c"), seen()), seen(**told))
+    assert state.rounds[-1].pi_i and state.tau_q == pytest.approx(gate) and state.tau_crit == pytest.approx(0.4)
+
+
+def test_a_gate_above_all_that_is_said_stays_where_it_is() -> None:
+    """It never falls."""
+    play = begun(None, FOR, AGAINST)
+    play.round(case(FOR, *reaching(0.2)), case(AGAINST, *reaching(0.1)), score=lambda claim: 0.1)
+    assert play.signals["pi_i"]
+    assert (play.last("signals")["next_tau_q"], play.last("signals")["next_tau_crit"]) == (0.5, 0.3)
+
+
+# ---------------------------------------------------------------- flags
+
+
+def test_a_drift_below_a_stated_move_takes_no_flag_down() -> None:
+    """From .90 to .92, the case of the trials."""
+    for settings, up in (({"agreement": False}, True), ({**PAPER, "monotone_gate": False}, False)):
+        play = begun(settings, belief(0.9, 0.1), belief(0.85, 0.15))
+        play.same(belief(0.93, 0.07), belief(0.89, 0.11))
+        assert play.signals["r_i"] > 0.02 and play.signals["pi_i"] is up
+
+
+def test_an_agreement_is_a_plateau_however_far_apart_they_were() -> None:
+    """D is 0 from round 4 on: the window remembers how D fell, and the flags need not."""
+    ends = []
+    for settings in ({"agreement": False}, {**PAPER, "monotone_gate": False}):
+        play = begun(settings, belief(0.9, 0.1), belief(0.1, 0.9))
+        for a, b in ((0.9, 0.1), (0.9, 0.3), (0.9, 0.6), (0.9, 0.9)):
+            play.same(belief(a, 1 - a), belief(b, 1 - b))
+        while play.phase == "arguing":
+            play.same(belief(0.9, 0.1), belief(0.9, 0.1))
+        ends.append((play.stop["reason"], play.stop["converged"], len(play.posts("signals")) - 1))
+    assert [(reason, n) for reason, _, n in ends] == [("plateau", 6), ("plateau", 8)]
+
+
+@pytest.mark.parametrize("name", ["rollout", "off-topic", "diagnosis"])
+def test_the_examples_end_within_four_rounds(name: str) -> None:
+    """With no language model. They ended after eight, two of them as a stalemate."""
+    root = EXAMPLES / name
+    given = root / "outcomes.txt"
+    outcomes = given.read_text(encoding="utf-8").splitlines() if given.exists() else []
+    ended = run((root / "question.txt").read_text(encoding="utf-8").strip(), read(root / "evidence", ROLES), outcomes)
+    stop = ended.result.stop
+    assert (stop.converged, stop.reason) in ((True, "agreement"), (True, "plateau"), (False, "plateau"))
+    assert len(ended.rounds) - 1 <= 4 and (stop.converged or ended.rounds[-1].signals.jsd > 0.1)
+
+
+# ---------------------------------------------------------------- what debaters and judges are shown
+
+
+def test_nobody_is_told_to_be_critical_of_a_disagreement_that_is_not_there() -> None:
+    """Of the trials: at D .01 a debater was to keep its doubts on the table, and wrote doubts that it did not hold. The
+    devil's advocate is the exception."""
+    play = begun(None, AGREED, FOR)
+    (advocate,) = advocates(play)[1]
+    for seat in NAMES:
+        brief = play.brief(seat)
+        assert (brief["tone"] == QUIET) is brief.get("quiet", False) is (seat != advocate)
+    for settings, beliefs in ((None, (FOR, AGAINST)), (PAPER, (AGREED, FOR))):
+        apart = begun(settings, *beliefs)
+        assert all(apart.brief(seat)["tone"] == tone(apart.brief(seat)["cl"]) != QUIET for seat in NAMES)
+
+
+def test_a_debater_is_shown_its_own_earlier_reasoning_and_nobody_elses() -> None:
+    play = begun(None, FOR, AGAINST)
+    play.round(case(FOR, argument("x"), changed="x stands"), case(AGAINST, argument("y", q=0.1), changed="y stands"))
+    for seat, claim in zip(NAMES, ("x", "y"), strict=True):
+        assert play.brief(seat)["earlier"] == [
+            {"round": 0, "claims": [], "reasoning": f"{seat} thinks so"},
+            {"round": 1, "claims": [claim], "reasoning": f"{claim} stands"},
+        ]
+        assert all(play.session.posts[n].channel == "public" for n in play.ask(seat).sees)
+
+
+def test_two_debaters_keep_two_labels_through_the_debate() -> None:
+    play = begun({"round_limit": 4, "tau_stop": 9}, FOR, AGAINST)
+    found = []
+    for _ in range(3):
+        play.same(FOR, AGAINST)
+        for seat, other in (NAMES, NAMES[::-1]):
+            speakers = play.brief(seat)["speakers"]
+            assert [s["label"] for s in speakers] == ["A", "B"]
+            (mine,) = [s for s in speakers if s["own"]]
+            assert mine["arguments"] == [e.id for e in play.session.inner.record if e.seat == seat]
+            found.append((seat, mine["label"]))
+            assert len(play.brief(seat)["opponents"]) == 1 and other != seat
+    assert len(set(found)) == 2
+
+
+def test_a_judge_sees_the_document_and_the_passage_around_a_quotation() -> None:
+    long = "Rain fell. " * 60 + "The ferry was late. " + "Fog lay. " * 60
+    play = Play(documents=[document("ferry.md", long)], q0=None)
+    play.reply("helper", retrieved(0.6, [long.strip()], "ferry.md"))
+    spans = (Span(passage="p1", quote="The ferry was late."),)
+    for seat in NAMES:
+        play.reply(seat, Blind(belief=FOR if seat == NAMES[0] else AGAINST))
+    play.argue(case(FOR, Argument(claim="late", spans=spans)), case(AGAINST))
+    (source,) = play.brief("judge_1")["items"][0]["sources"]
+    assert source["document"] == "ferry.md" and "The ferry was late." in source["around"]
+    assert source["around"].startswith("… ") and source["around"].endswith(" …") and len(source["around"]) < 650
+
+
+def test_the_mixture_is_called_uncalibrated() -> None:
+    play = begun(None, FOR, FOR)
+    play.same(FOR, FOR)
+    play.plan(check_up())
+    assert play.result.outcome["calibrated"] is False
+    assert any(text.startswith("Mixture (uncalibrated): dengue") for _, text in outcome_lines(play.result.outcome))

@@ -82,7 +82,7 @@ def test_overlap_is_of_cited_sets_and_two_empty_ones_give_0() -> None:
 
 
 def test_quality_is_of_admitted_arguments_and_no_admitted_span_gives_0() -> None:
-    play = begun()
+    play = begun(PAPER)
     play.round(case(FOR, argument("x", 1, q=0.6)), case(AGAINST, argument("y", 2, q=0.2)))
     assert play.signals["q"] == pytest.approx(0.6)
     play.round(case(FOR, argument("x", 1, q=0.1)), case(AGAINST, argument("y", 2, q=0.2)))
@@ -177,7 +177,7 @@ def test_the_learned_schedule_says_what_it_chose_in_a_whole_session(policy: str)
 
 def test_the_gates_rise_with_each_plateau_of_information_to_their_maximum() -> None:
     """Both gates `tau <- min(tau + gamma pi_I, tau_max)`. Starts 0.50 (Q) and 0.30 (CRIT)."""
-    play = on({}, 5)
+    play = on(PAPER, 5)
     told = [msgspec.json.decode(ask.brief) for ask in play.asks("argue") if ask.seat == NAMES[0]]
     assert [t["tau_q"] for t in told] == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9, 0.9])
     assert [t["tau_crit"] for t in told] == pytest.approx([0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
@@ -185,7 +185,7 @@ def test_the_gates_rise_with_each_plateau_of_information_to_their_maximum() -> N
 
 def test_a_round_is_ruled_by_the_gates_in_force_in_it() -> None:
     """Checked with the gates in force this round, before they move."""
-    play = on({}, 2)
+    play = on(PAPER, 2)
     play.round(case(FOR, argument("x", 1, q=0.7)), case(AGAINST, argument("y", 2, q=0.6)))
     ruled = [msgspec.json.decode(p.body) for p in (*play.posts("argument"), *play.posts("refused")) if p.round == 3]
     assert {r["claim"]: (r["admitted"], r["tau_q"]) for r in ruled} == {

@@ -209,7 +209,9 @@ def test_a_deadlock_that_plateaus_is_never_called_convergence(told: Callable[[Re
     assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False)
     text = told(of(play))
     assert "they do not agree: a deadlock, not convergence" in text and "to be called convergence wanted" in text
-    assert "they agree" not in text and "consensus" not in text.replace("no consensus", "")
+    assert "they agree" not in text and "consensus" not in text.replace("no consensus", "").replace(
+        "near_consensus", ""
+    )
 
 
 @pytest.mark.parametrize("told", [shown, explained])
@@ -235,6 +237,23 @@ def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
     text = shown(of(deadlock()))
     assert (
         "no agreement: debaters that hold the most widely held answer: 1, wanted at least 2; disagreement: 0.7" in text
+    )
+
+
+@pytest.mark.parametrize("told", [shown, explained])
+def test_the_stop_line_says_which_test_failed(told: Callable[[Record], str]) -> None:
+    play = Play({"round_limit": 1})
+    play.blind(belief(0.9, 0.1), belief(0.1, 0.9))
+    play.round(case(belief(0.9, 0.1), argument("x", 1)), case(belief(0.3, 0.7), argument("y", 2, q=0.1)))
+    play.plan()
+    failed = (
+        r"D 0\.30 is above near_consensus 0\.10; they hold different answers; information still moved; "
+        r"disagreement still moved; O 0\.00 is below tau_o 0\.30"
+    )
+    text = told(of(play))
+    assert re.search(rf"the last round allowed was played; it did not converge.*: {failed}", text), text
+    assert "near_consensus" not in "".join(
+        row for row in told(of(agreement())).splitlines() if row.startswith(("stop:", "It ended"))
     )
 
 
