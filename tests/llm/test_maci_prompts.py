@@ -154,7 +154,7 @@ def test_a_judge_is_shown_what_a_rebuttal_rebuts_and_judges_it_as_one() -> None:
     item = msgspec.structs.replace(ITEM, rebuts=met)
     text = text_of(build(shown("crit", CritBrief(items=(item,)), seat="judge_2"), boundary=edge))
     state = json.loads(inside(text)[-1].partition("]]\n")[2])
-    assert state["items"][0]["rebuts"] == {"claim": "MARK-met", "reasons": ["MARK-why"], "quotes": ["MARK-said"]}
+    assert state["arguments"][0]["rebuts"] == {"claim": "MARK-met", "reasons": ["MARK-why"], "quotes": ["MARK-said"]}
     assert "is a rebuttal of the argument that stands there" in text
 
 

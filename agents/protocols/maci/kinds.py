@@ -163,12 +163,14 @@ def _argue_orders(shown: Shown) -> dict[str, str]:
 
 
 def _crit(brief: CritBrief) -> dict[str, Any]:
-    """Each argument with its evidence: quotation, document, and what stands around it."""
+    """Each argument with its evidence: quotation, document, and what stands around it; and what it rebuts."""
     return {"arguments": [_item(item) for item in brief.items]}
 
 
 def _item(item: Item) -> dict[str, Any]:
     said: dict[str, Any] = {"item": item.item, "claim": item.claim, "reasons": item.reasons}
+    if item.rebuts is not msgspec.UNSET:
+        said["rebuts"] = msgspec.to_builtins(item.rebuts)
     if item.sources is msgspec.UNSET:
         return {**said, "quotes": item.quotes}
     evidence = [
