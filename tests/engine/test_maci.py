@@ -155,13 +155,17 @@ async def test_what_a_gate_refused_and_what_judges_scored_reaches_no_debater(
     refused = [marks(p) for p in await bench.posts("s1", "scores") if p.kind == "refused"]
     admitted = [marks(p) for p in await bench.posts("s1", "public") if p.kind == "argument"]
     assert len(refused) == sum(len(r["refused"]) for r in found.rounds) > 0 < len(admitted)
-    sent = b"".join(tap.sent["debater_1"] + tap.sent["debater_2"]).decode()
+    sent = {seat: b"".join(tap.sent[seat]).decode() for seat in ("debater_1", "debater_2")}
     there = "".join(bytes(p.body).decode() for p in heard)
     early = [mark for mark in admitted if "-3-" not in mark]
-    for words in (sent, there):
-        assert not [mark for mark in refused if mark in words]
-        assert "MARK-crit" not in words and "MARK-blind" not in words and "-why" not in words
+    for seat, words in (*sent.items(), ("", there)):
+        # its own words alone are told to a debater again
+        assert not [mark for mark in refused if mark in words and not (seat and f"-{seat}-" in mark)]
+        others = [name for name in sent if name != seat]
+        assert "MARK-crit" not in words and not any(f"MARK-blind-{name}" in words for name in others)
+        assert not any(re.search(rf"MARK-argue-{name}-\d-why", words) for name in others)
         assert all(mark in words for mark in early), "what was admitted is there"
+    assert all(f"MARK-blind-{seat}" in words for seat, words in sent.items()), "its own is told to it again"
     for work in (decode(data, Work) for q in ("debater_1", "debater_2") for data in tap.sent[q]):
         assert {p.channel for p in work.posts} == {"public"} and not any(t.stream for t in work.turns)
         bodies = [decode(p.body, Ruled) for p in work.posts if p.kind == "argument"]

@@ -257,19 +257,17 @@ class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
     belief: Belief
     """This debater's own, as it stands."""
     opponents: tuple[Belief, ...]
-    """What each other debater holds, the most probable of it, in the order of `speakers`; before version 3 in one that
-    changes with the round."""
+    """What each other debater holds, the most probable of it."""
     own: tuple[int, ...] = ()
     """Numbers of the shown posts that are this debater's own arguments."""
     most: int
     """Arguments at most."""
     earlier: tuple[Earlier, ...] | msgspec.UnsetType = msgspec.UNSET
-    """What this debater said itself, the blind round first; unset before version 3."""
+    """What this debater said itself, the blind round first; unset before version 3, as the next two."""
     quiet: bool | msgspec.UnsetType = msgspec.UNSET
     """The debaters hold nearly the same, and `tone` says so in the place of what the level asks for."""
     speakers: tuple[Speaker, ...] | msgspec.UnsetType = msgspec.UNSET
-    """Everybody, with one label through the whole debate, in the order of the labels; `opponents` stand in the same
-    order. Unset before version 3."""
+    """Everybody, with one label through the whole debate, in the order of the labels, as `opponents`."""
     against: str | msgspec.UnsetType = msgspec.UNSET
     """The answer that all share and this debater is to argue against, as devil's advocate; unset: it is none."""
     rebuttable: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
@@ -474,8 +472,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     """Its probability."""
     calibrated: bool | msgspec.UnsetType = msgspec.UNSET
-    """Whether something has held these probabilities against what came true; nothing does yet. Unset before version
-    3."""
+    """Whether something has held these probabilities against what came true; unset before version 3."""
     source: str
     """mixture | none"""
     mixture: dict[str, float]

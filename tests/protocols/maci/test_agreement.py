@@ -11,7 +11,7 @@ from client.evidence import read
 from client.protocols.maci.transcript import outcome_lines
 from client.records import read_record
 from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.maci import round as maci_round
+from coordinator.protocols.maci.round import MOST_MEASURED
 from coordinator.protocols.maci.state import State
 from coordinator.replay import replay
 from coordinator.schedulers.controller import advance, begin
@@ -25,6 +25,7 @@ from tests.protocols.maci.play import (
     FOR,
     NAMES,
     PAPER,
+    TEXTS,
     Play,
     argument,
     begun,
@@ -284,13 +285,18 @@ def play_spans(play: Play) -> Any:
     return json.loads(bytes(play.asks("measure")[-1].brief))["spans"]
 
 
-def test_what_is_measured_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_measured_at_once_is_bounded() -> None:
     """The round's, and of the record the newest."""
-    monkeypatch.setattr(maci_round, "MOST_MEASURED", 2)
-    play = begun({"gamma": 0.0}, FOR, AGAINST)
-    for n in (1, 2, 3):
-        play.round(case(FOR, argument(f"c{n}", n)), case(AGAINST))
-    assert [s["passage"] for s in play_spans(play)] == ["p3", "p2"]
+    found = [(f"p{i}", t[a:b]) for i, t in enumerate(TEXTS, 1) for a in range(15) for b in range(a + 6, a + 15)]
+    spans = [Span(passage=p, quote=q) for p, q in dict.fromkeys(found) if q == q.strip()][: MOST_MEASURED + 40]
+    said = [Argument(claim=f"c{n}", spans=tuple(spans[n : n + 20])) for n in range(0, len(spans), 20)]
+    play = begun({"max_arguments": 10, "gamma": 0.0, "tau_q": 0.0}, FOR, AGAINST)
+    play.round(case(FOR, *said[:6]), case(AGAINST, *said[6:]))
+    assert len(play_spans(play)) == MOST_MEASURED + 40
+    play.round(case(FOR, argument("x", 1)), case(AGAINST))
+    measured = play_spans(play)
+    assert len(measured) == MOST_MEASURED and measured[0]["quote"] == TEXTS[0]
+    assert measured[1]["quote"] == spans[-1].quote, "the newest first"
 
 
 # ---------------------------------------------------------------- gates that do not refuse everything
