@@ -19,7 +19,7 @@ from coordinator.schedulers import controller
 from coordinator.signals.beliefs import Belief, checked, parse_belief
 from schemas.belief import Share
 from schemas.control import OTHER_NAMES, Control, Signals, Verdict
-from schemas.protocols.maci.messages import check_outcomes
+from schemas.protocols.maci.settings import check_outcomes
 from schemas.wire import InvalidValue, in_range, not_empty
 
 _SECTION = re.compile(r"\b(?:maci|control)\.")

@@ -7,7 +7,6 @@ from coordinator.signals.beliefs import parse_belief
 from coordinator.table import OpenTurn, View
 from schemas.belief import Belief, outcome_key
 from schemas.protocols.maci.messages import (
-    MOST_OUTCOMES,
     ArgueBrief,
     Blind,
     Case,
@@ -24,6 +23,7 @@ from schemas.protocols.maci.messages import (
     Span,
     Tests,
 )
+from schemas.protocols.maci.settings import MOST_OUTCOMES
 from schemas.similarity import Similar
 from schemas.text import squeeze, stands_in
 from schemas.wire import InvalidValue, decode

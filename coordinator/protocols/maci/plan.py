@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from coordinator.schedulers import controller
 from coordinator.signals.beliefs import entropy
 from schemas.belief import Belief, Share, outcome_key
-from schemas.protocols.maci.messages import Plan, Ranked, Settings, Test
+from schemas.protocols.maci.messages import Plan, Ranked, Test
+from schemas.protocols.maci.settings import Settings
 
 LEAST_SHARE = 0.1
 """Of the uniform probability 1/|Y|: an outcome below it is no longer in contention."""

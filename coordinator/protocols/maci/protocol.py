@@ -72,10 +72,10 @@ from schemas.protocols.maci.messages import (
     Passages,
     Retrieved,
     Score,
-    Settings,
     Tests,
 )
 from schemas.protocols.maci.messages import Round as Post
+from schemas.protocols.maci.settings import Settings
 from schemas.text import squeeze
 from schemas.wire import decode, raw
 
@@ -153,8 +153,7 @@ def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Blind]]:
 
 
 def _on_merged(s: State, e: Answered, v: View) -> Step:
-    m: Merged = e.body
-    return _merge(s, v, _blind(s, v), m.groups, ANALYST, (), e.seat)
+    return _merge(s, v, _blind(s, v), e.body.groups, ANALYST, (), e.seat)
 
 
 def _on_not_merged(s: State, e: Missed, v: View) -> Step:

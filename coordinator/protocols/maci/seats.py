@@ -8,7 +8,7 @@ import msgspec
 from coordinator.protocols.maci.state import ANALYST, DEBATER, HELPER, JUDGE, LEAST_DEBATERS
 from coordinator.table import Inadmissible, Role
 from schemas.presence import Announcement
-from schemas.protocols.maci.messages import MOST_DEBATERS, Settings
+from schemas.protocols.maci.settings import MOST_DEBATERS, Settings
 from schemas.session import EVERYBODY, OpenSession, Seat
 
 ROLES = (Role(DEBATER, LEAST_DEBATERS), Role(JUDGE, 1), Role(ANALYST, 1), Role(HELPER, 1))

@@ -13,7 +13,8 @@ from coordinator.schedulers import controller
 from coordinator.schedulers.stop_rule import ROUND_LIMIT
 from coordinator.table import View
 from schemas.belief import Belief, Share
-from schemas.protocols.maci.messages import Earlier, Passage, Passages, Settings
+from schemas.protocols.maci.messages import Earlier, Passage, Passages
+from schemas.protocols.maci.settings import Settings
 from schemas.similarity import Similar
 from schemas.turn import Caps
 from schemas.wire import Json, decode

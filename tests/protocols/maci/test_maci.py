@@ -436,7 +436,7 @@ def recorded(settings: dict[str, Any] | None = None, **more: Any) -> tuple[Play,
 
 def test_a_rebuttal_is_judged_with_what_it_rebuts_and_seen_so_by_the_others() -> None:
     """Arguments had to stand alone, so that "challenge head on" lost at the judges."""
-    play, posts = recorded()
+    play, posts = recorded({"tau_stop": 9})
     assert play.brief("debater_1")["rebuttable"] == [posts["debater_2"]]
     assert play.brief("debater_2")["rebuttable"] == [posts["debater_1"]]
     play.argue(case(FOR), case(AGAINST, rebuttal(posts["debater_1"]), argument("alone")))

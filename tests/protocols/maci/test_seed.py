@@ -11,7 +11,8 @@ import pytest
 from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.maci.state import State
 from coordinator.replay import replay
-from schemas.protocols.maci.messages import Argument, Blind, Found, Retrieved, Settings, Span
+from schemas.protocols.maci.messages import Argument, Blind, Found, Retrieved, Span
+from schemas.protocols.maci.settings import Settings
 from schemas.wire import decode, encode
 from tests.protocols.maci.play import (
     AGAINST,
