@@ -15,6 +15,7 @@ from agents.context import Shown
 from agents.models import Completion, Emit, make_model
 from bus import channels, subjects
 from bus.errors import BusError, Denied
+from client.client import Client
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
 from schemas import log
@@ -47,6 +48,13 @@ async def bench(tmp_path: Path) -> AsyncIterator[Engine]:
 
 
 async def opened(on: Engine, **settings: Any) -> None:
+    """Once the moderator has heard of every queue: those that it has not heard of judge nothing."""
+    client = Client(on.owner, "owner")
+
+    async def all_there() -> bool:
+        return {w.queue for w in (await client.workers()).workers} >= set(on.queues)
+
+    await until(all_there)
     fate = await on.open(
         "s1", question=QUESTION, protocol="maci", documents=DOCUMENTS, settings={"outcomes": OUTCOMES, **settings}
     )
@@ -200,10 +208,11 @@ async def test_a_judge_is_not_told_whose_an_argument_is(marked: tuple[Engine, Ta
     orders: dict[tuple[str, int], tuple[str, ...]] = {}
     for s in (s for queue in JUDGES for s in models[queue].shown):
         orders[s.seat, s.round] = tuple(item.claim for item in s.brief.items)
-    assert len(orders) == 6
+    assert len(orders) == 2 * len(JUDGES), "each queue judges once"
     for round_ in (1, 2):
-        of_round = [orders[f"judge_{i}", round_] for i in (1, 2, 3)]
-        assert len({frozenset(o) for o in of_round}) == 1 < len(set(of_round))
+        of_round = [orders[f"judge_{i}", round_] for i, _ in enumerate(JUDGES, 1)]
+        assert len({frozenset(o) for o in of_round}) == 1
+    assert len(set(orders.values())) > 2, "the judges of a round are shown its arguments in different orders"
 
 
 async def test_a_debaters_credentials_open_no_way_to_the_scores(bench: Engine) -> None:
