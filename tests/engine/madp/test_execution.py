@@ -245,21 +245,21 @@ async def test_the_budget_of_a_task_reaches_the_debate_beneath(crew: Crew) -> No
     await begun(crew, {SRE: sre})
     await debaters(crew)
     await crew.helper(ONE)
-    request: dict[str, Any] = {"documents": DOCUMENTS, "budget": {"calls": 14}}
+    request: dict[str, Any] = {"documents": DOCUMENTS, "budget": {"calls": 15}}
     await crew.task("s1", request=request, work_calls=1, **DELIBERATION)
     result = await crew.result("s1")
     (begin, ended) = await crew.kind("s1", "deliberation", least=2)
     assert (ended["status"], ended["reason"]) == ("finished", "budget")
     first = (await crew.entries(begin["session"]))[0].event
-    assert isinstance(first, log.Opened) and first.budget.calls == 12, "the match and the work were paid already"
-    assert result["usage"]["calls"] <= 14 and sre.briefs("work")[1].advice.startswith("A deliberation (maci, budget)")
+    assert isinstance(first, log.Opened) and first.budget.calls == 13, "the match and the work were paid already"
+    assert result["usage"]["calls"] <= 15 and sre.briefs("work")[1].advice.startswith("A deliberation (maci, budget)")
 
     sre.said["work"] = [blocked(QUESTION), done()]
     await crew.task("s2", request=request | {"budget": {"calls": 8}}, work_calls=1, **DELIBERATION)
     item = await crew.item("s2")
     assert (item.kind, item.question) == ("blocked", QUESTION)
     (_, refused) = await crew.kind("s2", "deliberation", least=2)
-    assert (refused["status"], refused["why"]) == ("refused", "budget.calls: limit 6, one round may take 10")
+    assert (refused["status"], refused["why"]) == ("refused", "budget.calls: limit 6, one round may take 8")
     warned = await crew.kind("s2", "warning")
     assert warned[0]["text"] == f"the deliberation (maci) came to nothing: {refused['why']}"
     await crew.decide("s2", item.id, "Whatever")
