@@ -76,13 +76,13 @@ CONSENSUS = Play(
 
 
 def maci() -> Play:
-    """Two rounds of two debaters with two judges: arguments of both are admitted and refused."""
+    """Two rounds of two debaters, with the stack's one judge: arguments of both are admitted and refused."""
     question, documents, outcomes = example("off-topic")
-    settings = {"outcomes": outcomes, "round_limit": 2, "judges": 2}
+    settings = {"outcomes": outcomes, "round_limit": 2}
     request = OpenSession(
         question=question, protocol="maci", documents=documents, settings=settings, turn_timeout_s=TURN_TIMEOUT_S
     )
-    return Play(request=request, turns=1 + 2 + 2 * (2 + 1 + 2) + 1, queues=(*DEBATE, "analyst"), seeds=3)
+    return Play(request=request, turns=1 + 2 + 2 * (2 + 1 + 1) + 1, queues=(*DEBATE, "analyst"), seeds=3)
 
 
 def calm_arrivals(point: str, plays: Iterable[Play] = (CONSENSUS,)) -> int:

@@ -40,7 +40,7 @@ async def test_nothing_is_said_before_all_are_in(stack: Engine) -> None:
         e for e in await stack.entries("s1") if any(isinstance(c, log.Say) and c.kind == "position" for c in e.commands)
     ]
     said = [c.seat for c in first[0].commands if isinstance(c, log.Say) and c.kind == "position"]
-    assert said == ["panelist_1", "panelist_2", "panelist_3"]
+    assert sorted(said) == ["panelist_1", "panelist_2", "panelist_3"]
     assert first[0].n == 3, "with the third reply"
 
 
