@@ -26,6 +26,8 @@ LEAST = 0.4
 LEAST_PRESSED = 0.15
 """The same where the critic is asked in a sharper tone."""
 NOTHING = "The evidence does not say."
+UNANSWERED = "This leaves the question unanswered."
+"""What is held against an answer that is none: silence about it would count as agreement."""
 
 
 def read(question: str) -> Question:
@@ -66,6 +68,9 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
     if given is None:
         return Critique(objection=NO_NEW_OBJECTION), False
     evidence, injected = _evidence(shown, corpus, given.citations)
+    if same(given.answer, NOTHING):
+        said_so = any(same(o.text, UNANSWERED) for o in brief.profile)
+        return Critique(objection=NO_NEW_OBJECTION if said_so else UNANSWERED), injected
     known = {collapse(c.quote) for o in brief.profile for c in o.citations}
     known |= {collapse(c.quote) for c in given.citations}
     said = " ".join(o.text for o in brief.profile) + brief.again

@@ -113,7 +113,8 @@ def test_the_same_session_twice_and_replayed(name: str) -> None:
 def test_without_documents_the_session_still_ends() -> None:
     ended = run("Surely A is better than B, or is it?", [])
     assert ended.result.stop.reason == "objections_exhausted"
-    assert ended.result.outcome["answer"] == NOTHING
+    got = ended.result.outcome
+    assert (got["answer"], got["confidence"], got["label"], got["open_objections"]) == (NOTHING, 0, "low", [1])
 
 
 @pytest.mark.parametrize("name", ["critic-archive", "critic-fleet"])
