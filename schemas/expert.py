@@ -114,7 +114,7 @@ class Reviews(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         _phrases("reviews.of", self.of, 40)
 
 
-RESERVED = frozenset({"emit", "helper", "human", "nobody", "reject", "revise", "stop"})
+RESERVED = frozenset({"check", "emit", "helper", "human", "nobody", "reject", "revise", "stop"})
 """No expert's id: seats, and answers that stand beside experts' ids."""
 
 
