@@ -223,6 +223,12 @@ def read(v: View, post: int, as_type: type[T]) -> T:
     return decode(v.posts[post].body, as_type)
 
 
+def read_said(v: View, says: Says, post: int, as_type: type[T]) -> T:
+    """The same of a post that this transition may say first."""
+    said = [w for w in says if isinstance(w, SayOn)]
+    return read(v, post, as_type) if post < v.next_post else decode(said[post - v.next_post].body, as_type)
+
+
 def verdicts(r: Round, v: View) -> dict[str, str]:
     """Reviewer -> what it found, of those whose posts the view has."""
     return {x: read(v, n, Reviewed).verdict for x, n in r.reviews.items() if n < len(v.posts)}

@@ -20,6 +20,7 @@ from coordinator.protocols.madp.state import (
     checks,
     degraded,
     read,
+    read_said,
     task_of,
 )
 from coordinator.table import Plan, Planned, Step, View, Worker
@@ -167,22 +168,22 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
     )  # fmt: skip
     if by_2(v):
-        brief = replace(brief, diff=_diff_so_far(s, v), seen=_seen(s, v), checks=checks(s))
+        brief = replace(brief, diff=_diff_so_far(s, v, says), seen=_seen(s, v, says), checks=checks(s))
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls))
 
 
-def _diff_so_far(s: State, v: View) -> str:
-    return read(v, s.changed, Work).diff if s.changed is not None else ""
+def _diff_so_far(s: State, v: View, says: Says) -> str:
+    return read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
 
 
-def _seen(s: State, v: View) -> tuple[str, ...]:
+def _seen(s: State, v: View, says: Says) -> tuple[str, ...]:
     """Files that this lead's last turn of work read, by its calls of tools."""
     last = s.rounds[-1] if s.rounds else None
-    if last is None or last.lead != s.lead or last.post is None or last.post >= len(v.posts):
+    if last is None or last.lead != s.lead or last.post is None:
         return ()
     found: dict[str, None] = {}
-    for call in read(v, last.post, Work).calls:
+    for call in read_said(v, says, last.post, Work).calls:
         if call.ok and call.tool == READS:
             path = _argument(call.arguments, "path")
             found |= {path: None} if path else {}

@@ -98,9 +98,11 @@ def helps(text: str = "Here it is.", folder: Artifact | None = None, **more: Any
 
 
 APPROVED = Review(verdict="approved")
-REVISE = Review(
+REVISE = Review(verdict="revision_needed", findings=(Finding(severity="major", description="It leaks."),))
+PLACED = Review(
     verdict="revision_needed", findings=(Finding(severity="major", description="It leaks.", location="app.py:3"),)
 )
+"""The same, with the place in the folder that is reviewed."""
 BLOCKED = Review(verdict="blocked", findings=(Finding(severity="critical", description="Which law holds?"),))
 
 

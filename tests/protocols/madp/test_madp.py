@@ -27,6 +27,7 @@ from tests.protocols.madp.play import (
     GENERAL,
     IMPL,
     MADP,
+    PLACED,
     QA,
     REVISE,
     SEC,
@@ -488,7 +489,7 @@ def test_a_revision_that_changes_nothing_keeps_the_diff() -> None:
     p = Play({"folder": "f" * 64}).working(reviewers=(AUDITOR,))
     assert p.brief(SRE)["base"] == "f" * 64
     p.reply(SRE, done(diff="--- a\n+++ b\n", folder=artifact(1)))
-    p.reply(AUDITOR, REVISE)
+    p.reply(AUDITOR, PLACED)
     assert (p.brief(SRE)["base"], p.brief(SRE)["folder"]) == ("f" * 64, artifact(1).id)
     p.reply(SRE, done("Nothing is to be changed."))
     assert p.brief(AUDITOR)["diff"] == "--- a\n+++ b\n"
@@ -499,7 +500,7 @@ def test_a_revision_that_changes_nothing_keeps_the_diff() -> None:
 def test_a_revision_that_takes_all_back_leaves_no_diff() -> None:
     p = Play({"folder": artifact(9).id}).working(reviewers=(AUDITOR,))
     p.reply(SRE, done(diff="--- a\n", folder=artifact(1)))
-    p.reply(AUDITOR, REVISE)
+    p.reply(AUDITOR, PLACED)
     p.reply(SRE, done("As it was.", folder=artifact(9)))
     assert p.brief(AUDITOR)["diff"] == ""
     p.approve()

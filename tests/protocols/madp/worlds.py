@@ -3,9 +3,10 @@
 Alphabet: from the floor a claim (declared, to be worded, deferring), a pass, an uncalled claim, challenges; of a turn
 each outcome that it may have, a reply that was the last attempt, and nobody who serves it any more; the timer before it
 is due and when the next is; each answer to an item; another expert named by a human; a deliberation with an answer and
-one without; the check green, red and ended; a cancel. There is no cycle, an open task always waits for a turn, a window or a session beneath it, `done`
-is the only sink, nobody leads who did not claim (but where the depth, a human, the time or nobody's claim made him),
-only the lead's turn moves the accepted folder, and every cell of the table leads to each of the phases that it names.
+one without; the check green, red and ended; a cancel. There is no cycle, an open task always waits for a turn, a window
+or a session beneath it, `done` is the only sink, nobody leads who did not claim (but where the depth, a human, the time
+or nobody's claim made him), only the lead's turn moves the accepted folder, and every cell of the table leads to each
+of the phases that it names.
 """
 
 import dataclasses
@@ -32,6 +33,7 @@ from tests.protocols.madp.play import (
     GENERAL,
     IMPL,
     MADP,
+    PLACED,
     QA,
     REVISE,
     SRE,
@@ -166,7 +168,7 @@ WORLDS: dict[str, Small] = {
                               budget=Budget(tokens=240), spent=240, floor=("claim", "reword")),
     "2 attempts": Small((WORKING,), {"attempts": 2}, experts=REVIEWERS, budget=Budget(tokens=240 * 3), spent=240,
                         work=("done", "support")),
-    "checked": Small((WORKING,), CHECKED, experts=REVIEWERS, work=("done", "plan"), reviews=(APPROVED, REVISE),
+    "checked": Small((WORKING,), CHECKED, experts=REVIEWERS, work=("done", "plan"), reviews=(APPROVED, PLACED),
                      checks=((red("before"),), (green("after"), red("after"), cut("after")))),
     "checked, named": Small((WORKING,), CHECKED, experts=REVIEWERS, named=True,
                             checks=((red("before"), cut("before")), (green("after"),))),
