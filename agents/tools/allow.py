@@ -32,7 +32,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TOOL = re.compile(r"[\w./-]{1,128}", re.A)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _SLOT = re.compile(r"\{(\w+)\}")
-_SLOTS = frozenset({"python", "code", "folder"})
+_SLOTS = frozenset({"python", "code", "folder", "check"})
 CODE = Path(__file__).resolve().parents[2]
 """Where this software's packages are."""
 SHIPPED = Path(__file__).with_name("shipped.yaml")
@@ -60,6 +60,9 @@ class Tool(_Strict):
     text: tuple[str, ...] = Field(default=(), strict=False)
     """Arguments that are text, never a path. Of those in neither list, what looks like a path is held too."""
 
+    reads: bool = False
+    """It changes nothing in the folder: whoever may only look may call it."""
+
     @model_validator(mode="after")
     def _apart(self) -> "Tool":
         both = sorted(set(self.paths) & set(self.text))
@@ -72,7 +75,8 @@ class Server(_Strict):
     """One server."""
 
     command: tuple[str, ...] = Field(min_length=1, strict=False)
-    """`{python}`: this interpreter; `{folder}`: the task's folder; `{code}`: where this software's packages are."""
+    """`{python}`: this interpreter; `{folder}`: the task's folder; `{code}`: where this software's packages are;
+    `{check}`: the command by which the task is checked, empty where there is none."""
     env: dict[str, str] = {}
     """Its environment, beside PATH, LANG, and a HOME in a folder made for it. Nothing is inherited."""
     tools: dict[str, Tool] = Field(min_length=1)
@@ -130,6 +134,15 @@ class AllowList(_Strict):
     folder_only: bool = False
     """Only for tasks that begin with a folder."""
 
+    def reading(self) -> "AllowList":
+        """The tools that read, alone; what a call of them changes all the same is undone."""
+        kept = {
+            name: server.model_copy(update={"tools": tools, "read_only": True})
+            for name, server in self.servers.items()
+            if (tools := {n: t for n, t in server.tools.items() if t.reads})
+        }
+        return self.model_copy(update={"servers": kept})
+
     @field_validator("servers")
     @classmethod
     def _names(cls, servers: dict[str, Server]) -> dict[str, Server]:
@@ -139,9 +152,9 @@ class AllowList(_Strict):
         return servers
 
 
-def filled(text: str, folder: Path) -> str:
+def filled(text: str, folder: Path, check: str = "") -> str:
     """A part of a command, or a variable's value, with its slots filled."""
-    values = {"python": sys.executable, "code": str(CODE), "folder": str(folder)}
+    values = {"python": sys.executable, "code": str(CODE), "folder": str(folder), "check": check}
     return _SLOT.sub(lambda slot: values[slot[1]], text)
 
 

@@ -232,7 +232,7 @@ def review(s: State, v: View, says: Says, w: Work) -> Step:
 def on_reviewed(s: State, e: Answered, v: View) -> Step:
     """One verdict; what it means is decided when all are in."""
     r: Review = e.body
-    body = Reviewed(reviewer_id=e.seat, verdict=r.verdict, findings=r.findings, iteration=s.iteration)
+    body = Reviewed(reviewer_id=e.seat, verdict=r.verdict, findings=r.findings, iteration=s.iteration, calls=r.calls)
     last = s.rounds[-1]
     last = replace(last, reviews={**last.reviews, e.seat: v.next_post})
     s = replace(s, rounds=(*s.rounds[:-1], last))

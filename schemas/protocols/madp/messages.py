@@ -6,6 +6,7 @@ Relevance and confidence are 0 to 1. A task is one session; its experts are seat
 from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from schemas.expert import ID, ExpertSpec, Relevance
 from schemas.protocols.madp.work import (
@@ -14,6 +15,7 @@ from schemas.protocols.madp.work import (
     TaskState,
 )
 from schemas.routing import Candidate, Depth, Factors, Message, Task
+from schemas.tools import ToolCall
 from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 CLAIMS, CHALLENGES, ITEM = "claims", "challenges", "item"
@@ -279,6 +281,7 @@ class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     findings: tuple[Finding, ...]
     iteration: int
+    calls: tuple[ToolCall, ...] | UnsetType = UNSET
 
 
 ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked"]

@@ -254,11 +254,16 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     model_calls: int | UnsetType = UNSET
 
 
+Verdict = Literal["approved", "revision_needed", "blocked"]
+
+
 class Review(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `review` (6.2)."""
 
-    verdict: Literal["approved", "revision_needed", "blocked"]
+    verdict: Verdict
     findings: Annotated[tuple[Finding, ...], items(40)] = ()
+    calls: Annotated[tuple[ToolCall, ...], items(1000)] | UnsetType = UNSET
+    """Of tools that read; unset: there were none."""
 
     def __post_init__(self) -> None:
         few("review.findings", self.findings, 40)
