@@ -3,8 +3,8 @@ sent.
 
 Only plain files go, as agents.tools.folder packs them: no links, nothing of version control, nothing that
 agents.tools.unwanted leaves out. Of a folder that is too much as a whole, large files stay, too, and are named. What
-comes back is checked here, whoever checked it before, and the diff that is shown before it is written is computed here, of
-the files that stand there and the files that will.
+comes back is checked here, whoever checked it before, and the diff that is shown before it is written is computed
+here, of the files that stand there and the files that will.
 """
 
 import contextlib

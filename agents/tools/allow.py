@@ -14,6 +14,7 @@ in its place is no tools. Where nothing is named it is the one that ships, for t
 that is not in the list is not called, whatever its server offers.
 """
 
+import os
 import re
 import shutil
 import sys
@@ -26,13 +27,15 @@ from agents import strict_yaml
 from agents.models.base import ModelMisconfigured
 
 VARIABLE = "PARLEY_TOOLS"
+READS = "PARLEY_SANDBOX_READS"
+"""Further paths that commands in the sandbox see, read-only; separated as PATH is."""
 OFF = "off"
 """In place of a file's name: no tools."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TOOL = re.compile(r"[\w./-]{1,128}", re.A)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _SLOT = re.compile(r"\{(\w+)\}")
-_SLOTS = frozenset({"python", "code", "folder", "check"})
+_SLOTS = frozenset({"python", "code", "folder", "check", "reads"})
 CODE = Path(__file__).resolve().parents[2]
 """Where this software's packages are."""
 SHIPPED = Path(__file__).with_name("shipped.yaml")
@@ -76,7 +79,8 @@ class Server(_Strict):
 
     command: tuple[str, ...] = Field(min_length=1, strict=False)
     """`{python}`: this interpreter; `{folder}`: the task's folder; `{code}`: where this software's packages are;
-    `{check}`: the command by which the task is checked, empty where there is none."""
+    `{check}`: the command by which the task is checked, empty where there is none; `{reads}`: what the worker's
+    PARLEY_SANDBOX_READS says."""
     env: dict[str, str] = {}
     """Its environment, beside PATH, LANG, and a HOME in a folder made for it. Nothing is inherited."""
     tools: dict[str, Tool] = Field(min_length=1)
@@ -155,6 +159,7 @@ class AllowList(_Strict):
 def filled(text: str, folder: Path, check: str = "") -> str:
     """A part of a command, or a variable's value, with its slots filled."""
     values = {"python": sys.executable, "code": str(CODE), "folder": str(folder), "check": check}
+    values["reads"] = os.environ.get(READS, "")
     return _SLOT.sub(lambda slot: values[slot[1]], text)
 
 

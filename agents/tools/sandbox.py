@@ -31,8 +31,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-VARIABLE = "PARLEY_SANDBOX_READS"
-"""Further paths that commands see, read-only; separated as PATH is."""
+from agents.tools.allow import READS
+
 _BWRAP = "bwrap"
 _LOOK_S = 0.1
 _FOLDER_LOOK_S = 0.5
@@ -299,7 +299,7 @@ def _command(argv: list[str], folder: Path, reads: Sequence[Path]) -> list[str]:
     assert program is not None, "looked for in unavailable"
     if not argv or not argv[0].strip():
         raise CannotRun("the command is empty")
-    there = [Path(p) for p in os.environ.get(VARIABLE, "").split(os.pathsep) if p]
+    there = [Path(p) for p in os.environ.get(READS, "").split(os.pathsep) if p]
     argv[0], prefixes = _program(argv[0], folder)
     visible: list[str] = []
     for path in (*prefixes, *(p for name in _INTERPRETERS for p in _prefixes(shutil.which(name))), *there, *reads):

@@ -58,11 +58,6 @@ class Unwanted:
         name = f"{path}/" if folder else path
         return bool(self._told(self._root / path, folder)) or self._left.match_file(name)
 
-    def is_left(self, path: str, folder: bool) -> bool:
-        """Whether running something left it behind: a cache by its name, or what the project's own rules ignore."""
-        name = f"{path}/" if folder else path
-        return bool(self._told(self._root / path, folder)) or self._left.match_file(name)
-
     def _told(self, full: Path, folder: bool) -> bool | None:
         """Whether the files of rules leave it out; None: they say nothing."""
         for here in full.parents:

@@ -1,8 +1,8 @@
 """The commands that a project itself names for testing, linting and building it, read from its manifest.
 
-Read are, in this order: `[tool.pytest]` and its other places, and tests in Python; scripts of package.json; targets of
-a Makefile; go.mod; Cargo.toml; tox.ini; and of a README a line of code that calls a known test runner. A command is text
-from the project, so it is data: it is shown before it is run, and run in a sandbox alone.
+Read are, in this order: `[tool.pytest]` and its other places, and tests in Python; scripts of package.json; targets
+of a Makefile; go.mod; Cargo.toml; tox.ini; and of a README a line of code that calls a known test runner. A command
+is text from the project, so it is data: it is shown before it is run, and run in a sandbox alone.
 """
 
 import json
