@@ -110,7 +110,7 @@ def unavailable() -> str:
         return "there is no sandbox: bubblewrap is not installed (apt install bubblewrap)"
     try:
         tried = subprocess.run(
-            [program, *_apart(program), *_system(), "--proc", "/proc", "--", "/bin/true"],
+            [program, *_apart(program), *_system(), "--proc", "/proc", "--remount-ro", "/proc", "--", "/bin/true"],
             capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -308,7 +308,7 @@ def _command(argv: list[str], folder: Path, reads: Sequence[Path]) -> list[str]:
                 visible += [seen]
     binds = [word for path in sorted(visible) for word in ("--ro-bind-try", path, path)]
     return [
-        program, *_apart(program), *_system(), "--proc", "/proc", "--dev", "/dev",
+        program, *_apart(program), *_system(), "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",
         "--size", str(_TMP), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
         "--size", str(_TMP), "--perms", "1777", "--tmpfs", "/tmp", "--dir", "/tmp/home", *binds,
         "--bind", str(folder), FOLDER, "--chdir", FOLDER, "--remount-ro", "/", "--", *argv,

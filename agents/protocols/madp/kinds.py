@@ -180,7 +180,7 @@ class ReviewReply(msgspec.Struct, frozen=True, kw_only=True):
 class ReviewStep(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a review: calls of tools that read, or the verdict."""
 
-    outcome: Literal["use_tools", "done"]
+    outcome: Literal["use_tools", "done"] = "done"
     calls: tuple[Call, ...] = ()
     summary: str = ""
     findings: tuple[Finding, ...] = ()
