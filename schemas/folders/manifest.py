@@ -26,7 +26,7 @@ _RUNNERS = re.compile(
     r"(?:(?:python3?|\.?/?\.venv/bin/python) -m (?:pytest|unittest)|pytest|npm (?:run )?test|node --test|go test"
     r"|cargo test|make (?:test|check)|tox|(?:sh|bash) \S*test\S*\.sh|\./\S*test\S*)(?= |$)"
 )
-_CODE = re.compile(r"`([^`\n]{3,200})`|^(?:    |\t|\$ )(\S[^\n]{2,200})$|^(\S[^\n]{2,200})$", re.M)
+_CODE = re.compile(r"`([^`\n]{3,200})`|^(?:    |\t|\$ )(\S[^\n]{2,200})$", re.M)
 _FENCED = re.compile(r"^```[a-z]*\n(.*?)^```", re.M | re.S)
 
 

@@ -264,11 +264,12 @@ async def test_ten_gigabytes_of_output_are_stopped(folder: Path) -> None:
 
 
 async def test_memory_is_bounded_over_all_processes(folder: Path) -> None:
-    one = "import time; x = b'x' * (80 * 2**20); time.sleep(15)"
-    ran = await python(
-        folder,
-        f"import os, subprocess, sys\np = [subprocess.Popen([sys.executable, '-c', {one!r}]) for n in range(8)]\n[x.wait() for x in p]",
-    )
+    code = """import subprocess, sys
+one = "import time; x = b'x' * (80 * 2**20); time.sleep(15)"
+for process in [subprocess.Popen([sys.executable, "-c", one]) for n in range(8)]:
+    process.wait()
+"""
+    ran = await python(folder, code)
     assert ran.ended == "it took more than 300 MB of memory" and ran.seconds < 15
 
 
