@@ -7,7 +7,8 @@ import time
 from agents.artifacts import ArtifactAccess, ArtifactError
 from agents.context import Shown
 from agents.models.base import Completion, ModelRefused, ModelUnavailable
-from agents.tools import sandbox, test_output
+from agents.protocols.madp import check_output
+from agents.tools import sandbox
 from agents.tools.folder import FolderError, TaskFolder
 from schemas.protocols.madp.work import MOST_OUTPUT, CheckBrief, Checked
 from schemas.turn import Usage
@@ -37,7 +38,7 @@ async def _ran(brief: CheckBrief, folder: TaskFolder, deadline_ns: int) -> Check
     left_s = (deadline_ns - time.time_ns()) / 1e9 - _BEFORE_THE_END_S if deadline_ns else brief.seconds
     limits = sandbox.Limits(seconds=max(1.0, min(brief.seconds, left_s)))
     ran = await sandbox.run(argv, folder.root, limits=limits)
-    told = test_output.read(ran.output)
+    told = check_output.read(ran.output)
     return Checked(
         when=brief.when, command=brief.command, exit=None if ran.ended else ran.exit, ended=ran.ended[:1_000],
         passed=told.passed, failed=told.failed, output=sandbox.cut(ran.output, MOST_OUTPUT),

@@ -17,7 +17,7 @@ _NAME = 300
 _FAILED = (
     re.compile(r"^(?:FAILED|ERROR) (?P<name>\S+?(?:\[[^\]]*\])?)(?: - .*)?$", re.M),  # pytest
     re.compile(r"^(?:FAIL|ERROR): (?P<name>\S+ \(\S+\)|\S+)$", re.M),  # unittest
-    re.compile(r"^\s*not ok \d+ (?:- )?(?P<name>(?:(?!# (?:TODO|SKIP)).)+)$", re.M | re.I),  # TAP
+    re.compile(r"^\s*not ok \d+ (?:- )?(?P<name>(?:(?!# (?:todo|skip)).)+)$", re.M | re.I),  # TAP
     re.compile(r"^\s*[✖✕×] (?P<name>.+?)(?: \(?\d[\d.,]* ?m?s\)?)?$", re.M),  # node, jest, vitest
     re.compile(r"^\s*--- FAIL: (?P<name>\S+)", re.M),  # go
     re.compile(r"^test (?P<name>\S+)(?: - .*)? \.\.\. FAILED$", re.M),  # cargo

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.tools.test_output import read
+from agents.protocols.madp.check_output import read
 
 PYTEST = """..F.E                                                                    [100%]
 =================================== FAILURES ===================================
@@ -34,7 +34,7 @@ test at x.test.js:3:1
 JEST = "  ✕ adds (3 ms)\n  ✓ subtracts\nTests:       1 failed, 3 passed, 4 total\n"
 GO = "--- FAIL: TestAdd (0.00s)\n    add_test.go:7: got 3\nFAIL\nFAIL\texample.org/x\t0.002s\n"
 CARGO = "test money::halves ... FAILED\ntest money::whole ... ok\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;\n"
-TAP = "1..3\nok 1 - a\nnot ok 2 - b\nnot ok 3 - c # TODO later\n"
+TAP = "1..3\nok 1 - a\nnot ok 2 - b\nnot ok 3 - c # todo later\n"
 
 
 @pytest.mark.parametrize(
