@@ -452,7 +452,8 @@ def _tree(first: int) -> _Tree:
             rows[int(name)] = row
             children.setdefault(int(row[1]), []).append(int(name))
     threads, memory, cpu = 0, 0, 0
-    left, pids = [first], []
+    left = [first]
+    pids: list[int] = []
     while left:
         pid = left.pop()
         pids.append(pid)
