@@ -23,6 +23,7 @@ import functools
 import json
 import os
 import resource
+import secrets
 import shutil
 import stat
 import subprocess
@@ -187,6 +188,10 @@ class _Run:
 
     async def go(self) -> None:
         """Until it ends or is ended."""
+        with _ProcessGroup(self._limits.threads) as group:
+            await self._go(group)
+
+    async def _go(self, group: "_ProcessGroup") -> None:
         mine, theirs = os.pipe()
         filter_ = _filter()
         try:
@@ -198,7 +203,7 @@ class _Run:
                 self._command[0], "--json-status-fd", str(theirs),
                 *(("--seccomp", str(filter_)) if filter_ is not None else ()), *self._command[1:],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
-                pass_fds=[fd for fd in (theirs, filter_) if fd is not None], preexec_fn=_prepare,
+                pass_fds=[fd for fd in (theirs, filter_) if fd is not None], preexec_fn=group.prepare,
                 start_new_session=True, limit=_PIECE,
             )  # fmt: skip
         except OSError as error:
@@ -212,7 +217,7 @@ class _Run:
         told = os.fdopen(mine, "rb")
         self._first = int((await asyncio.to_thread(_told, told)).get("child-pid", 0))
         reading = asyncio.create_task(self._read())
-        watching = asyncio.create_task(self._watch())
+        watching = asyncio.create_task(self._watch(group))
         try:
             await asyncio.wait({reading, watching}, return_when=asyncio.FIRST_COMPLETED)
             if not reading.done():
@@ -251,7 +256,7 @@ class _Run:
             if self._printed > self._limits.output:
                 self._end(f"it printed more than {self._limits.output // 2**20:,} MB")
 
-    async def _watch(self) -> None:
+    async def _watch(self, group: "_ProcessGroup") -> None:
         """Look at its tree until it passes a limit."""
         limits, begun, folder_due = self._limits, time.monotonic(), 0.0
         cpu_s = limits.cpu_s or 4 * limits.seconds
@@ -262,7 +267,7 @@ class _Run:
             if now - begun > limits.seconds:
                 return self._end(f"it was ended after {limits.seconds:g} s")
             tree = await asyncio.to_thread(_tree, self._first)
-            if tree.threads > limits.threads:
+            if tree.threads > limits.threads or group.full():
                 return self._end(f"it ran more than {limits.threads:,} processes and threads")
             if tree.memory > limits.memory:
                 return self._end(f"it took more than {limits.memory // 2**20:,} MB of memory")
@@ -288,6 +293,58 @@ class _Run:
             return (bytes(self._head) + tail).decode("utf-8", "replace")
         mark = f"\n[... {left_out:,} bytes are left out here ...]\n"
         return bytes(self._head).decode("utf-8", "replace") + mark + tail.decode("utf-8", "replace")
+
+
+class _ProcessGroup:
+    """A control group that holds the number of processes and threads exactly, where one can be made: a worker of root's
+    can on most machines. Elsewhere the looking alone bounds them. A context manager."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._at: Path | None = None
+
+    def __enter__(self) -> "_ProcessGroup":
+        for base in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
+            for left in Path(base).glob("parley-*-*"):  # of workers that were killed
+                if not Path("/proc", left.name.split("-")[1]).exists():
+                    with contextlib.suppress(OSError):
+                        left.rmdir()
+            at = Path(base) / f"parley-{os.getpid()}-{secrets.token_hex(4)}"
+            try:
+                at.mkdir()
+                # One more than allowed, and bubblewrap's two: passing the limit is seen, and goes no further.
+                (at / "pids.max").write_text(str(self._most + 3))
+            except OSError:
+                with contextlib.suppress(OSError):
+                    at.rmdir()
+                continue
+            self._at = at
+            break
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        end = time.monotonic() + 1.0
+        while self._at is not None and self._at.is_dir():
+            try:
+                self._at.rmdir()
+            except OSError:  # what was killed is not gone yet
+                if time.monotonic() > end:
+                    return
+                time.sleep(0.01)
+
+    def full(self) -> bool:
+        """Whether it has refused a process."""
+        try:
+            return self._at is not None and "max 0" not in (self._at / "pids.events").read_text()
+        except OSError:
+            return False
+
+    def prepare(self) -> None:
+        """In the child, before bubblewrap: into the group, then as `_prepare`."""
+        if self._at is not None:
+            with contextlib.suppress(OSError), open(self._at / "cgroup.procs", "w") as file:
+                file.write("0")
+        _prepare()
 
 
 def _prepare() -> None:

@@ -106,6 +106,9 @@ def cut(when: str) -> Checked:
     return Checked(when=when, command="make test", ended="ended after 300 s")  # type: ignore[arg-type]
 
 
+ONCE = {**CHECKED, "max_reviews": 0}
+DOUBTED = matched({SRE: 0.6, IMPL: 0.6}, reviewers=(), overlap=True)
+ARGUED = matched(TWO, reviewers=(), overlap=True)
 EXTENDED = matched(THREE, reviewers=(), overlap=True)
 WORKING = matched({SRE: 0.95}, reviewers=(AUDITOR, QA))
 WORDED = {"wording": "standard"}
@@ -172,14 +175,19 @@ WORLDS: dict[str, Small] = {
                      checks=((red("before"),), (green("after"), red("after"), cut("after")))),
     "checked, named": Small((WORKING,), CHECKED, experts=REVIEWERS, named=True,
                             checks=((red("before"), cut("before")), (green("after"),))),
-    "checked, claims": Small((EXTENDED, matched({SRE: 0.95}, security=True, reviewers=()),
-                              matched({SRE: 0.4}, security=True, reviewers=())), CHECKED,
-                             experts=(SRE, IMPL, ARCH, GENERAL), floor=("claim", "reword"), objections=("", "reword"),
-                             named=True, checks=((red("before"),), (green("after"),))),
-    "checked, standard": Small((matched(TWO, reviewers=()), matched({})), {**CHECKED, "wording": "standard"},
+    "checked, claims": Small((ARGUED, matched({SRE: 0.95}, security=True, reviewers=())), ONCE,
+                             experts=(SRE, IMPL), floor=("claim",), named=True, misses=False,
+                             checks=((red("before"),), (green("after"),))),
+    "checked, in doubt": Small((matched({SRE: 0.4}, security=True, reviewers=()), DOUBTED), ONCE,
+                               experts=(SRE, IMPL), floor=("claim",), objections=("exclude",), misses=False,
+                               checks=((red("before"),), (green("after"),))),
+    "checked, worded": Small((ARGUED,), ONCE, experts=(SRE, IMPL), floor=("reword",), objections=("", "reword"),
+                             checks=((red("before"),), (green("after"),))),
+    "checked, standard": Small((matched(TWO, reviewers=()), matched({})), {**ONCE, "wording": "standard"},
                                floor=("claim", "pass", "reword"), checks=((red("before"),), (green("after"),))),
-    "checked, deliberation": Small((WORKING,), {**CHECKED, "deliberation": "maci"}, experts=REVIEWERS, named=True,
-                                   work=("done", "blocked"), checks=((red("before"),), (green("after"), red("after")))),
+    "checked, deliberation": Small((WORKING,), {**ONCE, "deliberation": "maci"}, experts=(SRE, IMPL), named=True,
+                                   work=("done", "blocked"), misses=False,
+                                   checks=((green("before"),), (green("after"),))),
     "checked, seconds": Small((WORKING,), CHECKED, experts=REVIEWERS, budget=Budget(seconds=5),
                               checks=((red("before"),), (green("after"),))),
     **{
@@ -327,7 +335,7 @@ def key(world: Small, session: Session) -> bytes:
     windows = {name: end - now for name, end in session.windows.items()}
     items = [[i.kind, i.choices] for i in s.items]
     planned = "plan" in world.work and s.work is not None and not body(session, s.work)["performed"]
-    agreed = s.phase == "working" or s.rounds  # then it no longer matters what was said to come there
+    agreed = s.phase in ("working", "checking") or s.rounds  # then it no longer matters what was said to come there
     said = None if agreed else [s.claims, s.passed, s.wording, s.spoken, s.challenges]
     past = [
         s.phase, s.candidates, s.lead, s.team, s.folder, said,
