@@ -22,10 +22,7 @@ import contextlib
 import functools
 import json
 import os
-import resource
-import secrets
 import shutil
-import stat
 import subprocess
 import sys
 import time
@@ -36,6 +33,7 @@ from typing import IO, Any, NamedTuple
 
 from agents.tools import syscalls
 from agents.tools.allow import READS
+from agents.tools.process_limits import Limits, ProcessGroup, too_large, tree_of
 
 _BWRAP = "bwrap"
 _LOOK_S = 0.1
@@ -44,7 +42,6 @@ _KEPT = 1_000_000
 """Bytes of output that are kept from its beginning, and as many from its end."""
 _PIECE = 65_536
 _TMP = 256 * 2**20
-_FILE = 512 * 2**20
 _DISK = 2**30
 """Bytes that are left free on the folder's disk."""
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -73,24 +70,6 @@ _PARTS = ("bin", "lib", "lib64", "registry", "git")
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 FOLDER = "/task"
 """Where the command sees the task's folder, in which it begins."""
-
-
-class Limits(NamedTuple):
-    """Of one run and all that it starts."""
-
-    seconds: float = 120.0
-    cpu_s: float = 0.0
-    """Of all its processes together; 0: four times `seconds`."""
-    memory: int = 2 * 2**30
-    """Bytes of memory of its own, of all its processes together."""
-    threads: int = 512
-    """Of all its processes together, each of which has one at least."""
-    output: int = 64 * 2**20
-    """Bytes that it prints."""
-    folder: int = 512 * 2**20
-    """Bytes of the folder's files."""
-    files: int = 50_000
-    """In the folder."""
 
 
 class Ran(NamedTuple):
@@ -188,10 +167,10 @@ class _Run:
 
     async def go(self) -> None:
         """Until it ends or is ended."""
-        with _ProcessGroup(self._limits.threads) as group:
+        with ProcessGroup(self._limits.threads) as group:
             await self._go(group)
 
-    async def _go(self, group: "_ProcessGroup") -> None:
+    async def _go(self, group: "ProcessGroup") -> None:
         mine, theirs = os.pipe()
         filter_ = _filter()
         try:
@@ -256,7 +235,7 @@ class _Run:
             if self._printed > self._limits.output:
                 self._end(f"it printed more than {self._limits.output // 2**20:,} MB")
 
-    async def _watch(self, group: "_ProcessGroup") -> None:
+    async def _watch(self, group: "ProcessGroup") -> None:
         """Look at its tree until it passes a limit."""
         limits, begun, folder_due = self._limits, time.monotonic(), 0.0
         cpu_s = limits.cpu_s or 4 * limits.seconds
@@ -266,7 +245,7 @@ class _Run:
             now = time.monotonic()
             if now - begun > limits.seconds:
                 return self._end(f"it was ended after {limits.seconds:g} s")
-            tree = await asyncio.to_thread(_tree, self._first)
+            tree = await asyncio.to_thread(tree_of, self._first)
             if tree.threads > limits.threads or group.full():
                 return self._end(f"it ran more than {limits.threads:,} processes and threads")
             if tree.memory > limits.memory:
@@ -274,7 +253,7 @@ class _Run:
             if tree.cpu_s > cpu_s:
                 return self._end(f"it took more than {cpu_s:g} s of processor time")
             if now >= folder_due:
-                over = await asyncio.to_thread(_too_large, self._folder, limits, tree.pids)
+                over = await asyncio.to_thread(too_large, self._folder, limits, tree.pids)
                 if over:
                     return self._end(over)
                 if had_room and shutil.disk_usage(self._folder).free < _DISK:
@@ -293,68 +272,6 @@ class _Run:
             return (bytes(self._head) + tail).decode("utf-8", "replace")
         mark = f"\n[... {left_out:,} bytes are left out here ...]\n"
         return bytes(self._head).decode("utf-8", "replace") + mark + tail.decode("utf-8", "replace")
-
-
-class _ProcessGroup:
-    """A control group that holds the number of processes and threads exactly, where one can be made: a worker of root's
-    can on most machines. Elsewhere the looking alone bounds them. A context manager."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._at: Path | None = None
-
-    def __enter__(self) -> "_ProcessGroup":
-        for base in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
-            for left in Path(base).glob("parley-*-*"):  # of workers that were killed
-                if not Path("/proc", left.name.split("-")[1]).exists():
-                    with contextlib.suppress(OSError):
-                        left.rmdir()
-            at = Path(base) / f"parley-{os.getpid()}-{secrets.token_hex(4)}"
-            try:
-                at.mkdir()
-                # One more than allowed, and bubblewrap's two: passing the limit is seen, and goes no further.
-                (at / "pids.max").write_text(str(self._most + 3))
-            except OSError:
-                with contextlib.suppress(OSError):
-                    at.rmdir()
-                continue
-            self._at = at
-            break
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        end = time.monotonic() + 1.0
-        while self._at is not None and self._at.is_dir():
-            try:
-                self._at.rmdir()
-            except OSError:  # what was killed is not gone yet
-                if time.monotonic() > end:
-                    return
-                time.sleep(0.01)
-
-    def full(self) -> bool:
-        """Whether it has refused a process."""
-        try:
-            return self._at is not None and "max 0" not in (self._at / "pids.events").read_text()
-        except OSError:
-            return False
-
-    def prepare(self) -> None:
-        """In the child, before bubblewrap: into the group, then as `_prepare`."""
-        if self._at is not None:
-            with contextlib.suppress(OSError), open(self._at / "cgroup.procs", "w") as file:
-                file.write("0")
-        _prepare()
-
-
-def _prepare() -> None:
-    """In the child, before bubblewrap: low priority, the first to go where memory runs out, no core files, no huge
-    files."""
-    os.nice(10)
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE, _FILE))
 
 
 def _filter() -> int | None:
@@ -487,98 +404,4 @@ def _search_path() -> str:
     return os.pathsep.join(dict.fromkeys([*(p for p in own if p.startswith("/")), *_PATH.split(":")]))
 
 
-# ---------------------------------------------------------------- what it takes
-
-
-class _Tree(NamedTuple):
-    threads: int
-    memory: int
-    cpu_s: float
-    pids: tuple[int, ...] = ()
-
-
-def _tree(first: int) -> _Tree:
-    """What a process and all below it take together. Orphans in a namespace are children of its first process."""
-    if not first:
-        return _Tree(0, 0, 0.0)
-    ticks = os.sysconf("SC_CLK_TCK")
-    children: dict[int, list[int]] = {}
-    rows: dict[int, list[str]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (row := _stat(name)):
-            rows[int(name)] = row
-            children.setdefault(int(row[1]), []).append(int(name))
-    threads, memory, cpu = 0, 0, 0
-    left = [first]
-    pids: list[int] = []
-    while left:
-        pid = left.pop()
-        pids.append(pid)
-        left += children.get(pid, ())
-        if pid in rows:
-            row = rows[pid]
-            threads += int(row[17])
-            cpu += sum(int(n) for n in row[11:15])
-            memory += _own_memory(pid)
-    return _Tree(threads, memory, cpu / ticks, tuple(pids))
-
-
-def _stat(pid: str) -> list[str]:
-    """Fields of /proc/PID/stat from the state on; empty: it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b") ")[2].decode().split()
-    except OSError:
-        return []
-
-
-def _own_memory(pid: int) -> int:
-    """Bytes in memory that no file on a disk backs."""
-    total = 0
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
-        for line in file:
-            if line.startswith((b"RssAnon:", b"RssShmem:")):
-                total += int(line.split()[1]) * 1024
-    return total
-
-
-def _too_large(folder: Path, limits: Limits, pids: Sequence[int]) -> str:
-    """Which limit of the folder is passed; empty: none. It is looked through no further than that."""
-    much = f"it left more than {limits.folder // 2**20:,} MB in the folder"
-    size, count = _without_name(pids), 0
-    left = [str(folder)]
-    while left:
-        if size > limits.folder:
-            return much
-        try:
-            with os.scandir(left.pop()) as entries:
-                for entry in entries:
-                    count += 1
-                    with contextlib.suppress(FileNotFoundError):
-                        if entry.is_dir(follow_symlinks=False):
-                            left.append(entry.path)
-                        else:
-                            size += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if count > limits.files:
-                        return f"it left more than {limits.files:,} files in the folder"
-                    if size > limits.folder:
-                        return much
-        except (FileNotFoundError, NotADirectoryError):  # it is gone since
-            continue
-        except OSError as error:
-            return f"it made a folder that cannot be looked through: {error.strerror}"
-    return ""
-
-
-def _without_name(pids: Sequence[int]) -> int:
-    """Bytes of files that processes hold open, and that no folder names any more. The kernel alone knows their place:
-    those in memory count too."""
-    held: dict[tuple[int, int], int] = {}
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            for fd in os.listdir(f"/proc/{pid}/fd"):
-                with contextlib.suppress(OSError):
-                    about = os.stat(f"/proc/{pid}/fd/{fd}")
-                    if stat.S_ISREG(about.st_mode) and not about.st_nlink:
-                        held[about.st_dev, about.st_ino] = about.st_blocks * 512
-    return sum(held.values())
+__all__ = ["FOLDER", "CannotRun", "Limits", "Ran", "cut", "run", "unavailable"]
