@@ -95,6 +95,8 @@ def _prepare() -> None:
 
 
 class Tree(NamedTuple):
+    """What a tree of processes takes together."""
+
     threads: int
     memory: int
     cpu_s: float
