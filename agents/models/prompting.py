@@ -413,7 +413,8 @@ def _brief(shown: Shown) -> str:
 
 def _specification(shown: Shown) -> str:
     shown_as = kind_of(shown.protocol, shown.kind).prompt_spec
-    return _compact(shown.expert if shown_as is None else shown_as(shown.expert))
+    told = shown.expert if shown_as is None else shown_as(shown.expert)
+    return told if isinstance(told, str) else _compact(told)
 
 
 def _post(shown: Shown, body: Any) -> str:

@@ -55,7 +55,7 @@ def test_a_specification_without_a_body_keeps_its_json_and_its_pin() -> None:
 
 def test_a_body_stands_in_the_json_and_changes_the_pin() -> None:
     bare = experts.read_text(PLAIN)
-    more = "  instructions: |\n    One.\n\n    Two.\n  checklist: [Is it wet?]\n  tools: []\n  context: [README.md]\n"
+    more = "  instructions: |\n    One.\n\n    Two.\n  checklist: ['Is it wet?']\n  tools: []\n  context: [README.md]\n"
     spec = experts.read_text(PLAIN + more)
     assert (spec.instructions, spec.checklist, spec.tools) == ("One.\n\nTwo.", ("Is it wet?",), ())
     assert pin(spec) != pin(bare) and json.loads(encode(spec))["context"] == ["README.md"]
