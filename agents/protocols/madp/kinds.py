@@ -278,8 +278,11 @@ def _spec(spec: ExpertSpec) -> dict[str, Any]:
 
 
 def _with_body(spec: ExpertSpec) -> str:
-    """The same, and how it works."""
-    return "\n\n".join(filter(None, (msgspec.json.encode(_spec(spec)).decode(), spec.instructions)))
+    """Its field, and how it works."""
+    if not spec.instructions:
+        return msgspec.json.encode(_spec(spec)).decode()
+    told = {"you are": spec.name, "you own": spec.domain.owns, "you leave to": spec.domain.defers}
+    return f"{msgspec.json.encode(told).decode()}\n\n{spec.instructions}"
 
 
 def _with_checklist(spec: ExpertSpec) -> str:
