@@ -1,7 +1,7 @@
 """An expert's specification (source: seeds/madp.md 2.1, with the file patterns that 3.3 uses), and what pins it.
 
-What stands in one is data: it is matched, compared and shown in prompts. Its body (`instructions`, `checklist`) says how
-the work is done, never how a turn is answered.
+What stands in one is data: it is matched, compared and shown in prompts. Its body (`instructions`, `checklist`) says
+how the work is done, never how a turn is answered.
 """
 
 import hashlib
@@ -149,7 +149,7 @@ class ExpertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     tools: tuple[str, ...] | None = None
     """Names, `tool` or `server.tool`, of the operator's allow list; None: all that are allowed."""
     model: str = ""
-    """A wish, such as `strong`; the operator's configuration says which model it is."""
+    """A wish, such as `strong`, for the operator, who chooses the model where its worker is started."""
     context: tuple[str, ...] = ()
     """Files of the task's folder that it reads first, by path or pattern."""
 

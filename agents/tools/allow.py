@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -144,6 +144,15 @@ class AllowList(_Strict):
             name: server.model_copy(update={"tools": tools, "read_only": True})
             for name, server in self.servers.items()
             if (tools := {n: t for n, t in server.tools.items() if t.reads})
+        }
+        return self.model_copy(update={"servers": kept})
+
+    def only(self, names: Collection[str]) -> "AllowList":
+        """The tools of these names, `tool` or `server.tool`, alone. A name that is not in the list allows nothing."""
+        kept = {
+            name: server.model_copy(update={"tools": tools})
+            for name, server in self.servers.items()
+            if (tools := {n: t for n, t in server.tools.items() if n in names or f"{name}.{n}" in names})
         }
         return self.model_copy(update={"servers": kept})
 

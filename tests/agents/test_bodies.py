@@ -3,10 +3,14 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agents import experts
 from agents.experts import ExpertError, markdown
+from agents.protocols.madp.read_first import MOST, read_first
+from agents.tools.allow import shipped
+from agents.tools.folder import TaskFolder, archive
 from schemas.expert import MAX_INSTRUCTIONS, MAX_ITEMS, pin
 from schemas.wire import encode
 
@@ -47,9 +51,7 @@ BODY = """Look at the soil first.
 def test_a_specification_without_a_body_keeps_its_json_and_its_pin() -> None:
     spec = experts.read_text(PLAIN)
     told = json.loads(encode(spec))
-    assert list(told) == ["id", "name", "version", "triggers", "domain", "deliberation"] + [
-        "reviews", "category", "priority"
-    ]  # fmt: skip
+    assert " ".join(told) == "id name version triggers domain deliberation reviews category priority"
     assert pin(spec) == "d42269cab4148250fa93ec0b3c5bb860"
 
 
@@ -112,3 +114,18 @@ def test_tools_of_coding_assistants_get_the_names_of_the_list_that_ships() -> No
         ["read_file", "replace_in_file", "apply_patch", "files.search"], ["mcp__web__get"]
     )  # fmt: skip
     assert markdown.tools_of("*") == (None, []) and markdown.tools_of(3) == (3, [])
+
+
+def test_an_allow_list_is_narrowed_to_the_tools_that_an_expert_names() -> None:
+    allowed = shipped().only(("files.search", "run", "invented"))
+    assert {name: set(server.tools) for name, server in allowed.servers.items()} == {
+        "files": {"search"}, "commands": {"run"}
+    }  # fmt: skip
+
+
+def test_what_is_read_first_is_named_and_bounded() -> None:
+    files = {"b.md": b"bee\n", "a.md": b"ay\n", "docs/c.md": b"x" * (MOST + 1), "d.py": b"d\n"}
+    spec = msgspec.structs.replace(experts.read_text(PLAIN), context=("d.py", "*.md", "../e"))
+    with TaskFolder(archive({name: (data, False) for name, data in files.items()})) as folder:
+        assert [d.name for d in read_first(spec, folder)] == ["d.py", "a.md", "b.md"]
+        assert read_first(msgspec.structs.replace(spec, context=()), folder) == ()
