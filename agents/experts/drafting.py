@@ -29,8 +29,8 @@ _WHEN = re.compile(
     re.I,
 )
 _LISTED = re.compile(
-    r"\b(?:including|such as|speciali[sz](?:es|ing) in|expert in|triggers on|covers|focus(?:es|ing) on|excels at|handles)"
-    r"\s+([^.;:]{3,400})",
+    r"\b(?:including|such as|speciali[sz](?:es|ing) in|expert in|triggers on|covers|focus(?:es|ing) on|excels at"
+    r"|handles)\s+([^.;:]{3,400})",
     re.I,
 )
 _SENTENCE = re.compile(r"(?<=[.!?。])\s+")
@@ -129,7 +129,7 @@ def _agent(id_: str, described: str, data: dict[Any, Any], notes: list[str]) -> 
         for part in found.split(",")
     )
     words = [w for w in id_.split("-") if not _ROLES.fullmatch(w) and len(w) > 1]
-    primary = _few([" ".join(words), *words] if words else [id_.replace("-", " ")])
+    primary = _few([" ".join(words), *words]) or [id_.replace("-", " ")]
     secondary = [p for p in listed if len(p.split()) <= 4 and p.lower() not in primary][:30]
     notes.append(f"triggers.primary was guessed from the name ({', '.join(primary)}): add the words that tasks use")
     if not examples:

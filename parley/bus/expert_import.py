@@ -20,14 +20,14 @@ def import_all(folder: Path, out: Path | None) -> dict[str, Any]:
     Links are not followed, and a file that is there is not written over.
     """
     if not folder.is_dir():
-        raise BadInput(f"{folder}: is no folder")
+        raise BadInput(str(folder), "is no folder")
     if out is not None and out.resolve() == folder.resolve():
-        raise BadInput(f"--out {out}: is the folder that is read; name another one")
+        raise BadInput("--out", f"{out} is the folder that is read; name another one")
     paths = sorted(p for p in folder.rglob("*.md") if p.stem.upper() != "README")
     if len(paths) > MOST_FILES:
-        raise BadInput(f"{folder}: has {len(paths):,} Markdown files, allowed are at most {MOST_FILES:,}")
+        raise BadInput(str(folder), f"has {len(paths):,} Markdown files, allowed are at most {MOST_FILES:,}")
     if not paths:
-        raise BadInput(f"{folder}: has no Markdown file")
+        raise BadInput(str(folder), "has no Markdown file")
     rows: list[dict[str, Any]] = []
     taken: dict[str, Path] = {}
     for path in paths:
