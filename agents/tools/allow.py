@@ -148,7 +148,7 @@ class AllowList(_Strict):
         return self.model_copy(update={"servers": kept})
 
     def only(self, names: Collection[str]) -> "AllowList":
-        """The tools of these names, `tool` or `server.tool`, alone. A name that is not in the list allows nothing."""
+        """The tools that are named, as `tool` or `server.tool`, alone. A name that is not in it allows nothing."""
         kept = {
             name: server.model_copy(update={"tools": tools})
             for name, server in self.servers.items()

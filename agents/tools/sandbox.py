@@ -9,9 +9,10 @@ key is in it; its input is empty.
 **What bounds it.** It runs in a process namespace: when its first process ends, or the worker dies, everything in it is
 killed by the kernel, whatever it forked, detached or ignored. Its tree is looked at every tenth of a second, and is
 killed as a whole once it passes a limit of processor time, memory, processes with their threads, output, or size of
-the folder. This holds for root too, for whom the kernel's limits of processes do not; what a tree can take between two
-looks is what it passes a limit by. It runs at low priority, so that looking goes on. Not counted is memory that only a
-file without a name holds (memfd), beyond a bound for each such file.
+the folder, where files count that have no name any more but are open. This holds for root too, for whom the kernel's
+limits of processes do not; what a tree can take between two looks is what it passes a limit by. It runs at low
+priority, so that looking goes on, and is what the kernel ends first where the machine's memory runs out. System calls
+that nothing here would count or bound are refused (agents/tools/syscalls.py).
 
 Where bubblewrap is not installed, or the system lets nobody make namespaces, nothing is run (`unavailable`).
 """
@@ -23,6 +24,7 @@ import json
 import os
 import resource
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -31,6 +33,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from agents.tools import syscalls
 from agents.tools.allow import READS
 
 _BWRAP = "bwrap"
@@ -41,7 +44,9 @@ _KEPT = 1_000_000
 _PIECE = 65_536
 _TMP = 256 * 2**20
 _FILE = 512 * 2**20
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
+_DISK = 2**30
+"""Bytes that are left free on the folder's disk."""
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 _ETC = (
     "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "passwd", "group", "nsswitch.conf", "localtime",
     "timezone", "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "mime.types", "java-17-openjdk", "os-release",
@@ -61,6 +66,9 @@ _INTERPRETERS = (
     "deno",
     "bun",
 )
+_SHARED = (".local", ".cargo")
+"""Of a home: programs are installed there beside keys and records of others."""
+_PARTS = ("bin", "lib", "lib64", "registry", "git")
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 FOLDER = "/task"
 """Where the command sees the task's folder, in which it begins."""
@@ -180,15 +188,18 @@ class _Run:
     async def go(self) -> None:
         """Until it ends or is ended."""
         mine, theirs = os.pipe()
+        filter_ = _filter()
         try:
             environment = {
                 "PATH": _search_path(), "HOME": "/tmp/home", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb",
                 "PYTHONDONTWRITEBYTECODE": "1", "CI": "1",
             }  # fmt: skip
             self._process = await asyncio.create_subprocess_exec(
-                self._command[0], "--json-status-fd", str(theirs), *self._command[1:],
+                self._command[0], "--json-status-fd", str(theirs),
+                *(("--seccomp", str(filter_)) if filter_ is not None else ()), *self._command[1:],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
-                pass_fds=(theirs,), preexec_fn=_prepare, start_new_session=True, limit=_PIECE,
+                pass_fds=[fd for fd in (theirs, filter_) if fd is not None], preexec_fn=_prepare,
+                start_new_session=True, limit=_PIECE,
             )  # fmt: skip
         except OSError as error:
             os.close(mine)
@@ -196,6 +207,8 @@ class _Run:
             return
         finally:
             os.close(theirs)
+            if filter_ is not None:
+                os.close(filter_)
         told = os.fdopen(mine, "rb")
         self._first = int((await asyncio.to_thread(_told, told)).get("child-pid", 0))
         reading = asyncio.create_task(self._read())
@@ -242,6 +255,7 @@ class _Run:
         """Look at its tree until it passes a limit."""
         limits, begun, folder_due = self._limits, time.monotonic(), 0.0
         cpu_s = limits.cpu_s or 4 * limits.seconds
+        had_room = shutil.disk_usage(self._folder).free > _DISK
         while True:
             await asyncio.sleep(_LOOK_S)
             now = time.monotonic()
@@ -255,9 +269,11 @@ class _Run:
             if tree.cpu_s > cpu_s:
                 return self._end(f"it took more than {cpu_s:g} s of processor time")
             if now >= folder_due:
-                over = await asyncio.to_thread(_too_large, self._folder, limits)
+                over = await asyncio.to_thread(_too_large, self._folder, limits, tree.pids)
                 if over:
                     return self._end(over)
+                if had_room and shutil.disk_usage(self._folder).free < _DISK:
+                    return self._end(f"the disk had less than {_DISK // 2**20:,} MB left")
                 folder_due = time.monotonic() + _FOLDER_LOOK_S
 
     def _end(self, why: str) -> None:
@@ -275,10 +291,24 @@ class _Run:
 
 
 def _prepare() -> None:
-    """In the child, before bubblewrap: low priority, no core files, no huge files."""
+    """In the child, before bubblewrap: low priority, the first to go where memory runs out, no core files, no huge
+    files."""
     os.nice(10)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE, _FILE))
+
+
+def _filter() -> int | None:
+    """The filter of system calls, to be read from its beginning; None: none is known for this machine."""
+    program = syscalls.program()
+    if not program:
+        return None
+    fd = os.memfd_create("filter")
+    os.write(fd, program)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
 
 
 def _told(file: IO[bytes]) -> dict[str, Any]:
@@ -382,7 +412,13 @@ def _visible(path: Path) -> Iterator[str]:
     """The path, where it is not the system's already and no folder in which others' files stand."""
     text = os.path.normpath(path)
     system = any(text == s or text.startswith(s + "/") for s in _SYSTEM)
-    wide = text in ("/", "/root", "/home", "/tmp", "/var", "/run", os.path.expanduser("~"))
+    home = os.path.expanduser("~")
+    if text in [os.path.join(home, name) for name in _SHARED]:
+        yield from (part for name in _PARTS if os.path.exists(part := os.path.join(text, name)))
+        return
+    wide = text in ("/root", "/home", "/tmp", "/var", "/run", "/opt", "/srv") or f"{home}/".startswith(
+        f"{text.rstrip('/')}/"
+    )
     own = any(text == s or text.startswith(s + "/") for s in ("/etc", "/proc", "/sys", "/dev", FOLDER))
     if not system and not wide and not own and text.startswith("/") and os.path.exists(text):
         yield text
@@ -401,6 +437,7 @@ class _Tree(NamedTuple):
     threads: int
     memory: int
     cpu_s: float
+    pids: tuple[int, ...] = ()
 
 
 def _tree(first: int) -> _Tree:
@@ -416,15 +453,17 @@ def _tree(first: int) -> _Tree:
             children.setdefault(int(row[1]), []).append(int(name))
     threads, memory, cpu = 0, 0, 0
     left = [first]
+    pids: list[int] = []
     while left:
         pid = left.pop()
+        pids.append(pid)
         left += children.get(pid, ())
         if pid in rows:
             row = rows[pid]
             threads += int(row[17])
             cpu += sum(int(n) for n in row[11:15])
             memory += _own_memory(pid)
-    return _Tree(threads, memory, cpu / ticks)
+    return _Tree(threads, memory, cpu / ticks, tuple(pids))
 
 
 def _stat(pid: str) -> list[str]:
@@ -446,16 +485,19 @@ def _own_memory(pid: int) -> int:
     return total
 
 
-def _too_large(folder: Path, limits: Limits) -> str:
+def _too_large(folder: Path, limits: Limits, pids: Sequence[int]) -> str:
     """Which limit of the folder is passed; empty: none. It is looked through no further than that."""
-    size = count = 0
+    much = f"it left more than {limits.folder // 2**20:,} MB in the folder"
+    size, count = _without_name(pids), 0
     left = [str(folder)]
     while left:
+        if size > limits.folder:
+            return much
         try:
             with os.scandir(left.pop()) as entries:
                 for entry in entries:
                     count += 1
-                    with contextlib.suppress(OSError):
+                    with contextlib.suppress(FileNotFoundError):
                         if entry.is_dir(follow_symlinks=False):
                             left.append(entry.path)
                         else:
@@ -463,7 +505,23 @@ def _too_large(folder: Path, limits: Limits) -> str:
                     if count > limits.files:
                         return f"it left more than {limits.files:,} files in the folder"
                     if size > limits.folder:
-                        return f"it left more than {limits.folder // 2**20:,} MB in the folder"
-        except OSError:
+                        return much
+        except (FileNotFoundError, NotADirectoryError):  # it is gone since
             continue
+        except OSError as error:
+            return f"it made a folder that cannot be looked through: {error.strerror}"
     return ""
+
+
+def _without_name(pids: Sequence[int]) -> int:
+    """Bytes of files that processes hold open, and that no folder names any more. The kernel alone knows their place:
+    those in memory count too."""
+    held: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    about = os.stat(f"/proc/{pid}/fd/{fd}")
+                    if stat.S_ISREG(about.st_mode) and not about.st_nlink:
+                        held[about.st_dev, about.st_ino] = about.st_blocks * 512
+    return sum(held.values())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.tools.allow import CODE, ToolsError, filled, find, load, parse
+from agents.tools.allow import CODE, ToolsError, filled, find, load, parse, shipped
 from client.errors import BadInput
 from parley import settings
 from parley.plan import plan_of
@@ -139,3 +139,14 @@ def test_an_expert_that_finds_it_spoilt_says_so_in_a_line_and_is_not_started_aga
     lines = sorted(x for x in said.splitlines() if x.startswith("expert_"))
     assert len(lines) == 2 and "Traceback" not in said
     assert lines[1].startswith(f"expert_sre-1: {path}: servrs: ") and lines[1].endswith("; it is not started again")
+
+
+def test_an_expert_has_no_more_than_it_names_and_the_list_allows() -> None:
+    every = shipped()
+    kept = every.only(["read_file", "commands.run", "files.format_disk", "other.search"])
+    assert {(s, t) for s, one in kept.servers.items() for t in one.tools} == {
+        ("files", "read_file"),
+        ("commands", "run"),
+    }
+    assert kept.servers["files"].tools["read_file"] == every.servers["files"].tools["read_file"]
+    assert not every.only([]).servers and kept.folder_only == every.folder_only

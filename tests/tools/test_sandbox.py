@@ -239,6 +239,44 @@ while not os.path.exists("began"):
     await nothing_is_left()
 
 
+@pytest.mark.parametrize("family", ["AF_VSOCK", "AF_PACKET", "AF_ALG", "AF_BLUETOOTH"])
+async def test_sockets_past_the_networks_namespace_are_refused(folder: Path, family: str) -> None:
+    ran = await python(folder, f"import socket; socket.socket(socket.{family}, socket.SOCK_STREAM)")
+    assert ran.exit == 1 and "Address family not supported" in ran.output, ran
+
+
+async def test_the_workers_keys_in_the_kernel_are_not_to_be_had(folder: Path) -> None:
+    number = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine)
+    code = f"import ctypes; print(ctypes.CDLL(None).syscall({number}, 0, -3, 0))"
+    assert (await python(folder, code)).output.strip() == "-1"
+
+
+async def test_the_socket_of_a_bus_beside_the_folder_is_not_there(folder: Path) -> None:
+    path = str(folder.parent / "bus.sock")
+    with listening(socket.AF_UNIX, socket.SOCK_STREAM, path) as (server, _):
+        ran = await python(folder, f"import socket; socket.socket(socket.AF_UNIX).connect({path!r})")
+        assert ran.exit == 1 and "No such file" in ran.output
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+@pytest.mark.parametrize("kept", [".local/share/keyrings/login", ".cargo/credentials.toml"])
+async def test_keys_beside_programs_of_the_home_are_not_there(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str
+) -> None:
+    home = tmp_path / "home"
+    secret, tool = home / kept, home / kept.partition("/")[0] / "bin" / "tool"
+    for path in (secret, tool):
+        path.parent.mkdir(parents=True)
+    secret.write_text("the secret")
+    tool.write_text(f"#!/bin/sh\ncat {secret}\necho it ran\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    ran = await sandbox.run(["tool"], folder, limits=SMALL)
+    assert "it ran" in ran.output and "the secret" not in ran.output, ran
+
+
 # ---------------------------------------------------------------- trials to take more than there is
 
 
@@ -293,6 +331,44 @@ async def test_a_huge_file_is_stopped(folder: Path) -> None:
 async def test_files_without_end_are_stopped(folder: Path) -> None:
     ran = await shell(folder, "i=0; while true; do i=$((i+1)); : > f$i; done")
     assert ran.ended == "it left more than 2,000 files in the folder"
+
+
+async def test_files_that_lost_their_names_count(folder: Path) -> None:
+    code = """import os, time
+held = []
+for n in range(6):
+    held.append(open("x", "wb"))
+    os.unlink("x")
+    held[-1].write(b"x" * (20 * 2**20))
+    held[-1].flush()
+time.sleep(9)
+"""
+    assert (await python(folder, code)).ended == "it left more than 60 MB in the folder"
+
+
+async def test_a_folder_that_is_too_deep_hides_nothing(folder: Path) -> None:
+    code = """import os, time
+for n in range(30):
+    os.mkdir("d" * 200)
+    os.chdir("d" * 200)
+time.sleep(9)
+"""
+    ran = await python(folder, code)
+    assert ran.ended == "it made a folder that cannot be looked through: File name too long"
+
+
+async def test_memory_that_is_counted_nowhere_is_not_given(folder: Path) -> None:
+    code = """import ctypes, os
+print(ctypes.CDLL(None).shmget(0, 2**20, 0o1600), ctypes.CDLL(None).shmget(0, 2**33, 0o1600))
+print(ctypes.CDLL(None).shmget(0, 4096, 0o1600) >= 0)
+os.memfd_create("x")
+"""
+    ran = await python(folder, code)
+    assert ran.output.startswith("-1 -1\nTrue\n") and "Function not implemented" in ran.output
+
+
+async def test_where_the_machine_runs_out_of_memory_it_is_the_first_to_go(folder: Path) -> None:
+    assert (await shell(folder, "cat /proc/self/oom_score_adj")).output == "1000\n"
 
 
 async def test_temporary_files_cannot_fill_the_disk(folder: Path) -> None:
