@@ -22,7 +22,7 @@ from tests.support.artifacts import FolderArtifacts
 from tests.tools.support import DONE, SPEC, asked, files_list, packed, use, work
 
 pytestmark = [pytest.mark.slow]
-APP = packed(app_dot_py="print('hi')\n", notes_dot_md="x" * 6_000)
+APP = packed(app_dot_py="print('hi')\n", notes_dot_md="x" * 3_000)
 EDIT = ("files__replace_in_file", {"path": "app.py", "old": "hi", "new": "hello"})
 READ = ("files__read_file", {"path": "app.py"})
 
@@ -196,7 +196,7 @@ async def test_a_stream_may_leave_out_places_and_part_arguments(tmp_path: Path) 
 
 async def test_old_results_are_shortened_where_the_cap_would_be_passed(tmp_path: Path) -> None:
     notes = ("files__read_file", {"path": "notes.md"})
-    cap = 9_000
+    cap = 12_000
     shown = work(tool_calls=12, model_calls=12)
     artifacts = FolderArtifacts(tmp_path)
     start = await artifacts.put(APP)
@@ -206,11 +206,11 @@ async def test_old_results_are_shortened_where_the_cap_would_be_passed(tmp_path:
         done = await WorkerModel(found, SPEC, files_list()).reply(given, silent, artifacts)
     assert len(done.body.calls) == 10 and "cut" in done.flags
     prompts = [sent(r) for r in server.requests]
-    assert all(len(p) / 3 < cap * 1.05 for p in prompts)
+    assert all(len(p) / 3 < cap * 1.15 for p in prompts)
     results = [m["content"] for m in server.requests[-1].body["messages"] if m["role"] == "tool"]
     marked = ["[shortened: the first" in r for r in results]
     assert marked == sorted(marked, reverse=True) and marked[0] and not marked[-1]
-    assert in_common(server.requests) > 0.6
+    assert in_common(server.requests) > 0.7
 
 
 async def test_a_reply_that_is_none_is_repaired_at_the_end_of_the_prompt(tmp_path: Path) -> None:
