@@ -19,7 +19,7 @@ Fence = Callable[[str, str, str], str]
 """A text from outside between lines with the turn's boundary: what it is, its name, the text."""
 _KEPT = 60
 """Tokens that are kept of an old result, and of a long text in an old call."""
-_AFTER = 0.7
+_AFTER = 0.4
 """Of the room for the steps: what they are shortened to."""
 _MARK = "[shortened: the first {:,} of {:,} characters]"
 LAST = "No tool can be called any more: end the turn now, with what you have."

@@ -179,7 +179,7 @@ class StructuredCall:
         self._model.memory.heeded_tools()
         note = reply_schema.without_thought(answer.text)
         body = asking(self._shown.reply, [self._names.call(call) for call in answer.calls], note)
-        said = Said(text=note, calls=tuple(map(echoed, answer.calls)), reasoning=answer.reasoning)
+        said = Said(text=body.summary, calls=tuple(map(echoed, answer.calls)), reasoning=answer.reasoning)
         return Completion(
             body=body, usage=self.usage, flags=self._flags(reply_schema.How.PLAIN, repair),
             first_token_s=answer.first_token_s, said=said,

@@ -65,7 +65,9 @@ class Loop:
     ) -> None:
         self._asks = asks
         self._model = model
-        self._shown = shown if shown.boundary else msgspec.structs.replace(shown, boundary=secrets.token_hex(8))
+        if box is not None and not shown.boundary:
+            shown = msgspec.structs.replace(shown, boundary=secrets.token_hex(8))  # one for all steps
+        self._shown = shown
         self._emit = emit
         self._box = box
         self._left = tool_calls
