@@ -52,7 +52,7 @@ def prompt(kind: str, expert: str, task: Task = TASK) -> Prompt:
 
 
 def user(found: Prompt) -> str:
-    return found.messages[1]["content"]
+    return str(found.messages[1]["content"])
 
 
 def test_the_coordination_of_three_claimants_takes_so_many_tokens() -> None:
