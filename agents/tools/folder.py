@@ -288,6 +288,11 @@ class TaskFolder:
         self._write(files)
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """Its files, by name."""
+        return tuple(sorted(self._files))
+
+    @property
     def changed(self) -> bool:
         """Whether it was another folder in the beginning, at the last look."""
         return self._files != self.began

@@ -17,6 +17,7 @@ from agents.equipment import Equipment
 from agents.models.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
 from agents.protocols.madp.check_worker import run_check
 from agents.protocols.madp.kinds import ASKED, STEPS, ChallengesReply, ClaimReply, ReviewReply
+from agents.protocols.madp.read_first import read_first
 from agents.protocols.madp.reply_diff import diff_in
 from agents.task_texts import task_texts
 from agents.tools import patch
@@ -98,7 +99,9 @@ async def _in_folder(
 ) -> Completion:
     brief: Brief = shown.brief
     allowed = _allowed(worker, brief)
-    shown = msgspec.structs.replace(shown, documents=(*shown.documents, *_files(brief, folder, allowed is not None)))
+    first = read_first(worker.spec, folder)
+    files = (f for f in _files(brief, folder, allowed is not None) if f not in first)
+    shown = msgspec.structs.replace(shown, documents=(*first, *shown.documents, *files))
     if not worker.words:
         done = await worker.model.reply(shown, emit)
         diff = folder.diff()
@@ -123,13 +126,15 @@ async def _in_folder(
 
 
 def _allowed(worker: Equipment, brief: Brief) -> AllowList | None:
-    """The tools of this turn; None: there are none. A reviewer's only read."""
+    """The tools of this turn; None: there are none. A reviewer's only read, and an expert's are those that it names."""
     begun = brief.folder or (brief.base if not isinstance(brief, SupportBrief) else "")
     if worker.tools is None or not worker.uses_tools or (worker.tools.folder_only and not begun):
         return None
     if not brief.tool_calls or not isinstance(brief.model_calls, int) or brief.model_calls < 2:
         return None
     allowed = worker.tools.reading() if isinstance(brief, ReviewBrief) else worker.tools
+    if worker.spec is not None and worker.spec.tools is not None:
+        allowed = allowed.only(worker.spec.tools)
     return allowed if allowed.servers else None
 
 

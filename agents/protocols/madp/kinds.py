@@ -277,6 +277,20 @@ def _spec(spec: ExpertSpec) -> dict[str, Any]:
     return {**told, "hands over when": spec.deliberation.handoff_when} if spec.deliberation.handoff_when else told
 
 
+def _with_body(spec: ExpertSpec) -> str:
+    """Its field, and how it works."""
+    if not spec.instructions:
+        return msgspec.json.encode(_spec(spec)).decode()
+    told = {"you are": spec.name, "you own": spec.domain.owns, "you leave to": spec.domain.defers}
+    return f"{msgspec.json.encode(told).decode()}\n\n{spec.instructions}"
+
+
+def _with_checklist(spec: ExpertSpec) -> str:
+    """The same, and what its review demands."""
+    items = "\n".join(f"{i}. {item}" for i, item in enumerate(spec.checklist, 1))
+    return _with_body(spec) + (f"\n\nYour checklist for reviews:\n\n{items}" if items else "")
+
+
 def _work(brief: WorkBrief) -> dict[str, Any]:
     told: dict[str, Any] = {
         **_task(brief.task),
@@ -315,10 +329,10 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
     return told
 
 
-def _kind(brief: Any, reply: Any, prompt_brief: Any, **more: Any) -> Kind:
+def _kind(brief: Any, reply: Any, prompt_brief: Any, spec: Any = _spec, **more: Any) -> Kind:
     """A kind of an expert's turn."""
     return Kind(
-        brief=brief, reply=reply, posts=POSTS, prompt_brief=prompt_brief, prompt_spec=_spec, head="expert", **more
+        brief=brief, reply=reply, posts=POSTS, prompt_brief=prompt_brief, prompt_spec=spec, head="expert", **more
     )
 
 
@@ -326,8 +340,8 @@ KINDS = {
     "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match, order=("why",)),
     "claim": _kind(ClaimBrief, Claim, _claim),
     "challenge": _kind(ChallengeBrief, Challenges, _challenge),
-    "work": _kind(WorkBrief, Work, _work),
-    "support": _kind(SupportBrief, Support, _support),
+    "work": _kind(WorkBrief, Work, _work, _with_body),
+    "support": _kind(SupportBrief, Support, _support, _with_body),
     "check": Kind(brief=CheckBrief, reply=Checked, posts=POSTS, computed=True),
-    "review": _kind(ReviewBrief, Review, _review, order=("findings",)),
+    "review": _kind(ReviewBrief, Review, _review, _with_checklist, order=("findings",)),
 }
