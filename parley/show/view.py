@@ -57,6 +57,14 @@ class QuietView:
         """Nothing of the session is kept."""
         self._teller.kept = False
 
+    def is_led_on(self) -> None:
+        """After the result the one next step is told, so no other hint is given."""
+        self._teller.hints = False
+
+    def leads_on(self, step: str) -> None:
+        """What to do next."""
+        self.note(f"next: {step}")
+
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
 
@@ -111,6 +119,9 @@ class AnswerView(QuietView):
         print(answer, flush=True)
         if unread := transcript.read_by_nobody(result):
             self.note(f"parley: {unread}")
+
+    def leads_on(self, step: str) -> None:
+        """The answer alone is wanted."""
 
 
 class PlainView(QuietView):

@@ -159,6 +159,6 @@ SETUP = MadpSetup(
             "--folder", Path | None, "madp: the folder that is worked on, a copy of it.", metavar="DIR", gives="folder"
         ),
     ),
-    applied=frozenset({"approved", "unreviewed", "planned", "review_limit"}),
+    applied=frozenset({"approved", "planned"}),
     without_folder={"tool_calls": 0},
 )
