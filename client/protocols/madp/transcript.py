@@ -422,6 +422,10 @@ def outcome_lines(
     if not shown:
         yield from (("score", f"Warning: {line(str(text), _WIDE)}") for text in outcome.get("warnings") or ())
     work = outcome.get("work") or {}
+    kept = outcome.get("kept") or {}
+    if diff and kept.get("diff"):
+        yield "score", f"{diff_words(kept['diff']).capitalize()}, of work that was not finished, and not applied:"
+        yield from diff_lines(kept["diff"], most=_BRIEF_DIFF if brief else _DIFF_LINES)
     if diff and work.get("diff"):
         yield "", f"{diff_words(work['diff']).capitalize()}, {diff_note(work)}:"
         yield from diff_lines(work["diff"], most=_BRIEF_DIFF if brief else _DIFF_LINES)

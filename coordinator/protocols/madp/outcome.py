@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, checks, read, task_of, verdicts
+from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, by_2, checks, read, task_of, verdicts
 from coordinator.protocols.madp.turns import proven
 from coordinator.table import Session, View
 from schemas.folders.paths import runs_by_itself
@@ -19,7 +19,8 @@ _HEAD = "diff --git a/"
 def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
     """(outcome as builtins, one object a turn of work).
 
-    `answer` is the work in words, empty where there is none; `confidence` is left to the reviews: `reviewed` has their
+    `answer` is the work in words, empty where there is none; `kept` is what of the folder was changed by work that was
+    not finished, where none was; `confidence` is left to the reviews: `reviewed` has their
     verdicts.
     """
     work = read(v, s.work, Work) if s.work is not None else None
@@ -47,6 +48,8 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "items": _items(s, v),
         "tokens": s.tokens,
     }
+    if work is None and s.changed is not None and by_2(v):
+        result["kept"] = {"diff": _diff(s, v), "folder": s.folder}
     if v.settings.check:
         result["check"] = _check(s, v)
     builtins: dict[str, Any] = msgspec.to_builtins(result)

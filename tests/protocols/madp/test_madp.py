@@ -521,6 +521,14 @@ def test_what_was_changed_before_a_handoff_or_support_is_in_the_diff() -> None:
         assert p.outcome["work"]["diff"] == "--- a"
 
 
+def test_a_task_that_ends_on_its_budget_keeps_what_was_changed() -> None:
+    p = Play(budget=Budget(tokens=80_000), metered=True).working(reviewers=(AUDITOR,))
+    spent = Usage(calls=2, input_tokens=40_000, output_tokens=5_000)
+    p.reply(SRE, msgspec.structs.replace(wants(IMPL), diff="--- a", folder=artifact(1)), usage=spent)
+    assert p.stop["reason"] == "budget" and p.outcome["work"] is None
+    assert p.outcome["kept"] == {"diff": "--- a", "folder": artifact(1).id}
+
+
 def test_a_blocked_leads_folder_is_not_accepted() -> None:
     p = Play().working()
     p.reply(SRE, blocked(folder=artifact(1), diff="--- a"))
