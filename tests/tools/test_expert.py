@@ -60,8 +60,9 @@ async def test_a_model_edits_files_and_hands_in_folder_diff_and_calls(tmp_path: 
     assert (done.usage.calls, done.usage.input_tokens) == (3, 30), "all steps are counted"
     assert [s.reply for s in model.shown] == [WorkStep] * 3
     assert model.shown[2].tools is not None and model.shown[2].tools.calls_left == 7
-    seen = [str(o.body) for o in model.shown[2].others]
-    assert any("print('hi')" in body and "files.read_file" in body for body in seen)
+    assert model.shown[2].steps is not None
+    seen = [returned for did in model.shown[2].steps.did for returned in did.returned]
+    assert any("print('hi')" in r.text and r.ok and r.asked.startswith("files.read_file") for r in seen)
 
 
 def test_who_may_use_tools_is_announced() -> None:
