@@ -184,7 +184,7 @@ async def accepted(client: "Client", result: Result, *, unapproved: bool = False
 
 def told_diff(result: Result) -> str:
     """The diff that reviewers were shown; empty: none."""
-    return str((result.outcome.get("work") or {}).get("diff") or "")
+    return str((result.outcome.get("work") or result.outcome.get("kept") or {}).get("diff") or "")
 
 
 class Compared(NamedTuple):

@@ -126,7 +126,7 @@ def _message(result: Result, question: str) -> str:
     return "\n".join([subject, "", *(row for row in rows if row), f"Session: {result.session}", ""])
 
 
-def next_step(result: Result, folder: Path, into: Into, done: Put | None, hints: Hints) -> str:
+def next_step(result: Result, sent: Sent, into: Into, done: Put | None, hints: Hints) -> str:
     """The one thing to do after a task on a folder, as a command or in words.
 
     Parameters
@@ -134,6 +134,7 @@ def next_step(result: Result, folder: Path, into: Into, done: Put | None, hints:
     done
         What was done with the change; None: nothing was, or it could not be.
     """
+    folder = sent.folder
     at = shlex.quote(str(folder))
     if done is not None and done.commit is not None:
         return f"git -C {at} diff HEAD...{shlex.quote(done.commit.branch)}"
@@ -141,12 +142,12 @@ def next_step(result: Result, folder: Path, into: Into, done: Put | None, hints:
     if done is not None and done.paths:
         return f"git -C {at} diff" if repository is not None else "run your own tests: the change is in the folder"
     setup = setup_of(result.protocol)
-    has_change = bool(setup.result_folder(result.outcome))
+    has_change = setup.result_folder(result.outcome) not in ("", sent.id)
     if not hints.kept:
         return "ask again with --apply: of this session nothing is kept" if has_change else "ask again"
     sid, where = line(result.session), hints.options
-    if has_change and not into:
-        approved = result.stop.reason in setup.applied
+    approved = result.stop.reason in setup.applied
+    if has_change and not (into and approved):
         return f"parley sessions apply {sid} --folder {at}{'' if approved else ' --unapproved'}{where}"
     return f"parley explain {sid}{where}"
 
@@ -165,7 +166,7 @@ async def finish(
         except NotApplied as error:
             view.note(f"parley: {error}")
             told["why"] = str(error)
-    told["next"] = next_step(result, sent.folder, into, done, hints)
+    told["next"] = next_step(result, sent, into, done, hints)
     view.leads_on(told["next"])
     return told
 

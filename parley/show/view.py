@@ -25,6 +25,8 @@ from schemas.stops import STOPS
 _TEXT = 400
 _DRAWN_S = 0.12
 """Between two drawings of what stands below the lines."""
+_CALL = 240
+"""Characters of a call of a tool."""
 _BRIEF = 100
 """Characters of what is said in passing, where one screen is wanted."""
 
@@ -137,6 +139,11 @@ class PlainView(QuietView):
         """Something was said."""
         self._print(self._teller.lines(post, self._width))
 
+    def live(self, live: Live) -> None:
+        """A seat's state or text: each call of a tool is told as it happens."""
+        if live.state == "tool":
+            self._print([("quiet", f"      {line(live.seat)}: {line(live.text, _CALL)}")])
+
     def result(self, result: Result) -> None:
         """It is over."""
         self._print([("", ""), *self._teller.end(result)])
@@ -177,6 +184,7 @@ class LiveView(PlainView):
         """A seat's state or text."""
         self._scene.live(live)
         self._changed()
+        super().live(live)
 
     def entry(self, entry: str) -> None:
         """One entry of the log."""

@@ -50,8 +50,8 @@ class MadpSetup(Setup):
         )
 
     def result_folder(self, outcome: Mapping[str, Any]) -> str:
-        """The folder of the accepted work; a plan has none."""
-        work = outcome.get("work") or {}
+        """The folder of the work that was handed in, else of what there was of it; a plan has none."""
+        work = outcome.get("work") or outcome.get("kept") or {}
         return str(work.get("folder") or "") if work.get("performed", True) else ""
 
     def no_means(self, workers: "Iterable[Announcement]", settings: Mapping[str, Any], *, folder: bool) -> str:

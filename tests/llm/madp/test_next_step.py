@@ -96,9 +96,9 @@ def test_what_was_not_approved_is_applied_only_where_that_is_said(tmp_path: Path
     assert code == 3 and "the result is not applied: the session ended with review_limit" in err, err + out
     assert (project / "app.py").read_text() == OLD
     (told,) = steps(err)
-    assert told.startswith("parley explain ")
-    sid = told.split()[2]
-    code, _, err = front.run("sessions", "apply", sid, "--folder", str(project))
+    assert told.startswith("parley sessions apply ") and "--unapproved" in told
+    assert "  implementation-engineer: files.replace_in_file app.py: ok (" in out
+    code, _, err = front.run(*told.replace("--unapproved", "").split()[1:])
     assert code == 1 and (project / "app.py").read_text() == OLD
-    code, _, err = front.run("sessions", "apply", sid, "--folder", str(project), "--unapproved")
+    code, _, err = front.run(*told.split()[1:])
     assert code == 0 and (project / "app.py").read_text() == NEW, err
