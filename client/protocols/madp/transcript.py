@@ -27,7 +27,7 @@ from schemas.protocols.madp.messages import (
 from schemas.protocols.madp.trace import CoordinationTrace
 from schemas.protocols.madp.work import Checked, Finding, Supported, Work
 from schemas.routing import ASKED, Factors
-from schemas.tools import ToolCall, call_words
+from schemas.tools import ToolCall
 from schemas.wire import SchemaError
 
 _WIDE = 300
@@ -247,7 +247,8 @@ def _done(body: Work | Supported, brief: bool, most: int) -> Iterator[StyledLine
 
 def _calls(calls: Sequence[ToolCall]) -> Iterator[StyledLine]:
     for call in calls:
-        yield "quiet", f"        {line(call_words(call), _WIDE)}"
+        told = "" if call.ok else ", failed"
+        yield "quiet", f"        {line(call.server)}.{line(call.tool)} {line(call.arguments, _WIDE)}{told}"
 
 
 def calls_words(calls: Sequence[ToolCall]) -> str:
