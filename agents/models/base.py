@@ -58,9 +58,8 @@ class LiveEmitter:
         self._tell("retrying", why)
 
     def called(self, what: str) -> None:
-        """A tool was called."""
-        if self._stream:
-            self._tell("tool", what)
+        """A tool was called: shown also where no live text is."""
+        self._tell("tool", what)
 
 
 class ModelError(Exception):
