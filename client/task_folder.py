@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -39,9 +39,6 @@ LARGE = 500_000
 
 class NotApplied(ParleyError):
     """The result was not written back, and why."""
-
-    result: Result | None = None
-    """What was not."""
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +136,11 @@ def _biggest(folder: Path) -> str:
     return biggest(sizes)
 
 
+def sent_as(folder: Path, data: bytes) -> Sent:
+    """A folder as an earlier session has it, to be compared with what stands there now. Raises BadInput."""
+    return msgspec.structs.replace(read(folder), data=data, left_out=())
+
+
 async def send(client: "Client", sid: str, sent: Sent) -> None:
     """Store it for a session that is still to open. Raises BadInput, Refusal, Unreachable."""
     from bus.errors import ArtifactRefused
@@ -153,58 +155,94 @@ async def send(client: "Client", sid: str, sent: Sent) -> None:
         raise Unreachable(f"the folder could not be sent: {error}") from error
 
 
-async def apply(
-    client: "Client", result: Result, sent: Sent, show: Callable[[Change], None] | None = None
-) -> list[str]:
-    """Write a task's accepted folder back into the one that was sent; what was written or removed, by path.
+async def accepted(client: "Client", result: Result, *, unapproved: bool = False) -> bytes | None:
+    """The archive of a task's accepted folder; None: it changed nothing.
 
     Parameters
     ----------
-    show
-        Called with what will be written, before anything is; what it raises leaves the folder as it is.
+    unapproved
+        Also of work that nobody approved.
 
     Raises
     ------
     NotApplied
-        The task has no result to be applied, the artifact is not there or is not what the worker's diff says, the
-        folder is not what was sent any more, or something could not be written.
+        The task ended otherwise, or the artifact is not there.
     """
     from bus.errors import ArtifactRefused
 
     setup = setup_of(result.protocol)
-    if result.stop.reason not in setup.applied:
+    if result.stop.reason not in setup.applied and not unapproved:
         raise NotApplied(f"the result is not applied: the session ended with {result.stop.reason}")
-    accepted = setup.result_folder(result.outcome)
-    if not accepted:
-        return []
+    kept = setup.result_folder(result.outcome)
+    if not kept:
+        return None
     try:
-        data = await client.get(result.session, accepted)
+        return await client.get(result.session, kept)
     except (ArtifactRefused, BusError) as error:
         raise NotApplied(f"the result is not applied: {error}") from error
-    told = str((result.outcome.get("work") or {}).get("diff") or "")
-    return write(sent, data, show, told)
+
+
+def told_diff(result: Result) -> str:
+    """The diff that reviewers were shown; empty: none."""
+    return str((result.outcome.get("work") or result.outcome.get("kept") or {}).get("diff") or "")
+
+
+class Compared(NamedTuple):
+    """A folder that was sent, and what may be put in its place."""
+
+    before: Files
+    after: Files
+    change: Change
+
+    @property
+    def written(self) -> Files:
+        """Files that are new or other."""
+        return {path: self.after[path] for path in self.change.changed}
+
+
+def compared(
+    sent: Sent, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None
+) -> Compared:
+    """What an archive changes of the folder that was sent, which still is what was sent.
+
+    Parameters
+    ----------
+    show
+        Called with what will be written; what it raises ends it.
+    told
+        The worker's diff, if there is one.
+
+    Raises
+    ------
+    NotApplied
+        The archive is none, or not what the worker's diff says; or the folder is not what was sent any more.
+    """
+    from agents.tools.folder_diff import diff
+
+    before, after = _checked(sent, data)
+    change = Change(
+        changed=tuple(sorted(p for p in after if before.get(p) != after[p])),
+        removed=tuple(sorted(before.keys() - after.keys())),
+        diff=diff(before, after),
+    )
+    if show is not None:
+        show(change)
+    if told is not None and not change.is_told(told):
+        raise NotApplied("the result is not applied: its folder is not what the diff says that was reviewed")
+    if show is not None or told is not None:
+        _checked(sent, data)  # it may have taken a while
+    return Compared(before, after, change)
 
 
 def write(sent: Sent, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None) -> list[str]:
-    """Make the folder that was sent this archive's. All is checked, and every file written beside its place, before the
-    first is put there. `show` as `apply` has it; `told` is the worker's diff, if there is one. Raises NotApplied."""
-    before, after = _checked(sent, data)
-    changed = tuple(sorted(p for p in after if before.get(p) != after[p]))
-    removed = tuple(sorted(before.keys() - after.keys()))
-    if show is not None or told is not None:
-        from agents.tools.folder_diff import diff
-
-        change = Change(changed=changed, removed=removed, diff=diff(before, after))
-        if show is not None:
-            show(change)
-        if told is not None and not change.is_told(told):
-            raise NotApplied("the result is not applied: its folder is not what the diff says that was reviewed")
-        _checked(sent, data)  # it may have taken a while
+    """Make the folder that was sent this archive's; what was written or removed, by path. All is checked, and every
+    file written beside its place, before the first is put there. The rest as `compared` has it. Raises NotApplied."""
+    found = compared(sent, data, show, told)
     try:
-        _put(sent.folder.resolve(), {p: after[p] for p in changed}, removed)
+        _put(sent.folder.resolve(), found.written, found.change.removed)
     except OSError as error:
         raise NotApplied(f"the result is not applied as a whole: {error}") from error
-    return [*changed, *removed]
+    return [*found.change.changed, *found.change.removed]
 
 
 def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:

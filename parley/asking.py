@@ -4,8 +4,9 @@ named."""
 import asyncio
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,10 +16,10 @@ from client.api import Parley
 from client.client import new_sid
 from client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from client.live_feed import View
-from client.task_folder import Change, NotApplied, Sent
-from client.text import line
+from client.task_folder import Sent
 from coordinator.estimate import Estimate
 from parley import next_steps
+from parley.applying import Hints, finish
 from parley.cli.process import INTERRUPTED
 from parley.cost import expected, expected_there
 from parley.follow import Ended, Left, cancel, check_everything, exit_code, follow_opened, unsure
@@ -36,17 +37,15 @@ from parley.stack.wait_served import unserved, when_served
 from schemas.presence import Announcement
 from schemas.result import Result
 from schemas.session import OpenSession
-from schemas.stops import STOPS
 
 replace = msgspec.structs.replace
-_NAMED = 5
-"""Files that one line names."""
 _WITHDRAW_S = 5.0
 """So long an interrupted opening's fate is waited for."""
 
 
-def ask_command(request: Request) -> tuple[int, Result | None]:
-    """The whole command: (exit status, result). Checks everything that can be checked before anything is started."""
+def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]]:
+    """The whole command: (exit status, result, what became of its change). Checks everything that can be checked before
+    anything is started."""
     found = expected(request.plan, request.opening)
     if found:
         estimate.refuse(found)
@@ -55,33 +54,32 @@ def ask_command(request: Request) -> tuple[int, Result | None]:
     view = choose(json=look.json, quiet=look.quiet, plain=look.plain, verbose=look.verbose)
     if request.ephemeral:
         view.forgets()
+    if request.sent is not None:
+        view.is_led_on()
     options = bus_options(request.plan.settings)
     try:
         if found:
             _announce(found, view)
-        result = run(ask(request, view))
+        result, more = run(ask(request, view))
     except Left as left:
         print(f"left running; parley sessions watch {left.sid}{options}", file=sys.stderr)
-        return 0, None
+        return 0, None, {}
     except Unanswered as error:
         raise Unreachable(f"{error}; parley sessions cancel {error.sid}{options}") from error
     except Ended as ended:
         if ended.result is None or not look.json:
             hint = f"; parley sessions cancel {ended.unsure}{options}" if ended.unsure else ""
             raise Interrupted(f"interrupted: {ended.why}{hint}") from ended
-        return INTERRUPTED, ended.result
-    except NotApplied as error:
-        view.note(f"parley: {error}")
-        return 1, error.result
+        return INTERRUPTED, ended.result, {}
     except KeyboardInterrupt:
         raise Interrupted("interrupted") from None
     finally:
         view.close()
-    return exit_code(result), result
+    return exit_code(result) or int("why" in more), result, more
 
 
-async def ask(request: Request, view: View) -> Result:
-    """Run one session to its end.
+async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
+    """Run one session to its end: (result, what became of its change, as JSON values).
 
     Raises
     ------
@@ -108,9 +106,11 @@ async def ask(request: Request, view: View) -> Result:
             lease = lease_of(parley)
             with following(lease.state, sid) if lease is not None else contextlib.nullcontext():
                 result = await _run(request, opening, view, interrupts, parley, sid)
-            if request.sent is not None and request.apply:
-                await _apply(parley, result, request.sent, view)
-            return result
+            if request.sent is not None:
+                hints = Hints(bus_options(request.plan.settings), not request.ephemeral)
+                more = await finish(parley, result, request.sent, request.into, view, hints, opening.question)
+                return result, more
+            return result, {}
     except asyncio.CancelledError:
         interrupts.heard()
         raise Ended("nothing was opened") from None
@@ -124,26 +124,6 @@ async def _with_folder(parley: Parley, sid: str, opening: OpenSession, sent: Sen
         view.note(f"parley: {text}")
     await task_folder.send(parley.client, sid, sent)
     return replace(opening, settings={**opening.settings, "folder": sent.id})
-
-
-async def _apply(parley: Parley, result: Result, sent: Sent, view: View) -> None:
-    told = str((result.outcome.get("work") or {}).get("diff") or "")
-
-    def show(change: Change) -> None:
-        for text in change.words(told):
-            view.note(text if text.startswith("  ") else f"parley: {text}")
-
-    try:
-        written = await task_folder.apply(parley.client, result, sent, show)
-    except NotApplied as error:
-        error.result = result
-        raise
-    names = ", ".join(line(path) for path in written[:_NAMED]) + (" ..." if len(written) > _NAMED else "")
-    told = f"{len(written)} changed in {sent.folder}: {names}" if written else f"nothing to change in {sent.folder}"
-    if not written and STOPS[result.stop.reason].exit_status(result.stop.converged):
-        patch = (result.outcome.get("work") or {}).get("diff")
-        told = f"nothing is written to {sent.folder}: no work was done" + ("; the diff is a proposal" if patch else "")
-    view.note(f"parley: {told}")
 
 
 async def _run(

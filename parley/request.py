@@ -8,6 +8,7 @@ from client.api import known_protocol, request
 from client.errors import BadInput
 from client.evidence import Sources
 from client.task_folder import Sent
+from parley.applying import NOWHERE, Into
 from parley.plan import Plan
 from parley.stack.wait_served import with_people
 from schemas.session import SESSION_ID, OpenSession
@@ -35,8 +36,8 @@ class Request:
     look: Look = Look()
     sent: Sent | None = None
     """The folder that it begins with."""
-    apply: bool = False
-    """The result is written back into that folder."""
+    into: Into = NOWHERE
+    """Where an approved change of that folder goes."""
     ephemeral: bool = False
     """Nothing is kept."""
     continues: str = ""
@@ -73,7 +74,7 @@ def request_of(
     ephemeral: bool = False,
     continues: str = "",
     folder: Path | None = None,
-    apply: bool = False,
+    into: Into = NOWHERE,
 ) -> Request:
     """What is asked for, checked as far as it can be before anything is started. Raises BadInput."""
     opening = opening_of(plan, question, evidence)
@@ -81,9 +82,8 @@ def request_of(
         raise BadInput("continue", f"--ephemeral keeps nothing, so there is no session {continues} to go on from")
     if continues and not SESSION_ID.fullmatch(continues):
         raise BadInput("continue", f"{continues!r} is no session's id")
-    if apply and folder is None:
-        raise BadInput("apply", "--apply writes the result into --folder, and none is named")
+    into.check(folder)
     sent = task_folder.read(folder) if folder is not None else None
     return Request(
-        plan=plan, opening=opening, look=look, sent=sent, apply=apply, ephemeral=ephemeral, continues=continues
+        plan=plan, opening=opening, look=look, sent=sent, into=into, ephemeral=ephemeral, continues=continues
     )

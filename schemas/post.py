@@ -39,7 +39,7 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     seat: str
     turn: str
     state: str
-    """queued | thinking | retrying | text | done | failed"""
+    """queued | thinking | retrying | text | tool | done | failed. `tool`: it called one, as the text says."""
     text: str = ""
     attempt: int = 1
 

@@ -20,7 +20,8 @@ from schemas.wire import Json, raw
 
 Emit = Callable[[str], None]
 """Takes live text. The runtime passes one that drops it in rounds that nobody may read yet. One that has an attribute
-`retrying`, a function of one text, is told there why a call is made again: a state, shown in blind rounds too."""
+`retrying`, a function of one text, is told there why a call is made again: a state, shown in blind rounds too. One that
+has `called` is told there of each call of a tool, in a line."""
 
 
 def tell_retrying(emit: Emit, why: str) -> None:
@@ -28,6 +29,15 @@ def tell_retrying(emit: Emit, why: str) -> None:
     told = getattr(emit, "retrying", None)
     if told is not None:
         told(why)
+
+
+def tell_called(emit: Emit, what: str) -> None:
+    """Tell whoever watches of a call of a tool, in a line; as live text where nobody takes it otherwise."""
+    told = getattr(emit, "called", None)
+    if told is not None:
+        told(what)
+    else:
+        emit(f"\n{what}\n")
 
 
 class LiveEmitter:
@@ -46,6 +56,10 @@ class LiveEmitter:
     def retrying(self, why: str) -> None:
         """The call is made again."""
         self._tell("retrying", why)
+
+    def called(self, what: str) -> None:
+        """A tool was called: shown also where no live text is."""
+        self._tell("tool", what)
 
 
 class ModelError(Exception):

@@ -13,17 +13,16 @@ import msgspec
 
 from agents.context import Did, Returned, Said, Shown, Tools
 from agents.context import Steps as Past
-from agents.models.base import Emit, Model, ModelError, ModelRefused
+from agents.models.base import Emit, Model, ModelError, ModelRefused, tell_called
 from agents.tools.client import Called, Toolbox
 from agents.tools.folder import FolderError
 from agents.tools.steps import Call, Step, Steps
-from schemas.tools import ToolCall
+from schemas.tools import ToolCall, call_words
 from schemas.turn import Usage
 
 _LAST_SHARE = 0.2
 """Of a turn's time: what is kept for the last step."""
 _SHOWN_ARGUMENTS = 1_000
-_TOLD_ARGUMENTS = 120
 
 
 class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,20 +159,12 @@ class Loop:
         self._past = msgspec.structs.replace(self._past, did=(*self._past.did, did))
 
     async def _made(self, call: Call) -> Called:
-        """What became of a call, which the live text tells in one line."""
+        """What became of a call, which is told as it happens, in one line."""
         assert self._box is not None
         try:
             called = await self._box.call(call, self._seconds_left())
         except FolderError as error:
             raise ModelRefused(str(error), self._usage) from None
         self._calls.append(called.record)
-        self._emit(told(called.record))
+        tell_called(self._emit, call_words(called.record))
         return called
-
-
-def told(call: ToolCall) -> str:
-    """A call in the live text: one line of its own, as docs/tools.md says."""
-    what = " ".join(f"{call.server[:40]}.{call.tool[:60]} {call.arguments}".split())
-    if len(what) > _TOLD_ARGUMENTS:
-        what = what[: _TOLD_ARGUMENTS - 3] + "..."
-    return f"\n[tool] {what} -> {'ok' if call.ok else 'failed'} ({call.seconds:.1f} s)\n"

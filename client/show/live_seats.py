@@ -118,7 +118,7 @@ class Scene:
             seat.text = (seat.text + live.text)[-_KEPT:]
         elif live.state == "done":
             seat.state = "answered"
-        else:
+        elif live.state != "tool":
             seat.state = live.state
 
     def entry(self, text: str) -> None:

@@ -45,6 +45,8 @@ class Teller:
         self._where = ""
         self.kept = True
         """The session can be looked at later."""
+        self.hints = True
+        """Where to see more is told with the result."""
         self.turns = turns or Turns()
         self._nothing = 0
         self._flagged = 0
@@ -107,7 +109,8 @@ class Teller:
                 self.presenter = face_of(result.protocol).present()
             yield from result_lines(result, self._presenter, self.turns)
             if self._brief:
-                yield "quiet", f"more: {self._more(result)}"
+                if self.hints:
+                    yield "quiet", f"more: {self._more(result)}"
                 yield _in_short(result, self._presenter)
             return
         yield from self._nothing_up_to(self.turns.read)

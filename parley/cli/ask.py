@@ -1,11 +1,13 @@
 """The command line's `ask`: it parses, calls one function, prints."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
 from parley.cli import options
 from parley.cli.options import (
+    Branch,
     Config,
     Creds,
     Everything,
@@ -50,8 +52,9 @@ def ask(
     sets: Sets = None,
     own: Given = NOTHING,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write the result back into --folder, if it still is what was sent.")
+        bool, typer.Option("--apply", help="Write an approved change back into --folder, if it still is what was sent.")
     ] = False,
+    branch: Branch = "",
     humans: Humans = None,
     wait_for_human: WaitForHuman = None,
     everything: Everything = False,
@@ -102,6 +105,7 @@ def ask(
         }  # fmt: skip
         from client import estimate
         from client.errors import BadInput
+        from parley.applying import Into
         from parley.cost import estimated
         from parley.plan import plan_of
         from parley.request import Look, request_of
@@ -129,18 +133,20 @@ def ask(
         look = Look(json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything)
         request = request_of(
             plan, motion.question, documents, look=look, ephemeral=ephemeral, continues=continues or "",
-            folder=folder, apply=apply,
+            folder=folder, into=Into(apply=apply, branch=branch),
         )  # fmt: skip
         from parley.asking import ask_command
 
-        code, result = ask_command(request)
+        code, result, more = ask_command(request)
         if json and result is not None:
-            options.print_json(_noted(result, notes))
+            options.print_json(_noted(result, notes, more))
     raise typer.Exit(code)
 
 
-def _noted(document: Any, notes: list[str]) -> Any:
-    """The document with what was taken out of the question; as it is where nothing was."""
+def _noted(document: Any, notes: list[str], more: Mapping[str, Any] | None = None) -> Any:
+    """The document with what was taken out of the question, and what else is to be said; as it is where there is
+    nothing."""
     import msgspec
 
-    return {**msgspec.to_builtins(document), "cleaned": notes} if notes else document
+    told = {**(more or {}), **({"cleaned": notes} if notes else {})}
+    return {**msgspec.to_builtins(document), **told} if told else document

@@ -59,6 +59,10 @@ Subject = Annotated[
     str,
     typer.Argument(metavar="ID|FILE", help="A session's id, or an exported file.", autocompletion=completing.sessions),
 ]
+Branch = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Commit an approved change of --folder on a new branch, and leave your files."),
+]
 Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.", autocompletion=completing.sessions)]
 
 

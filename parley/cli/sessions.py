@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Config, Creds, Everything, Json, Nats, Plain, Sid, State, Subject, Verbose
+from parley.cli.options import Branch, Config, Creds, Everything, Json, Nats, Plain, Sid, State, Subject, Verbose
 from parley.cli.output import confirm, write_lines
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Sessions that run or ran.")
@@ -193,6 +193,41 @@ def sessions_export(
         wanted = "html" if html else "trace" if trace else form or "jsonl"
         found = sessions.seen(settings, session, everything=everything)
         write_lines(sessions.export(found, wanted), output)
+
+
+@app.command("apply")
+def sessions_apply(
+    session: Sid,
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="DIR", help="The folder that the task worked on a copy of.")
+    ] = Path(),
+    branch: Branch = "",
+    unapproved: Annotated[
+        bool,
+        typer.Option("--unapproved", help="Also a change that was not approved, or that its check speaks against."),
+    ] = False,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Write a finished task's change into its folder, if that still is what was sent, or commit it on a new branch.
+
+    \b
+    Examples:
+      parley sessions apply 1f2e3d4c5b6a79880716 --folder .
+      parley sessions apply 1f2e3d4c5b6a79880716 --folder . --branch fix-rounding
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley.applying import Into, apply_session
+
+        into = Into(apply=not branch, branch=branch, unapproved=unapproved)
+        code, told = apply_session(settings, session, folder, into, json=json)
+        if json:
+            options.print_json({"session": session, **told})
+    raise typer.Exit(code)
 
 
 @app.command("erase")

@@ -25,6 +25,8 @@ from schemas.stops import STOPS
 _TEXT = 400
 _DRAWN_S = 0.12
 """Between two drawings of what stands below the lines."""
+_CALL = 240
+"""Characters of a call of a tool."""
 _BRIEF = 100
 """Characters of what is said in passing, where one screen is wanted."""
 
@@ -56,6 +58,14 @@ class QuietView:
     def forgets(self) -> None:
         """Nothing of the session is kept."""
         self._teller.kept = False
+
+    def is_led_on(self) -> None:
+        """After the result the one next step is told, so no other hint is given."""
+        self._teller.hints = False
+
+    def leads_on(self, step: str) -> None:
+        """What to do next."""
+        self.note(f"next: {step}")
 
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
@@ -112,6 +122,9 @@ class AnswerView(QuietView):
         if unread := transcript.read_by_nobody(result):
             self.note(f"parley: {unread}")
 
+    def leads_on(self, step: str) -> None:
+        """The answer alone is wanted."""
+
 
 class PlainView(QuietView):
     """Lines on standard output, without any escape."""
@@ -125,6 +138,11 @@ class PlainView(QuietView):
     def post(self, post: Post) -> None:
         """Something was said."""
         self._print(self._teller.lines(post, self._width))
+
+    def live(self, live: Live) -> None:
+        """A seat's state or text: each call of a tool is told as it happens."""
+        if live.state == "tool":
+            self._print([("quiet", f"      {line(live.seat)}: {line(live.text, _CALL)}")])
 
     def result(self, result: Result) -> None:
         """It is over."""
@@ -166,6 +184,7 @@ class LiveView(PlainView):
         """A seat's state or text."""
         self._scene.live(live)
         self._changed()
+        super().live(live)
 
     def entry(self, entry: str) -> None:
         """One entry of the log."""

@@ -50,8 +50,8 @@ class MadpSetup(Setup):
         )
 
     def result_folder(self, outcome: Mapping[str, Any]) -> str:
-        """The folder of the accepted work; a plan has none."""
-        work = outcome.get("work") or {}
+        """The folder of the work that was handed in, else of what there was of it; a plan has none."""
+        work = outcome.get("work") or outcome.get("kept") or {}
         return str(work.get("folder") or "") if work.get("performed", True) else ""
 
     def no_means(self, workers: "Iterable[Announcement]", settings: Mapping[str, Any], *, folder: bool) -> str:
@@ -159,6 +159,6 @@ SETUP = MadpSetup(
             "--folder", Path | None, "madp: the folder that is worked on, a copy of it.", metavar="DIR", gives="folder"
         ),
     ),
-    applied=frozenset({"approved", "unreviewed", "planned", "review_limit"}),
+    applied=frozenset({"approved", "planned"}),
     without_folder={"tool_calls": 0},
 )

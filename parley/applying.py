@@ -1,0 +1,210 @@
+"""What becomes of a task's change once the task has ended: written into the folder, put on a new branch, or left; and
+the one thing to do next."""
+
+import asyncio
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bus.errors import ArtifactRefused, BusError
+from client import task_branch, task_folder
+from client.api import Parley
+from client.errors import BadInput
+from client.live_feed import View
+from client.protocols import setup_of
+from client.show.transcript import stop_words
+from client.task_folder import Change, NotApplied, Sent
+from client.text import line
+from parley.sessions import NoSession
+from parley.settings import Settings
+from parley.show.view import choose
+from parley.stack.access import bus_options, last_stack, place, run
+from schemas import log
+from schemas.result import Result
+from schemas.stops import STOPS
+from schemas.wire import decode
+
+_NAMED = 5
+"""Files that one line names."""
+_SUBJECT = 72
+"""Characters of a commit's first line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Into:
+    """Where a change goes that was approved; nowhere by default."""
+
+    apply: bool = False
+    """Into the folder."""
+    branch: str = ""
+    """Onto a new branch of its repository."""
+    unapproved: bool = False
+    """Also one that nobody approved."""
+
+    def __bool__(self) -> bool:
+        return self.apply or bool(self.branch)
+
+    def check(self, folder: Path | None) -> None:
+        """Raise BadInput where that cannot be."""
+        if self.apply and self.branch:
+            raise BadInput("branch", "--branch leaves your files as they are, --apply writes them: give one of them")
+        if self and folder is None:
+            named = "--branch commits the result beside" if self.branch else "--apply writes the result into"
+            raise BadInput("branch" if self.branch else "apply", f"{named} --folder, and none is named")
+        if self.branch and folder is not None:
+            task_branch.check(folder, self.branch)
+
+
+NOWHERE = Into()
+
+
+class Put(NamedTuple):
+    """What was done with a change."""
+
+    paths: tuple[str, ...]
+    """Files that were written or removed."""
+    commit: task_branch.Committed | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        at = {"branch": self.commit.branch, "commit": self.commit.id} if self.commit is not None else {}
+        return {"paths": list(self.paths), **at}
+
+
+class Hints(NamedTuple):
+    """What commands that are shown need to find the session again."""
+
+    options: str = ""
+    """Those that name the bus."""
+    kept: bool = True
+    """The session can be looked at later."""
+
+
+async def put(parley: Parley, result: Result, sent: Sent, into: Into, view: View, question: str = "") -> Put:
+    """Put a task's change where it goes, and say so. Raises NotApplied."""
+    told = task_folder.told_diff(result)
+
+    def show(change: Change) -> None:
+        for text in change.words(told):
+            view.note(text if text.startswith("  ") else f"parley: {text}")
+
+    data = await task_folder.accepted(parley.client, result, unapproved=into.unapproved)
+    if data is None:
+        view.note(f"parley: {_nothing(result, sent)}")
+        return Put(())
+    if into.branch:
+        found = await asyncio.to_thread(task_folder.compared, sent, data, show, told)
+        message = _message(result, question)
+        done = await asyncio.to_thread(task_branch.commit, sent, found, into.branch, message)
+        paths = (*found.change.changed, *found.change.removed)
+        view.note(f"parley: {done.words(len(paths))}")
+        return Put(paths, done)
+    written = tuple(task_folder.write(sent, data, show, told))
+    names = ", ".join(line(path) for path in written[:_NAMED]) + (" ..." if len(written) > _NAMED else "")
+    view.note(f"parley: {len(written)} changed in {sent.folder}: {names}" if written else f"parley: {_same(sent)}")
+    return Put(written)
+
+
+def _same(sent: Sent) -> str:
+    return f"nothing to change in {sent.folder}"
+
+
+def _nothing(result: Result, sent: Sent) -> str:
+    if not STOPS[result.stop.reason].exit_status(result.stop.converged):
+        return _same(sent)
+    proposal = "; the diff is a proposal" if task_folder.told_diff(result) else ""
+    return f"nothing is written to {sent.folder}: no work was done{proposal}"
+
+
+def _message(result: Result, question: str) -> str:
+    """A commit's: the task, how it ended, the check, the session."""
+    subject = line(question, _SUBJECT) or f"The change of session {result.session}"
+    lead, check = result.outcome.get("lead"), result.outcome.get("check") or {}
+    rows = [f"Task: {question}" if question and question != subject else "", f"Lead: {lead}" if lead else ""]
+    rows += [f"Check: {check['command']}" if check.get("ok") else "", f"Ended: {stop_words(result)}"]
+    return "\n".join([subject, "", *(row for row in rows if row), f"Session: {result.session}", ""])
+
+
+def next_step(result: Result, sent: Sent, into: Into, done: Put | None, hints: Hints) -> str:
+    """The one thing to do after a task on a folder, as a command or in words.
+
+    Parameters
+    ----------
+    done
+        What was done with the change; None: nothing was, or it could not be.
+    """
+    folder = sent.folder
+    at = shlex.quote(str(folder))
+    if done is not None and done.commit is not None:
+        return f"git -C {at} diff HEAD...{shlex.quote(done.commit.branch)}"
+    repository = next((p for p in (folder.resolve(), *folder.resolve().parents) if (p / ".git").exists()), None)
+    if done is not None and done.paths:
+        return f"git -C {at} diff" if repository is not None else "run your own tests: the change is in the folder"
+    setup = setup_of(result.protocol)
+    has_change = setup.result_folder(result.outcome) not in ("", sent.id)
+    if not hints.kept:
+        return "ask again with --apply: of this session nothing is kept" if has_change else "ask again"
+    sid, where = line(result.session), hints.options
+    approved = result.stop.reason in setup.applied
+    if has_change and not (into and approved):
+        return f"parley sessions apply {sid} --folder {at}{'' if approved else ' --unapproved'}{where}"
+    return f"parley explain {sid}{where}"
+
+
+async def finish(
+    parley: Parley, result: Result, sent: Sent, into: Into, view: View, hints: Hints, question: str
+) -> dict[str, Any]:
+    """What follows a task on a folder, said and as JSON values: `put`, what was done with its change; `why` it was not
+    applied though that was wanted; `next`."""
+    done = None
+    told: dict[str, Any] = {}
+    if into:
+        try:
+            done = await put(parley, result, sent, into, view, question)
+            told["put"] = done.document()
+        except NotApplied as error:
+            view.note(f"parley: {error}")
+            told["why"] = str(error)
+    told["next"] = next_step(result, sent, into, done, hints)
+    view.leads_on(told["next"])
+    return told
+
+
+def apply_session(settings: Settings, sid: str, folder: Path, into: Into, *, json: bool) -> tuple[int, dict[str, Any]]:
+    """A task's change that was not applied when it ended: (exit status, as `finish` returns it).
+
+    Raises
+    ------
+    BadInput
+        There is no such session, it still runs, or it had no folder; or the folder or the branch cannot be used.
+    """
+    into.check(folder)
+
+    async def main() -> dict[str, Any]:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                raise NoSession(sid, place(settings))
+            first = decode((await _log(parley, settings, sid))[0].encode(), log.Entry).event
+            begun = str(first.settings.get("folder") or "") if isinstance(first, log.Opened) else ""
+            if not isinstance(first, log.Opened) or not begun:
+                raise BadInput("session", f"session {sid} worked on no folder")
+            result = await parley.client.finished(sid)
+            if result is None:
+                raise BadInput("session", f"session {sid} has no result yet; parley sessions watch {sid}")
+            try:
+                sent = task_folder.sent_as(folder, await parley.client.get(sid, begun))
+            except (ArtifactRefused, BusError) as error:
+                raise BadInput("session", f"the folder of session {sid} cannot be had: {error}") from error
+            view = choose(json=json, quiet=False, plain=True)
+            return await finish(parley, result, sent, into, view, Hints(bus_options(settings)), first.question)
+
+    told = run(main())
+    return int("why" in told), told
+
+
+async def _log(parley: Parley, settings: Settings, sid: str) -> list[str]:
+    entries = await parley.client.log(sid)
+    if not entries:
+        raise NoSession(sid, place(settings))
+    return list(entries)
