@@ -108,7 +108,8 @@ class TurnArtifacts:
     async def get(self, id: str) -> bytes:
         """The piece. Raises ArtifactError."""
         try:
-            return await artifacts.get(self._connection, self._session, id)
+            turn = self._turn
+            return await artifacts.take(self._connection, self._session, id, turn=turn.id, token=turn.token)
         except (ArtifactRefused, BusError, InvalidValue) as error:
             raise ArtifactError(f"artifact {id}: {error}") from None
 

@@ -13,7 +13,7 @@ from bus.channels import PUBLIC, stores_on
 from bus.connection import Connection
 from bus.errors import ArtifactRefused, BusError, Conflict, LocalFault
 from bus.streams import ARTIFACTS
-from schemas.artifact import MAX_ARTIFACTS, GetArtifact, GotArtifact, PutArtifact
+from schemas.artifact import MAX_ARTIFACTS, GetArtifact, GotArtifact, PutArtifact, TakeArtifact
 from schemas.turn import Answer
 from schemas.wire import InvalidValue, Undecodable, decode, encode
 
@@ -90,6 +90,17 @@ async def get(connection: Connection, sid: str, id: str, *, patience_s: float = 
         if answer.found and sha256(answer.data).hexdigest() == id:
             return answer.data
     raise ArtifactRefused(f"session {sid} has no artifact {id}")
+
+
+async def take(connection: Connection, sid: str, id: str, *, turn: str, token: str, patience_s: float = 30.0) -> bytes:
+    """Have a moderator send an artifact that one's open turn names; its bytes, checked against its id. Raises as
+    `put`."""
+    body = encode(TakeArtifact(id=id, turn=turn, token=token))
+    subject = subjects.take(PUBLIC, connection.credentials.user, sid)
+    answer = decode(await _asked(connection, subject, body, patience_s), GotArtifact)
+    if answer.found and sha256(answer.data).hexdigest() == id:
+        return answer.data
+    raise ArtifactRefused(answer.why or f"session {sid} has no artifact {id}")
 
 
 async def _asked(connection: Connection, subject: str, body: bytes, patience_s: float) -> bytes:

@@ -50,8 +50,11 @@ def _services(user: User) -> list[Crossing]:
     for name in channels.readable_by(user.account):
         told += [subjects.read_of(name), subjects.doc_of(name)]
     if user.account in channels.WITH_ARTIFACTS:
-        told.append(subjects.get_of(channels.PUBLIC))
         asked.append(subjects.put_by(channels.stores_on(user.account), user.name))
+        if user.kind == AGENT:
+            asked.append(subjects.take_by(channels.PUBLIC, user.name))
+        else:
+            told.append(subjects.get_of(channels.PUBLIC))
     for name in _writable(user.account):
         if name == channels.CLIENT:
             asked += [subjects.inbox_by(name, user.name), subjects.fate_by(name, user.name)]

@@ -20,7 +20,8 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.doc.<channel>.<sid>` | readers of the channel | documents by content hash, core request |
 | `parley.artifact.<sid>.<id>` | moderators | ARTIFACTS: an object by the hash of its content |
 | `parley.put.<channel>.<author>.<sid>` | experts, clients | store an artifact, core request |
-| `parley.get.<channel>.<sid>` | experts, clients | an artifact by id, core request |
+| `parley.get.<channel>.<sid>` | clients | an artifact by id, core request |
+| `parley.take.<channel>.<author>.<sid>` | experts | an artifact that the author's open turn names, core request |
 | `parley.fate.<channel>.<author>.<sid>` | clients | what became of a submission, core request |
 | `parley.own.<what>.<author>.<sid>` | owners | sessions, logs, living workers, erasing a session, core request |
 | `parley.here.<role>.<queue>.<pin>`, `parley.call` | workers; moderators, helpers | announcements, and the call |
@@ -379,6 +380,7 @@ READ_ALL = _join("read", "*", "*")
 DOC_ALL = _join("doc", "*", "*")
 PUT_ALL = _join("put", "*", "*", "*")
 GET_ALL = _join("get", "*", "*")
+TAKE_ALL = _join("take", "*", "*", "*")
 FATE_ALL = _join("fate", "*", "*", "*")
 OWN_ALL = _join("own", "*", "*", "*")
 CALL = _join("call")
@@ -430,6 +432,22 @@ def put_by(channel: str, author: str) -> str:
 def parse_put(subject: str) -> tuple[str, str, str]:
     """(channel, author, session)."""
     channel, author, sid = _parse(subject, "put", 3)
+    return channel, author, sid
+
+
+def take(channel: str, author: str, sid: str) -> str:
+    """An artifact that an open turn of the author names."""
+    return _request("take", channel, author, sid)
+
+
+def take_by(channel: str, author: str) -> str:
+    """What one author may take."""
+    return _request("take", channel, author, "*")
+
+
+def parse_take(subject: str) -> tuple[str, str, str]:
+    """(channel, author, session)."""
+    channel, author, sid = _parse(subject, "take", 3)
     return channel, author, sid
 
 

@@ -7,7 +7,7 @@ from bus.channels import CLIENT, PUBLIC
 from bus.library import Msg
 from coordinator import briefing
 from coordinator.session_store import Sessions
-from schemas.artifact import GetArtifact, GotArtifact, PutArtifact
+from schemas.artifact import GetArtifact, GotArtifact, PutArtifact, TakeArtifact
 from schemas.folders import archive
 from schemas.folders.archive import FolderError
 from schemas.turn import Answer
@@ -15,7 +15,7 @@ from schemas.wire import InvalidValue, decode
 
 
 class Shelf:
-    """Serves `put` and `get`."""
+    """Serves `put`, `get` and `take`."""
 
     def __init__(self, artifacts: Artifacts, sessions: Sessions, key: bytes) -> None:
         self._artifacts = artifacts
@@ -37,12 +37,28 @@ class Shelf:
         return Answer(verdict="accepted")
 
     async def get(self, msg: Msg, channel: str, sid: str, owner: str | None = None) -> GotArtifact:
-        """One by its id. The broker has seen to it that the asker reads the channel, of the sessions of `owner` if one
-        is named; artifacts lie on `public`."""
+        """One by its id, for a client or an owner. The broker has seen to it that the asker reads the channel, of the
+        sessions of `owner` if one is named; artifacts lie on `public`."""
         asked = decode(msg.data, GetArtifact)
         there = channel == PUBLIC and (owner is None or (await self._sessions.look(sid, fresh=True)).is_of(owner))
         data = await self._artifacts.get(sid, asked.id) if there else None
         return GotArtifact(found=data is not None, data=data or b"")
+
+    async def take(self, msg: Msg, channel: str, author: str, sid: str) -> GotArtifact:
+        """One that an open turn of this worker names, and no other: a task's folder is for who works on it or reviews
+        it."""
+        asked = decode(msg.data, TakeArtifact)
+        held = await self._sessions.look(sid)
+        if held.session is None or asked.turn not in held.session.turns:
+            held = await self._sessions.look(sid, fresh=True)
+        why = briefing.not_its_turn(held.session, self._key, channel, author, sid, asked.turn, asked.token)
+        turn = held.session.turns.get(asked.turn) if held.session is not None else None
+        if not why and turn is None:
+            why = f"turn {asked.turn} is not open"
+        if not why and turn is not None and asked.id.encode() not in bytes(turn.ask.brief):
+            why = f"turn {asked.turn} names no artifact {asked.id}"
+        data = None if why else await self._artifacts.get(sid, asked.id)
+        return GotArtifact(found=data is not None, data=data or b"", why=why)
 
     async def _client(self, author: str, sid: str) -> str:
         held = await self._sessions.look(sid, fresh=True)

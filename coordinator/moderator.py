@@ -128,6 +128,7 @@ class Moderator:
             (subjects.check_lane(self._lane), "", serve(subjects.parse_check, self._on_check)),
             (subjects.check_lane(any_), shared, serve(subjects.parse_check, self._on_check)),
             (subjects.PUT_ALL, shared, serve(subjects.parse_put, self._shelf.put)),
+            (subjects.TAKE_ALL, shared, serve(subjects.parse_take, self._shelf.take, "artifact")),
             (subjects.FATE_ALL, shared, serve(subjects.parse_fate, self._desk.fate, "fate")),
             (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own, "own")),
             (subjects.HERE_ALL, "", self._on_here),

@@ -58,8 +58,22 @@ class GetArtifact(msgspec.Struct, frozen=True, kw_only=True):
         check_id(self.id)
 
 
+class TakeArtifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker asks for one that its open turn names."""
+
+    id: str
+    turn: str
+    token: str
+
+    def __post_init__(self) -> None:
+        check_id(self.id)
+        in_range("artifact.turn (characters)", len(self.turn), 1, 200)
+
+
 class GotArtifact(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for."""
 
     found: bool
     data: bytes = b""
+    why: str = ""
+    """Why a worker does not get it."""
