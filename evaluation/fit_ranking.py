@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from agents.experts import builtin
 from agents.matching import ranking
 from agents.matching.features import Prepared
-from agents.matching.ranking import AGAINST, BY_ENCODER, SIGNS, Rank, described, whole
+from agents.matching.ranking import AGAINST, BY_ENCODER, SIGNS, Rank, described
 from agents.matching.subject_model import make_readers
 from agents.matching.subjects import Floats
 from agents.matching.vectors import SpecVectors

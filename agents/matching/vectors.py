@@ -124,7 +124,7 @@ class SpecVectors(Generic[Made]):
                 missing = [t for t in dict.fromkeys(texts) if t not in rows]
                 if missing:
                     rows.update(zip(missing, await self._encoder.encode(missing, spent), strict=True))
-                none = np.zeros((0, self._encoder.dimension), np.float32)
+                none = np.zeros((0, len(next(iter(rows.values())))), np.float32)
                 stacked = {part: np.stack([rows[t] for t in said]) if said else none for part, said in parts.items()}
                 self._kept[own] = await asyncio.to_thread(self._make, stacked)
             self._kept.move_to_end(own)

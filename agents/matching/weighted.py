@@ -132,7 +132,7 @@ def says_of_it(features: Floats) -> NDArray[np.bool_]:
 
 def enough(prepared: Prepared, heard: ReadTask) -> tuple[Floats, Floats] | None:
     """The features by words alone, where they are so sure of who leads that the reader need not be asked; else None."""
-    if not heard.reading.words or heard.foreign:
+    if not prepared.specs or not heard.reading.words or heard.foreign:
         return None
     if not prepared.apart:
         found = prepared.ranks(heard, None)
