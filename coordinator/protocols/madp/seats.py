@@ -1,4 +1,4 @@
-"""madp: who sits down at the opening: the helper. Experts get a seat when the task needs them. And what would argue a
+"""madp: who sits down at the opening: the helper, if one is there. Experts get a seat when the task needs them. And what would argue a
 question that blocks."""
 
 import re
@@ -11,18 +11,19 @@ from schemas.presence import Announcement
 from schemas.protocols.madp.messages import Settings
 from schemas.session import MAX_QUESTION, OpenSession, Seat
 
-ROLES = (Role(HELPER, 1),)
+ROLES = (Role(HELPER, 0),)
+"""Without a helper the experts' own words decide (docs/decisions/0027)."""
 _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 replace = msgspec.structs.replace
 
 
 def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
-    """The helper's seat.
+    """The helper's seat; none: no helper is alive.
 
     Raises
     ------
     Inadmissible
-        The request names another seat, or several; no helper is alive.
+        The request names another seat, or several.
     """
     for s in request.seats:
         if s.role != HELPER:
@@ -34,7 +35,7 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
         return request.seats
     queues = sorted({w.queue for w in workers if HELPER in w.roles and not w.draining})
     if not queues:
-        raise Inadmissible("seats", f"role {HELPER}: 1 needed, 0 alive; start one: parley agent {HELPER}")
+        return ()
     return (Seat(seat=HELPER, role=HELPER, queue=queues[0]),)
 
 

@@ -100,6 +100,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     general: str = ""
     security: bool = False
     matcher: str = ""
+    unmatched: str = ""
+    """Why nobody matched the task: whoever its words call for claims it; empty: it was matched."""
     claims: dict[str, Claim] = {}
     passed: dict[str, str] = {}
     """Candidate -> why."""
