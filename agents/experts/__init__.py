@@ -31,6 +31,8 @@ from schemas.expert import ExpertSpec
 from schemas.wire import InvalidValue
 
 BUILTIN = Path(__file__).parent
+PATTERNS = ("relevantFilePatterns", "relevant_file_patterns")
+"""Other names of `triggers.files`, beside `triggers`."""
 MAX_BYTES = 64_000
 """Of one file."""
 
@@ -87,7 +89,7 @@ def read_text(text: str, source: str = "specification") -> ExpertSpec:
     _only(data, ("agent",), source, "")
     if "agent" not in data:
         raise ExpertError(source, "agent", "it is missing")
-    agent = _struct(data["agent"], ExpertSpec, source, "")
+    agent = _struct(_with_patterns(data["agent"], source), ExpertSpec, source, "")
     try:
         return msgspec.convert(agent, ExpertSpec)
     except (msgspec.ValidationError, InvalidValue) as error:
@@ -141,6 +143,17 @@ def warnings(specs: Sequence[ExpertSpec]) -> list[str]:
                 said.append(f"{spec.id}: triggers: {trigger!r} stands twice, and counts twice")
             seen.add(trigger.casefold())
     return said
+
+
+def _with_patterns(agent: Any, source: str) -> Any:
+    """File patterns in the source's own spelling (3.3) stand in triggers.files."""
+    given = [name for name in PATTERNS if isinstance(agent, dict) and name in agent]
+    if not given or not isinstance(agent.get("triggers"), dict):
+        return agent
+    if len(given) > 1 or "files" in agent["triggers"]:
+        raise ExpertError(source, given[0], "triggers.files says the same; give one of them")
+    rest = {name: value for name, value in agent.items() if name != given[0]}
+    return {**rest, "triggers": {**agent["triggers"], "files": agent[given[0]]}}
 
 
 def _struct(value: Any, wanted: type[msgspec.Struct], source: str, path: str) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from tests.protocols.madp.play import (
     helps,
     matched,
     objection,
+    spec,
     wants,
 )
 
