@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.encoders.base import Vectors
-from agents.matching import ranking, words
+from agents.matching import ranking, verbs, words
 from agents.matching.features import BY_SUBJECT, FOREIGN, NAMED, PARTS, Feature, Prepared, ReadTask, Scope
 from agents.matching.subjects import NONE, Floats
 from agents.matching.word_roots import root, roots, stands_in
@@ -159,6 +159,7 @@ def decide(
         Its features, where they are known already.
     """
     candidates: list[tuple[ExpertSpec, Candidate]] = []
+    clear = True
     speaks = bool(heard.reading.words) or bool(heard.task.files_mentioned) or bool(heard.parts)
     if prepared.specs and speaks and not heard.foreign:
         if prepared.apart:
@@ -175,6 +176,8 @@ def decide(
             rank = ranking.weights().words if read_as is None else ranking.weights().read
             lead, part, taken = ranked(rank, *(found or prepared.ranks(heard, read_as)))
             first = int(lead.argmax())
+        lead, part, clear = verbs.adjusted(prepared.specs, heard.reading.wanted, lead, part)
+        first = int(lead.argmax())
         if taken:
             candidates = words.by_rank(
                 [
@@ -188,8 +191,9 @@ def decide(
     factors = Factors(
         candidate_count=len(candidates),
         confidence_variance=words.variance([c.confidence for _, c in candidates]),
-        domain_overlap=words.has_overlapping_domains([(s, c.confidence) for s, c in candidates], heard.reading.kept),
-        action_clarity=not (set(said) & _VAGUE) and "make better" not in heard.task.prompt.lower(),
+        domain_overlap=not clear
+        or words.has_overlapping_domains([(s, c.confidence) for s, c in candidates], heard.reading.kept),
+        action_clarity=clear and not (set(said) & _VAGUE) and "make better" not in heard.task.prompt.lower(),
         scope_definition=bool(candidates) and (not prepared.apart or bool(heard.chances[NONE] < 0.5)),
     )
     return words.assembled(
