@@ -10,7 +10,8 @@
           - plumber: pipes and pumps
       deliberation: {claim: I look after whatever grows.}
 
-One file is one expert. Beyond the source's schema it may name `triggers.files`, `triggers.examples` and `reviews`
+One file is one expert. Beyond the source's schema it may name `triggers.files` (or, beside `triggers`, 3.3's
+`relevantFilePatterns`, also spelt `relevant_file_patterns`), `triggers.examples` and `reviews`
 (`always`, `of`). What stands in a specification is data: it is matched and shown, never obeyed.
 """
 
