@@ -188,9 +188,9 @@ class Prepared:
         of_none = self._by_words.argmax(axis=1) == NONE if self.specs else np.zeros(0, np.bool_)
         most = self._by_words[:, :NONE].max(axis=1, initial=0.0)
         home = ~of_none & (most >= _SPEAKS)
-        own = bool(home.any()) and float(most[home].mean()) >= _APART
+        telling = bool(home.any()) and float(most[home].mean()) >= _APART
         foreign = of_none | (most < _APART)
-        self.apart = not self.specs or (own and int(foreign.sum()) <= _MOST_FOREIGN * len(self.specs))
+        self.apart = not self.specs or (telling and int(foreign.sum()) <= _MOST_FOREIGN * len(self.specs))
         """Subjects tell the experts apart: most are of software, and each of these speaks of one subject above all."""
         self.foreign = foreign & self.apart
         """(experts,): it speaks of no subject of software above all, while others speak of one each."""
