@@ -43,9 +43,6 @@ SMALLER = (1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 10)
 """Experts of the registries, drawn from the shipped ones, that confidence is fitted for beside the whole: most tasks
 are nobody's there."""
 
-ALIKE = 0.2
-"""How much those count, together, where subjects say nothing: what tells that a task is nobody's is weaker there."""
-
 
 class Rows(NamedTuple):
     """Features of all prompts, and what is right."""
@@ -152,19 +149,19 @@ def among(rows: Rows, weights: Sequence[Floats], fold: NDArray[np.int64]) -> Amo
     return Among(rows, told, first, np.column_stack([np.ones(len(rows.scope)), rows.scope]))
 
 
-def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int], less: float = 1.0) -> Found:
+def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int]) -> Found:
     """See Found.
 
     Parameters
     ----------
     smaller
-        The same prompts, among fewer experts each: together they count `less` times the whole.
+        The same prompts, among fewer experts each: together they count as much as the whole.
     """
     inside = rows.lead.any(axis=1) & rows.speaks
     fold = np.random.Generator(np.random.PCG64(SEED)).permutation(len(inside)) % FOLDS
     scores = [fit_score(rows, inside & (fold != k), columns) for k in range(FOLDS)]
     whole, *few = [among(each, scores, fold) for each in (rows, *smaller)]
-    counts = [1.0, *[less / max(1, len(few))] * len(few)]
+    counts = [1.0, *[1 / max(1, len(few))] * len(few)]
 
     def sure(of: Callable[[Among], NDArray[np.bool_]], wanted: Callable[[Among], Floats]) -> tuple[float, ...]:
         x = np.concatenate([each.told[of(each)] for each in (whole, *few)])
@@ -240,7 +237,7 @@ async def rows_of(cases: Sequence[Case], prepared: Prepared, reader: Encoder | N
 
 async def fit_all(folder: Path, to: Path) -> dict[str, float]:
     """Write both files; the share of the prompts that are right, by set, on prompts not fitted on."""
-    reader, plain = make_readers()
+    reader = make_readers().apart
     specs = builtin()
     own = list(dict.fromkeys(t for s in specs for part in vectors.sentences(s).values() for t in part))
     np.savez_compressed(
@@ -253,25 +250,23 @@ async def fit_all(folder: Path, to: Path) -> dict[str, float]:
     draw = np.random.Generator(np.random.PCG64(SEED))
     experts = [s for s in specs if not s.general]
     drawn = [[experts[i] for i in sorted(draw.permutation(len(experts))[:count])] for count in SMALLER]
-    for name in ("read", "words", "read, alike", "words, alike"):
-        mine, alike = name.startswith("read"), name.endswith("alike")
-        used = plain if alike else reader
+    for name in ("read", "words"):
+        mine = name == "read"
 
-        async def rows(of: Sequence[ExpertSpec], mine: bool = mine, alike: bool = alike, used: Encoder = used) -> Rows:
+        async def rows(of: Sequence[ExpertSpec], mine: bool = mine) -> Rows:
             prepared = Prepared(of)
-            prepared.apart = not alike
+            prepared.apart = True
             if mine:
-                prepared.index(await vectors.SpecVectors(used).of(prepared.specs))
-            return await rows_of(cases, prepared, used if mine else None)
+                said = vectors.SpecVectors(reader, vectors.sentences, vectors.Encoded.of)
+                prepared.index(await said.of(prepared.specs))
+            return await rows_of(cases, prepared, reader if mine else None)
 
         every = list(features.Feature)
         columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_READER)]
-        columns = [c for c in columns if not alike or c not in features.BY_SUBJECT]
-        sets[name] = fit(await rows(specs), [await rows(few) for few in drawn], columns, ALIKE if alike else 1.0)
+        sets[name] = fit(await rows(specs), [await rows(few) for few in drawn], columns)
     found = weighted.Weights(
-        reader=reader.name, enough=enough(sets["words"], sets["read"]),
-        apart=weighted.Sets(read=sets["read"].fitted, words=sets["words"].fitted),
-        alike=weighted.Sets(read=sets["read, alike"].fitted, words=sets["words, alike"].fitted),
+        reader=reader.name, read=sets["read"].fitted, words=sets["words"].fitted,
+        enough=enough(sets["words"], sets["read"]),
     )  # fmt: skip
     (to / weighted.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     return {name: float(one.right.mean()) for name, one in sets.items()}

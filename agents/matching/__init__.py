@@ -17,9 +17,10 @@ from schemas.routing import Candidate, Matched, Task
 
 if TYPE_CHECKING:  # numpy: not for an expert's process, which reads but does not match
     from agents.encoders import Encoder, Spent, Vectors
-    from agents.matching.features import Prepared
+    from agents.matching.features import Prepared, ReadTask
+    from agents.matching.ranking import Parts
     from agents.matching.subject_model import Readers
-    from agents.matching.vectors import SpecVectors
+    from agents.matching.vectors import Encoded, SpecVectors
 
 __all__ = ["Matcher", "match"]
 
@@ -41,7 +42,8 @@ class Matcher:
         from agents.matching.weighted import weights
 
         self._readers = readers if readers is not None and readers.apart.name == weights().reader else None
-        self._vectors: dict[bool, SpecVectors] = {}
+        self._by_subject: SpecVectors[Encoded] | None = None
+        self._by_phrase: SpecVectors[Parts] | None = None
         self._prepared: dict[bool, tuple[tuple[ExpertSpec, ...], Prepared]] = {}
         self._preparing = asyncio.Lock()
 
@@ -78,13 +80,15 @@ class Matcher:
         rows: list[Vectors | None] = [None] * len(heard)
         by_words = [None if self._readers is None or always_read else enough(prepared, h) for h in heard]
         if self._readers is not None:
-            unsure = [i for i, h in enumerate(heard) if h.parts and by_words[i] is None]
-            texts = [heard[i].parts[0] for i in unsure]
+            unsure = [i for i, h in enumerate(heard) if h.parts and by_words[i] is None and not h.foreign]
+            each = [_texts(prepared, heard[i]) for i in unsure]
+            texts = [t for some in each for t in some]
             size = -(-len(texts) // _AT_ONCE) or 1
             read = _of(self._readers, prepared).encode
             parts = await asyncio.gather(*(read(texts[i : i + size], spent) for i in range(0, len(texts), size)))
-            for i, row in zip(unsure, (row for some in parts for row in some), strict=True):
-                rows[i] = row
+            told = iter([row for some in parts for row in some])
+            for i, some in zip(unsure, each, strict=True):
+                rows[i] = _row(prepared, [next(told) for _ in some])
         return [decide(prepared, h, row, of) for h, row, of in zip(heard, rows, by_words, strict=True)]
 
     async def by_words(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:
@@ -108,15 +112,27 @@ class Matcher:
         heard = prepared.read_task(task)
         row = None
         if readers is not None and heard.parts:
-            row = (await _of(readers, prepared).encode([heard.parts[0]]))[0]
+            row = _row(prepared, list(await _of(readers, prepared).encode(_texts(prepared, heard))))
         return everybody(prepared, heard, row)
+
+    def _subjects(self, readers: "Readers") -> "SpecVectors[Encoded]":
+        from agents.matching.vectors import Encoded, SpecVectors, sentences
+
+        self._by_subject = self._by_subject or SpecVectors(readers.apart, sentences, Encoded.of)
+        return self._by_subject
+
+    def _phrases(self, readers: "Readers") -> "SpecVectors[Parts]":
+        from agents.matching.ranking import Parts, phrases
+        from agents.matching.vectors import SpecVectors
+
+        self._by_phrase = self._by_phrase or SpecVectors(readers.alike, phrases, Parts.of)
+        return self._by_phrase
 
     async def _ready(
         self, specs: tuple[ExpertSpec, ...], readers: "Readers | None", spent: "Spent | None"
     ) -> "Prepared":
         """The specifications, prepared; again only where one of them is another object than before."""
         from agents.matching.features import Prepared
-        from agents.matching.vectors import SpecVectors
 
         async with self._preparing:
             kept = self._prepared.get(readers is not None)
@@ -128,10 +144,24 @@ class Matcher:
                 return kept[1]
             prepared = await asyncio.to_thread(Prepared, specs)
             if readers is not None:
-                kept_by = self._vectors.setdefault(prepared.apart, SpecVectors(_of(readers, prepared)))
-                prepared.index(await kept_by.of(prepared.specs, spent))
+                if prepared.apart:
+                    prepared.index(await self._subjects(readers).of(prepared.specs, spent))
+                else:
+                    prepared.compare_by(await self._phrases(readers).of(prepared.specs, spent))
             self._prepared[readers is not None] = specs, prepared
             return prepared
+
+
+def _texts(prepared: "Prepared", heard: "ReadTask") -> tuple[str, ...]:
+    """What is to be encoded of a task."""
+    return heard.parts[:1] if prepared.apart else heard.texts
+
+
+def _row(prepared: "Prepared", rows: "list[Vectors]") -> "Vectors":
+    """What the matcher takes of it."""
+    import numpy as np
+
+    return rows[0] if prepared.apart else np.stack(rows)
 
 
 def _of(readers: "Readers", prepared: "Prepared") -> "Encoder":

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.encoders.base import Vectors
-from agents.matching import subject_model, subjects
+from agents.matching import ranking, subject_model, subjects
+from agents.matching.language import is_foreign
+from agents.matching.ranking import Compared, Parts, Pieces, Rank
 from agents.matching.sanitize import sanitized
 from agents.matching.spelling import Speller
 from agents.matching.subjects import NONE, SUBJECTS, Floats
@@ -106,8 +108,8 @@ _SPEAKS = 0.4
 """From which on an expert speaks of a subject at all: below, it says something else in words of any."""
 FOREIGN = 0.1
 """Chance of no subject below which a task is surely of software."""
-_SOME = 0.4
-"""Of the experts: subjects that do not tell them apart are wrong about some of them, too."""
+_MOST_FOREIGN = 0.34
+"""Of the experts: where more are of something else than software, subjects do not tell them apart."""
 _BESIDE = 0.2
 """How much what a file is counts beside a task that says something."""
 _CODE = 400
@@ -118,6 +120,11 @@ _VAGUE_WORDS = word_set("improve optimize optimise better faster quicker nicer q
 _VAGUE = frozenset(map(root, _VAGUE_WORDS))
 """Roots of words that say that something should be otherwise, and not what."""
 _PRONOUN = re.compile(r"\b(?:it|we|everything|nothing|us|nobody)\b|\bthis(?:\s*[.?!]|$)", re.I)
+_APART_NAMES = re.compile(r"[\W_]+")
+_BOTH = {
+    Rank.PRIMARY: Feature.PRIMARY, Rank.SECONDARY: Feature.SECONDARY, Rank.FILES: Feature.FILES,
+    Rank.WORDS: Feature.WORDS,
+}  # fmt: skip
 _WEIGHTS = {"primary": 3.0, "secondary": 2.0, "owns": 2.0, "claim": 2.0, "examples": 1.0}
 
 
@@ -146,6 +153,16 @@ class ReadTask:
     """Those of each clause."""
     chances_unwanted: Floats | None
     """Those of what it does not want; None: there is nothing of the kind."""
+    unwanted_text: str = ""
+    file_names: str = ""
+    """Words of the names of the files that it mentions."""
+    foreign: bool = False
+    """It is in another language than English."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the plain encoder reads of it: first what it wants."""
+        return tuple(t for t in (*self.parts[:1], self.unwanted_text, self.file_names) if t)
 
 
 class Prepared:
@@ -158,23 +175,25 @@ class Prepared:
         """Who takes what nobody does, and who reviews."""
         self.ids = tuple(s.id for s in specs)
         self.encoded = False
+        self._compared: Compared | None = None
         texts = [t for s in self.specs for part in sentences(s).values() for t in part]
         own = (w for t in texts for w in re.findall(r"[a-z]+", t.lower()))
         self.speller = Speller((*own, *subjects.known()))
         self._index_triggers()
         self._index_words()
+        self._pieces = Pieces(self.specs)
         rows = [_subjects(tuple(sentences(s).items())) for s in self.specs]
         self._by_words = np.array(rows).reshape(len(self.specs), len(SUBJECTS))
         """(experts, subjects): what each speaks of; rows sum to 1."""
         of_none = self._by_words.argmax(axis=1) == NONE if self.specs else np.zeros(0, np.bool_)
         most = self._by_words[:, :NONE].max(axis=1, initial=0.0)
         home = ~of_none & (most >= _SPEAKS)
-        self.apart = bool(home.any()) and float(most[home].mean()) >= _APART
-        """Subjects tell the experts of software apart: each speaks of one above all."""
-        self.foreign = (of_none | (most < _APART)) & self.apart
+        telling = bool(home.any()) and float(most[home].mean()) >= _APART
+        foreign = of_none | (most < _APART)
+        self.apart = not self.specs or (telling and int(foreign.sum()) <= _MOST_FOREIGN * len(self.specs))
+        """Subjects tell the experts apart: most are of software, and each of these speaks of one subject above all."""
+        self.foreign = foreign & self.apart
         """(experts,): it speaks of no subject of software above all, while others speak of one each."""
-        self.elsewhere = not self.apart and int(of_none.sum()) > _SOME * len(of_none)
-        """Subjects do not tell them apart, and many are of none."""
         self._none_theirs = 0.0 if self.apart else float(self._by_words[:, NONE].max(initial=0.0))
 
     # -- preparing
@@ -209,8 +228,14 @@ class Prepared:
             log = np.log1p(row)
             self._words[word] = log / log.sum() * math.log(1 + n / np.count_nonzero(row)) / math.log(1 + n)
 
+    def compare_by(self, vectors: Mapping[str, Parts]) -> None:
+        """Take what the plain encoder makes of each, by id: where subjects do not tell them apart."""
+        if self.specs:
+            self._compared = Compared(self.specs, [vectors[s.id] for s in self.specs])
+            self.encoded = True
+
     def index(self, vectors: Mapping[str, Encoded]) -> None:
-        """Take what the reader (or, where subjects do not tell them apart, the plain encoder) makes of each, by id."""
+        """Take what the reader makes of each, by id: where subjects tell them apart."""
         if self.specs:
             rows = [vectors[s.id] for s in self.specs]
             self._parts = {part: _SentenceTable([row.parts[part] for row in rows]) for part in ("examples", "owns")}
@@ -237,11 +262,14 @@ class Prepared:
         if code:
             parts = (f"{reading.kept}\n{code}".strip(), *parts[1:])
         of = subjects.by_words
+        unwanted_text = " ".join(w.text for w in unwanted)
         return ReadTask(
             task=task, reading=reading, unwanted=tuple(w.root for w in unwanted), parts=parts,
             chances=of(f"{reading.kept}\n{code}" if code else reading.kept),
             chances_of_parts=tuple(map(of, parts[1:])),
-            chances_unwanted=of(" ".join(w.text for w in unwanted)) if unwanted else None,
+            chances_unwanted=of(unwanted_text) if unwanted else None, unwanted_text=unwanted_text,
+            file_names=" ".join(_APART_NAMES.sub(" ", name) for name in task.files_mentioned[:8])[:_CODE],
+            foreign=is_foreign(task.prompt),
         )  # fmt: skip
 
     def features(self, heard: ReadTask, read_as: Vectors | None) -> tuple[Floats, Floats]:
@@ -249,7 +277,7 @@ class Prepared:
 
         Parameters
         ----------
-        read_as : shape (subject_model.WIDTH,), or (384,) for the plain encoder's vector
+        read_as : shape (subject_model.WIDTH,)
             What the reader makes of all that is to be read; None: it was not asked.
         """
         n = len(self.specs)
@@ -296,17 +324,35 @@ class Prepared:
             scope[Scope.THEIRS], scope[Scope.THEIRS_BY_WORDS] = theirs
         return found, scope
 
+    def ranks(self, heard: ReadTask, read_as: Vectors | None) -> tuple[Floats, Floats]:
+        """(experts' features where subjects do not tell them apart, shape (experts, Rank); what ranking.whole says).
+
+        Parameters
+        ----------
+        read_as : shape (texts, 384)
+            What the plain encoder makes of `heard.texts`; None: it was not asked.
+        """
+        found = np.zeros((len(self.specs), len(Rank)))
+        said, _ = self.features(heard, None)
+        for rank, feature in _BOTH.items():
+            found[:, rank] = said[:, feature]
+        kept = heard.reading.kept or ("" if heard.reading.words else heard.task.prompt)
+        found[:, Rank.PIECES] = self._pieces.shares(kept)
+        if read_as is not None and self._compared is not None and len(read_as):
+            rows = dict(zip(heard.texts, read_as, strict=True))
+            self._compared.fill(
+                found, read_as[0], rows.get(heard.unwanted_text), rows.get(heard.file_names) if heard.parts else None
+            )
+        return found, ranking.whole(found, len(set(heard.reading.wanted)))
+
     def _compare(self, found: Floats, read_as: Vectors, none_by_words: float) -> tuple[float, float]:
         """Fill in the features by the reader: (the likeliest subject's chance, that of none of theirs)."""
-        vector, of_software = subject_model.vectors(read_as), False
-        sure = none = 0.0
-        if len(read_as) == subject_model.WIDTH:
-            chances = subject_model.chances(read_as)
-            if self.apart:
-                found[:, Feature.SUBJECT] = _log(self._by_reader @ chances)
-            found[:, Feature.A_PART] = self._by_reader @ subject_model.parts(read_as)
-            sure, none = float(chances.max()), float(chances[NONE]) * (1 - self._none_theirs)
-            of_software = max(chances[NONE], none_by_words) < FOREIGN
+        vector = subject_model.vectors(read_as)
+        chances = subject_model.chances(read_as)
+        found[:, Feature.SUBJECT] = _log(self._by_reader @ chances)
+        found[:, Feature.A_PART] = self._by_reader @ subject_model.parts(read_as)
+        sure, none = float(chances.max()), float(chances[NONE]) * (1 - self._none_theirs)
+        of_software = max(chances[NONE], none_by_words) < FOREIGN
         # Hundreds may be of something else: who has not a word of what is surely of software is not compared.
         who = ~self.foreign | (found[:, NAMED].max(axis=1) > 0) if of_software else np.ones(len(found), np.bool_)
         nearest, near = self._parts["examples"].nearest(vector, who)

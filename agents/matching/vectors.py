@@ -7,17 +7,18 @@ them; a text that is not among them is encoded.
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from agents.encoders import Encoder, Spent
 from agents.encoders.base import Vectors
 from agents.matching import subject_model
-from agents.matching.subjects import SUBJECTS, Floats
+from agents.matching.subjects import Floats
 from schemas.expert import ExpertSpec, pin
 
 FILE = Path(__file__).parent / "vectors.npz"
@@ -62,17 +63,14 @@ class Encoded:
     parts: Mapping[str, Vectors]
     """Of each part (`sentences`): (sentences, dimension)."""
     subjects: Floats
-    """What it speaks of, by the reader: (subjects,), sums to 1; by the plain encoder, which cannot say, 0."""
+    """What it speaks of, by the reader: (subjects,), sums to 1."""
 
     @classmethod
     def of(cls, read_as: Mapping[str, Vectors]) -> "Encoded":
-        """From what the reader, or the plain encoder, makes of each part's sentences: (sentences, its width)."""
-        read = read_as["claim"].shape[1] == subject_model.WIDTH
+        """From what the reader makes of each part's sentences: (sentences, its width)."""
         return cls(
             parts={part: subject_model.vectors(rows) for part, rows in read_as.items()},
-            subjects=spoken({part: subject_model.chances(rows) for part, rows in read_as.items()})
-            if read
-            else np.zeros(len(SUBJECTS)),
+            subjects=spoken({part: subject_model.chances(rows) for part, rows in read_as.items()}),
         )
 
 
@@ -83,14 +81,30 @@ def spoken(chances: Mapping[str, Floats]) -> Floats:
     return np.asarray(weights @ rows / weights.sum())
 
 
-class SpecVectors:
-    """Keeps them for one encoder."""
+Made = TypeVar("Made")
 
-    def __init__(self, encoder: Encoder) -> None:
+
+class SpecVectors(Generic[Made]):
+    """Keeps them for one encoder.
+
+    Parameters
+    ----------
+    said
+        What of a specification is encoded, by part; a part may be empty.
+    make
+        What is kept, of the vectors by part.
+    """
+
+    def __init__(
+        self, encoder: Encoder, said: Callable[[ExpertSpec], Mapping[str, tuple[str, ...]]],
+        make: Callable[[Mapping[str, Vectors]], Made],
+    ) -> None:  # fmt: skip
         self._encoder = encoder
-        self._kept: OrderedDict[str, Encoded] = OrderedDict()
+        self._said = said
+        self._make = make
+        self._kept: OrderedDict[str, Made] = OrderedDict()
 
-    async def of(self, specs: Sequence[ExpertSpec], spent: Spent | None = None) -> dict[str, Encoded]:
+    async def of(self, specs: Sequence[ExpertSpec], spent: Spent | None = None) -> dict[str, Made]:
         """What the encoder makes of each specification, by id.
 
         Raises
@@ -100,18 +114,19 @@ class SpecVectors:
         name, known = shipped()
         if name != self._encoder.name:
             known = {}
-        found: dict[str, Encoded] = {}
+        found: dict[str, Made] = {}
         for spec in specs:
             own = pin(spec)
             if own not in self._kept:
-                parts = sentences(spec)
+                parts = self._said(spec)
                 texts = [t for part in parts.values() for t in part]
                 rows = {t: known[key(t)] for t in texts if key(t) in known}
                 missing = [t for t in dict.fromkeys(texts) if t not in rows]
                 if missing:
                     rows.update(zip(missing, await self._encoder.encode(missing, spent), strict=True))
-                stacked = {part: np.stack([rows[t] for t in said]) for part, said in parts.items()}
-                self._kept[own] = await asyncio.to_thread(Encoded.of, stacked)
+                none = np.zeros((0, len(next(iter(rows.values())))), np.float32)
+                stacked = {part: np.stack([rows[t] for t in said]) if said else none for part, said in parts.items()}
+                self._kept[own] = await asyncio.to_thread(self._make, stacked)
             self._kept.move_to_end(own)
             found[spec.id] = self._kept[own]
         while len(self._kept) > max(KEPT, len(specs)):

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.encoders.base import Vectors
-from agents.matching import words
+from agents.matching import ranking, verbs, words
 from agents.matching.features import BY_SUBJECT, FOREIGN, NAMED, PARTS, Feature, Prepared, ReadTask, Scope
 from agents.matching.subjects import NONE, Floats
 from agents.matching.word_roots import root, roots, stands_in
@@ -72,22 +72,14 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """From which chance of having a part on an expert is a candidate beside the first: it is told as CANDIDATE."""
 
 
-class Sets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """With the reader and without it."""
-
-    read: Fitted
-    words: Fitted
-
-
 class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """weights.json."""
 
     reader: str
-    """Which one the sets `read` are for."""
-    apart: Sets
-    """Where subjects tell the experts apart (features.Prepared.apart)."""
-    alike: Sets
-    """Where they do not: experts of something else, or several of everything. Subjects count nothing then."""
+    """Which one the set `read` is for."""
+    read: Fitted
+    words: Fitted
+    """Without the reader."""
     enough: float
     """Confidence by words alone from which on the reader is not asked."""
 
@@ -122,9 +114,7 @@ def judged(fitted: Fitted, prepared: Prepared, features: Floats, scope: Floats) 
     lead, part = odds(fitted.lead), odds(fitted.part) * (1 - fitted.takes_part) / fitted.takes_part
     lead, part = lead / (1 + lead), part / (part + 1 / CANDIDATE - 1)
     named = features[:, Feature.PRIMARY] > 0
-    if not prepared.apart:
-        lead = np.where(named & (lead == lead.max(initial=0.0)), np.maximum(lead, LEAST_OF_NAMED), lead)
-    elif named.any() and not (named & ~prepared.foreign).any():
+    if named.any() and not (named & ~prepared.foreign).any():
         lead = np.where(named, np.maximum(lead, LEAST_OF_NAMED), np.minimum(lead, 1 - LEAST_OF_NAMED))
     return lead, np.maximum(lead, part)
 
@@ -142,9 +132,15 @@ def says_of_it(features: Floats) -> NDArray[np.bool_]:
 
 def enough(prepared: Prepared, heard: ReadTask) -> tuple[Floats, Floats] | None:
     """The features by words alone, where they are so sure of who leads that the reader need not be asked; else None."""
-    if not prepared.apart or not heard.reading.words or heard.chances[NONE] > FOREIGN:
+    if not prepared.specs or not heard.reading.words or heard.foreign:
         return None
-    fitted = weights().apart.words
+    if not prepared.apart:
+        found = prepared.ranks(heard, None)
+        lead, _, inside = ranked(ranking.weights().words, *found)
+        return found if inside and float(lead.max()) >= ranking.weights().enough else None
+    if heard.chances[NONE] > FOREIGN:
+        return None
+    fitted = weights().words
     features, scope = prepared.features(heard, None)
     lead, _ = judged(fitted, prepared, features, scope)
     return (features, scope) if is_inside(fitted, scope) and float(lead.max()) >= weights().enough else None
@@ -162,61 +158,74 @@ def decide(
     found
         Its features, where they are known already.
     """
-    fitted = _fitted(prepared, read_as)
-    ranked: list[tuple[ExpertSpec, Candidate]] = []
+    candidates: list[tuple[ExpertSpec, Candidate]] = []
+    clear = True
     speaks = bool(heard.reading.words) or bool(heard.task.files_mentioned) or bool(heard.parts)
-    if prepared.specs and speaks:
-        features, scope = found or prepared.features(heard, read_as)
-        lead, part = judged(fitted, prepared, features, scope)
-        first = int(lead.argmax())
-        watches = lead[first] >= prepared.specs[first].deliberation.confidence.low
-        inside = not prepared.elsewhere and is_inside(fitted, scope)
-        speaks_of_it = bool(says_of_it(features)[first])
-        if prepared.apart:  # who is of no subject of software takes what it says something of
-            taken = watches and speaks_of_it if prepared.foreign[first] else inside
+    if prepared.specs and speaks and not heard.foreign:
+        if prepared.apart:
+            fitted = weights().words if read_as is None else weights().read
+            features, scope = found or prepared.features(heard, read_as)
+            lead, part = judged(fitted, prepared, features, scope)
+            first = int(lead.argmax())
+            watches = lead[first] >= prepared.specs[first].deliberation.confidence.low
+            # who is of no subject of software takes what it says something of
+            taken = (
+                watches and bool(says_of_it(features)[first]) if prepared.foreign[first] else is_inside(fitted, scope)
+            )
         else:
-            taken = inside or (watches and (speaks_of_it or not prepared.elsewhere))
+            rank = ranking.weights().words if read_as is None else ranking.weights().read
+            lead, part, taken = ranked(rank, *(found or prepared.ranks(heard, read_as)))
+            first = int(lead.argmax())
+        lead, part, clear = verbs.adjusted(prepared.specs, heard.reading.wanted, lead, part)
+        first = int(lead.argmax())
         if taken:
-            ranked = words.by_rank(
+            candidates = words.by_rank(
                 [
-                    (
-                        spec,
-                        Candidate(
-                            expert=spec.id, relevance=round(float(part[i]), 4), confidence=round(float(lead[i]), 4)
-                        ),
-                    )
+                    (spec, _candidate(spec, lead[i], part[i]))
                     for i, spec in enumerate(prepared.specs)
                     if i == first or part[i] >= CANDIDATE
                 ]
             )
     said = heard.reading.wanted
-    ranked = [(spec, msgspec.structs.replace(c, why=_why(spec, heard))) for spec, c in ranked]
+    candidates = [(spec, msgspec.structs.replace(c, why=_why(spec, heard))) for spec, c in candidates]
     factors = Factors(
-        candidate_count=len(ranked),
-        confidence_variance=words.variance([c.confidence for _, c in ranked]),
-        domain_overlap=words.has_overlapping_domains([(s, c.confidence) for s, c in ranked], heard.reading.kept),
-        action_clarity=not (set(said) & _VAGUE) and "make better" not in heard.task.prompt.lower(),
-        scope_definition=bool(ranked) and bool(heard.chances[NONE] < 0.5),
+        candidate_count=len(candidates),
+        confidence_variance=words.variance([c.confidence for _, c in candidates]),
+        domain_overlap=not clear
+        or words.has_overlapping_domains([(s, c.confidence) for s, c in candidates], heard.reading.kept),
+        action_clarity=clear and not (set(said) & _VAGUE) and "make better" not in heard.task.prompt.lower(),
+        scope_definition=bool(candidates) and (not prepared.apart or bool(heard.chances[NONE] < 0.5)),
     )
     return words.assembled(
-        heard.task, prepared.beside, ranked, factors, "better" if prepared.encoded else "better, by words"
+        heard.task, prepared.beside, candidates, factors, "better" if prepared.encoded else "better, by words"
     )
 
 
-def _fitted(prepared: Prepared, read_as: Vectors | None) -> Fitted:
-    sets = weights().apart if prepared.apart else weights().alike
-    return sets.words if read_as is None else sets.read
+def ranked(fitted: ranking.Fitted, found: Floats, whole: Floats) -> tuple[Floats, Floats, bool]:
+    """(confidence, relevance) of each expert where subjects do not tell them apart, and whether anybody takes it."""
+    rows = ranking.described(found @ np.array(fitted.score), found, whole)
+    lead, part = ranking.chance(fitted.lead, rows), ranking.chance(fitted.part, rows)
+    odds = part / np.maximum(1 - part, 1e-9) * (1 - fitted.takes_part) / fitted.takes_part
+    part = odds / (odds + 1 / CANDIDATE - 1)
+    inside = bool(ranking.chance(fitted.inside, whole) >= fitted.abstain)
+    return lead, np.maximum(lead, part), inside
+
+
+def _candidate(spec: ExpertSpec, lead: float, part: float) -> Candidate:
+    return Candidate(expert=spec.id, relevance=round(float(part), 4), confidence=round(float(lead), 4))
 
 
 def everybody(prepared: Prepared, heard: ReadTask, read_as: Vectors | None) -> list[tuple[ExpertSpec, Candidate]]:
     """Every expert, the most confident first, however unsure; none: nothing is left of the prompt."""
     if not prepared.specs or not (heard.reading.words or heard.task.files_mentioned):
         return []
-    lead, part = judged(_fitted(prepared, read_as), prepared, *prepared.features(heard, read_as))
-    found = [
-        (spec, Candidate(expert=spec.id, relevance=round(float(part[i]), 4), confidence=round(float(lead[i]), 4)))
-        for i, spec in enumerate(prepared.specs)
-    ]
+    if prepared.apart:
+        fitted = weights().words if read_as is None else weights().read
+        lead, part = judged(fitted, prepared, *prepared.features(heard, read_as))
+    else:
+        rank = ranking.weights().words if read_as is None else ranking.weights().read
+        lead, part, _ = ranked(rank, *prepared.ranks(heard, read_as))
+    found = [(spec, _candidate(spec, lead[i], part[i])) for i, spec in enumerate(prepared.specs)]
     return sorted(found, key=lambda c: (-c[1].confidence, -c[1].relevance, c[0].priority, c[0].id))
 
 

@@ -78,6 +78,12 @@ def eval_routing(
             help="Only this one: golden, clinc150, nlbse24_issues or marge_experts; repeatable.",
         ),
     ] = None,
+    registries: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Measure these alone: folders with experts/*.yaml and prompts.yaml; no model is asked."
+        ),
+    ] = None,
     page: Annotated[
         Path | None, typer.Option("--page", metavar="FILE", help="Write the figures as a page, and print nothing.")
     ] = None,
@@ -93,14 +99,20 @@ def eval_routing(
       parley eval routing
       parley eval routing --golden my-golden.jsonl --experts my-experts --json
       parley eval routing --data ../shared/data
+      parley eval routing --registries evaluation/registries/train
     """
     with options.errors(json):
         options.apart(golden=golden, set=sets or None)
         options.apart(page=page, json=json)
+        for name, given in (("golden", golden), ("experts", experts), ("page", page), ("set", sets or None)):
+            options.apart(registries=registries, **{name: given})
         process.one_thread()
         from parley.routing import evaluate
 
-        reports = evaluate.evaluate(golden, half, experts, data, sets or [])
+        if registries is not None:
+            reports = evaluate.evaluate_registries(registries)
+        else:
+            reports = evaluate.evaluate(golden, half, experts, data, sets or [])
         if page is not None:
             evaluate.write_page(reports, page)
         elif json:

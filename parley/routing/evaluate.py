@@ -2,17 +2,20 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from agents.encoders import EncoderError
+from agents.matching import Matcher
+from agents.matching.subject_model import make_readers
 from client.errors import BadInput
 from client.protocols.routing import Route
 from evaluation import routing as figures
-from evaluation import routing_data, routing_page
+from evaluation import routing_data, routing_page, routing_registries
 from evaluation.loaders import DATA, BadData, NoData
-from evaluation.route import MATCHERS, asked, measured, routed, tasked
-from evaluation.routing import Report, Routed
+from evaluation.route import MATCHERS, asked, matched, measured, routed, tasked
+from evaluation.routing import Case, Report, Routed
 from evaluation.routing_data import RoutingSet
 from parley.routing.route import chunks, router, routing, specs_of
 
@@ -65,6 +68,51 @@ def evaluate(
     if not reports:
         raise BadInput("--data", "no set is there to measure")
     return reports
+
+
+def evaluate_registries(folder: Path) -> list[Report]:
+    """Reports of each registry of a folder (evaluation.routing_registries), and one of all their prompts together: by
+    words alone, and as it runs; no language model is asked. How long a task takes is told on stderr.
+
+    Raises
+    ------
+    BadInput
+        There is none, or one that is not as it should be.
+    """
+    try:
+        sets = routing_registries.registries(folder)
+    except (BadData, NoData) as error:
+        raise BadInput("--registries", f"--registries: {error}") from error
+    reports: list[Report] = []
+    together: dict[str, tuple[list[Case], list[Routed]]] = {}
+    for of in sets:
+        for name in MATCHERS[1:]:
+            found = [routed(m) for m in asyncio.run(matched(name, of))]
+            reports.append(figures.report(of.name, name, of.cases, found))
+            cases, every = together.setdefault(name, ([], []))
+            cases += of.cases
+            every += found
+    reports += [figures.report("all registries", name, *both) for name, both in together.items()]
+    print(_latency(sets), file=sys.stderr)
+    return reports
+
+
+def _latency(sets: Sequence[RoutingSet]) -> str:
+    """One task after another, in this process, with the specifications prepared."""
+
+    async def each() -> list[float]:
+        took = []
+        for of in sets:
+            matcher = Matcher(make_readers())
+            await matcher.match(tasked(of.cases[0]), of.specs)
+            for case in of.cases:
+                started = time.perf_counter()
+                await matcher.match(tasked(case), of.specs)
+                took.append((time.perf_counter() - started) * 1e3)
+        return sorted(took)
+
+    took = asyncio.run(each())
+    return f"a task takes {took[len(took) // 2]:.1f} ms at the median, {took[len(took) * 95 // 100]:.1f} ms at p95"
 
 
 def _set(name: str, golden: Path | None, half: str, experts: Path | None, data: Path) -> RoutingSet | None:

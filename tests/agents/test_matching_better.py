@@ -17,7 +17,7 @@ from agents.matching.features import Feature, Prepared, Scope, unspecific
 from agents.matching.sanitize import LONGEST, sanitized
 from agents.matching.spelling import Speller, distance
 from agents.matching.subjects import SUBJECTS
-from agents.matching.vectors import SpecVectors, shipped
+from agents.matching.vectors import Encoded, SpecVectors, sentences, shipped
 from agents.matching.weighted import CANDIDATE, weights
 from agents.matching.word_roots import KEPT, read, root
 from agents.matching.words import fit
@@ -136,7 +136,7 @@ def test_subjects_stand_for_the_shipped_experts_one_each() -> None:
     """So labels of tasks are labels of subjects; and each specification speaks most of its own, by either measure."""
     specs = [s for s in builtin() if not s.general]
     assert {s.id for s in specs} == set(SUBJECT) and sorted(SUBJECT.values()) == sorted(SUBJECTS[:-1])
-    read = asyncio.run(SpecVectors(subject_model.make_readers().apart).of(specs))
+    read = asyncio.run(SpecVectors(subject_model.make_readers().apart, sentences, Encoded.of).of(specs))
     for spec in specs:
         assert SUBJECTS[int(read[spec.id].subjects.argmax())] == SUBJECT[spec.id]
 
@@ -153,11 +153,11 @@ def test_the_shipped_vectors_are_the_encoders_and_those_of_the_shipped_experts(e
             asked.extend(texts)
             return await encoder.encode(texts, spent)
 
-    asyncio.run(SpecVectors(Counting()).of([s for s in builtin() if not s.general]))  # type: ignore[arg-type]
+    asyncio.run(SpecVectors(Counting(), sentences, Encoded.of).of([s for s in builtin() if not s.general]))  # type: ignore[arg-type]
     assert asked == [], "python -m evaluation.fit_routing"
     spec = builtin()[0]
     own = subject_model.vectors(asyncio.run(encoder.encode(spec.domain.owns)))
-    told = asyncio.run(SpecVectors(encoder).of([spec]))[spec.id].parts["owns"]
+    told = asyncio.run(SpecVectors(encoder, sentences, Encoded.of).of([spec]))[spec.id].parts["owns"]
     assert np.abs(np.sum(own * told, axis=1) - 1).max() < 1e-3 and len(rows) > 900
 
 
@@ -172,7 +172,7 @@ def test_all_that_a_specification_says_is_encoded_once() -> None:
             return np.eye(len(texts), subject_model.WIDTH, dtype=np.float32)
 
     spec = expert("garden", ("hedge",), secondary=("soil",), examples=("cut the roses",), owns=("beds and trees",))
-    vectors = SpecVectors(Counting())  # type: ignore[arg-type]
+    vectors = SpecVectors(Counting(), sentences, Encoded.of)  # type: ignore[arg-type]
     found = asyncio.run(vectors.of([spec]))
     assert sorted(asked) == ["I own garden.", "beds and trees", "cut the roses", "hedge", "soil"]
     assert {part: len(rows) for part, rows in found["garden"].parts.items()} == {
@@ -413,7 +413,7 @@ def test_hundreds_of_experts_are_found_among(matcher: Matcher) -> None:
 def test_features_are_finite_and_of_their_shape(encoder: Encoder) -> None:
     specs = builtin()
     prepared = Prepared(specs)
-    prepared.index(asyncio.run(SpecVectors(encoder).of(prepared.specs)))
+    prepared.index(asyncio.run(SpecVectors(encoder, sentences, Encoded.of).of(prepared.specs)))
     for prompt in ("", "?", "x" * 5_000, "añadir índice 数据库", "don't touch the database, and not the tests"):
         heard = prepared.read_task(Task(prompt=prompt))
         rows = asyncio.run(encoder.encode(heard.parts[:1])) if heard.parts else None

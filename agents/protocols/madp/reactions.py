@@ -103,6 +103,8 @@ def claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass 
     said = max(leads, named.relevance) if named else own
     if named and post.candidates[0].expert == spec.id:
         leads = said  # whoever intake puts first should lead, as far as intake can see
+    if post.unmatched and own > 0:
+        return _claimed(spec, post, own, own, metered=False, sent=True)
     if said < medium:
         return None if named is None else Pass(agent_id=spec.id, why=_short_of(spec, said))
     # To have a part in a task is of medium relevance, however sure it is: high is for who should lead it.

@@ -22,13 +22,14 @@ from coordinator.protocols.madp.state import (
     Says,
     State,
     announced,
+    by_3,
     degraded,
     named,
     room,
     say,
     task_of,
 )
-from coordinator.protocols.madp.turns import ask_challenge, ask_claim, ask_match, no_words
+from coordinator.protocols.madp.turns import ask_challenge, ask_claim, ask_match, has_helper, no_words
 from coordinator.protocols.madp.who_leads import ResolutionInput, most_confident, needs_challenges
 from coordinator.table import Answered, Illegal, Inadmissible, Missed, Spoke, Step, View, WindowClosed
 from schemas.expert import ExpertSpec, pin, queue_of
@@ -37,17 +38,22 @@ from schemas.routing import Factors, Matched, Profile
 from schemas.wire import SchemaError, decode, encode
 
 replace = msgspec.structs.replace
+BY_CLAIMS = "claims"
+"""In place of a matcher: nobody matched it."""
 MOST_CLAIMS = 24
 """Of one task: candidates, and others that speak up."""
 DECLARED = "not every claim and challenge is worded by a model, the budget is kept for the work"
 LATE = "the coordination took longer than it may"
+NO_HELPER = "the task could not be matched: no helper is there"
+SECURITY = "security"
+"""The category of the experts whose matter makes a task security-critical (9.3)."""
 
 
 # ---------------------------------------------------------------- intake
 
 
 def start(v: View) -> Step:
-    """The helper matches the task. Whom a human names must be there.
+    """The helper matches the task; where there is none, its words decide. Whom a human names must be there.
 
     Raises
     ------
@@ -62,6 +68,8 @@ def start(v: View) -> Step:
     if size > MOST_TASK:
         raise Inadmissible("madp.code_snippets", f"the task has {size:,} bytes, allowed are at most {MOST_TASK:,}")
     window = OpenWindow(name=COORDINATION, seconds=v.settings.coordination_s)
+    if not has_helper(v):
+        return _unmatched(State(phase=Phase.INTAKE), v, (window,), NO_HELPER)
     return State(phase=Phase.INTAKE), (window, ask_match(v))
 
 
@@ -131,22 +139,34 @@ def best(s: State, v: View, confidence: dict[str, float]) -> tuple[str, str]:
 
 
 def on_unmatched(s: State, e: Missed, v: View) -> Step:
-    """The helper failed: general-purpose mode, counted as a failure of coordination."""
+    """The helper failed: the task's words decide, counted as a failure of coordination."""
     if e.short:
         return end(s, v, (), "budget", what=e.short)
     return _unmatched(s, v, (), f"the task could not be matched: {e.why}")
 
 
 def _unmatched(s: State, v: View, says: Says, why: str) -> Step:
-    s = replace(s, general=next((k.id for k in v.opened.experts if k.general), ""), depth="instant")
+    """9.2's keyword score without anybody who matches: each expert claims a task of whose words it has some; who has
+    the most leads. It is a failure of coordination all the same."""
+    s = replace(s, general=next((k.id for k in v.opened.experts if k.general), ""), depth="instant", unmatched=why)
     if v.settings.expert:
         s, says = warn(s, says, why)
         return named_by_human(s, v, says, v.settings.expert)
-    return general(s, v, says, why, failure=why)
+    if not by_3(v) or all(k.general for k in v.opened.experts):
+        return general(s, v, says, why, failure=why)
+    factors = Factors(
+        candidate_count=0, confidence_variance=0.0, domain_overlap=False, action_clarity=True, scope_definition=False
+    )
+    s, says = warn(replace(s, phase=Phase.CLAIMING, factors=factors, matcher=BY_CLAIMS), says, why)
+    post = TaskPosted(
+        task=task_of(v), depth="instant", candidates=(), factors=factors, claims="brief", matcher=BY_CLAIMS,
+        unmatched=True,
+    )  # fmt: skip
+    return s, (*says, say(s, "task", post), OpenWindow(name=CLAIMS, seconds=v.settings.claim_window_s))
 
 
 def on_intake_late(s: State, e: WindowClosed, v: View) -> Step:
-    """9.1: the time budget is over before there are candidates."""
+    """9.1: the time budget is over before there are candidates: the task's words decide."""
     return _unmatched(s, v, withdrawn(v), LATE)
 
 
@@ -180,7 +200,10 @@ def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
     if len(s.claims) >= MOST_CLAIMS:
         raise Illegal(f"{len(s.claims)} experts have claimed it; no more are heard")
     if expert not in candidates:
-        s = replace(s, profiles={**s.profiles, expert: Profile.of(_uncalled(body, v))})
+        spec = _uncalled(body, v)
+        s = replace(s, profiles={**s.profiles, expert: Profile.of(spec)})
+        if s.unmatched and spec.category == SECURITY:
+            s = replace(s, security=True)
     fault = claim_fault(body, expert, v)
     if fault:
         raise Illegal(fault)
@@ -257,13 +280,17 @@ def _without(experts: tuple[str, ...], expert: str) -> tuple[str, ...]:
 def _spoken(s: State, v: View, says: Says) -> Step:
     """The window closes when every candidate has spoken; the claims, when no model is at its words any more."""
     listening = CLAIMS in v.windows
-    if listening and not silent(s):
+    if listening and not s.unmatched and not silent(s):
         listening, says = False, (*says, CloseWindow(name=CLAIMS))
     return (s, says) if listening or s.wording else _close_claims(s, v, says)
 
 
 def on_claims_over(s: State, e: WindowClosed, v: View) -> Step:
     """The window's deadline, or 9.1's time budget."""
+    if s.unmatched:
+        closed = (CloseWindow(name=CLAIMS),) if e.name == COORDINATION else ()
+        said, s = posted_claims(s, v, False)
+        return _by_words(s, v, (*closed, *said))
     if e.name == COORDINATION:
         says, s = posted_claims(s, v, False)
         return _out_of_time(s, v, (*withdrawn(v), CloseWindow(name=CLAIMS), *says))
@@ -320,6 +347,18 @@ def _out_of_time(s: State, v: View, says: Says) -> Step:
         excluded=left_out(s, lead, failure), notes=(tie,) if tie else (),
     )  # fmt: skip
     return assign(s, v, says, found, failure=failure)
+
+
+def _by_words(s: State, v: View, says: Says) -> Step:
+    """Nobody matched it: of those who claimed, who has the most of its words leads; nobody: 9.1's first row."""
+    if not s.claims:
+        return general(s, v, says, "no expert's words are in the task", failure=s.unmatched)
+    lead, tie = best(s, v, {x: claim.confidence for x, claim in s.claims.items()})
+    found = consensus(
+        v, alone(s, lead), f"{lead}: coordination is degraded: the task's words choose", "degraded",
+        excluded=left_out(s, lead, "the task's words fit it less"), notes=(s.unmatched, *((tie,) if tie else ())),
+    )  # fmt: skip
+    return assign(s, v, says, found, failure=s.unmatched)
 
 
 # ---------------------------------------------------------------- challenges

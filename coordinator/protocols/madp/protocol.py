@@ -98,15 +98,15 @@ CLAIMED = (*ASSIGNED, Phase.DONE)
 _TABLE: Table = {
     Phase.INTAKE: {
         Answered: to(on_matched, Phase.CLAIMING, *CLAIMED),
-        Missed: to(on_unmatched, Phase.CHECKING, Phase.WORKING, Phase.DONE),
-        WindowClosed: to(on_intake_late, Phase.CHECKING, Phase.WORKING, Phase.DONE),
+        Missed: to(on_unmatched, Phase.CLAIMING, Phase.CHECKING, Phase.WORKING, Phase.DONE),
+        WindowClosed: to(on_intake_late, Phase.CLAIMING, Phase.CHECKING, Phase.WORKING, Phase.DONE),
         Unaffordable: to(on_unaffordable, Phase.DONE),
     },
     Phase.CLAIMING: {
         Spoke: to(on_claim_heard, Phase.CLAIMING, Phase.CHALLENGING, *CLAIMED),
         Answered: to(on_claim_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
         Missed: to(on_claim_not_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
-        WindowClosed: to(on_claims_over, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
+        WindowClosed: to(on_claims_over, Phase.CLAIMING, Phase.CHALLENGING, *CLAIMED),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
     },
@@ -176,7 +176,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="madp",
-    version=2,
+    version=3,
     oldest=1,
     settings=Settings,
     state=State,

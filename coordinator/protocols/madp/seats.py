@@ -1,5 +1,5 @@
-"""madp: who sits down at the opening: the helper. Experts get a seat when the task needs them. And what would argue a
-question that blocks."""
+"""madp: who sits down at the opening: the helper, if one is there. Experts get a seat when the task needs them. And
+what would argue a question that blocks."""
 
 import re
 
@@ -11,18 +11,19 @@ from schemas.presence import Announcement
 from schemas.protocols.madp.messages import Settings
 from schemas.session import MAX_QUESTION, OpenSession, Seat
 
-ROLES = (Role(HELPER, 1),)
+ROLES = (Role(HELPER, 0),)
+"""Without a helper the experts' own words decide (docs/decisions/0027)."""
 _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 replace = msgspec.structs.replace
 
 
 def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
-    """The helper's seat.
+    """The helper's seat; none: no helper is alive.
 
     Raises
     ------
     Inadmissible
-        The request names another seat, or several; no helper is alive.
+        The request names another seat, or several; a check is set and nobody who runs it is alive.
     """
     for s in request.seats:
         if s.role != HELPER:
@@ -30,15 +31,18 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
             raise Inadmissible(f"seats.{s.seat}", why)
     if len(request.seats) > 1:
         raise Inadmissible("seats", f"role {HELPER}: got {len(request.seats)}, allowed is 1")
-    helper = request.seats or (_one(HELPER, workers),)
-    return (*helper, _one(CHECK, workers)) if settings.check else helper
+    helper = request.seats or _alive(HELPER, workers)
+    if not settings.check:
+        return helper
+    checking = _alive(CHECK, workers)
+    if not checking:
+        raise Inadmissible("seats", f"role {CHECK}: 1 needed, 0 alive; start one: parley agent {CHECK}")
+    return (*helper, *checking)
 
 
-def _one(role: str, workers: tuple[Announcement, ...]) -> Seat:
+def _alive(role: str, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
     queues = sorted({w.queue for w in workers if role in w.roles and not w.draining})
-    if not queues:
-        raise Inadmissible("seats", f"role {role}: 1 needed, 0 alive; start one: parley agent {role}")
-    return Seat(seat=role, role=role, queue=queues[0])
+    return (Seat(seat=role, role=role, queue=queues[0]),) if queues else ()
 
 
 def beneath(request: OpenSession, settings: Settings) -> OpenSession | None:

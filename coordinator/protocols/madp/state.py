@@ -103,6 +103,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     general: str = ""
     security: bool = False
     matcher: str = ""
+    unmatched: str = ""
+    """Why nobody matched the task: whoever its words call for claims it; empty: it was matched."""
     claims: dict[str, Claim] = {}
     passed: dict[str, str] = {}
     """Candidate -> why."""
@@ -170,6 +172,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 def by_2(v: View) -> bool:
     """Whether the session is of version 2 or a later one: reviewers read the folder, and a check may be run."""
     return v.opened.version >= 2
+
+
+def by_3(v: View) -> bool:
+    """Whether the session is of version 3 or a later one: the task's words decide where nobody could match it."""
+    return v.opened.version >= 3
 
 
 def checks(s: State) -> tuple[Checked, ...]:

@@ -62,6 +62,11 @@ def _seat(k: Known) -> Seat:
     )  # fmt: skip
 
 
+def has_helper(v: View) -> bool:
+    """Whether there is one to ask."""
+    return bool(v.seats(HELPER))
+
+
 def ask_match(v: View) -> AskSeat:
     """The helper: which experts does it call for?"""
     asking, allowed = _asking(v)
@@ -306,6 +311,8 @@ def _looks(v: View, reviewers: tuple[str, ...]) -> dict[str, int]:
 
 def plan(v: View) -> Plan:
     """What is known before who leads is: the match. The rest depends on whom the task calls for."""
+    if not has_helper(v):
+        return Plan(rounds=v.settings.max_reviews + 1, least=(), most=(), workers=workers(v))
     helper, (_, allowed) = _helper(v).seat, _asking(v)
     match = Planned(helper, MATCH, allowed)
     most = Planned(helper, MATCH, allowed, v.settings.attempts)

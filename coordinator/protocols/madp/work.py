@@ -214,7 +214,7 @@ def review(s: State, v: View, says: Says, w: Work) -> Step:
     reviewers = reviewing(s, v)
     if not reviewers:
         why = "no reviewer for it is there"
-        if s.factors is None:
+        if s.factors is None or s.unmatched:
             why = "nobody could say who reviews: the helper did not answer, or with nothing that could be used"
         s, says = warn(s, says, f"not reviewed: {why}")
         return _over(s, v, says, "unreviewed", w.performed)

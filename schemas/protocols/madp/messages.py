@@ -251,6 +251,8 @@ class TaskPosted(msgspec.Struct, frozen=True, kw_only=True):
     override: str = ""
     """Whom a human named."""
     degraded: bool = False
+    unmatched: bool = False
+    """Nobody matched it: whoever has any of its words claims it."""
 
 
 class ClaimsPosted(msgspec.Struct, frozen=True, kw_only=True):

@@ -76,9 +76,26 @@ def test_seats_are_not_named_in_advance() -> None:
     assert Play(seats=two[:1]).asked() == [("h1", "match")]
 
 
-def test_without_a_helper_nothing_begins() -> None:
-    with pytest.raises(Inadmissible, match="role helper: 1 needed, 0 alive"):
-        Play(there=())
+def test_without_a_helper_the_words_of_the_task_decide() -> None:
+    p = Play(there=())
+    assert p.session.opened.seats == () and p.asked() == []
+    assert p.last("task")["unmatched"] and p.last("task")["claims"] == "brief"
+    p.claims(IMPL, confidence=0.3, spec=spec(IMPL)).claims(SRE, confidence=0.45, spec=spec(SRE))
+    assert not p.posts("consensus"), "others may have more of its words: the window stays open"
+    p.expire()
+    assert p.lead == SRE and p.consensus["how"] == "degraded" and p.excluded() == {IMPL: "the task's words fit it less"}
+    assert "no helper is there" in p.warnings and not p.told()[0]["ok"] and p.told()[0]["counts"]
+
+
+def test_without_a_helper_what_nobody_claims_is_the_general_experts() -> None:
+    p = Play(there=())
+    p.expire()
+    assert p.lead == GENERAL and not p.told()[0]["ok"]
+    p = Play(there=(), experts=(SRE,))
+    p.expire()
+    assert p.stop["reason"] == "nobody"
+    assert Play(there=(), experts=(GENERAL,)).lead == GENERAL
+    assert Play({"expert": QA}, there=()).lead == QA
 
 
 def test_the_expert_that_a_human_names_must_be_there() -> None:
@@ -691,6 +708,7 @@ def test_a_plan_is_reviewed_and_never_called_done() -> None:
 def test_without_a_match_nobody_can_say_who_reviews() -> None:
     p = Play()
     p.fail("helper")
+    p.expire()
     p.reply(GENERAL, done())
     assert p.stop["reason"] == "unreviewed" and "not reviewed: nobody could say who reviews" in p.warnings
     assert "no reviewer for it is there" not in p.warnings

@@ -30,6 +30,7 @@ from tests.protocols.madp.play import (
     helps,
     matched,
     objection,
+    spec,
     wants,
 )
 
@@ -398,7 +399,11 @@ def test_coordination_timeout_in_intake() -> None:
     """Exceeds time budget: nobody is matched yet"""
     p = Play({"coordination_s": 1})
     p.expire()
-    assert p.lead == GENERAL and p.asked() == [(GENERAL, "work")] and not p.told()[0]["ok"]
+    assert p.last("task")["unmatched"] and p.asked() == []
+    p.claims(IMPL, confidence=0.3, spec=spec(IMPL)).claims(SRE, confidence=0.45, spec=spec(SRE))
+    p.expire()
+    assert p.lead == SRE and p.consensus["how"] == "degraded" and p.asked() == [(SRE, "work")]
+    assert not p.told()[0]["ok"]
 
 
 def test_everybody_else_passed_when_the_time_is_over() -> None:
@@ -412,6 +417,7 @@ def test_the_matcher_fails() -> None:
     """General-purpose mode, and a failure of coordination"""
     p = Play()
     p.fail("helper")
+    p.expire()
     assert p.lead == GENERAL and "could not be matched: model unreachable" in p.warnings
     (told,) = p.told()
     assert told == {
@@ -419,6 +425,7 @@ def test_the_matcher_fails() -> None:
     }  # fmt: skip
     p = Play(experts=(SRE,))
     p.fail("helper")
+    p.expire()
     assert p.stop["reason"] == "nobody" and not p.told()[0]["ok"]
 
 
@@ -428,6 +435,7 @@ def test_a_failure_that_is_long_to_say_is_one_that_the_breaker_takes(experts: tu
     p = Play(experts=experts)
     for _ in range(p.session.settings.attempts):
         p.reply("helper", None, error="unreachable " * 300)
+    p.expire()
     (tell,) = p.commands(log.Tell)
     told = decode(tell.body, TaskOutcome)
     assert not told.ok and told.why.startswith("the task could not be matched: unreachable")
@@ -562,6 +570,7 @@ def test_a_failure_that_the_askers_own_settings_may_have_brought_about_is_marked
 ) -> None:
     p = Play(settings)
     p.fail("helper")
+    p.expire()
     (told,) = p.told()
     assert (told["ok"], told["counts"]) == (False, counts)
 
@@ -569,6 +578,7 @@ def test_a_failure_that_the_askers_own_settings_may_have_brought_about_is_marked
 def test_a_turn_time_out_below_the_coordinations_bound_is_the_askers_doing() -> None:
     p = Play(turn_timeout_s=5.0)
     p.fail("helper")
+    p.expire()
     assert [(t["ok"], t["counts"]) for t in p.told()] == [(False, False)]
 
 

@@ -120,6 +120,7 @@ WORLDS: dict[str, Small] = {
          matched({SRE: 0.4}, security=True, reviewers=())),
     ),
     "intake, no general": Small((matched({}, general=""), matched(TWO, reviewers=())), experts=(SRE, IMPL)),
+    "intake, nobody": Small((matched({}, reviewers=(), general=""),), experts=()),
     "override": Small((matched({}), matched(TWO, reviewers=())), {"expert": QA}),
     "degraded": Small((matched({}), matched(TWO, reviewers=()), matched(TWO, security=True)), degraded=True),
     "quick": Small((matched({SRE: 0.8, IMPL: 0.75}, reviewers=()),), floor=("claim", "pass", "uncalled"), named=True),

@@ -1,0 +1,90 @@
+"""What a task's verb asks for, where that says more about who leads than its matter does.
+
+repair     "the tests fail, fix the code": whoever is likeliest, and leaves repairing to others in its specification,
+           yields to the likeliest of those
+improve    "improve performance": it is not said what is wrong, so whoever measures leads, and others have a part
+redesign   "redesign the data layer": more than one expert's, however sure it is whose first
+"""
+
+import numpy as np
+
+from agents.matching.subjects import Floats
+from agents.matching.word_roots import root, roots
+from agents.retrieval.corpus import word_set
+from schemas.expert import ExpertSpec
+
+
+def _roots(words: str) -> frozenset[str]:
+    return frozenset(map(root, word_set(words)))
+
+
+_REPAIR = _roots("fix fixing repair repairing correct correcting mend solve resolve green pass")
+_FAILING = _roots("fail failing fails failed failure red broken green pass passing defect bug fault")
+_UNSTABLE = _roots("flaky unstable stabilise stabilize intermittent sometimes")
+_IMPROVE = _roots("improve optimise optimize boost increase better faster speed")
+_SPEED = _roots("performance speed fast faster slow")
+_MEASURES = _roots("performance latency profiling measure monitoring observability load metric capacity")
+_REDESIGN = _roots("redesign rearchitect overhaul rework restructure")
+_MOST_WORDS = 4
+"""Words of meaning up to which a task says only that something should be otherwise."""
+_SURE, _SECOND = 0.65, 0.55
+_BESIDE = 2
+
+
+def yields_to(specs: tuple[ExpertSpec, ...], said: tuple[str, ...], lead: Floats) -> int | None:
+    """Who leads in the place of the likeliest, which leaves what the verb asks for to it; None: nobody."""
+    words = frozenset(said)
+    if not (words & _REPAIR and words & _FAILING) or words & _UNSTABLE:
+        return None
+    first = specs[int(lead.argmax())]
+    places = {s.id: i for i, s in enumerate(specs)}
+    fit = [
+        places[other]
+        for other, what in first.domain.defers.items()
+        if other in places and not _REPAIR.isdisjoint(roots(what))
+    ]
+    return max(fit, key=lambda i: lead[i], default=None)
+
+
+def measures(specs: tuple[ExpertSpec, ...], said: tuple[str, ...]) -> int | None:
+    """Who measures first, where a task only says that something should be faster; None: it says more, or nobody."""
+    words = frozenset(said)
+    if not (words & _IMPROVE and words & _SPEED) or len(words) > _MOST_WORDS:
+        return None
+    of = [
+        sum(
+            not _MEASURES.isdisjoint(roots(p))
+            for p in (*s.triggers.primary, *s.triggers.secondary, *s.domain.owns, s.deliberation.claim)
+        )
+        for s in specs
+    ]
+    return int(np.argmax(of)) if max(of, default=0) > 0 else None
+
+
+def is_redesign(said: tuple[str, ...]) -> bool:
+    """Whether it asks for something to be thought out anew, and hardly says how."""
+    return not _REDESIGN.isdisjoint(said) and len(set(said)) <= _MOST_WORDS
+
+
+def adjusted(
+    specs: tuple[ExpertSpec, ...], said: tuple[str, ...], lead: Floats, part: Floats
+) -> tuple[Floats, Floats, bool]:
+    """(confidence, relevance, whether it is clear what is asked for)."""
+    lead, part = lead.copy(), part.copy()
+    instead = yields_to(specs, said, lead)
+    if instead is not None:
+        first = int(lead.argmax())
+        sure = float(lead[first])
+        lead[first] = min(1 - sure, sure / 2, float(lead[instead]))
+        lead[instead] = part[instead] = sure
+        return lead, np.maximum(part, lead), True
+    measuring = measures(specs, said)
+    if measuring is None and not is_redesign(said):
+        return lead, part, True
+    order = [i for i in np.argsort(-np.maximum(lead, part)) if i != measuring]
+    lead = np.minimum(lead, _SURE if measuring is None else _SECOND)
+    if measuring is not None:
+        lead[measuring] = part[measuring] = _SURE
+    beside = order[: _BESIDE + (measuring is None)]
+    part[beside] = np.maximum(part[beside], _SECOND)
+    return lead, np.maximum(part, lead), False

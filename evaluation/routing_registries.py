@@ -1,0 +1,82 @@
+"""Registries of invented experts over many fields, each with prompts: `<registry>/experts/*.yaml` and `prompts.yaml`.
+
+    registry: farm
+    prompts:
+      - {prompt: "The field stands under water", lead: [water-engineer], kind: paraphrase}
+
+`lead` names everybody who may lead; an empty one: nobody should. `files`, `kind` and `support` may be left out. Those
+of `evaluation/registries/train` are what the matcher's ranking is fitted on.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from agents import strict_yaml
+from agents.experts import ExpertError, read_all
+from evaluation.loaders import BadData, NoData
+from evaluation.routing import Case
+from evaluation.routing_data import RoutingSet
+
+TRAIN = Path(__file__).parent / "registries" / "train"
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One entry of prompts.yaml."""
+
+    prompt: str
+    lead: tuple[str, ...] = ()
+    kind: str = "plain"
+    files: tuple[str, ...] = ()
+    support: tuple[str, ...] = ()
+
+
+class Prompts(msgspec.Struct, frozen=True, kw_only=True):
+    """prompts.yaml; other keys are not read."""
+
+    prompts: tuple[Prompt, ...]
+
+
+def registry(folder: Path) -> RoutingSet:
+    """One registry.
+
+    Raises
+    ------
+    NoData, BadData
+        It cannot be read; names the file, and the expert that is not there.
+    """
+    file = folder / "prompts.yaml"
+    try:
+        specs = read_all(folder / "experts")
+        found = msgspec.convert(strict_yaml.read(file.read_text(encoding="utf-8")), Prompts)
+    except OSError as error:
+        raise NoData(f"{file}: {error.strerror or error}") from error
+    except strict_yaml.BadYaml as error:
+        raise BadData(f"{file}: {error.why}") from error
+    except (ExpertError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise BadData(f"{file}: {error}") from error
+    unknown = sorted({x for p in found.prompts for x in (*p.lead, *p.support)} - {s.id for s in specs})
+    if unknown:
+        raise BadData(f"{file}: unknown experts {', '.join(unknown)}")
+    # Whoever takes what nobody else does leads where it is right to abstain.
+    general = {s.id for s in specs if s.general}
+    cases = tuple(
+        Case(prompt=p.prompt, leads=tuple(x for x in p.lead if x not in general), files=p.files, kind=p.kind,
+             support=p.support, lead=next((x for x in p.lead if x not in general), None))
+        for p in found.prompts
+    )  # fmt: skip
+    return RoutingSet(name=folder.name, specs=specs, cases=cases)
+
+
+def registries(folder: Path) -> tuple[RoutingSet, ...]:
+    """Those of a folder, by name.
+
+    Raises
+    ------
+    NoData, BadData
+        There is none; as of `registry`.
+    """
+    found = sorted(f.parent for f in folder.glob("*/prompts.yaml"))
+    if not found:
+        raise NoData(f"no registry (NAME/prompts.yaml) in {folder}")
+    return tuple(map(registry, found))
