@@ -432,6 +432,7 @@ def _described(tools: tuple[Any, ...]) -> str:
 
 
 def untitled(schema: Any) -> Any:
+    """A JSON schema without its titles, which repeat the names of the fields."""
     if isinstance(schema, list | tuple):
         return [untitled(item) for item in schema]
     if not isinstance(schema, dict):

@@ -18,7 +18,7 @@ from agents.models import make_model
 from agents.models.base import ModelError, ModelRefused, ModelUnavailable
 from agents.models.prompting import build
 from agents.protocols.madp.expert_worker import fitting
-from agents.protocols.madp.kinds import SupportStep, WorkReply, WorkStep
+from agents.protocols.madp.kinds import ReviewReply, ReviewStep, SupportStep, WorkReply, WorkStep
 from agents.protocols.madp.reply_diff import diff_in
 from agents.tools.allow import load, shipped
 from agents.tools.folder import unpacked
@@ -396,3 +396,9 @@ def test_a_reply_with_many_calls_fits_into_one_message() -> None:
     assert len(found.calls) == 300 and found.output == large.output, "no call is left out, and the result is whole"
     assert found.diff.endswith("[cut here: the diff goes on]\n")
     Reply(turn="1-1", token="t", body=raw(found))
+
+
+def test_a_review_that_says_nothing_approves_nothing() -> None:
+    with pytest.raises(msgspec.ValidationError, match="verdict: got None, a review that is done gives one"):
+        msgspec.json.decode(b"{}", type=ReviewStep)
+    assert msgspec.json.decode(b'{"verdict": "approved"}', type=ReviewStep).end() == ReviewReply(verdict="approved")

@@ -43,6 +43,7 @@ from schemas.protocols.madp.work import (
     WorkBrief,
 )
 from schemas.routing import Match, Matched, Task
+from schemas.wire import InvalidValue
 
 POSTS = {
     "task": TaskPosted,
@@ -184,15 +185,20 @@ class ReviewStep(msgspec.Struct, frozen=True, kw_only=True):
     calls: tuple[Call, ...] = ()
     summary: str = ""
     findings: tuple[Finding, ...] = ()
-    verdict: Verdict = "approved"
+    verdict: Verdict | None = None
+    """Wanted where `outcome` is `done`."""
 
     def __post_init__(self) -> None:
         check_calls(self.calls, self.outcome == "use_tools")
         self.end()
 
     def end(self) -> "ReviewReply | None":
-        """The end, if it is one."""
-        return None if self.outcome == "use_tools" else ReviewReply(verdict=self.verdict, findings=self.findings)
+        """The end, if it is one. Raises InvalidValue where no verdict is given."""
+        if self.outcome == "use_tools":
+            return None
+        if self.verdict is None:
+            raise InvalidValue("verdict", None, "a review that is done gives one")
+        return ReviewReply(verdict=self.verdict, findings=self.findings)
 
 
 class SupportReply(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ for it, its model words what it says, in a turn.
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
 from coordinator.protocols.madp import who_leads
@@ -148,7 +149,12 @@ def on_unmatched(s: State, e: Missed, v: View) -> Step:
 def _unmatched(s: State, v: View, says: Says, why: str) -> Step:
     """9.2's keyword score without anybody who matches: each expert claims a task of whose words it has some; who has
     the most leads. It is a failure of coordination all the same."""
-    s = replace(s, general=next((k.id for k in v.opened.experts if k.general), ""), depth="instant", unmatched=why)
+    s = replace(
+        s,
+        general=next((k.id for k in v.opened.experts if k.general), ""),
+        depth="instant",
+        unmatched=why if by_3(v) else UNSET,
+    )
     if v.settings.expert:
         s, says = warn(s, says, why)
         return named_by_human(s, v, says, v.settings.expert)
@@ -352,13 +358,13 @@ def _out_of_time(s: State, v: View, says: Says) -> Step:
 def _by_words(s: State, v: View, says: Says) -> Step:
     """Nobody matched it: of those who claimed, who has the most of its words leads; nobody: 9.1's first row."""
     if not s.claims:
-        return general(s, v, says, "no expert's words are in the task", failure=s.unmatched)
+        return general(s, v, says, "no expert's words are in the task", failure=s.unmatched or "")
     lead, tie = best(s, v, {x: claim.confidence for x, claim in s.claims.items()})
     found = consensus(
         v, alone(s, lead), f"{lead}: coordination is degraded: the task's words choose", "degraded",
-        excluded=left_out(s, lead, "the task's words fit it less"), notes=(s.unmatched, *((tie,) if tie else ())),
+        excluded=left_out(s, lead, "the task's words fit it less"), notes=(s.unmatched or "", *((tie,) if tie else ())),
     )  # fmt: skip
-    return assign(s, v, says, found, failure=s.unmatched)
+    return assign(s, v, says, found, failure=s.unmatched or "")
 
 
 # ---------------------------------------------------------------- challenges

@@ -103,8 +103,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     general: str = ""
     security: bool = False
     matcher: str = ""
-    unmatched: str = ""
-    """Why nobody matched the task: whoever its words call for claims it; empty: it was matched."""
+    unmatched: str | UnsetType = UNSET
+    """Why nobody matched the task: whoever its words call for claims it. Absent: it was matched (or version 1, 2)."""
     claims: dict[str, Claim] = {}
     passed: dict[str, str] = {}
     """Candidate -> why."""

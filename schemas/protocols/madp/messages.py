@@ -251,8 +251,8 @@ class TaskPosted(msgspec.Struct, frozen=True, kw_only=True):
     override: str = ""
     """Whom a human named."""
     degraded: bool = False
-    unmatched: bool = False
-    """Nobody matched it: whoever has any of its words claims it."""
+    unmatched: bool | UnsetType = UNSET
+    """Nobody matched it: whoever has any of its words claims it (since version 3)."""
 
 
 class ClaimsPosted(msgspec.Struct, frozen=True, kw_only=True):

@@ -138,6 +138,7 @@ class Play(BasePlay):
         there: Sequence[Announcement] | None = None,
         turn_timeout_s: float = 120.0,
         checker: bool = False,
+        version: int | None = None,
     ) -> None:
         request = OpenSession(
             question=task, protocol="madp", settings=dict(settings or {}), budget=budget or Budget(),
@@ -159,6 +160,8 @@ class Play(BasePlay):
             MADP, request, tuple(there), 7, "client", experts=tuple(known(x, metered, tools) for x in sorted(experts)),
             known={"degraded": degraded},
         )  # fmt: skip
+        if version is not None:
+            opened = msgspec.structs.replace(opened, version=version)
         super().__init__(MADP, opened)
 
     # -- events
