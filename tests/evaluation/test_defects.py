@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -240,3 +241,12 @@ def test_two_players_get_each_drawn_case_with_either_prompt_and_their_replies_ar
     }
     assert main(["score", str(out)]) == 0
     assert "expert: " in capsys.readouterr().out
+
+
+def test_the_played_reviews_say_what_the_readme_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", str(cases.SET / "played" / "reviews.jsonl")]) == 0
+    told = re.findall(
+        r"(\w+): 16 reviews\n +found +(\S+) .*\n +cases with a false alarm +(\S+) ", capsys.readouterr().out
+    )
+    readme = re.findall(r"\| `(\w+)` \| (\d+) of (\d+) .*? \| (\d+) of (\d+) ", (cases.SET / "README.md").read_text())
+    assert told == [(p, f"{a}/{b}", f"{c}/{d}") for p, a, b, c, d in readme] and len(told) == 2
