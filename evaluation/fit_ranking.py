@@ -27,7 +27,7 @@ from agents.matching.vectors import SpecVectors
 from evaluation.fit_routing import fit_sure
 from evaluation.routing import Case
 from evaluation.routing_data import RoutingSet, golden
-from evaluation.routing_registries import TRAIN, registries
+from evaluation.routing_registries import TRAIN, TRAIN_MORE, registries
 from schemas.routing import Task
 
 PENALTY = 3.0
@@ -213,9 +213,9 @@ def _rounded(w: Floats) -> tuple[float, ...]:
     return tuple(round(float(v), 5) for v in w)
 
 
-async def fit_all(folder: Path, to: Path) -> dict[str, Found]:
+async def fit_all(folders: Sequence[Path], to: Path) -> dict[str, Found]:
     """Write ranking.json; what each set came to on registries left out."""
-    sets = [(r, 1.0) for r in registries(folder)] + [(golden("dev", builtin()), GOLDEN_COUNTS)]
+    sets = [(r, 1.0) for folder in folders for r in registries(folder)] + [(golden("dev", builtin()), GOLDEN_COUNTS)]
     found = {}
     for name in ("read", "words"):
         by_words = name == "words"
@@ -250,7 +250,7 @@ def told(found: Found) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Command line."""
     parser = argparse.ArgumentParser(prog="python -m evaluation.fit_ranking", description=__doc__)
-    parser.add_argument("--registries", type=Path, default=TRAIN, metavar="DIR")
+    parser.add_argument("--registries", type=Path, nargs="+", default=[TRAIN, TRAIN_MORE], metavar="DIR")
     parser.add_argument("--to", type=Path, default=ranking.FILE.parent, metavar="DIR")
     given = parser.parse_args(arguments)
     for name, found in asyncio.run(fit_all(given.registries, given.to)).items():
