@@ -30,7 +30,7 @@ from agents.specs import AgentSpec
 WITHOUT_A_SERVER = ("extractive", "recorded")
 """What `LLM_PROVIDER` may name beside providers."""
 
-_SPEAKS_FOR_NOBODY = frozenset({"helper"})
+_SPEAKS_FOR_NOBODY = frozenset({"check", "helper"})
 """Roles that compute what all go by: a model for everybody is not for them."""
 _TEXTS = {
     "LLM_STRUCTURED": "structured",

@@ -39,6 +39,62 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     """Before the last one, which is without tools."""
 
 
+class NativeCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as an endpoint's own field for it held it."""
+
+    name: str
+    arguments: str
+    extra: bytes = b""
+    """What the endpoint put beside it and wants to see again, as JSON."""
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What a language model replied in one step, as it came."""
+
+    text: str = ""
+    calls: tuple[NativeCall, ...] = ()
+    """Empty: it was asked for calls in its text, or made none."""
+    reasoning: str = ""
+    """What it thought, where its endpoint wants to see that again."""
+
+
+class Returned(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one call."""
+
+    label: str
+    """`Step 2, call 1`."""
+    asked: str
+    """Server, tool and arguments; these may be cut."""
+    ok: bool
+    text: str
+
+
+class Did(msgspec.Struct, frozen=True, kw_only=True):
+    """A step that this turn has behind it."""
+
+    reply: Any
+    """The step (agents/tools/steps.py)."""
+    said: Said | None = None
+    """None: not known. The reply as JSON stands for it."""
+    returned: tuple[Returned, ...] = ()
+    """One for each call, in their order."""
+    then: Tools | None = None
+    """What could be called in the step after it; None: nothing, that one is the last."""
+
+
+class Steps(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the same in all steps of a turn, and what was done in it so far: a prompt shows it in this order, so that
+    each step's begins with all of the one before it."""
+
+    step: Any
+    """Type of a reply that may ask for calls."""
+    end: Any
+    """Type of the reply that ends the turn."""
+    tools: Tools
+    """As they were before the first step."""
+    did: tuple[Did, ...] = ()
+
+
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """What the model is shown of one turn."""
 
@@ -76,8 +132,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """Whose specification the seat's worker goes by."""
     tools: Tools | None = None
     """None: there are none, or no more in this step."""
-    offered: tuple[Any, ...] = ()
-    """The tools of the turn, in its last step too, which is without them."""
+    steps: Steps | None = None
+    """Of a turn with tools, in its last step too, which is without them."""
     experts: "ExpertRegistry | None" = None
     """For turns that are computed by a helper: the experts that it has heard of."""
 

@@ -33,7 +33,7 @@ from parley.stack.lease import Stack
 from parley.stack.rows import AgentRow, rows_of
 from schemas.citation import Citation
 from schemas.protocols.competition import messages as comp
-from schemas.protocols.madp.work import Finding, Review
+from schemas.protocols.madp.work import Finding
 from schemas.session import Document, OpenSession
 from schemas.turn import Usage
 
@@ -152,8 +152,9 @@ class Player:
                 return tasks.WorkReply(outcome="done", summary=say(40), output=say(400))
         self._reviews += 1
         if self._reviews > 1:
-            return Review(verdict="approved")
-        return Review(verdict="revision_needed", findings=(Finding(severity="major", description=say(40)),))
+            return tasks.ReviewReply(verdict="approved")
+        finding = Finding(severity="major", description=say(40), location="app.py:1")
+        return tasks.ReviewReply(verdict="revision_needed", findings=(finding,))
 
 
 class Words:

@@ -87,6 +87,7 @@ ACCOUNT_OF_ROLE: dict[str, str] = {
     "judge": JUDGE,
     "helper": HELPERS,
     "expert": EXPERTS,
+    "check": EXPERTS,
 }
 """The account that a role's workers live in."""
 

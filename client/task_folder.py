@@ -2,9 +2,9 @@
 sent.
 
 Only plain files go, as agents.tools.folder packs them: no links, nothing of version control, nothing that
-client.unwanted leaves out. Of a folder that is too much as a whole, large files stay, too, and are named. What comes
-back is checked here, whoever checked it before, and the diff that is shown before it is written is computed here, of
-the files that stand there and the files that will.
+agents.tools.unwanted leaves out. Of a folder that is too much as a whole, large files stay, too, and are named. What
+comes back is checked here, whoever checked it before, and the diff that is shown before it is written is computed
+here, of the files that stand there and the files that will.
 """
 
 import contextlib
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agents.tools.unwanted import Unwanted, biggest, in_bytes
 from bus.errors import BusError
 from client.errors import BadInput, ParleyError, Refusal, Unreachable
 from client.protocols import setup_of
 from client.text import line
-from client.unwanted import Unwanted, biggest, in_bytes
 from schemas.folders.archive import Files
 from schemas.folders.paths import REPOSITORY, is_bare, is_repository, runs_by_itself
 from schemas.result import Result

@@ -100,7 +100,8 @@ def _time(request: OpenSession, settings: Any, workers: tuple[Announcement, ...]
     needed = [
         2 * (_PROMPT_TOKENS / i + output / o) for i, o in speeds if i is not msgspec.UNSET and o is not msgspec.UNSET
     ]
-    return min(max([USUAL_TURN_S, *needed]), _MOST_TURN_S)
+    least = float(getattr(settings, "least_turn_s", 0.0))
+    return max(least, min(max([USUAL_TURN_S, *needed]), _MOST_TURN_S))
 
 
 def check_beneath(

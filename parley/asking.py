@@ -154,6 +154,11 @@ async def _run(
     there = await _there(parley, request.plan)
     if told := request.plan.setup.no_means(there, opening.settings, folder=request.sent is not None):
         view.note(f"parley: {told}")
+    elif request.sent is not None:
+        more, told = request.plan.setup.of_folder(request.sent.data, there, opening.settings)
+        opening = replace(opening, settings={**opening.settings, **more})
+        if told:
+            view.note(f"parley: {told}")
     late = await parley.gathered(opening.protocol)
     if late:
         view.note(f"parley: not there yet, and so no candidates: {', '.join(late)}")

@@ -1,10 +1,12 @@
 """An expert's specification (source: seeds/madp.md 2.1, with the file patterns that 3.3 uses), and what pins it.
 
-What stands in one is data: it is matched, compared and fenced in prompts, never obeyed.
+What stands in one is data: it is matched, compared and shown in prompts. Its body (`instructions`, `checklist`) says
+how the work is done, never how a turn is answered.
 """
 
 import hashlib
 import re
+import unicodedata
 from typing import Annotated, Literal
 
 import msgspec
@@ -15,8 +17,14 @@ ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 """Of an expert: it is the seat's name, and with QUEUE before it the queue's."""
 QUEUE = "expert_"
 ROLE = "expert"
-MAX_SPEC = 16_000
-"""Bytes of a specification as it is announced."""
+MAX_SPEC = 32_000
+"""Bytes of a specification as it is announced; a message on the bus may have 1 MiB."""
+MAX_INSTRUCTIONS = 12_000
+"""Characters: some 3,000 tokens, which every step of work is asked with."""
+MAX_ITEMS = 40
+"""Of a checklist."""
+_ITEM = 300
+"""Characters of one."""
 _WORDS = 200
 """Characters of a phrase."""
 
@@ -114,25 +122,36 @@ class Reviews(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         _phrases("reviews.of", self.of, 40)
 
 
-RESERVED = frozenset({"emit", "helper", "human", "nobody", "reject", "revise", "stop"})
+RESERVED = frozenset({"check", "emit", "helper", "human", "nobody", "reject", "revise", "stop"})
 """No expert's id: seats, and answers that stand beside experts' ids."""
 
 
-class ExpertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One expert."""
+class ExpertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One expert. Defaults that are made (`default_factory`) stand in its JSON, and so in its pin, as they did before
+    there were bodies; the body's fields stand there only where they say something."""
 
     id: str
     name: str
-    version: str = "1.0.0"
+    version: str = msgspec.field(default_factory=lambda: "1.0.0")
     triggers: Triggers
     domain: Domain
     deliberation: Deliberation
-    reviews: Reviews | None = None
+    reviews: Reviews | None = msgspec.field(default_factory=lambda: None)
     """None: it reviews nothing."""
-    category: str = "engineering"
+    category: str = msgspec.field(default_factory=lambda: "engineering")
     """`general`: only for what nobody else takes; its triggers are not matched."""
-    priority: Annotated[int, msgspec.Meta(ge=1, le=99)] = 50
+    priority: Annotated[int, msgspec.Meta(ge=1, le=99)] = msgspec.field(default_factory=lambda: 50)
     """For ties: 1 is highest."""
+    instructions: str = ""
+    """How it works: method, what it checks first, what it hands over, what it never does. May have several lines."""
+    checklist: tuple[str, ...] = ()
+    """What its review demands; each item is answered with evidence."""
+    tools: tuple[str, ...] | None = None
+    """Names, `tool` or `server.tool`, of the operator's allow list; None: all that are allowed."""
+    model: str = ""
+    """A wish, such as `strong`, for the operator, who chooses the model where its worker is started."""
+    context: tuple[str, ...] = ()
+    """Files of the task's folder that it reads first, by path or pattern."""
 
     def __post_init__(self) -> None:
         if not ID.fullmatch(self.id):
@@ -146,9 +165,25 @@ class ExpertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         not_empty("category", self.category, 40)
         if self.id in self.domain.defers:
             raise InvalidValue("domain.defers", self.id, "an expert does not defer to itself")
+        self._check_body()
         size = len(encode(self))
         if size > MAX_SPEC:
             raise InvalidValue("specification", f"{size:,} bytes", f"allowed are at most {MAX_SPEC:,}")
+
+    def _check_body(self) -> None:
+        if len(self.instructions) > MAX_INSTRUCTIONS:
+            raise InvalidValue(
+                "instructions", f"{len(self.instructions):,} characters", f"allowed are at most {MAX_INSTRUCTIONS:,}"
+            )
+        if any(c != "\n" and unicodedata.category(c) in ("Cc", "Cs") for c in self.instructions):
+            raise InvalidValue("instructions", self.instructions, "control characters are not allowed")
+        few("checklist", self.checklist, MAX_ITEMS)
+        for item in self.checklist:
+            not_empty("checklist", item, _ITEM)
+        _phrases("tools", self.tools or (), 60)
+        if self.model:
+            not_empty("model", self.model, 80)
+        _phrases("context", self.context, 40)
 
     @property
     def general(self) -> bool:

@@ -136,6 +136,13 @@ STOPS = Stops(
             words="the work is done; nobody reviewed it",
         ),
         StopRow(
+            reason="unproven",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="the work is done; the check does not show that it is right",
+        ),
+        StopRow(
             reason="planned",
             converged=False,
             status="finished",

@@ -10,9 +10,10 @@
           - plumber: pipes and pumps
       deliberation: {claim: I look after whatever grows.}
 
-One file is one expert. Beyond the source's schema it may name `triggers.files` (or, beside `triggers`, 3.3's
-`relevantFilePatterns`, also spelt `relevant_file_patterns`), `triggers.examples` and `reviews`
-(`always`, `of`). What stands in a specification is data: it is matched and shown, never obeyed.
+One file is one expert, in YAML as above, or in Markdown: the same keys between two lines `---`, and below them how the
+expert works (agents/experts/markdown.py). Beyond the source's schema it may name `triggers.files` (also spelt
+`relevantFilePatterns` or `relevant_file_patterns`), `triggers.examples`, `reviews` (`always`, `of`), and its body:
+`instructions`, `checklist`, `tools`, `model`, `context`.
 """
 
 import difflib
@@ -28,12 +29,12 @@ from typing import Any
 import msgspec
 
 from agents import strict_yaml
+from agents.experts import markdown
 from schemas.expert import ExpertSpec
 from schemas.wire import InvalidValue
 
 BUILTIN = Path(__file__).parent
-PATTERNS = ("relevantFilePatterns", "relevant_file_patterns")
-"""Other names of `triggers.files`, beside `triggers`."""
+SUFFIXES = (".yaml", ".yml", ".md")
 MAX_BYTES = 64_000
 """Of one file."""
 
@@ -41,6 +42,8 @@ _AT = re.compile(r"(?P<what>.*?)(?: - at `\$?(?P<path>[^`]*)`)?", re.DOTALL)
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Turn text around where it is shown."""
 _TEXT = "a text (in quotes if it looks like a number)"
+_FILES = ("relevantFilePatterns", "relevant_file_patterns")
+"""How 3.3 spells `triggers.files`, in the mapping or in its triggers."""
 _short = reprlib.Repr()
 _short.maxlevel, _short.maxstring, _short.maxother = 2, 60, 60
 
@@ -76,7 +79,16 @@ def read(path: Path) -> ExpertSpec:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ExpertError(source, "", f"is not UTF-8 text (byte {error.start})") from error
-    return read_text(text, source)
+    return read_markdown(text, source) if path.suffix == ".md" else read_text(text, source)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder that are specifications by their names."""
+    return sorted(
+        p
+        for p in folder.iterdir()
+        if p.suffix in SUFFIXES and not p.name.startswith(".") and p.stem.upper() != "README"
+    )
 
 
 def read_text(text: str, source: str = "specification") -> ExpertSpec:
@@ -90,15 +102,55 @@ def read_text(text: str, source: str = "specification") -> ExpertSpec:
     _only(data, ("agent",), source, "")
     if "agent" not in data:
         raise ExpertError(source, "agent", "it is missing")
-    agent = _struct(_with_patterns(data["agent"], source), ExpertSpec, source, "")
+    return _spec(data["agent"], source)
+
+
+def read_markdown(text: str, source: str = "specification") -> ExpertSpec:
+    """The specification that a Markdown text with front matter is; errors as of `read`."""
+    front, body = markdown.parted(text)
+    if front is None:
+        raise ExpertError(source, "", "has no front matter: its first line is not ---, or no other one ends it")
+    try:
+        data = strict_yaml.read(front)
+    except strict_yaml.BadYaml as error:
+        raise ExpertError(source, "front matter", error.why) from error
+    if not isinstance(data, dict):
+        raise ExpertError(source, "front matter", "wanted is a mapping")
+    agent = markdown.agent_of(data)
+    instructions, checklist = markdown.body_of(body)
+    for field, value in (("instructions", instructions), ("checklist", checklist)):
+        if value and field in agent:
+            raise ExpertError(source, field, "it stands in the front matter and below it")
+        if value:
+            agent[field] = value
+    return _spec(agent, source)
+
+
+def _spec(data: Any, source: str) -> ExpertSpec:
+    agent = _struct(_renamed(data, source), ExpertSpec, source, "")
     try:
         return msgspec.convert(agent, ExpertSpec)
     except (msgspec.ValidationError, InvalidValue) as error:
         raise _named(error, agent, source) from error
 
 
+def _renamed(agent: Any, source: str) -> Any:
+    """With `triggers.files` where the source spells it otherwise."""
+    if not isinstance(agent, dict) or not isinstance(agent.get("triggers"), dict):
+        return agent
+    triggers = dict(agent["triggers"])
+    agent = {**agent, "triggers": triggers}
+    for at in (agent, triggers):
+        for name in _FILES:
+            if name in at:
+                if "files" in triggers:
+                    raise ExpertError(source, name, "it is triggers.files, which stands there too")
+                triggers["files"] = at.pop(name)
+    return agent
+
+
 def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
-    """The specifications of a folder (`*.yaml`, `*.yml`), by id.
+    """The specifications of a folder (`*.yaml`, `*.yml`, `*.md` but a README), by id.
 
     Raises
     ------
@@ -107,9 +159,9 @@ def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
     """
     if not folder.is_dir():
         raise ExpertError(str(folder), "", "is no folder")
-    paths = sorted(p for p in folder.iterdir() if p.suffix in (".yaml", ".yml") and not p.name.startswith("."))
+    paths = files_in(folder)
     if not paths:
-        raise ExpertError(str(folder), "", "has no specification (*.yaml)")
+        raise ExpertError(str(folder), "", "has no specification (*.yaml, *.md)")
     found: dict[str, tuple[ExpertSpec, Path]] = {}
     for path in paths:
         spec = read(path)
@@ -146,17 +198,6 @@ def warnings(specs: Sequence[ExpertSpec]) -> list[str]:
     return said
 
 
-def _with_patterns(agent: Any, source: str) -> Any:
-    """File patterns in the source's own spelling (3.3) stand in triggers.files."""
-    given = [name for name in PATTERNS if isinstance(agent, dict) and name in agent]
-    if not given or not isinstance(agent.get("triggers"), dict):
-        return agent
-    if len(given) > 1 or "files" in agent["triggers"]:
-        raise ExpertError(source, given[0], "triggers.files says the same; give one of them")
-    rest = {name: value for name, value in agent.items() if name != given[0]}
-    return {**rest, "triggers": {**agent["triggers"], "files": agent[given[0]]}}
-
-
 def _struct(value: Any, wanted: type[msgspec.Struct], source: str, path: str) -> dict[str, Any]:
     """A mapping with the fields of `wanted`, none missing and none unknown, its texts checked and on one line each."""
     if not isinstance(value, dict):
@@ -172,6 +213,8 @@ def _struct(value: Any, wanted: type[msgspec.Struct], source: str, path: str) ->
 
 def _value(value: Any, wanted: Any, source: str, path: str) -> Any:
     """A field's value; what has a wrong type is left for the conversion to refuse."""
+    if path == "instructions":
+        return _lines(value, source, path)
     if path == "domain.defers":
         value = _defers(value, source, path)
         return {name: _text(what, source, _join(path, name)) for name, what in value.items()}
@@ -206,12 +249,22 @@ def _defers(value: Any, source: str, path: str) -> dict[str, Any]:
 
 def _text(value: Any, source: str, path: str) -> Any:
     """A text on one line; anything else as it is."""
+    return " ".join(_clean(value, source, path).split()) if isinstance(value, str) else value
+
+
+def _lines(value: Any, source: str, path: str) -> Any:
+    """A text with its lines; anything else as it is."""
     if not isinstance(value, str):
         return value
+    text = _clean(value.replace("\r\n", "\n").expandtabs(4), source, path)
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip()
+
+
+def _clean(value: str, source: str, path: str) -> str:
     bad = next((c for c in value if c in _BIDI or (c != "\n" and unicodedata.category(c) in ("Cc", "Cs"))), "")
     if bad:
         raise ExpertError(source, path, f"control character U+{ord(bad):04X}; none is allowed")
-    return " ".join(value.split())
+    return value
 
 
 def _only(value: dict[Any, Any], known: Iterable[str], source: str, path: str) -> None:

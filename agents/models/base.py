@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from agents.context import Shown
+from agents.context import Said, Shown
 from schemas.turn import Usage
 from schemas.wire import Json, raw
 
@@ -83,6 +83,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """What the transcript shows beside it: `repaired`, `extracted`, `estimated`, `unpriced`, `cut`, `injection`."""
     first_token_s: float | None = None
     """Seconds until the first text came; None: it did not come in pieces."""
+    said: Said | None = None
+    """What it said word for word, where the turn may go on after it."""
 
     def json(self) -> Json:
         """The body as it goes into `Reply.body`."""

@@ -12,19 +12,23 @@ outside, escaped in the same way.
 What lasts comes first, so that a prompt of a seat begins as its last one did (`Prompt.lasting`). Where not everything
 fits, whole rounds give way, the oldest first: to the seat's own summary of them, or to the beginnings of what was said.
 So the beginning of the prompts changes once a round, and not from turn to turn.
+
+A turn with tools has several prompts. The first two messages are the same in all of them, and its steps follow as
+messages of their own (agents/models/dialogue.py).
 """
 
 import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
-from agents.context import Other, Shown
+from agents.context import Other, Shown, Tools
+from agents.models import dialogue
 from agents.models.base import ModelMisconfigured
 from agents.models.injection import suspicious
-from agents.models.templates import Template, fill, rules, same_answer, template
+from agents.models.templates import Template, calling, fill, render, rules, same_answer, template
 from agents.protocols import kind_of
 from agents.tokens import estimate, first_tokens
 
@@ -36,7 +40,10 @@ _KEPT = 4
 _BEGINNING = 150
 """Tokens that are shown of what was said in an earlier round, where that does not fit whole."""
 
-Messages = list[dict[str, str]]
+_FIRST = 0.75
+"""Of a turn with tools: what its first messages may take of the cap. The rest is for its steps."""
+
+Messages = dialogue.Messages
 Texts = list[str | None]
 """What others said, each text as far as it is shown; None: it is left out."""
 
@@ -73,9 +80,13 @@ def build(
     repair: Repair | None = None,
     boundary: Callable[[], str] = fresh_boundary,
     room: int | None = None,
+    *,
+    native: bool = False,
+    late: dict[str, Any] | None = None,
 ) -> Prompt:
     """The prompt of a turn, cut to `shown.caps.input_tokens`: earlier rounds first, then notes, then what others said,
-    down to a quarter of it, then the seat's documents; never the task, and never the seat's own last position.
+    down to a quarter of it, then the seat's documents; never the task, and never the seat's own last position. Of a
+    turn with tools, old steps are shortened.
 
     Parameters
     ----------
@@ -87,6 +98,11 @@ def build(
         Makes one where the turn brings none.
     room
         Tokens that the model's window holds, where that is less.
+    native
+        Tools are called in the endpoint's own field, so the prompt does not describe them.
+    late
+        Of a turn with tools: the schema of this step's reply, where it is not that of the others and the server is not
+        given it.
 
     Raises
     ------
@@ -95,45 +111,73 @@ def build(
     ModelMisconfigured
         What cannot be cut is more than the cap.
     """
+    steps = shown.steps
+    if steps is None:
+        return _first(shown, _asked_for(schema, repair), boundary, room, False)
+    tail = "" if repair is None else _repaired(repair)
+    cap = shown.caps.input_tokens if room is None else min(shown.caps.input_tokens, room)
+    if not _BOUNDARY.fullmatch(shown.boundary):
+        shown = msgspec.structs.replace(shown, boundary=boundary())
+    asked_for = _asked_for(schema, None, "To end the turn, reply" if native else "Reply")
+    try:
+        begun = _first(shown, asked_for, boundary, int(_FIRST * cap), native)
+    except ModelMisconfigured:
+        begun = _first(shown, asked_for, boundary, room, native)
+    told = "" if late is None else _compact(late)
+    fences = _Fences(shown.boundary)
+    way = dialogue.Way(native, fences.fence, fences.escape)
+    more, cut = dialogue.grown(steps, way, cap - begun.input_tokens, tail, told)
+    if tail and not more:
+        begun.messages[-1]["content"] += f"\n\n{tail}"
+    messages = [*begun.messages, *more]
+    size = dialogue.size(messages)
+    if size > cap:
+        _too_much(size, shown.caps.input_tokens, room)
+    flags = dict.fromkeys((*begun.flags, *(("cut",) if cut else ())))
+    if suspicious(r.text for did in steps.did for r in did.returned):
+        flags = {"injection": None} | flags
+    return Prompt(messages=messages, input_tokens=size, flags=tuple(flags), lasting=begun.lasting)
+
+
+def _first(shown: Shown, asked_for: str, boundary: Callable[[], str], room: int | None, native: bool) -> Prompt:
+    """The first two messages."""
     given = shown.boundary if _BOUNDARY.fullmatch(shown.boundary) else boundary()
     others: Texts = [_post(shown, o.body) for o in shown.others]
-    pieces = _Pieces(shown, given, template(shown.protocol, shown.kind), _asked_for(schema, repair), others)
+    pieces = _Pieces(shown, given, template(shown.protocol, shown.kind), asked_for, others, native)
     cap = shown.caps.input_tokens if room is None else min(shown.caps.input_tokens, room)
     documents = [d.text for d in shown.documents]
     whole = pieces.messages(documents, others)
-    size = _size(whole)
+    size = dialogue.size(whole)
     flags: tuple[str, ...] = ()
     if size > cap:
         flags = ("cut",)
         for less in _with_less(shown, others):
             whole = pieces.messages(documents, less, True)
-            size = _size(whole)
+            size = dialogue.size(whole)
             if size <= cap:
                 break
         else:
-            bare = cap - _size(pieces.messages(documents, [t and "" for t in less], True))
+            bare = cap - dialogue.size(pieces.messages(documents, [t and "" for t in less], True))
             kept = min(sum(estimate(t) for t in less if t), cap // _KEPT)
             others = _cut(less, max(bare, kept) if documents else bare)
             if documents and bare < kept:
-                bare = cap - _size(pieces.messages([""] * len(documents), others, True))
+                bare = cap - dialogue.size(pieces.messages([""] * len(documents), others, True))
                 documents = [text or "" for text in _cut(documents, bare)]
                 flags = ("cut", "cut_documents")
             whole = pieces.messages(documents, others, True)
-            size = _size(whole)
+            size = dialogue.size(whole)
         if pieces.summed_up:
             flags = (*flags, "summed_up")
         if size > cap:
-            raise ModelMisconfigured(
-                f"this turn's prompt has some {size:,} tokens even when cut, "
-                + (
-                    f"its cap on input is {cap:,}"
-                    if room is None or room > cap
-                    else f"the model's window holds {cap:,}"
-                )
-            )
+            _too_much(size, shown.caps.input_tokens, room)
     if suspicious(_said(shown, documents)):
         flags = ("injection", *flags)
     return Prompt(messages=whole, input_tokens=size, flags=flags, lasting=pieces.lasting)
+
+
+def _too_much(size: int, most: int, room: int | None) -> NoReturn:
+    holds = f"its cap on input is {most:,}" if room is None or room > most else f"the model's window holds {room:,}"
+    raise ModelMisconfigured(f"this turn's prompt has some {size:,} tokens even when cut, {holds}")
 
 
 def _with_less(shown: Shown, others: Texts) -> Iterator[Texts]:
@@ -160,16 +204,48 @@ def _said(shown: Shown, documents: list[str]) -> Iterator[str]:
     for other in shown.others:
         yield from _texts(other.body)
     yield from _texts(shown.brief)
-    yield from _texts(shown.offered if shown.tools is None else shown.tools.offered)
+    yield from _texts(_offered(shown))
+
+
+def _offered(shown: Shown) -> tuple[Any, ...]:
+    """The tools of the turn, in its last step too."""
+    tools: Tools | None = shown.tools if shown.steps is None else shown.steps.tools
+    return () if tools is None else tools.offered
+
+
+class _Fences:
+    """Texts from outside between lines with a boundary."""
+
+    def __init__(self, boundary: str) -> None:
+        self.boundary = boundary
+
+    def fence(self, what: str, name: str, text: str, of: int = 0) -> str:
+        """A text between two lines with the boundary."""
+        about = " ".join(x for x in (what, _UNSAFE.sub("_", self.escape(name))[:200]) if x)
+        if len(text) < of:
+            about += f" (cut: the first {len(text):,} of {of:,} characters)"
+        return f"[[BEGIN {self.boundary} {about}]]\n{self.escape(text)}\n[[END {self.boundary}]]"
+
+    def escape(self, text: str) -> str:
+        """A text without the boundary, and without what looks like one of its lines."""
+        text = _LINE.sub("[ [", text) if "[[" in text else text
+        if self.boundary not in text.lower():
+            return text
+        return re.sub(re.escape(self.boundary), "(boundary removed)", text, flags=re.I)
 
 
 class _Pieces:
     """A turn's texts in their fences."""
 
-    def __init__(self, shown: Shown, boundary: str, parts: Template, asked_for: str, others: Texts) -> None:
+    def __init__(
+        self, shown: Shown, boundary: str, parts: Template, asked_for: str, others: Texts, native: bool
+    ) -> None:
         self._shown = shown
+        self._native = native
         self._kind = kind_of(shown.protocol, shown.kind)
         self._boundary = boundary
+        fences = _Fences(boundary)
+        self._fence, self._escape = fences.fence, fences.escape
         self._parts = parts
         self._one_place = "{{now}}" not in parts.task or "{{others}}" not in parts.context + parts.task
         self._asked_for = self._escape(asked_for)
@@ -259,27 +335,18 @@ class _Pieces:
         return "" if text in ("", "{}") else self._fence("state of the debate", "", text)
 
     def _tools(self) -> dict[str, str]:
-        """What may be called, which is the same in all steps of a turn, and how much of it in this one."""
-        tools, kept = self._shown.tools, self._shown.offered
-        offered = kept if tools is None else tools.offered
-        left = "No tool can be used in this step: end the turn now, with what you have."
-        if tools is not None:
-            calls = f"You may make {tools.calls_left} more calls of tools"
-            left = f"{calls}, in at most {tools.steps_left} more steps before the last, which is without tools."
-        return {"tools": self._fence("tools", "", _offered(offered)) if offered else "", "tools_left": left}
-
-    def _fence(self, what: str, name: str, text: str, of: int = 0) -> str:
-        """A text between two lines with the boundary."""
-        about = " ".join(x for x in (what, _UNSAFE.sub("_", self._escape(name))[:200]) if x)
-        if len(text) < of:
-            about += f" (cut: the first {len(text):,} of {of:,} characters)"
-        return f"[[BEGIN {self._boundary} {about}]]\n{self._escape(text)}\n[[END {self._boundary}]]"
-
-    def _escape(self, text: str) -> str:
-        text = _LINE.sub("[ [", text) if "[[" in text else text
-        if self._boundary not in text.lower():
-            return text
-        return re.sub(re.escape(self._boundary), "(boundary removed)", text, flags=re.I)
+        """What may be called, how, and how much of it: the same in all steps of a turn."""
+        offered = _offered(self._shown)
+        tools = self._shown.tools if self._shown.steps is None else self._shown.steps.tools
+        if tools is None or not offered:
+            return {"tools": "", "tools_left": "", "calling": "You have no tools in this turn."}
+        named = self._escape(", ".join(f"{_field(t, 'server')}.{_field(t, 'tool')}" for t in offered))
+        budget = f"{tools.calls_left} calls of tools, in at most {tools.steps_left} steps before the last"
+        return {
+            "tools": "" if self._native else self._fence("tools", "", _described(offered)),
+            "tools_left": f"You may make at most {budget}, which is without tools.",
+            "calling": render(calling(True), {"names": named}) if self._native else calling(False),
+        }
 
 
 def _quoting(shown: Shown) -> dict[str, str]:
@@ -305,18 +372,20 @@ def _quoting(shown: Shown) -> dict[str, str]:
     }
 
 
-def _asked_for(schema: dict[str, Any] | None, repair: Repair | None) -> str:
-    text = "Reply with one JSON object and nothing else: no prose before or after it, no code fence."
+def _asked_for(schema: dict[str, Any] | None, repair: Repair | None, begins: str = "Reply") -> str:
+    text = f"{begins} with one JSON object and nothing else: no prose before or after it, no code fence."
     if schema is not None:
         text += f" It follows this JSON schema:\n\n{msgspec.json.encode(schema).decode()}"
-    if repair is not None:
-        said = first_tokens(repair.said, 400)
-        text += (
-            "\n\nYou have replied once already, and the reply could not be used. It was, as a JSON string:\n\n"
-            f"{msgspec.json.encode(said).decode()}\n\nWhat was wrong: {first_tokens(repair.error, 150)}\n\n"
-            "Reply again, complete and corrected."
-        )
-    return text
+    return text if repair is None else f"{text}\n\n{_repaired(repair)}"
+
+
+def _repaired(repair: Repair) -> str:
+    said = first_tokens(repair.said, 400)
+    return (
+        "You have replied once already, and the reply could not be used. It was, as a JSON string:\n\n"
+        f"{msgspec.json.encode(said).decode()}\n\nWhat was wrong: {first_tokens(repair.error, 150)}\n\n"
+        "Reply again, complete and corrected."
+    )
 
 
 def _readable(body: Any) -> str:
@@ -344,7 +413,8 @@ def _brief(shown: Shown) -> str:
 
 def _specification(shown: Shown) -> str:
     shown_as = kind_of(shown.protocol, shown.kind).prompt_spec
-    return _compact(shown.expert if shown_as is None else shown_as(shown.expert))
+    told = shown.expert if shown_as is None else shown_as(shown.expert)
+    return told if isinstance(told, str) else _compact(told)
 
 
 def _post(shown: Shown, body: Any) -> str:
@@ -352,17 +422,21 @@ def _post(shown: Shown, body: Any) -> str:
     return _readable(body if shown_as is None or isinstance(body, str) else shown_as(body))
 
 
-def _offered(tools: tuple[Any, ...]) -> str:
+def _field(tool: Any, name: str) -> Any:
+    return tool.get(name, "") if isinstance(tool, dict) else getattr(tool, name)
+
+
+def _described(tools: tuple[Any, ...]) -> str:
     """A line for each tool, without the titles that servers make from the arguments' names."""
-    return "\n".join(_compact(_untitled(msgspec.to_builtins(tool))) for tool in tools)
+    return "\n".join(_compact(untitled(msgspec.to_builtins(tool))) for tool in tools)
 
 
-def _untitled(schema: Any) -> Any:
+def untitled(schema: Any) -> Any:
     if isinstance(schema, list | tuple):
-        return [_untitled(item) for item in schema]
+        return [untitled(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    return {k: _untitled(v) for k, v in schema.items() if not (k == "title" and isinstance(v, str))}
+    return {k: untitled(v) for k, v in schema.items() if not (k == "title" and isinstance(v, str))}
 
 
 def _compact(value: Any) -> str:
@@ -381,10 +455,6 @@ def _texts(value: Any) -> Iterator[str]:
             stack += [*item, *item.values()]
         elif isinstance(item, list | tuple):
             stack += item
-
-
-def _size(messages: Messages) -> int:
-    return sum(estimate(m["content"]) + 8 for m in messages)
 
 
 def _cut(texts: Sequence[str | None], tokens: int) -> Texts:

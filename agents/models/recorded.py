@@ -97,10 +97,20 @@ class RecordedModel:
         body: Any = record.body
         if record.language:
             try:
-                body = decode(bytes(record.body), shown.reply)
+                body = _step(bytes(record.body), shown)
             except Undecodable as error:
                 raise ModelRefused(f"recorded: {error}", used) from None
         return Completion(body=body, usage=used, flags=(*record.flags, "recorded"))
+
+
+def _step(body: bytes, shown: Shown) -> Any:
+    """A language model's reply to a step; one that ended the turn may be in the form that asks for no calls."""
+    try:
+        return decode(body, shown.reply)
+    except Undecodable:
+        if shown.steps is None or shown.steps.end is shown.reply:
+            raise
+        return decode(body, shown.steps.end)
 
 
 class Recorder:

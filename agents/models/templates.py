@@ -75,6 +75,11 @@ def same_answer() -> str:
     return _read(Path(__file__).with_name("same_answer.md")).strip()
 
 
+def calling(native: bool) -> str:
+    """How tools are called; called as functions, with a slot for their names."""
+    return _read(Path(__file__).with_name("calls_native.md" if native else "calls_in_text.md")).strip()
+
+
 def _parts(path: Path) -> tuple[str, str]:
     first, _, second = _read(path).partition("\n---\n")
     return first, second

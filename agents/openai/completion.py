@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from agents.context import NativeCall
 from agents.openai.bounds import BadBody, Limits
 from agents.secrets import Secret, scrub
 
@@ -16,6 +17,11 @@ _T = TypeVar("_T")
 _NOTHING = msgspec.Raw(b"")
 _MOST_SAID = 1_000
 """Characters of a refusal and of an error that are looked at: what is shown is shorter."""
+_MOST_THOUGHT = 100_000
+"""Bytes of what is sent back beside a call: more is left out."""
+MOST_CALLS = 64
+"""Calls that are taken of one answer."""
+_MOST_NAME = 200
 _EMPTY = (b"", b"null", b"false", b"0", b'""', b"{}", b"[]")
 
 
@@ -23,6 +29,10 @@ class ServerAnswer(msgspec.Struct, kw_only=True):
     """A completion."""
 
     text: str = ""
+    calls: tuple[NativeCall, ...] = ()
+    """Calls of tools in the field that is made for them. Their arguments may be anything."""
+    reasoning: str = ""
+    """What was thought, beside calls: some endpoints want to see it again with the results."""
     refusal: str = ""
     """Its start."""
     finish: str = ""
@@ -33,11 +43,16 @@ class ServerAnswer(msgspec.Struct, kw_only=True):
     thought_tokens: int = 0
     """Of these, as far as the server says."""
     thought_bytes: int = 0
-    """Of reasoning that came beside the text; it is not kept."""
+    """Of reasoning that came beside the text."""
     cached_tokens: int = 0
     """Of the input, as far as the server says."""
     cost_usd: float | None = None
     first_token_s: float | None = None
+
+    @property
+    def written(self) -> str:
+        """All that the model wrote for an answer, calls too."""
+        return self.text + "".join(call.name + call.arguments for call in self.calls)
 
 
 class _Whole(msgspec.Struct, gc=False):
@@ -63,6 +78,19 @@ class _Message(msgspec.Struct, gc=False):
     refusal: msgspec.Raw = _NOTHING
     reasoning_content: msgspec.Raw = _NOTHING
     reasoning: msgspec.Raw = _NOTHING
+    tool_calls: msgspec.Raw = _NOTHING
+
+
+class _Call(msgspec.Struct, gc=False):
+    index: msgspec.Raw = _NOTHING
+    id: msgspec.Raw = _NOTHING
+    function: msgspec.Raw = _NOTHING
+    extra_content: msgspec.Raw = _NOTHING
+
+
+class _Function(msgspec.Struct, gc=False):
+    name: msgspec.Raw = _NOTHING
+    arguments: msgspec.Raw = _NOTHING
 
 
 class _Usage(msgspec.Struct, gc=False):
@@ -99,6 +127,21 @@ def decode(data: bytes | bytearray, kind: type[_T], what: str) -> _T:
         raise BadBody(f"{what} is nested too deeply: the limit is {sys.getrecursionlimit():,} levels") from None
 
 
+_CALLS: Any = msgspec.defstruct(
+    "_CALLS", [(f"c{n}", msgspec.Raw, _NOTHING) for n in range(MOST_CALLS)], array_like=True, gc=False
+)
+"""A list, of which the first items are taken."""
+
+
+class _Made(msgspec.Struct, gc=False):
+    """A call as far as it has come."""
+
+    id: str = ""
+    name: str = ""
+    arguments: bytearray = msgspec.field(default_factory=bytearray)
+    extra: bytes = b""
+
+
 class Reading:
     """Adds bodies or chunks up to one completion."""
 
@@ -107,6 +150,9 @@ class Reading:
         self._key = key
         self._text = bytearray()
         self._refusal = bytearray()
+        self._thought = bytearray()
+        self._calls: list[_Made] = []
+        self._places: dict[int, _Made] = {}
         self.answer = ServerAnswer()
 
     def take(self, data: bytes | bytearray, what: str) -> str:
@@ -131,11 +177,17 @@ class Reading:
         self.answer.finish = (_part(choice.finish_reason, str) or self.answer.finish)[:100]
         message = _part(choice.delta, _Message) or _part(choice.message, _Message) or _Message()
         refusal, text = _part(message.refusal, str) or "", _part(message.content, str) or ""
-        thought = _part(message.reasoning_content, str) or _part(message.reasoning, str) or ""
-        self.answer.thought_bytes += len(thought.encode("utf-8", "replace"))
+        kept = (_part(message.reasoning_content, str) or "").encode("utf-8", "replace")
+        thought = kept or (_part(message.reasoning, str) or "").encode("utf-8", "replace")
+        self.answer.thought_bytes += len(thought)
+        if len(self._thought) <= _MOST_THOUGHT:
+            self._thought += kept
+        if message.tool_calls:
+            self._call(message.tool_calls)
         self._refusal += refusal.encode("utf-8", "replace")
         self._text += text.encode("utf-8", "replace")
-        if len(self._text) + len(self._refusal) > self._limits.text_bytes:
+        called = sum(len(call.arguments) for call in self._calls)
+        if len(self._text) + len(self._refusal) + called > self._limits.text_bytes:
             raise self._limits.too_much("the reply's text", self._limits.text_bytes)
         return text
 
@@ -143,7 +195,38 @@ class Reading:
         """What was taken so far."""
         self.answer.text = self._text.decode("utf-8", "replace")
         self.answer.refusal = self._refusal[: 4 * _MOST_SAID].decode("utf-8", "replace")[:_MOST_SAID]
+        self.answer.calls = tuple(
+            NativeCall(name=call.name, arguments=call.arguments.decode("utf-8", "replace"), extra=call.extra)
+            for call in self._calls
+        )
+        if self._calls and len(self._thought) <= _MOST_THOUGHT:
+            self.answer.reasoning = self._thought.decode("utf-8", "replace")
         return self.answer
+
+    def _call(self, raw: msgspec.Raw) -> None:
+        """Add calls, or parts of them. Some servers leave out the place of a call, others give all of them the same:
+        then a part with an id of its own begins another call, and one without an id goes on with the last."""
+        listed = _part(raw, _CALLS)
+        for part in () if listed is None else msgspec.structs.astuple(listed):
+            call = _part(part, _Call)
+            if call is None:
+                continue
+            place, id = _part(call.index, int), (_part(call.id, str) or "")[:200]
+            made = self._calls[-1] if place is None and not id and self._calls else self._places.get(place or 0)
+            if made is None or (id and made.id and id != made.id) or (place is None and id and id != made.id):
+                if len(self._calls) >= MOST_CALLS:
+                    return
+                made = _Made(id=id)
+                self._calls.append(made)
+                self._places[place or 0] = made
+            function = _part(call.function, _Function)
+            if function is not None:
+                made.name = made.name or (_part(function.name, str) or "")[:_MOST_NAME]
+                text = _part(function.arguments, str)
+                given = _object(function.arguments) if text is None else text.encode("utf-8", "replace")
+                made.arguments += given
+            if call.extra_content and len(call.extra_content) <= _MOST_THOUGHT:
+                made.extra = _object(call.extra_content) or made.extra
 
     def _said(self, error: msgspec.Raw) -> str:
         fields = _part(error, _Error)
@@ -201,6 +284,16 @@ def _part(raw: msgspec.Raw, kind: type[_T]) -> _T | None:
         return decode(raw, kind, "the server's answer")
     except msgspec.ValidationError:
         return None
+
+
+def _object(raw: msgspec.Raw) -> bytes:
+    """A JSON object as it came; empty: it is none."""
+    if not raw:
+        return b""
+    try:
+        return bytes(raw) if isinstance(msgspec.json.decode(raw), dict) else b""
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return b""
 
 
 def shown(said: Any, key: Secret | None) -> str:

@@ -122,7 +122,7 @@ class Endpoint:
                 else:
                     self._whole(await self._read(response, "the reply"), reading)
         except Broken as error:
-            error.text = reading.done().text
+            error.text = reading.done().written
             raise
         return reading.done()
 
@@ -239,7 +239,7 @@ class Endpoint:
     def _whole(self, data: bytearray, reading: Reading) -> None:
         reading.take(data, "the server's answer")
         answer = reading.done()
-        if not answer.finish and not answer.text and not answer.refusal:
+        if not answer.finish and not answer.written and not answer.refusal:
             raise BadBody("the server's answer holds no completion")
 
     async def _stream(self, response: httpx2.Response, reading: Reading, on_text: Callable[[str], None]) -> None:

@@ -5,16 +5,21 @@ prompt; the reply taken out of prose; one repair with the error; failed. Where i
 what was learned of the endpoint. A call counts when it may have been paid: a request that was turned away (408, 409,
 429, 500 and above, no connection) does not, and is made again within the turn's deadline; one that broke after it was
 sent does.
+
+A step of a turn with tools is asked for calls in the field that chat completions have for them, and then for no form of
+its text: few servers hold a model to a form that may also call tools. The reply that ends the turn is checked as any.
+An endpoint that refuses the field, or ignores it, is asked for calls in a structured reply, down the same ladder.
 """
 
 import asyncio
 import logging
+import re
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
-from agents.context import Shown
+from agents.context import Said, Shown
 from agents.models import prompting
 from agents.models.base import (
     Completion,
@@ -34,9 +39,11 @@ from agents.openai.limits import REJECTIONS, backoff_s
 from agents.openai.live_text import LiveText
 from agents.openai.providers import NAMES, Rung
 from agents.openai.sizing import window_in
+from agents.openai.tool_calls import ToolNames, echoed
 from agents.protocols import kind_of
 from agents.secrets import scrub
 from agents.tokens import BYTES_PER_TOKEN, estimate
+from agents.tools.steps import asking
 from observability import tracing
 from schemas.turn import Usage
 
@@ -48,6 +55,13 @@ _MARGIN = 64
 """Tokens of a window that are left to what a server puts around a prompt."""
 _BOUNDS = "bounds of the schema"
 """Name of a lesson: the endpoint refuses schemas with ranges and lengths."""
+_TOOLS = "tools"
+"""Name of a lesson, and the field: the endpoint takes no tools."""
+_TOOL_WORDS = ("tool", "function", "thought_signature", "reasoning_content", "jinja", "role")
+_TOOLS_THEMSELVES = re.compile(r"tool(?!_call)|function")
+_SLIP = "tool_use_failed"
+"""Code of an error that is about one call which the model wrote, and not about the request."""
+_TOOL_STATUS = frozenset({400, 404, 405, 422, 500, 501})
 _AGAIN = frozenset({408, 409, 425, 429})
 _BOUND_WORDS = ("minlength", "maxlength", "minimum", "maximum", "maxitems", "repetition", "grammar", "invalid schema")
 _FORMAT_WORDS = (
@@ -81,6 +95,8 @@ class StructuredCall:
         self._thought_out = False
         self._lowest = max(Rung)
         self._prompt: prompting.Prompt | None = None
+        self._names = ToolNames(shown.steps.tools.offered if shown.steps is not None else ())
+        self._tools_refused = False
         self._under_way = False
         self._heard = bytearray()
         self.usage = Usage()
@@ -96,16 +112,20 @@ class StructuredCall:
     async def _climb_down(self) -> Completion:
         repair: prompting.Repair | None = None
         while True:
-            rung = self._rung()
+            native = self._native()
+            calling = native and self._shown.tools is not None
+            rung = Rung.TEXT if calling else self._rung()
             schema = schema_of(self._shown, bounds=self._bounds())
-            in_prompt = schema if rung is not Rung.SCHEMA or repair is not None else None
-            self._prompt = prompting.build(self._shown, in_prompt, repair, self._model.boundary, self._room())
-            usual = rung is self._options.highest_rung and repair is None
-            self._log(f"asking with {NAMES[rung]}" + (" to repair" if repair else ""), _USUAL if usual else _NOTED)
+            self._prompt = self._built(rung, schema, repair, native)
+            usual = repair is None and (calling or rung is self._options.highest_rung)
+            how = "tools" if calling else NAMES[rung]
+            self._log(f"asking with {how}" + (" to repair" if repair else ""), _USUAL if usual else _NOTED)
             try:
-                answer = await self._ask(self._body(rung, schema))
+                answer = await self._ask(self._body(rung, schema, native))
             except _AskAgain:
                 continue
+            if calling and answer.calls:
+                return self._called(answer, repair)
             if self._thought_to_the_end(answer):
                 continue
             if answer.refusal or answer.finish == "content_filter":
@@ -113,18 +133,73 @@ class StructuredCall:
                 raise ModelRefused(f"{self._model.name} declined: {said}")
             try:
                 self._notes.clear()
-                body, how = reply_schema.read(answer.text, self._shown.reply, self._notes)
+                body, found = self._read(answer.text, native)
             except reply_schema.Unusable as error:
                 repair = self._unusable(rung, answer, error, repair)
                 continue
-            if how is reply_schema.How.EXTRACTED:
+            if found is reply_schema.How.EXTRACTED and not calling:
                 self._log("the reply was extracted")
                 self._seems_to_ignore(rung, Rung.TEXT)
             else:
                 self._model.memory.heeded(rung)
             return Completion(
-                body=body, usage=self.usage, flags=self._flags(how, repair), first_token_s=answer.first_token_s
-            )
+                body=body, usage=self.usage, flags=self._flags(found, repair), first_token_s=answer.first_token_s,
+                said=Said(text=answer.text),
+            )  # fmt: skip
+
+    def _native(self) -> bool:
+        """Whether tools are called in the endpoint's own field in this turn. A step that came in a text says that it
+        shows them to nobody: then the turn goes on so."""
+        steps = self._shown.steps
+        if steps is None or self._tools_refused or _TOOLS in self._model.memory.get().dropped:
+            return False
+        said = steps.did[-1].said if steps.did else None
+        return not steps.did or (said is not None and bool(said.calls))
+
+    def _built(
+        self, rung: Rung, schema: dict[str, Any], repair: prompting.Repair | None, native: bool
+    ) -> prompting.Prompt:
+        """The prompt. In all steps of a turn its first messages hold the same schema, if any: that of the reply that
+        ends the turn where calls have a field of their own, else that of a step."""
+        shown, steps, room = self._shown, self._shown.steps, self._room()
+        held = rung is Rung.SCHEMA and repair is None
+        if steps is None:
+            return prompting.build(shown, None if held else schema, repair, self._model.boundary, room)
+        of_all = msgspec.structs.replace(shown, reply=steps.end if native else steps.step)
+        early = schema_of(of_all, bounds=self._bounds()) if native or rung is not Rung.SCHEMA else None
+        late = None if held or schema is early or (native and shown.tools is not None) else schema
+        if native:
+            listed = estimate(msgspec.json.encode(self._names.listed).decode())
+            caps = msgspec.structs.replace(shown.caps, input_tokens=max(1, shown.caps.input_tokens - listed))
+            shown, room = msgspec.structs.replace(shown, caps=caps), None if room is None else max(0, room - listed)
+        return prompting.build(shown, early, repair, self._model.boundary, room, native=native, late=late)
+
+    def _called(self, answer: ServerAnswer, repair: prompting.Repair | None) -> Completion:
+        """A step of calls in the endpoint's own field."""
+        self._model.memory.heeded_tools()
+        note = reply_schema.without_thought(answer.text)
+        body = asking(self._shown.reply, [self._names.call(call) for call in answer.calls], note)
+        said = Said(text=body.summary, calls=tuple(map(echoed, answer.calls)), reasoning=answer.reasoning)
+        return Completion(
+            body=body, usage=self.usage, flags=self._flags(reply_schema.How.PLAIN, repair),
+            first_token_s=answer.first_token_s, said=said,
+        )  # fmt: skip
+
+    def _read(self, text: str, native: bool) -> tuple[Any, reply_schema.How]:
+        """The reply in a text. Where tools are called in a field of their own, it is the one that ends the turn; if it
+        asks for calls all the same, it is taken as a step, and the endpoint as one that may ignore that field."""
+        steps = self._shown.steps
+        if not native or steps is None or self._shown.tools is None:
+            return reply_schema.read(text, self._shown.reply, self._notes)
+        try:
+            step, how = reply_schema.read(text, steps.step)
+            if step.end() is None:
+                if self._model.memory.ignored_tools():
+                    self._log("tools are ignored, from now on they are called in a text")
+                return step, how
+        except reply_schema.Unusable:
+            pass
+        return reply_schema.read(text, steps.end, self._notes)
 
     def _unusable(
         self, rung: Rung, answer: ServerAnswer, error: reply_schema.Unusable, before: prompting.Repair | None
@@ -170,7 +245,7 @@ class StructuredCall:
         memory, given = self._model.memory, self._reasoning()
         thinks = self._thinks(answer)
         known = memory.get().reasoning_tokens
-        if answer.finish != "length" or not reply_schema.is_empty(answer.text):
+        if answer.finish != "length" or answer.calls or not reply_schema.is_empty(answer.text):
             if thinks and not known:
                 memory.learn(reasoning_tokens=self._options.reasoning_tokens)
             elif thinks is False and known is None:
@@ -197,7 +272,7 @@ class StructuredCall:
         if answer.thought_tokens or answer.thought_bytes or reply_schema.holds_thought(answer.text):
             return True
         counted = answer.output_tokens
-        return None if counted is None else counted > estimate(answer.text) + _HIDDEN
+        return None if counted is None else counted > estimate(answer.written) + _HIDDEN
 
     def _rung(self) -> Rung:
         return min(self._model.rung(), self._lowest)
@@ -216,7 +291,7 @@ class StructuredCall:
     def _tokens_field(self) -> str:
         return self._model.memory.get().tokens_field or self._options.preset.tokens_field
 
-    def _body(self, rung: Rung, schema: dict[str, Any]) -> dict[str, Any]:
+    def _body(self, rung: Rung, schema: dict[str, Any], native: bool) -> dict[str, Any]:
         o, shown = self._options, self._shown
         assert self._prompt is not None
         body: dict[str, Any] = {
@@ -234,6 +309,10 @@ class StructuredCall:
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
         elif rung is Rung.JSON:
             body["response_format"] = {"type": "json_object"}
+        if native:
+            body[_TOOLS] = self._names.listed
+            if shown.tools is None:
+                body["tool_choice"] = "none"
         if shown.stream:
             body["stream"] = True
             if o.preset.stream_usage:
@@ -256,7 +335,7 @@ class StructuredCall:
                     self._book(None, error.text)
                 await self._again(error.why, None)
             else:
-                self._book(answer, answer.text)
+                self._book(answer, answer.written)
                 return answer
 
     async def _call(self, body: dict[str, Any]) -> ServerAnswer:
@@ -326,6 +405,7 @@ class StructuredCall:
     def _learn_from(self, error: Rejected, body: dict[str, Any]) -> None:
         """Raise `_AskAgain` if the rejection says what to leave out."""
         said, memory = error.said.lower(), self._model.memory
+        self._learn_of_tools(error, body)
         if error.status not in (400, 422) and not (error.status >= 500 and "response_format" in body):
             return
         window = window_in(error.said)
@@ -360,6 +440,29 @@ class StructuredCall:
                 self._log(f"{name} is refused, and left out from now on")
                 memory.learn(drop=name)
                 raise _AskAgain
+        if _TOOLS in body:
+            self._without_tools(error, "in this turn")
+
+    def _learn_of_tools(self, error: Rejected, body: dict[str, Any]) -> None:
+        """Raise `_AskAgain` if a request with tools is to be made without them. A refusal that names no tools may still
+        be about them or about what follows from them, if nothing else is known of it: that concerns this turn alone."""
+        if _TOOLS not in body or error.status not in _TOOL_STATUS or window_in(error.said) is not None:
+            return
+        said, memory = error.said.lower(), self._model.memory
+        if "tool_choice" in body and "tool_choice" in said:
+            self._log("tool_choice is refused, and left out from now on")
+            memory.learn(drop="tool_choice")
+            raise _AskAgain
+        if any(word in said for word in _TOOL_WORDS):
+            lasts = "response_format" not in body and error.code != _SLIP and _TOOLS_THEMSELVES.search(said)
+            if lasts:
+                memory.learn(drop=_TOOLS)
+            self._without_tools(error, "from now on" if lasts else "in this turn")
+
+    def _without_tools(self, error: Rejected, since: str) -> NoReturn:
+        self._log(f"a request with tools is refused ({error.status}), {since} they are called in a text")
+        self._tools_refused = True
+        raise _AskAgain
 
     async def _again(self, why: str, asked_s: float | None) -> None:
         """Wait before another try. Raises ModelUnavailable when there is no time or no call for one."""

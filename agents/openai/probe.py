@@ -41,6 +41,9 @@ _KNOWN: dict[tuple[str, str], LearnedLimits] = {}
 _DOUBTED: dict[tuple[str, str], tuple[Rung, Rung]] = {}
 """What the last reply looked like: (the rung that seemed ignored, the one to go on with)."""
 
+_TOOLS_DOUBTED: set[tuple[str, str]] = set()
+"""Where calls came in a text though tools were given in their own field."""
+
 
 class Memory:
     """Lessons about one (base URL, model); all instances of a process share them."""
@@ -76,6 +79,19 @@ class Memory:
         if _DOUBTED.get(self._key, (None,))[0] is rung:
             del _DOUBTED[self._key]
 
+    def ignored_tools(self) -> bool:
+        """Calls came in a text though tools were given in their own field. As with rungs, twice in a row is a
+        lesson."""
+        again = self._key in _TOOLS_DOUBTED
+        if again:
+            self.learn(drop="tools")
+        _TOOLS_DOUBTED.add(self._key)
+        return again
+
+    def heeded_tools(self) -> None:
+        """Tools were called in their own field."""
+        _TOOLS_DOUBTED.discard(self._key)
+
     def learn(self, *, rung: Rung | None = None, drop: str = "", **lessons: Any) -> None:
         """Keep lessons beside what is known; others than these two replace what stands in their field. A file that
         cannot be written is no harm: it is learned again."""
@@ -96,3 +112,4 @@ def forget() -> None:
     """Drop what this process learned; files stay."""
     _KNOWN.clear()
     _DOUBTED.clear()
+    _TOOLS_DOUBTED.clear()

@@ -99,7 +99,12 @@ def _strict(
 
 def is_empty(text: str) -> bool:
     """Whether nothing stands in a text but what the model thought, to an end or not."""
-    return not _THINKING.sub("", _THOUGHT.sub("", text, count=1), count=1).strip()
+    return not without_thought(text)
+
+
+def without_thought(text: str) -> str:
+    """What stands in a text after what the model thought."""
+    return _THINKING.sub("", _THOUGHT.sub("", text, count=1), count=1).strip()
 
 
 def holds_thought(text: str) -> bool:

@@ -41,7 +41,7 @@ class Kind:
     """Whether a prompt tells posts apart by their speakers; False: that means nothing, or the body says it, and posts
     stand in the order of their numbers, so that what is new comes last."""
     prompt_spec: Callable[[Any], Any] | None = None
-    """Of an expert's specification, what a prompt shows; None: all of it."""
+    """Of an expert's specification, what a prompt shows, values or a text; None: all of it."""
     prompt_slots: Callable[[Shown], dict[str, str]] = _none
     """Who the seat is and what the moderator asks for, as further slots of the prompt: outside the fences."""
     head: str = ""

@@ -14,10 +14,11 @@ in its place is no tools. Where nothing is named it is the one that ships, for t
 that is not in the list is not called, whatever its server offers.
 """
 
+import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -26,13 +27,15 @@ from agents import strict_yaml
 from agents.models.base import ModelMisconfigured
 
 VARIABLE = "PARLEY_TOOLS"
+READS = "PARLEY_SANDBOX_READS"
+"""Further paths that commands in the sandbox see, read-only; separated as PATH is."""
 OFF = "off"
 """In place of a file's name: no tools."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TOOL = re.compile(r"[\w./-]{1,128}", re.A)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _SLOT = re.compile(r"\{(\w+)\}")
-_SLOTS = frozenset({"python", "code", "folder"})
+_SLOTS = frozenset({"python", "code", "folder", "check", "reads"})
 CODE = Path(__file__).resolve().parents[2]
 """Where this software's packages are."""
 SHIPPED = Path(__file__).with_name("shipped.yaml")
@@ -60,6 +63,9 @@ class Tool(_Strict):
     text: tuple[str, ...] = Field(default=(), strict=False)
     """Arguments that are text, never a path. Of those in neither list, what looks like a path is held too."""
 
+    reads: bool = False
+    """It changes nothing in the folder: whoever may only look may call it."""
+
     @model_validator(mode="after")
     def _apart(self) -> "Tool":
         both = sorted(set(self.paths) & set(self.text))
@@ -72,7 +78,9 @@ class Server(_Strict):
     """One server."""
 
     command: tuple[str, ...] = Field(min_length=1, strict=False)
-    """`{python}`: this interpreter; `{folder}`: the task's folder; `{code}`: where this software's packages are."""
+    """`{python}`: this interpreter; `{folder}`: the task's folder; `{code}`: where this software's packages are;
+    `{check}`: the command by which the task is checked, empty where there is none; `{reads}`: what the worker's
+    PARLEY_SANDBOX_READS says."""
     env: dict[str, str] = {}
     """Its environment, beside PATH, LANG, and a HOME in a folder made for it. Nothing is inherited."""
     tools: dict[str, Tool] = Field(min_length=1)
@@ -130,6 +138,24 @@ class AllowList(_Strict):
     folder_only: bool = False
     """Only for tasks that begin with a folder."""
 
+    def reading(self) -> "AllowList":
+        """The tools that read, alone; what a call of them changes all the same is undone."""
+        kept = {
+            name: server.model_copy(update={"tools": tools, "read_only": True})
+            for name, server in self.servers.items()
+            if (tools := {n: t for n, t in server.tools.items() if t.reads})
+        }
+        return self.model_copy(update={"servers": kept})
+
+    def only(self, names: Collection[str]) -> "AllowList":
+        """The tools that are named, as `tool` or `server.tool`, alone. A name that is not in it allows nothing."""
+        kept = {
+            name: server.model_copy(update={"tools": tools})
+            for name, server in self.servers.items()
+            if (tools := {n: t for n, t in server.tools.items() if n in names or f"{name}.{n}" in names})
+        }
+        return self.model_copy(update={"servers": kept})
+
     @field_validator("servers")
     @classmethod
     def _names(cls, servers: dict[str, Server]) -> dict[str, Server]:
@@ -139,9 +165,10 @@ class AllowList(_Strict):
         return servers
 
 
-def filled(text: str, folder: Path) -> str:
+def filled(text: str, folder: Path, check: str = "") -> str:
     """A part of a command, or a variable's value, with its slots filled."""
-    values = {"python": sys.executable, "code": str(CODE), "folder": str(folder)}
+    values = {"python": sys.executable, "code": str(CODE), "folder": str(folder), "check": check}
+    values["reads"] = os.environ.get(READS, "")
     return _SLOT.sub(lambda slot: values[slot[1]], text)
 
 

@@ -67,7 +67,8 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
 class _Running:
     """One started server."""
 
-    def __init__(self, name: str, server: Server, folder: TaskFolder) -> None:
+    def __init__(self, name: str, server: Server, folder: TaskFolder, check: str) -> None:
+        self._check = check
         self._name = name
         self._server = server
         self._folder = folder
@@ -102,9 +103,9 @@ class _Running:
         folder, home = self._folder.root, self._folder.home
         environment = {
             "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": str(home),
-            **{name: filled(value, folder) for name, value in self._server.env.items()},
+            **{name: filled(value, folder, self._check) for name, value in self._server.env.items()},
         }  # fmt: skip
-        command = [filled(part, folder) for part in self._server.command]
+        command = [filled(part, folder, self._check) for part in self._server.command]
         parameters = StdioServerParameters(
             command=sys.executable,
             args=["-I", "-S", launch.__file__, str(os.getpid()), ",".join(environment), "--", *command],
@@ -149,7 +150,8 @@ class ToolServerFailed(Exception):
 class Toolbox:
     """The tools of one turn, in one folder. An async context manager; at its end its servers are gone."""
 
-    def __init__(self, allowed: AllowList, folder: TaskFolder) -> None:
+    def __init__(self, allowed: AllowList, folder: TaskFolder, check: str = "") -> None:
+        self._check = check
         self._allowed = allowed
         self._folder = folder
         self._running: dict[str, _Running] = {}
@@ -179,7 +181,7 @@ class Toolbox:
     async def _start(self, name: str) -> "Client":
         server = self._running.get(name)
         if server is None or not server.alive:
-            server = self._running[name] = _Running(name, self._allowed.servers[name], self._folder)
+            server = self._running[name] = _Running(name, self._allowed.servers[name], self._folder, self._check)
         timeout_s = self._allowed.servers[name].timeout_s
         try:
             async with asyncio.timeout(timeout_s):

@@ -16,6 +16,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
+from agents.tools import patch as patches
 from agents.tools.paths import Outside, inside, is_repository
 
 MOST_READ = 100_000
@@ -121,12 +122,20 @@ class Files:
 
     def search(
         self,
-        text: Annotated[str, Field(min_length=1, max_length=1_000, description="What to look for, as it stands")],
+        pattern: Annotated[str, Field(min_length=1, max_length=1_000, description="A regular expression")],
         folder: Name = ".",
         ignore_case: bool = False,
+        literal: Annotated[bool, Field(description="The pattern is looked for as it stands")] = False,
     ) -> str:
-        """Search the text files below a folder for a piece of text; shows file, line number and line."""
-        pattern = re.compile(re.escape(text), re.I if ignore_case else 0)
+        """Search the text files below a folder, line by line; shows file, line number and line. One that takes longer
+        than the server's time is ended."""
+        try:
+            wanted = re.compile(re.escape(pattern) if literal else pattern, re.I if ignore_case else 0)
+        except re.error as error:
+            raise ToolError(f"pattern: it is no regular expression ({error})") from None
+        return self._search(wanted, folder)
+
+    def _search(self, wanted: re.Pattern[str], folder: str) -> str:
         found: list[str] = []
         for path in self._files(self._at(folder)):
             try:
@@ -134,11 +143,34 @@ class Files:
             except (OSError, UnicodeDecodeError, Outside):  # what read_file refuses is not searched
                 continue
             for number, line in enumerate(content.splitlines(), 1):
-                if pattern.search(line):
+                if wanted.search(line):
                     found.append(f"{self._name(path)}:{number}: {line.strip()[:300]}")
                     if len(found) >= MOST_FOUND:
                         return "\n".join([*found, "... and perhaps more"])
         return "\n".join(found) or "It stands nowhere."
+
+    def move_file(self, path: Name, to: Annotated[str, Field(description="Its new path in the folder")]) -> str:
+        """Move a file, or give it another name. Nothing is overwritten."""
+        at, there = self._at(path), self._at(to)
+        if not at.is_file():
+            raise ToolError(f"path {path!r}: there is no such file")
+        if there.exists():
+            raise ToolError(f"to {to!r}: something is there already")
+        try:
+            there.parent.mkdir(parents=True, exist_ok=True)
+            at.rename(there)
+        except OSError as error:
+            raise ToolError(f"to {to!r}: {error.strerror}") from None
+        return f"{self._name(there)}: moved from {path}"
+
+    def apply_patch(self, patch: Annotated[str, Field(min_length=1, description="A unified diff")]) -> str:
+        """Change files by a unified diff, of one file or several: all of it, or nothing where a hunk does not fit."""
+        try:
+            return "\n".join(patches.apply(self._root, patch))
+        except patches.PatchError as error:
+            raise ToolError(str(error)) from None
+        except OSError as error:
+            raise ToolError(f"the patch cannot be written: {error.strerror}") from None
 
     def delete_file(self, path: Name) -> str:
         """Delete a file."""
@@ -165,6 +197,7 @@ def server(root: Path) -> MCPServer:
     found = MCPServer("files")
     for tool in (
         files.list_files, files.read_file, files.write_file, files.replace_in_file, files.search, files.delete_file,
+        files.move_file, files.apply_patch,
     ):  # fmt: skip
         found.add_tool(tool, structured_output=False)
     return found

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from agents.retrieval.corpus import stems
 from agents.tools.folder_diff import diff, text_of
 from agents.tools.paths import Outside, bad_name, inside, is_repository
+from agents.tools.unwanted import Unwanted as LeftBehind
 from schemas.folders.archive import (
     MOST_BYTES,
     MOST_FILES,
@@ -36,6 +37,8 @@ from schemas.session import Document
 
 _PREFIX = "parley-task-"
 _STALE_S = 60.0
+MOST_LAID = 60_000
+"""Characters of files that are laid before a model which can ask for more."""
 MOST_SHOWN = 400_000
 """Characters of its files that a model is shown which cannot ask for them."""
 
@@ -172,6 +175,7 @@ class TaskFolder:
         self.began = unpacked(data) if data else {}
         self.base = self.began if base is None else unpacked(base) if base else {}
         self._files = self.began
+        self._kept = {*self.began, *(str(above) for path in self.began for above in PurePosixPath(path).parents)}
         sweep()
         self._outer = Path(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)))
         self._lock = os.open(self._outer, os.O_RDONLY)
@@ -225,13 +229,12 @@ class TaskFolder:
         names: dict[tuple[int, int], list[Path]] = {}
         links: dict[tuple[int, int], int] = {}
         tree = Tree()
-        kept = {*self.began, *(str(above) for path in self.began for above in PurePosixPath(path).parents)}
         for at, folders, files in os.walk(self.root, followlinks=False):
             here = Path(at)
             bare = is_bare(files, [*folders, *files])
-            began = any(folded(f) == HEAD and self._name(here / f) in kept for f in files)
+            began = any(folded(f) == HEAD and self._name(here / f) in self._kept for f in files)
             # What was there in the beginning comes first, so that what is the same to some file systems gives way.
-            for name in sorted([*folders, *files], key=lambda n: (self._name(here / n) not in kept, n)):
+            for name in sorted([*folders, *files], key=lambda n: (self._name(here / n) not in self._kept, n)):
                 path = here / name
                 about = path.lstat()
                 why = self._unwanted(path, about)
@@ -268,8 +271,14 @@ class TaskFolder:
         return bad_name(self._name(path))
 
     def look(self) -> Files:
-        """The files as they are now. Raises TooLarge."""
-        self._files, _ = read(self.root)
+        """The files as they are now, without caches and what the project ignores, unless it began with them. Raises
+        TooLarge."""
+        left = LeftBehind(self.root)
+
+        def unwanted(path: str, folder: bool) -> str | None:
+            return "" if path not in self._kept and left.is_left(path, folder) else None
+
+        self._files, _ = read(self.root, unwanted)
         return self._files
 
     def put_back(self, files: Files) -> None:
@@ -277,6 +286,11 @@ class TaskFolder:
         for path in list(self.root.iterdir()):
             _remove(path)
         self._write(files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Its files, by name."""
+        return tuple(sorted(self._files))
 
     @property
     def changed(self) -> bool:
@@ -290,6 +304,24 @@ class TaskFolder:
     def diff(self) -> str:
         """Unified diff of the last look's files against `base`, cut to 60,000 characters at a line."""
         return diff(self.base, self._files)
+
+    def changed_files(self) -> tuple[str, ...]:
+        """Names of the last look's files that are other than in `base`, or new."""
+        return tuple(sorted(path for path, data in self._files.items() if self.base.get(path) != data))
+
+    def files(self, names: Collection[str]) -> tuple[Document, ...]:
+        """Text files by name, whole, as documents, in the order given; those that are not there or no text are left
+        out, and so is what goes beyond MOST_LAID characters together."""
+        found: dict[str, Document] = {}
+        size = 0
+        for path in names:
+            data = self._files.get(path)
+            text = text_of(data[0]) if data is not None else None
+            if data is None or not text or path in found or size + len(text) > MOST_LAID:
+                continue
+            size += len(text)
+            found[path] = Document(id=sha256(data[0]).hexdigest(), name=path, text=text)
+        return tuple(found.values())
 
     def documents(self, task: str = "", named: Collection[str] = ()) -> tuple[Document, ...]:
         """Its text files as documents, for a model that has no tools to read them with. Where they are more than

@@ -1,26 +1,29 @@
 """A language model's steps inside one turn: it asks for calls of tools, sees what came back, and ends with the reply.
 
-Each step goes down the same ladder as any reply (agents/openai/ladder.py), with its calls as a field of a
-structured reply: one way for every endpoint, also for those that know no tools. What tools returned stands in the next
-prompt's fences like any text. The last step is without tools: when the calls, the steps, the model calls or the time
-run out."""
+How it asks for them, as an endpoint's own calls or in a structured reply, is the model's matter
+(agents/openai/ladder.py); here a step is the same either way. What it said and what tools returned goes into the next
+prompt behind all that stood in the last one (agents/models/dialogue.py). The last step is without tools: when the
+calls, the steps, the model calls or the time run out."""
 
+import secrets
 import time
 from typing import Any
 
 import msgspec
 
-from agents.context import Other, Shown, Tools, laid_beside
+from agents.context import Did, Returned, Said, Shown, Tools
+from agents.context import Steps as Past
 from agents.models.base import Emit, Model, ModelError, ModelRefused
-from agents.tools.client import Toolbox
+from agents.tools.client import Called, Toolbox
 from agents.tools.folder import FolderError
-from agents.tools.steps import Step, Steps
+from agents.tools.steps import Call, Step, Steps
 from schemas.tools import ToolCall
 from schemas.turn import Usage
 
 _LAST_SHARE = 0.2
 """Of a turn's time: what is kept for the last step."""
 _SHOWN_ARGUMENTS = 1_000
+_TOLD_ARGUMENTS = 120
 
 
 class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,13 +65,15 @@ class Loop:
     ) -> None:
         self._asks = asks
         self._model = model
+        if box is not None and not shown.boundary:
+            shown = msgspec.structs.replace(shown, boundary=secrets.token_hex(8))  # one for all steps
         self._shown = shown
         self._emit = emit
         self._box = box
         self._left = tool_calls
         self._steps = steps
         self._begun_ns = time.time_ns()
-        self._seen: list[Other] = []
+        self._past: Past | None = None
         self._calls: list[ToolCall] = []
         self._usage = Usage()
         self._flags: dict[str, None] = {}
@@ -94,9 +99,8 @@ class Loop:
             self._shown,
             reply=self._asks.reply if tools is None else self._asks.step,
             tools=tools,
-            offered=self._box.offered if self._box is not None else (),
+            steps=self._so_far(tools),
             step=number,
-            others=(*self._shown.others, *self._seen),
             caps=msgspec.structs.replace(caps, calls=max(1, caps.calls - self._usage.calls)),
         )
         try:
@@ -112,8 +116,19 @@ class Loop:
         step: Step = done.body
         end = step.end()
         if end is None:
-            await self._call(number, step)
+            await self._call(number, step, done.said)
         return end
+
+    def _so_far(self, tools: Tools | None) -> Past | None:
+        """What the prompt grows by: the last step is told what may be called now."""
+        if self._past is None:
+            if tools is not None:
+                self._past = Past(step=self._asks.step, end=self._asks.reply, tools=tools)
+            return self._past
+        *before, last = self._past.did
+        last = msgspec.structs.replace(last, then=tools)
+        self._past = msgspec.structs.replace(self._past, did=(*before, last))
+        return self._past
 
     def _tools(self, number: int) -> Tools | None:
         """What may be called in this step; None: nothing, it is the last one."""
@@ -129,26 +144,36 @@ class Loop:
     def _seconds_left(self) -> float:
         return (self._shown.deadline_ns - time.time_ns()) / 1e9 if self._shown.deadline_ns else 3_600.0
 
-    async def _call(self, number: int, step: Step) -> None:
+    async def _call(self, number: int, step: Step, said: Said | None) -> None:
         """Make the calls of one step, in their order, as far as the budget goes."""
-        assert self._box is not None, "without tools there is no such step"
-        if step.summary.strip():
-            self._saw(f"Step {number}, your own note", step.summary)
+        assert self._box is not None and self._past is not None, "without tools there is no such step"
+        returned = []
         for n, call in enumerate(step.calls, 1):
-            label = f"Step {number}, call {n}"
             asked = f"{call.server}.{call.tool} {call.arguments[:_SHOWN_ARGUMENTS]}"
-            if self._left < 1:
-                self._saw(label, f"{asked}\n\nnot made: no calls are left")
-                continue
-            self._left -= 1
-            self._emit(f"\n{call.server[:40]}.{call.tool[:60]}\n")
-            try:
-                called = await self._box.call(call, self._seconds_left())
-            except FolderError as error:
-                raise ModelRefused(str(error), self._usage) from None
-            self._calls.append(called.record)
-            self._saw(label, f"{asked}\n\n{'ok' if called.record.ok else 'failed'}:\n{called.text}")
+            ok, text = False, "not made: no calls are left"
+            if self._left >= 1:
+                self._left -= 1
+                called = await self._made(call)
+                ok, text = called.record.ok, called.text
+            returned.append(Returned(label=f"Step {number}, call {n}", asked=asked, ok=ok, text=text))
+        did = Did(reply=step, said=said, returned=tuple(returned))
+        self._past = msgspec.structs.replace(self._past, did=(*self._past.did, did))
 
-    def _saw(self, label: str, text: str) -> None:
-        """It is shown in the turn's next steps."""
-        self._seen.append(laid_beside(label, text, "result", passing=True))
+    async def _made(self, call: Call) -> Called:
+        """What became of a call, which the live text tells in one line."""
+        assert self._box is not None
+        try:
+            called = await self._box.call(call, self._seconds_left())
+        except FolderError as error:
+            raise ModelRefused(str(error), self._usage) from None
+        self._calls.append(called.record)
+        self._emit(told(called.record))
+        return called
+
+
+def told(call: ToolCall) -> str:
+    """A call in the live text: one line of its own, as docs/tools.md says."""
+    what = " ".join(f"{call.server[:40]}.{call.tool[:60]} {call.arguments}".split())
+    if len(what) > _TOLD_ARGUMENTS:
+        what = what[: _TOLD_ARGUMENTS - 3] + "..."
+    return f"\n[tool] {what} -> {'ok' if call.ok else 'failed'} ({call.seconds:.1f} s)\n"

@@ -8,6 +8,10 @@ from schemas.wire import InvalidValue, few
 
 MOST_CALLS = 16
 """Calls of tools in one step."""
+MOST_NOTE = 2_000
+"""Characters of what a model says beside its calls."""
+USE_TOOLS = "use_tools"
+"""Outcome of a step that asks for calls."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +32,7 @@ class Step(Protocol):
 
     @property
     def summary(self) -> str:
-        """Of the end; of any other step, a note to itself."""
+        """Of the end; of any other step, a note to itself. A step that asks for calls has the outcome USE_TOOLS."""
 
     def end(self) -> Any:
         """The reply that ends the turn; None: it asks for calls."""
@@ -41,6 +45,15 @@ class Steps(NamedTuple):
     """With tools: a Step."""
     reply: Any
     """Without: what `Step.end` gives."""
+
+
+def asking(step: Any, calls: list[Call], note: str) -> Any:
+    """The reply of a model that asks for calls in an endpoint's own field: at most as many as a step may have."""
+    more = len(calls) - MOST_CALLS
+    if more > 0:
+        note = f"{note}\n[{more} more calls were left out: a step has at most {MOST_CALLS}]".strip()
+    fields = {"outcome": USE_TOOLS, "calls": msgspec.to_builtins(calls[:MOST_CALLS]), "summary": note[:MOST_NOTE]}
+    return msgspec.convert(fields, step)
 
 
 def check_calls(calls: tuple[Call, ...], wanted: bool) -> None:

@@ -207,6 +207,22 @@ class Setup:
         """Why what is asked for cannot be done by those who are there, said before it begins; empty: it can."""
         return ""
 
+    def of_folder(
+        self, data: bytes, workers: "Iterable[Announcement]", settings: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], str]:
+        """What the folder that a session begins with says of its settings, and that in words; nothing: it says none.
+
+        Parameters
+        ----------
+        data
+            Its archive.
+        workers
+            Who is there.
+        settings
+            Those that are given.
+        """
+        return {}, ""
+
     # -- what else it brings
     def template(self) -> Mapping[str, str]:
         """File -> text of a folder to begin in (`parley init`); nothing: it has none."""

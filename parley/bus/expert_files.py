@@ -50,9 +50,9 @@ def _files(paths: Iterable[Path], errors: list[str]) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        inside = sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml") and not p.name.startswith("."))
+        inside = experts.files_in(path)
         if not inside:
-            errors.append(f"{path}: has no specification (*.yaml)")
+            errors.append(f"{path}: has no specification (*.yaml, *.md)")
         yield from inside
 
 

@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Experts of 
 Keys = Annotated[
     Path | None, typer.Option("--dir", help="Folder of parley bus config (default: the embedded stack's own keys).")
 ]
-Specs = Annotated[list[Path], typer.Argument(metavar="SPEC...", help="Specifications of experts (YAML).")]
+Specs = Annotated[list[Path], typer.Argument(metavar="SPEC...", help="Specifications of experts (YAML or Markdown).")]
 Given = Annotated[list[Path], typer.Argument(metavar="SPEC|DIR...", help="Specifications, or folders of them.")]
 
 
@@ -93,5 +93,29 @@ def experts_check(paths: Given, json: Json = False) -> None:
             options.print_json(found)
         else:
             write_lines(expert_files.check_words(found), None)
+        if not found["ok"]:
+            raise typer.Exit(2)
+
+
+@app.command("import")
+def experts_import(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Agent files of a coding assistant (Markdown).")],
+    out: Annotated[Path | None, typer.Option("--out", help="Write specifications into this folder.")] = None,
+    json: Json = False,
+) -> None:
+    """Draft specifications from agent files of coding assistants; says what could not be taken over, and what to add.
+
+    \b
+    Example:
+      parley experts import .claude/agents --out my-experts
+    """
+    with options.errors(json):
+        from parley.bus import expert_import
+
+        found = expert_import.import_all(folder, out)
+        if json:
+            options.print_json(found)
+        else:
+            write_lines(expert_import.import_words(found), None)
         if not found["ok"]:
             raise typer.Exit(2)

@@ -178,7 +178,7 @@ def test_the_pin_is_of_what_is_said_and_not_of_how_it_is_written() -> None:
         (altered("id: gardener", "id: gardener\n  id: plumber"), "", "line 3: the key id stands here again"),
         (altered("name: Gardener", "naem: Gardener"), "naem", "did you mean name?"),
         (altered("  name: Gardener\n", ""), "name", "it is missing"),
-        (also("zzz: 1"), "zzz", "known are category, deliberation"),
+        (also("zzz: 1"), "zzz", "known are category, checklist"),
         (also("7: 1"), "7", "no such field"),
         (altered("name: Gardener", 'name: Gardener\n  "\\e[2J": 1'), "'\\x1b[2J'", "no such field"),
         (altered("name: Gardener", "name: 7"), "name", "got 7, wanted is a text"),
@@ -248,14 +248,14 @@ def test_control_characters_are_refused_in_every_text(old: str, new: str, field:
 
 
 def test_a_specification_has_a_size_as_it_is_announced() -> None:
-    texts = "\n".join(f"    - {i:02} {'x' * 190}" for i in range(40))
+    texts = "\n".join(f"    - {i:02} {'x' * 196}" for i in range(40))
 
     def large(*fields: str) -> str:
         return altered("{primary: [hedge, lawn]}", "".join(f"\n    {field}:\n{texts}" for field in fields))
 
     assert len(encode(read_text(large("primary")))) < MAX_SPEC
     with pytest.raises(ExpertError) as refused:
-        read_text(large("primary", "secondary"))
+        read_text(large("primary", "secondary", "files", "examples"))
     assert refused.value.field == "specification" and f"allowed are at most {MAX_SPEC:,}" in refused.value.why
 
 

@@ -5,7 +5,7 @@ import asyncio
 
 import pytest
 
-from agents.experts import ExpertError, builtin, read_text
+from agents.experts import builtin
 from agents.matching import Matcher
 from agents.matching.features import Prepared
 from agents.matching.language import is_foreign
@@ -87,21 +87,3 @@ def test_nobody_is_found_for_what_cannot_be_read(matcher: Matcher) -> None:
 )
 def test_who_does_what_the_verb_asks_for_leads(matcher: Matcher, prompt: str, lead: str) -> None:
     assert found(matcher, prompt, builtin()).candidates[0].expert == lead
-
-
-SPEC = """
-agent:
-  id: gardener
-  name: Gardener
-  {}
-  triggers: {{primary: [hedge]{}}}
-  domain: {{owns: [plants]}}
-  deliberation: {{claim: I look after whatever grows.}}
-"""
-
-
-@pytest.mark.parametrize("name", ["relevantFilePatterns", "relevant_file_patterns"])
-def test_file_patterns_may_be_spelt_as_the_source_does(name: str) -> None:
-    assert read_text(SPEC.format(f'{name}: ["*.plan"]', "")).triggers.files == ("*.plan",)
-    with pytest.raises(ExpertError, match=r"triggers\.files says the same"):
-        read_text(SPEC.format(f'{name}: ["*.plan"]', ', files: ["*.bed"]'))

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import Other, Shown, Tools, laid_beside
+from agents.context import Did, Other, Returned, Shown, Steps, Tools, laid_beside
 from agents.models.prompting import Prompt, build
 from agents.protocols import kind_of
+from agents.protocols.madp.kinds import STEPS
+from agents.tools.client import Offered
 from benchmarks import prompts
 from schemas.protocols.competition.messages import CaptainBrief, ConferBrief, Decision, Note, SpeechBrief
 from schemas.protocols.consensus import PanelBrief, Position
@@ -139,15 +141,19 @@ def expert() -> list[Shown]:
     claim = ClaimBrief(task=task, expert="sre", declared=declared("qa-engineer"), candidates=("sre",))
     beside = laid_beside("Earlier conversation", {"role": "user", "text": "It is rude."}, "task")
     previous = laid_beside("Your work that was reviewed", "hi", "task", passing=True)
-    result = laid_beside("Step 1, call 1", "files.read {}\n\nok:\ntext", "result", passing=True)
-    offered = ({"tool": "read", "arguments": {}},)
+    call = {"server": "files", "tool": "read", "arguments": "{}"}
+    asking = msgspec.convert({"outcome": "use_tools", "calls": [call]}, STEPS["work"].step)
+    returned = Returned(label="Step 1, call 1", asked="files.read {}", ok=True, text="text")
+    offered = (Offered(server="files", tool="read", description="", arguments={}),)
     tools = [Tools(offered=offered, calls_left=9 - i, steps_left=5 - i) for i in range(2)]
+    begun = Steps(step=STEPS["work"].step, end=STEPS["work"].reply, tools=tools[0])
+    gone_on = msgspec.structs.replace(begun, did=(Did(reply=asking, returned=(returned,), then=tools[1]),))
     finding = Finding(severity="major", description="It is rude still.")
     again = WorkBrief(task=task, expert="sre", responsibility="all", findings=(finding,))
     turns = [
         working("claim", claim, others=(beside,)),
-        working("work", work(task=task), others=(beside,), tools=tools[0]),
-        working("work", work(task=task), others=(beside, result), tools=tools[1]),
+        working("work", work(task=task), others=(beside,), tools=tools[0], steps=begun),
+        working("work", work(task=task), others=(beside,), tools=tools[1], steps=gone_on),
         working("work", again, others=(beside, previous)),
     ]
     return [msgspec.structs.replace(turn, expert=SPEC) for turn in turns]
@@ -168,10 +174,10 @@ def test_what_lasts_is_the_beginning_of_the_seats_next_prompt(turns: Any) -> Non
         assert before.messages[0] == after.messages[0], "the system message says who the seat is, and that alone"
 
 
-def test_the_steps_of_a_turn_begin_alike_up_to_what_the_tools_returned() -> None:
-    _, first, second, _ = (text_of(build(msgspec.structs.replace(turn, boundary=EDGE))) for turn in expert())
-    at = second.index("What others gave, and what your calls of tools returned")
-    assert first.startswith(second[:at]) and at > 0.8 * len(first)
+def test_a_step_shows_all_of_the_one_before_it_and_what_came_after() -> None:
+    _, first, second, _ = (build(msgspec.structs.replace(turn, boundary=EDGE)).messages for turn in expert())
+    assert second[: len(first)] == first and [m["role"] for m in second[len(first) :]] == ["assistant", "user"]
+    assert "Step 1, call 1" in second[-1]["content"] and "Left are 8 calls" in second[-1]["content"]
 
 
 @pytest.mark.slow

@@ -52,6 +52,6 @@ def test_a_bad_file_names_the_field(text: str, field: str, message: str) -> None
 
 
 def test_a_file_that_is_not_there_lists_the_built_in_names() -> None:
-    names = "analyst, answerer, audience, con, critic, debater, helper, judge, panelist, pro"
+    names = "analyst, answerer, audience, check, con, critic, debater, helper, judge, panelist, pro"
     with pytest.raises(SpecError, match=names):
         load("no-such.yaml")

@@ -152,7 +152,7 @@ def seen(shown: Shown) -> list[Any]:
 
 def edits(shown: Shown) -> Any:
     """A step of work with the tools that ship: the greeting is changed, and then it is said so."""
-    if any(o.label.startswith("Step 1") for o in shown.others):
+    if shown.steps is not None and shown.steps.did:
         return WorkReply(outcome="done", summary="It is done.", output="It says hello now.")
     arguments = msgspec.json.encode({"path": "app.py", "old": "hi", "new": "hello"}).decode()
     return WorkStep(outcome="use_tools", calls=(Call(server="files", tool="replace_in_file", arguments=arguments),))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from agents.tools.unwanted import biggest
 from client import task_folder
-from client.unwanted import biggest
 from schemas.folders.archive import unpacked
 
 GIT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}

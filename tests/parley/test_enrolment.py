@@ -108,7 +108,7 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_looked_at(tmp_path: Path) 
     twice, unknown, empty, absent = found["errors"]
     assert twice.startswith(f"{again}: id: got 'gardener', which ")
     assert "idd: no such field; did you mean id?" in unknown
-    assert empty.endswith("has no specification (*.yaml)")
+    assert empty.endswith("has no specification (*.yaml, *.md)")
     assert "absent.yaml: cannot be read" in absent
 
 
@@ -426,10 +426,10 @@ def test_the_list_has_copies_together_and_enrolled_ones_beside() -> None:
     assert lines[-1] == "2 running, 1 enrolled and not running"
 
 
-def test_madp_has_a_helper_and_every_shipped_expert() -> None:
+def test_madp_has_a_helper_a_check_and_every_shipped_expert() -> None:
     queues = [queue_of(spec.id) for spec in experts.builtin()]
     assert shipped() == queues, "a file is named as its expert"
-    assert [row.queue for row in rows_of("madp")] == [*queues, "helper"]
+    assert [row.queue for row in rows_of("madp")] == [*queues, "helper", "check"]
     for row in rows_of("madp"):
         assert spec_of(row).queue == row.queue
 

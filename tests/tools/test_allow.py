@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.tools.allow import CODE, ToolsError, filled, find, load, parse
+from agents.tools.allow import CODE, ToolsError, filled, find, load, parse, shipped
 from client.errors import BadInput
 from parley import settings
 from parley.plan import plan_of
@@ -25,7 +25,7 @@ GOOD: dict[str, Any] = {"command": ["{python}"], "tools": {"t": {}}}
         ({"tools": {"t": {}}}, r"servers.s.command: Field required"),
         ({**GOOD, "tools": {}}, r"servers.s.tools: .*at least 1"),
         ({**GOOD, "command": ["no-such-program-here"]}, r"no program 'no-such-program-here'"),
-        ({**GOOD, "command": ["{python}", "{key}"]}, r"servers.s.command: {key} is not known; known are code, folder"),
+        ({**GOOD, "command": ["{python}", "{key}"]}, r"servers.s.command: {key} is not known; known are "),
         ({**GOOD, "command": "python -m x"}, r"servers.s.command"),
         ({**GOOD, "env": {"A B": "x"}}, r"servers.s.env: 'A B' is no variable"),
         ({**GOOD, "env": {"HOME": "/"}}, r"HOME is not for this list"),
@@ -73,7 +73,7 @@ def test_the_operator_names_it_and_nobody_else(tmp_path: Path) -> None:
         assert ships is not None and ships.folder_only and ships.servers == load(EXAMPLE).servers
     assert find({"PARLEY_TOOLS": "off"}) is None and find({"PARLEY_TOOLS": str(EXAMPLE)}, Path("off")) is None
     by_variable = find({"PARLEY_TOOLS": str(EXAMPLE)})
-    assert by_variable is not None and list(by_variable.servers) == ["files"]
+    assert by_variable is not None and list(by_variable.servers) == ["files", "commands"]
     by_option = find({"PARLEY_TOOLS": str(EXAMPLE)}, other)
     assert by_option is not None and not by_option.servers
 
@@ -139,3 +139,14 @@ def test_an_expert_that_finds_it_spoilt_says_so_in_a_line_and_is_not_started_aga
     lines = sorted(x for x in said.splitlines() if x.startswith("expert_"))
     assert len(lines) == 2 and "Traceback" not in said
     assert lines[1].startswith(f"expert_sre-1: {path}: servrs: ") and lines[1].endswith("; it is not started again")
+
+
+def test_an_expert_has_no_more_than_it_names_and_the_list_allows() -> None:
+    every = shipped()
+    kept = every.only(["read_file", "commands.run", "files.format_disk", "other.search"])
+    assert {(s, t) for s, one in kept.servers.items() for t in one.tools} == {
+        ("files", "read_file"),
+        ("commands", "run"),
+    }
+    assert kept.servers["files"].tools["read_file"] == every.servers["files"].tools["read_file"]
+    assert not every.only([]).servers and kept.folder_only == every.folder_only

@@ -41,24 +41,38 @@ async def gone(pid: int) -> None:
     await until(ended)
 
 
+PATCH = """--- a/app.py
++++ b/app.py
+@@ -7,1 +7,1 @@
+-print('hello')
++print('bye')
+--- /dev/null
++++ b/d.txt
+@@ -0,0 +1,1 @@
++new
+"""
+
+
 async def test_files_are_listed_read_written_replaced_searched_and_deleted() -> None:
     with TaskFolder(packed(app_dot_py="print('hi')\n", src__a_dot_txt="one\ntwo\nthree\n")) as folder:
         async with Toolbox(files_list(), folder) as box:
-            assert {o.tool for o in box.offered} == set(files_list().servers["files"].tools)
+            assert {o.tool for o in box.offered} == {t for s in files_list().servers.values() for t in s.tools}
             assert all(o.description and set(o.arguments["properties"]) for o in box.offered)
             found = [
                 await made(box, "list_files", {}),
                 await made(box, "read_file", {"path": "src/a.txt", "first_line": 2, "lines": 1}),
                 await made(box, "write_file", {"path": "new/b.txt", "content": "see ../x and /etc/passwd\n"}),
                 await made(box, "replace_in_file", {"path": "app.py", "old": "hi", "new": "hello"}),
-                await made(box, "search", {"text": "ELLO", "ignore_case": True}),
+                await made(box, "search", {"pattern": "EL+O", "ignore_case": True}),
                 await made(box, "delete_file", {"path": "src/a.txt"}),
+                await made(box, "move_file", {"path": "new/b.txt", "to": "old/c.txt"}),
+                await made(box, "apply_patch", {"patch": PATCH}),
             ]
-        assert [f.record.ok for f in found] == [True] * 6, [f.text for f in found]
+        assert [f.record.ok for f in found] == [True] * 8, [f.text for f in found]
         assert "app.py (12)" in found[0].text and found[1].text.startswith("two\n\n[lines 2 to 2 of 3]")
         assert found[4].text == "app.py:1: print('hello')"
         assert {k: v[0] for k, v in folder.look().items()} == {
-            "app.py": b"print('hello')\n", "new/b.txt": b"see ../x and /etc/passwd\n",
+            "app.py": b"print('bye')\n", "old/c.txt": b"see ../x and /etc/passwd\n", "d.txt": b"new\n",
         }  # fmt: skip
         assert found[3].record.arguments == '{"path": "app.py", "old": "hi", "new": "hello"}'
         assert all(0 <= f.record.seconds < 20 for f in found)
@@ -299,6 +313,6 @@ async def test_search_reads_no_file_that_read_file_refuses(tmp_path: Path) -> No
     with TaskFolder(packed(a="the secret of a")) as folder:
         async with Toolbox(files_list(), folder) as box:
             os.link(outside, folder.root / "hard")
-            found = await made(box, "search", {"text": "secret"})
+            found = await made(box, "search", {"pattern": "secret"})
     told, *_ = found.text.split("\n")
     assert told == "a:1: the secret of a" and "word" not in found.text

@@ -176,6 +176,20 @@ def test_folders_that_cannot_be_entered_go_too() -> None:
     assert not folder.root.exists()
 
 
+def test_folders_in_folders_deeper_than_a_path_go_too() -> None:
+    with TaskFolder(archive({"a": (b"a", False)})) as folder:
+        at = os.open(folder.root, os.O_RDONLY)
+        for _ in range(60):
+            os.mkdir("d" * 200, dir_fd=at)
+            inner = os.open("d" * 200, os.O_RDONLY, dir_fd=at)
+            os.close(at)
+            at = inner
+        os.close(at)
+        assert "is removed" in " ".join(folder.clean()) and set(folder.look()) == {"a"}
+        folder.put_back(folder.began)
+    assert not folder.root.exists()
+
+
 CASES: list[tuple[Files, Files]] = [
     ({"a.txt": (b"one\ntwo\n", False)}, {"a.txt": (b"one\n2\n", False)}),
     ({"a.txt": (b"one", False)}, {"a.txt": (b"one\n", False)}),

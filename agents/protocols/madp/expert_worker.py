@@ -15,21 +15,27 @@ from agents.artifacts import ArtifactAccess, ArtifactError
 from agents.context import Other, Shown, laid_beside
 from agents.equipment import Equipment
 from agents.models.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
-from agents.protocols.madp.kinds import ASKED, STEPS, ChallengesReply, ClaimReply
+from agents.protocols.madp.check_worker import run_check
+from agents.protocols.madp.kinds import ASKED, STEPS, ChallengesReply, ClaimReply, ReviewReply
+from agents.protocols.madp.read_first import read_first
 from agents.protocols.madp.reply_diff import diff_in
 from agents.task_texts import task_texts
+from agents.tools import patch
+from agents.tools.allow import AllowList
 from agents.tools.client import Toolbox
 from agents.tools.folder import FolderError, TaskFolder
-from agents.tools.loop import Loop
+from agents.tools.loop import Loop, TurnEnd
 from schemas.protocols.madp.messages import ChallengeBrief, ClaimBrief
-from schemas.protocols.madp.work import ReviewBrief, Support, SupportBrief, Supported, Work, WorkBrief
-from schemas.tools import CUT, ToolCall
+from schemas.protocols.madp.work import Checked, Review, ReviewBrief, Support, SupportBrief, Supported, Work, WorkBrief
+from schemas.session import Document
+from schemas.tools import CUT
 from schemas.turn import MAX_BODY
 from schemas.wire import InvalidValue, encode
 
 MOST_BODY = MAX_BODY - 6_000
 """Bytes of a reply's body that are aimed at."""
 Done = TypeVar("Done", Work, Support)
+Brief = WorkBrief | SupportBrief | ReviewBrief
 
 
 async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
@@ -43,7 +49,11 @@ async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifact
     """
     if shown.kind == "match":
         return await worker.model.reply(shown, emit)
+    if shown.kind == "check":
+        return await run_check(shown, artifacts)
     shown = msgspec.structs.replace(shown, expert=worker.spec)
+    if shown.kind == "review" and (not worker.words or not isinstance(shown.brief.folder, str)):
+        return await _said(worker.model, shown, emit) if worker.words else await worker.model.reply(shown, emit)
     if shown.kind in STEPS:
         return await _worked(worker, shown, emit, artifacts)
     return await _said(worker.model, shown, emit) if worker.words else await worker.model.reply(shown, emit)
@@ -62,18 +72,20 @@ async def _said(model: Model, shown: Shown, emit: Emit) -> Completion:
             case ChallengesReply() as challenges:
                 assert isinstance(brief, ChallengeBrief)
                 return _with(done, challenges.of(brief.expert))
+            case ReviewReply() as review:
+                return _with(done, review.review())
     except InvalidValue as error:
         raise ModelRefused(f"{model.name}: {error}", done.usage) from None
     return done
 
 
 async def _worked(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
-    brief: WorkBrief | SupportBrief = shown.brief
+    brief: Brief = shown.brief
     try:
-        data = await artifacts.get(brief.folder) if brief.folder else b""
+        data = await artifacts.get(str(brief.folder)) if brief.folder else b""
         base = None
-        if isinstance(brief, WorkBrief) and brief.base != brief.folder:
-            base = await artifacts.get(brief.base) if brief.base else b""
+        if not isinstance(brief, SupportBrief) and brief.base != brief.folder:
+            base = await artifacts.get(str(brief.base)) if brief.base else b""
         with TaskFolder(data, base) as folder:
             return await _in_folder(worker, shown, emit, artifacts, folder)
     except FolderError as error:
@@ -85,11 +97,11 @@ async def _worked(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifa
 async def _in_folder(
     worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess, folder: TaskFolder
 ) -> Completion:
-    brief: WorkBrief | SupportBrief = shown.brief
-    allowed = worker.tools if worker.uses_tools and _may_act(worker, brief) else None
-    if allowed is None:
-        files = folder.documents(brief.task.prompt, brief.task.files_mentioned)
-        shown = msgspec.structs.replace(shown, documents=(*shown.documents, *files))
+    brief: Brief = shown.brief
+    allowed = _allowed(worker, brief)
+    first = read_first(worker.spec, folder)
+    files = (f for f in _files(brief, folder, allowed is not None) if f not in first)
+    shown = msgspec.structs.replace(shown, documents=(*first, *shown.documents, *files))
     if not worker.words:
         done = await worker.model.reply(shown, emit)
         diff = folder.diff()
@@ -104,32 +116,60 @@ async def _in_folder(
         async with Toolbox(allowed, folder) as box:
             ended = await Loop(worker.model, shown, emit, STEPS[shown.kind], box, **budget).run()
     try:
-        made = await _handed_in(folder, artifacts, bool(ended.calls))
+        body = await _body(worker, brief, ended, folder, artifacts)
     except (FolderError, ArtifactError) as error:
         raise _ours(error, ended.usage) from None
-    if shown.kind == "work":
-        body = fitting(_told(ended.reply.work(), worker, ended.calls, made))
-    else:
-        body = fitting(msgspec.structs.replace(ended.reply.support(), calls=ended.calls, **made))
     return Completion(
         body=body, usage=ended.usage,
         flags=ended.flags, first_token_s=ended.first_token_s,
     )  # fmt: skip
 
 
-def _may_act(worker: Equipment, brief: WorkBrief | SupportBrief) -> bool:
-    """Whether there are calls for it, and a folder to work on where its tools are for that alone."""
-    begun = brief.folder or (brief.base if isinstance(brief, WorkBrief) else "")
-    needs = worker.tools is not None and worker.tools.folder_only
-    return bool(brief.tool_calls and brief.model_calls > 1 and (begun or not needs))
+def _allowed(worker: Equipment, brief: Brief) -> AllowList | None:
+    """The tools of this turn; None: there are none. A reviewer's only read, and an expert's are those that it names."""
+    begun = brief.folder or (brief.base if not isinstance(brief, SupportBrief) else "")
+    if worker.tools is None or not worker.uses_tools or (worker.tools.folder_only and not begun):
+        return None
+    if not brief.tool_calls or not isinstance(brief.model_calls, int) or brief.model_calls < 2:
+        return None
+    allowed = worker.tools.reading() if isinstance(brief, ReviewBrief) else worker.tools
+    if worker.spec is not None and worker.spec.tools is not None:
+        allowed = allowed.only(worker.spec.tools)
+    return allowed if allowed.servers else None
 
 
-def _told(work: Work, worker: Equipment, calls: tuple[ToolCall, ...], made: dict[str, Any]) -> Work:
-    """The reply with what was made. A model's word that it is done is none: without a change and a call it is a plan,
-    with the diff that its text holds. A person may have done it where nobody sees it."""
-    if worker.steps and not made["diff"] and not any(c.ok for c in calls):
-        return msgspec.structs.replace(work, calls=calls, performed=False, **{**made, "diff": diff_in(work.output)})
-    return msgspec.structs.replace(work, calls=calls, **made)
+def _files(brief: Brief, folder: TaskFolder, tools: bool) -> tuple[Document, ...]:
+    """The files that a turn is shown: all of them where no tool can read more; else those that a reviewer judges, or
+    that a lead has read before, and those that the task names."""
+    mentioned = brief.task.files_mentioned
+    if isinstance(brief, ReviewBrief):
+        return folder.files((*folder.changed_files(), *mentioned))
+    if tools:
+        seen = brief.seen if isinstance(brief, WorkBrief) and isinstance(brief.seen, tuple) else ()
+        return folder.files(seen)
+    return folder.documents(brief.task.prompt, mentioned)
+
+
+async def _body(
+    worker: Equipment, brief: Brief, ended: TurnEnd, folder: TaskFolder, artifacts: ArtifactAccess
+) -> Work | Support | Review:
+    """The reply with what was made."""
+    if isinstance(brief, ReviewBrief):
+        review: Review = ended.reply.review()
+        return msgspec.structs.replace(review, calls=ended.calls) if ended.calls else review
+    if isinstance(brief, SupportBrief):
+        made = await _handed_in(folder, artifacts, bool(ended.calls))
+        support: Support = ended.reply.support()
+        return fitting(msgspec.structs.replace(support, calls=ended.calls, **made))
+    work: Work = ended.reply.work()
+    proposed = work.diff or diff_in(work.output)
+    applied = ""
+    if proposed and not any(c.ok for c in ended.calls) and worker.steps and folder.began:
+        applied = await asyncio.to_thread(patch.try_apply, folder, proposed)
+    made = await _handed_in(folder, artifacts, bool(ended.calls) or applied == patch.APPLIED)
+    if worker.steps and not made["diff"] and not any(c.ok for c in ended.calls):
+        made |= {"performed": False, "diff": proposed}
+    return fitting(msgspec.structs.replace(work, calls=ended.calls, **made))
 
 
 def fitting(work: Done) -> Done:
@@ -182,10 +222,22 @@ def _beside(brief: Any) -> Iterator[Other]:
                 yield laid_beside("Your work that was reviewed", brief.previous, "task", passing=True)
             for given in brief.supported:
                 yield from _supported(given)
+            if brief.diff and isinstance(brief.diff, str):
+                yield laid_beside("What has been changed in your folder so far", brief.diff, "task", passing=True)
+            yield from _checks(brief.checks)
         case ReviewBrief():
+            yield from _checks(brief.checks)
             yield laid_beside("The result", brief.output or "(empty)", "task", passing=True)
             if brief.diff:
                 yield laid_beside("The diff of the folder, as the lead told it", brief.diff, "task", passing=True)
+
+
+def _checks(found: tuple[Checked, ...] | msgspec.UnsetType) -> Iterator[Other]:
+    """What the check printed: before the work, which stays so, and after it."""
+    for run in () if isinstance(found, msgspec.UnsetType) else found:
+        how = f"exit status {run.exit}, after {run.seconds:g} s" if run.exit is not None else run.ended
+        text = f"$ {run.command}\n{how}\n\n{run.output}".rstrip()
+        yield laid_beside(f"The check {run.when} the work", text, "task", passing=run.when == "after")
 
 
 def _supported(given: Supported) -> Iterator[Other]:

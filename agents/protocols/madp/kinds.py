@@ -28,6 +28,9 @@ from schemas.protocols.madp.messages import (
     Warned,
 )
 from schemas.protocols.madp.work import (
+    CheckBrief,
+    Checked,
+    Finding,
     HandoffRequest,
     Review,
     ReviewBrief,
@@ -35,6 +38,7 @@ from schemas.protocols.madp.work import (
     SupportBrief,
     Supported,
     SupportRequest,
+    Verdict,
     Work,
     WorkBrief,
 )
@@ -46,6 +50,7 @@ POSTS = {
     "consensus": Consensus,
     "work": Work,
     "support": Supported,
+    "checked": Checked,
     "review": Reviewed,
     "handoff": HandedOver,
     "challenges": Challenges,
@@ -111,6 +116,7 @@ class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     summary: str
     output: str = ""
+    diff: str = ""
     support: SupportRequest | None = None
     handoff: HandoffRequest | None = None
     blocked: str = ""
@@ -125,6 +131,7 @@ class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
             outcome=is_,
             summary=self.summary,
             output=self.output,
+            diff=self.diff if is_ == "done" else "",
             support=self.support if is_ == "request_support" else None,
             handoff=self.handoff if is_ == "handoff" else None,
             blocked=self.blocked if is_ == "blocked" else "",
@@ -154,6 +161,38 @@ class WorkStep(msgspec.Struct, frozen=True, kw_only=True):
             outcome=self.outcome, summary=self.summary, output=self.output, support=self.support, handoff=self.handoff,
             blocked=self.blocked,
         )  # fmt: skip
+
+
+class ReviewReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model says at the end of a review."""
+
+    findings: tuple[Finding, ...] = ()
+    verdict: Verdict
+
+    def __post_init__(self) -> None:
+        self.review()
+
+    def review(self) -> Review:
+        """As a reply. Raises InvalidValue for what lacks."""
+        return Review(verdict=self.verdict, findings=self.findings)
+
+
+class ReviewStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of a review: calls of tools that read, or the verdict."""
+
+    outcome: Literal["use_tools", "done"] = "done"
+    calls: tuple[Call, ...] = ()
+    summary: str = ""
+    findings: tuple[Finding, ...] = ()
+    verdict: Verdict = "approved"
+
+    def __post_init__(self) -> None:
+        check_calls(self.calls, self.outcome == "use_tools")
+        self.end()
+
+    def end(self) -> "ReviewReply | None":
+        """The end, if it is one."""
+        return None if self.outcome == "use_tools" else ReviewReply(verdict=self.verdict, findings=self.findings)
 
 
 class SupportReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,7 +226,11 @@ class SupportStep(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.outcome == "use_tools" else SupportReply(summary=self.summary, output=self.output)
 
 
-STEPS = {"work": Steps(WorkStep, WorkReply), "support": Steps(SupportStep, SupportReply)}
+STEPS = {
+    "work": Steps(WorkStep, WorkReply),
+    "support": Steps(SupportStep, SupportReply),
+    "review": Steps(ReviewStep, ReviewReply),
+}
 """Kind -> what whoever words his replies, a language model or a person, is asked for with tools, and without."""
 ASKED: dict[str, Any] = {"claim": ClaimReply, "challenge": ChallengesReply}
 """The same of the other kinds, where it is not the reply."""
@@ -234,6 +277,20 @@ def _spec(spec: ExpertSpec) -> dict[str, Any]:
     return {**told, "hands over when": spec.deliberation.handoff_when} if spec.deliberation.handoff_when else told
 
 
+def _with_body(spec: ExpertSpec) -> str:
+    """Its field, and how it works."""
+    if not spec.instructions:
+        return msgspec.json.encode(_spec(spec)).decode()
+    told = {"you are": spec.name, "you own": spec.domain.owns, "you leave to": spec.domain.defers}
+    return f"{msgspec.json.encode(told).decode()}\n\n{spec.instructions}"
+
+
+def _with_checklist(spec: ExpertSpec) -> str:
+    """The same, and what its review demands."""
+    items = "\n".join(f"{i}. {item}" for i, item in enumerate(spec.checklist, 1))
+    return _with_body(spec) + (f"\n\nYour checklist for reviews:\n\n{items}" if items else "")
+
+
 def _work(brief: WorkBrief) -> dict[str, Any]:
     told: dict[str, Any] = {
         **_task(brief.task),
@@ -272,10 +329,10 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
     return told
 
 
-def _kind(brief: Any, reply: Any, prompt_brief: Any, **more: Any) -> Kind:
+def _kind(brief: Any, reply: Any, prompt_brief: Any, spec: Any = _spec, **more: Any) -> Kind:
     """A kind of an expert's turn."""
     return Kind(
-        brief=brief, reply=reply, posts=POSTS, prompt_brief=prompt_brief, prompt_spec=_spec, head="expert", **more
+        brief=brief, reply=reply, posts=POSTS, prompt_brief=prompt_brief, prompt_spec=spec, head="expert", **more
     )
 
 
@@ -283,7 +340,8 @@ KINDS = {
     "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match, order=("why",)),
     "claim": _kind(ClaimBrief, Claim, _claim),
     "challenge": _kind(ChallengeBrief, Challenges, _challenge),
-    "work": _kind(WorkBrief, Work, _work),
-    "support": _kind(SupportBrief, Support, _support),
-    "review": _kind(ReviewBrief, Review, _review, order=("findings",)),
+    "work": _kind(WorkBrief, Work, _work, _with_body),
+    "support": _kind(SupportBrief, Support, _support, _with_body),
+    "check": Kind(brief=CheckBrief, reply=Checked, posts=POSTS, computed=True),
+    "review": _kind(ReviewBrief, Review, _review, _with_checklist, order=("findings",)),
 }

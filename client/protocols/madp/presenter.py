@@ -21,10 +21,16 @@ class MadpPresenter(Presenter):
     """Shows a task: who claims it, who leads, the work, the reviews. Brief: without the coordination."""
 
     certificate_names: ClassVar[Mapping[str, str]] = {
-        "depth": "depth of the coordination", "handoffs": "times it was handed over", "items": "questions to a human",
-        "lead": "who led", "overrides": "choices of a human", "reviews": "rounds of review",
-        "rounds": "rounds of work", "verdicts": "what reviewers said",
-    }  # fmt: skip
+        "check": "what the check came to",
+        "depth": "depth of the coordination",
+        "handoffs": "times it was handed over",
+        "items": "questions to a human",
+        "lead": "who led",
+        "overrides": "choices of a human",
+        "reviews": "rounds of review",
+        "rounds": "rounds of work",
+        "verdicts": "what reviewers said",
+    }
     quiet_turns = frozenset({"claim", "challenge"})
     decisions: ClassVar[Mapping[str, str]] = {"expert": "an expert's id changes who leads"}
 

@@ -1,6 +1,6 @@
 """How a session of the madp protocol is set up."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from schemas.presence import Announcement
 
 
+CHECK = "check"
+"""The queue, and the role, of who runs the check."""
 _EXPERTS = Path(__file__).parents[3] / "agents" / "experts"
 
 
@@ -22,17 +24,17 @@ def shipped_experts() -> list[str]:
 
 
 class MadpSetup(Setup):
-    """The shipped experts, and a helper; a blocked task may open a session of another protocol."""
+    """The shipped experts, a helper, and who runs the check; a blocked task may open a session of another protocol."""
 
     def queues(self, settings: Mapping[str, Any], size: int | None = None) -> tuple[str, ...]:
-        """The experts that come with Parley, and the helper."""
-        return (*shipped_experts(), "helper")
+        """The experts that come with Parley, the helper, and who runs the check."""
+        return (*shipped_experts(), "helper", CHECK)
 
     def process(self, queue: str) -> str:
-        """The experts together; the helper, whose encoder is large, by itself."""
+        """The experts together; the helper with who runs the check: neither has an interest of its own."""
         from schemas.expert import expert_of
 
-        return "helper" if queue == "helper" else "experts" if expert_of(queue) else ""
+        return "helper" if queue in ("helper", CHECK) else "experts" if expert_of(queue) else ""
 
     def beneath(self, settings: Mapping[str, Any]) -> Beneath | None:
         """The deliberation to which a blocked question goes."""
@@ -62,9 +64,37 @@ class MadpSetup(Setup):
             return f"no language model is configured: experts quote documents or say what they would do; {ends}"
         if not folder and settings.get("tool_calls") == 0:
             return f"no folder is named, so nothing can be changed: {ends}; --folder DIR lets experts work on a copy"
-        if folder:
-            return f"tools are off, so the folder stays as it is: {ends}, with the diff that the reply holds"
         return ""
+
+    def of_folder(
+        self, data: bytes, workers: "Iterable[Announcement]", settings: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], str]:
+        """The check: the one that is given, else the command by which the folder's manifest has it tested."""
+        there = tuple(workers)
+        found, said = self._check(data, there, settings.get("check"))
+        experts = [w for w in there if "expert" in w.roles]
+        if experts and not any(w.tools for w in experts):
+            said = f"tools are off: experts change the folder by a diff in their reply alone; {said}"
+        return found, said
+
+    def _check(
+        self, data: bytes, workers: "Sequence[Announcement]", given: str | None
+    ) -> tuple[Mapping[str, Any], str]:
+        how = "before and after the work, in a sandbox"
+        if given:
+            return {}, f"the check is `{given}`, {how}"
+        if given is not None or not any(CHECK in w.roles for w in workers):
+            return {}, "no check is run: nothing but reviews will say whether the work is right"
+        from schemas.folders.archive import FolderError, unpacked
+        from schemas.folders.manifest import test_command
+
+        try:
+            found = test_command({path: content for path, (content, _) in unpacked(data).items()})
+        except FolderError as error:
+            return {}, f"no check is run: {error}"
+        if found is None:
+            return {}, "no check is run: the folder names no command that tests it; --check COMMAND gives one"
+        return {"check": found.command}, f"the check is `{found.command}` ({found.source}), {how}; --check off: none"
 
     def routing(self) -> "Routing":
         """The machine up to who leads, in this process."""
@@ -116,6 +146,14 @@ SETUP = MadpSetup(
             metavar="FILE",
             read=_conversation,
             pasted=True,
+        ),
+        Option(
+            "--check",
+            str | None,
+            "madp: a command that shows whether the work is right; off: none. Without it, the test command that the "
+            "folder's manifest names.",
+            metavar="COMMAND",
+            read=lambda given: "" if given == "off" else given,
         ),
         Option(
             "--folder", Path | None, "madp: the folder that is worked on, a copy of it.", metavar="DIR", gives="folder"

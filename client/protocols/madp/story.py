@@ -17,7 +17,7 @@ from schemas.protocols.madp.messages import (
     TaskPosted,
     Warned,
 )
-from schemas.protocols.madp.work import Supported, Work
+from schemas.protocols.madp.work import Checked, Supported, Work
 
 KINDS: dict[str, type] = {
     "task": TaskPosted,
@@ -27,6 +27,7 @@ KINDS: dict[str, type] = {
     "work": Work,
     "support": Supported,
     "handoff": HandedOver,
+    "checked": Checked,
     "review": Reviewed,
     "item": Item,
     "answered": Answered,
@@ -35,7 +36,7 @@ KINDS: dict[str, type] = {
 }
 """Kind of post -> what its body is."""
 
-_STEPS = (Work, Supported, Reviewed, Deliberated)
+_STEPS = (Work, Supported, Checked, Reviewed, Deliberated)
 
 
 class Story:
@@ -48,7 +49,7 @@ class Story:
         self.consensus: Consensus | None = None
         self.reviews: list[Reviewed] = []
         self.steps: list[tuple[Post, Any]] = []
-        """Work, support, reviews and sessions beneath, in their order."""
+        """Work, support, checks, reviews and sessions beneath, in their order."""
         self.items: dict[str, Item] = {}
         self.open: dict[str, Item] = {}
         """Items that nobody has answered."""

@@ -25,7 +25,7 @@ from schemas.protocols.madp.messages import (
     Warned,
 )
 from schemas.protocols.madp.trace import CoordinationTrace
-from schemas.protocols.madp.work import Finding, Supported, Work
+from schemas.protocols.madp.work import Checked, Finding, Supported, Work
 from schemas.routing import ASKED, Factors
 from schemas.tools import ToolCall
 from schemas.wire import SchemaError
@@ -37,6 +37,8 @@ _DIFF_LINES = 200
 _BRIEF_DIFF = 12
 _BRIEF_WHO = 200
 _OUTPUT_LINES = 400
+_BRIEF_FAILED, _FAILED, _OUTPUT_TAIL = 5, 40, 12
+"""Names of failures that are shown, and lines of what a check printed at its end."""
 HOW = {
     "override": "a human chose it", "human": "a human chose it", "degraded": "coordination is degraded: by keywords",
     "timeout": "out of time: the most confident", "general": "nobody else takes it",
@@ -81,6 +83,8 @@ def lines(
             yield from _done(body, brief, 8 if brief else _OUTPUT_LINES)
         case HandedOver():
             yield from _handed(body)
+        case Checked():
+            yield from _checked(body, brief)
         case Reviewed():
             yield from _review(body, story)
         case Item():
@@ -91,6 +95,30 @@ def lines(
             yield "score", f"  warning: {line(body.text, _WIDE)}"
         case Deliberated():
             yield from _deliberation(body)
+
+
+def _checked(body: Checked, brief: bool) -> Iterator[StyledLine]:
+    yield "stop" if body.green else "score", f"  {check_words(body)}"
+    for name in body.failed[: _BRIEF_FAILED if brief else _FAILED]:
+        yield "quiet", f"      fails: {line(name, _WIDE)}"
+    if not brief:
+        yield from (("quiet", f"      {line(row, _WIDE)}") for row in body.output.split("\n")[-_OUTPUT_TAIL:])
+
+
+def check_words(body: Checked) -> str:
+    """`the check before the work: python -m pytest -q: 4 failed, 12 passed (3.1 s)`."""
+    return f"the check {body.when} the work: {line(body.command, _WIDE)}: {run_words(body)}"
+
+
+def run_words(body: Checked) -> str:
+    """`4 failed, 12 passed (3.1 s)`."""
+    if body.exit is None:
+        return f"no result: {line(body.ended, _WIDE)}"
+    told = [f"{len(body.failed)} failed"] if body.failed else []
+    told += [f"{body.passed} passed"] if body.passed is not None else []
+    if not told or (body.exit and not body.failed):
+        told += [f"exit status {body.exit}"]
+    return f"{', '.join(told)} ({body.seconds:.1f} s)"
 
 
 # ---------------------------------------------------------------- coordination
@@ -376,6 +404,7 @@ def outcome_lines(
         )
     for h in outcome.get("handoffs") or ():
         yield "quiet", f"Handed over: {line(h['from_agent'])} to {line(h['to_agent'])}: {line(h['reason'], _WIDE)}"
+    yield from _check_lines(outcome.get("check"))
     verdicts = outcome.get("reviewed") or {}
     if verdicts:
         said = ", ".join(f"{line(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
@@ -393,9 +422,24 @@ def outcome_lines(
     if not shown:
         yield from (("score", f"Warning: {line(str(text), _WIDE)}") for text in outcome.get("warnings") or ())
     work = outcome.get("work") or {}
+    kept = outcome.get("kept") or {}
+    if diff and kept.get("diff"):
+        yield "score", f"{diff_words(kept['diff']).capitalize()}, of work that was not finished, and not applied:"
+        yield from diff_lines(kept["diff"], most=_BRIEF_DIFF if brief else _DIFF_LINES)
     if diff and work.get("diff"):
         yield "", f"{diff_words(work['diff']).capitalize()}, {diff_note(work)}:"
         yield from diff_lines(work["diff"], most=_BRIEF_DIFF if brief else _DIFF_LINES)
+
+
+def _check_lines(found: Mapping[str, Any] | None) -> Iterator[StyledLine]:
+    """`Check: python -m pytest -q: 4 failed, 12 passed (3.1 s) -> 16 passed (3.0 s)`."""
+    if not found:
+        return
+    runs = [msgspec.convert(found[when], Checked) for when in ("before", "after") if found.get(when)]
+    told = " -> ".join(map(run_words, runs)) or "not run"
+    yield "stop" if found.get("ok") else "score", f"Check: {line(found['command'], _WIDE)}: {told}"
+    if found.get("why"):
+        yield "score", f"      {line(found['why'], _WIDE)}"
 
 
 def diff_note(work: Mapping[str, Any]) -> str:

@@ -4,11 +4,12 @@ shown them with its next attempt; who speaks from the floor is refused with them
 from collections import Counter
 from collections.abc import Mapping
 
-from coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, named, room
+from coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, by_2, named, room
 from coordinator.table import OpenTurn, View
 from schemas.protocols.madp.messages import Challenges, Claim, Settings
-from schemas.protocols.madp.work import Support, Work
+from schemas.protocols.madp.work import CheckBrief, Checked, Review, Support, Work
 from schemas.routing import Matched
+from schemas.wire import decode
 
 MOST_STEP = 1_000
 """Characters of one thing that is completed or remains."""
@@ -28,6 +29,10 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
             return _work(body, seat, state, view)
         case Support():
             return _folder("support", body)
+        case Checked():
+            return _checked(body, decode(turn.ask.brief, CheckBrief))
+        case Review():
+            return _places(body, view)
     return ""
 
 
@@ -117,6 +122,23 @@ def _left(field: str, what: str, had: int, most: int) -> str:
     if had < most:
         return ""
     return f"{field}: this task had {had} {what}, allowed are at most {most}; go on with what you have"
+
+
+def _checked(body: Checked, asked: CheckBrief) -> str:
+    """It is the run that was asked for."""
+    if (body.when, body.command) != (asked.when, asked.command):
+        return f"checked: got the run {body.when} of {body.command!r}; asked was {asked.when}, {asked.command!r}"
+    return ""
+
+
+def _places(body: Review, view: View) -> str:
+    """Where a folder is reviewed, what has to change stands somewhere in it."""
+    if not by_2(view) or not view.settings.folder:
+        return ""
+    for n, finding in enumerate(body.findings):
+        if finding.severity in ("critical", "major") and not finding.location.strip():
+            return f"findings.{n}.location: it is empty; name the file and the line, as in src/app.py:12"
+    return ""
 
 
 def _folder(what: str, body: Work | Support) -> str:

@@ -28,7 +28,7 @@ from coordinator.protocols.madp.state import (
     revisions,
     room,
 )
-from coordinator.protocols.madp.turns import to_work
+from coordinator.protocols.madp.turns import proven, read_work, to_work
 from coordinator.table import Decided, Illegal, Step, View, WindowClosed
 
 replace = msgspec.structs.replace
@@ -119,6 +119,9 @@ def _review_limit(s: State, v: View, says: Says, choice: str, note: str, by: str
         return to_work(replace(s, revisions=s.revisions + 1, advice=note), v, says)
     if choice == "reject":
         return end(s, v, says, "rejected", by=by, why=note or "a human rejected the work")
+    if v.settings.check and read_work(s, v).performed and not (found := proven(s, v)).ok:
+        s, says = warn(s, says, f"emitted although the check does not show that it is right ({found.why})")
+        return end(s, v, says, "unproven", by=by, why=found.why)
     s, says = warn(s, says, f"emitted although reviews still ask for a revision, after {revisions(s)}")
     return end(s, v, says, "review_limit", by=by)
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, read, task_of, verdicts
+from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, by_2, checks, read, task_of, verdicts
+from coordinator.protocols.madp.turns import proven
 from coordinator.table import Session, View
 from schemas.folders.paths import runs_by_itself
 from schemas.protocols.madp.messages import Answered, Consensus, HandedOver
@@ -18,7 +19,8 @@ _HEAD = "diff --git a/"
 def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
     """(outcome as builtins, one object a turn of work).
 
-    `answer` is the work in words, empty where there is none; `confidence` is left to the reviews: `reviewed` has their
+    `answer` is the work in words, empty where there is none; `kept` is what of the folder was changed by work that was
+    not finished, where none was; `confidence` is left to the reviews: `reviewed` has their
     verdicts.
     """
     work = read(v, s.work, Work) if s.work is not None else None
@@ -46,6 +48,10 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "items": _items(s, v),
         "tokens": s.tokens,
     }
+    if work is None and s.changed is not None and by_2(v):
+        result["kept"] = {"diff": _diff(s, v), "folder": s.folder}
+    if v.settings.check:
+        result["check"] = _check(s, v)
     builtins: dict[str, Any] = msgspec.to_builtins(result)
     return builtins, tuple(_round(n, r, v) for n, r in enumerate(s.rounds, 1))
 
@@ -90,6 +96,17 @@ def _concerned(s: State) -> list[str]:
     """Experts that had, or might have had, a part."""
     ids = (s.lead, *(a.agent_id for a in s.team), *(x.agent_id for x in s.excluded), *(c.expert for c in s.candidates))
     return [x for x in dict.fromkeys(ids) if x]
+
+
+def _check(s: State, v: View) -> dict[str, Any]:
+    """What the check came to; `ok` is None where there was no work that it could prove."""
+    runs = {c.when: c for c in checks(s)}
+    done = s.work is not None and read(v, s.work, Work).performed
+    found = proven(s, v) if done else None
+    return {
+        "command": v.settings.check, "before": runs.get("before"), "after": runs.get("after"),
+        "ok": found.ok if found else None, "why": found.why if found else "",
+    }  # fmt: skip
 
 
 def _work(work: Work, s: State, v: View) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 Source: seeds/madp.md, whose sections are cited by their numbers; docs/madp.md. The helper matches the task with the
 announced experts; how many of the phases between are taken depends on the depth (4.1, 4.2).
 
-    INTAKE -> [CLAIMING -> [CHALLENGING]] -> (WORKING [-> SUPPORTING | DELIBERATING] -> REVIEWING)* -> DONE
+    INTAKE -> [CLAIMING -> [CHALLENGING]] -> [CHECKING] ->
+        (WORKING [-> SUPPORTING | DELIBERATING] [-> CHECKING] -> REVIEWING)* -> DONE
 
 A question to a human (WAITING) may come before the work, and wherever it goes on no more by itself.
 """
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from coordinator.protocols.madp.check import check
+from coordinator.protocols.madp.checks import on_checked, on_not_checked
 from coordinator.protocols.madp.claims import (
     on_challenge_heard,
     on_challenge_not_worded,
@@ -34,7 +36,7 @@ from coordinator.protocols.madp.measures import measures
 from coordinator.protocols.madp.outcome import outcome
 from coordinator.protocols.madp.seats import ROLES, beneath, seat
 from coordinator.protocols.madp.state import BREAKER, PUBLIC, Phase, State
-from coordinator.protocols.madp.turns import CHALLENGE, CLAIM, MATCH, REVIEW, SUPPORT, WORK, plan
+from coordinator.protocols.madp.turns import CHALLENGE, CLAIM, MATCH, REVIEW, RUN_CHECK, SUPPORT, WORK, plan
 from coordinator.protocols.madp.work import (
     on_deliberated,
     on_not_reviewed,
@@ -62,7 +64,7 @@ from coordinator.table import (
 )
 from schemas.expert import ROLE
 from schemas.protocols.madp.messages import Challenges, Claim, Settings
-from schemas.protocols.madp.work import Review, Support, Work
+from schemas.protocols.madp.work import Checked, Review, Support, Work
 from schemas.routing import Matched
 
 Handler = Callable[[State, Any, View], Step]
@@ -87,8 +89,8 @@ def counted(handler: Handler) -> Handler:
     return count
 
 
-ASSIGNED = (Phase.WORKING, Phase.WAITING)
-"""A lead is agreed: it works, or a human is asked first."""
+ASSIGNED = (Phase.CHECKING, Phase.WORKING, Phase.WAITING)
+"""A lead is agreed: it works, or the check is run or a human asked first."""
 CLAIMED = (*ASSIGNED, Phase.DONE)
 """How claims end; DONE: nobody takes it."""
 
@@ -96,8 +98,8 @@ CLAIMED = (*ASSIGNED, Phase.DONE)
 _TABLE: Table = {
     Phase.INTAKE: {
         Answered: to(on_matched, Phase.CLAIMING, *CLAIMED),
-        Missed: to(on_unmatched, Phase.CLAIMING, Phase.WORKING, Phase.DONE),
-        WindowClosed: to(on_intake_late, Phase.CLAIMING, Phase.WORKING, Phase.DONE),
+        Missed: to(on_unmatched, Phase.CLAIMING, Phase.CHECKING, Phase.WORKING, Phase.DONE),
+        WindowClosed: to(on_intake_late, Phase.CLAIMING, Phase.CHECKING, Phase.WORKING, Phase.DONE),
         Unaffordable: to(on_unaffordable, Phase.DONE),
     },
     Phase.CLAIMING: {
@@ -106,7 +108,7 @@ _TABLE: Table = {
         Missed: to(on_claim_not_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
         WindowClosed: to(on_claims_over, Phase.CLAIMING, Phase.CHALLENGING, *CLAIMED),
         Unaffordable: to(on_unaffordable, Phase.DONE),
-        Decided: to(on_decided, Phase.WORKING),
+        Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
     },
     Phase.CHALLENGING: {
         Spoke: to(on_challenge_heard, Phase.CHALLENGING, *ASSIGNED),
@@ -114,11 +116,18 @@ _TABLE: Table = {
         Missed: to(on_challenge_not_worded, Phase.CHALLENGING, *ASSIGNED),
         WindowClosed: to(on_challenges_over, Phase.CHALLENGING, *ASSIGNED),
         Unaffordable: to(on_unaffordable, Phase.DONE),
-        Decided: to(on_decided, Phase.WORKING),
+        Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
     },
     Phase.WORKING: {
         Answered: to(
-            on_worked, Phase.WORKING, Phase.SUPPORTING, Phase.REVIEWING, Phase.DELIBERATING, Phase.WAITING, Phase.DONE
+            on_worked,
+            Phase.WORKING,
+            Phase.SUPPORTING,
+            Phase.CHECKING,
+            Phase.REVIEWING,
+            Phase.DELIBERATING,
+            Phase.WAITING,
+            Phase.DONE,
         ),
         Missed: to(on_not_worked, Phase.WORKING, Phase.WAITING, Phase.DONE),
         Unaffordable: to(on_unaffordable, Phase.DONE),
@@ -131,6 +140,13 @@ _TABLE: Table = {
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.WORKING),
         ChildEnded: to(on_stray_child, Phase.SUPPORTING),
+    },
+    Phase.CHECKING: {
+        Answered: to(on_checked, Phase.WORKING, Phase.REVIEWING, Phase.WAITING, Phase.DONE),
+        Missed: to(on_not_checked, Phase.WORKING, Phase.REVIEWING, Phase.DONE),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
+        Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
+        ChildEnded: to(on_stray_child, Phase.CHECKING),
     },
     Phase.REVIEWING: {
         Answered: to(on_reviewed, Phase.REVIEWING, Phase.WORKING, Phase.DELIBERATING, Phase.WAITING, Phase.DONE),
@@ -145,8 +161,8 @@ _TABLE: Table = {
         Decided: to(on_decided, Phase.WORKING),
     },
     Phase.WAITING: {
-        Decided: to(on_item_decided, Phase.WORKING, Phase.DONE),
-        WindowClosed: to(on_item_over, Phase.WORKING, Phase.WAITING, Phase.DONE),
+        Decided: to(on_item_decided, Phase.CHECKING, Phase.WORKING, Phase.DONE),
+        WindowClosed: to(on_item_over, Phase.CHECKING, Phase.WORKING, Phase.WAITING, Phase.DONE),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         ChildEnded: to(on_stray_child, Phase.WAITING),
     },
@@ -160,12 +176,21 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="madp",
-    version=1,
+    version=2,
+    oldest=1,
     settings=Settings,
     state=State,
     table=TABLE,
     done=Phase.DONE,
-    replies={MATCH: Matched, CLAIM: Claim, CHALLENGE: Challenges, WORK: Work, SUPPORT: Support, REVIEW: Review},
+    replies={
+        MATCH: Matched,
+        CLAIM: Claim,
+        CHALLENGE: Challenges,
+        WORK: Work,
+        SUPPORT: Support,
+        RUN_CHECK: Checked,
+        REVIEW: Review,
+    },
     roles=ROLES,
     channel=PUBLIC,
     seat=seat,
@@ -173,7 +198,7 @@ PROTOCOL = Protocol(
     final=lambda v: (),
     check=check,
     outcome=outcome,
-    stops=("approved", "unreviewed", "planned", "review_limit", "rejected", "nobody", "budget"),
+    stops=("approved", "unreviewed", "unproven", "planned", "review_limit", "rejected", "nobody", "budget"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     readers=(ROLE,),
@@ -182,4 +207,5 @@ PROTOCOL = Protocol(
     beneath=beneath,
     experts=True,
     moves_on=True,
+    shows_refused=2,
 )

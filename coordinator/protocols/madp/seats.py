@@ -5,7 +5,7 @@ import re
 
 import msgspec
 
-from coordinator.protocols.madp.state import HELPER
+from coordinator.protocols.madp.state import CHECK, HELPER
 from coordinator.table import Inadmissible, Role
 from schemas.presence import Announcement
 from schemas.protocols.madp.messages import Settings
@@ -31,12 +31,17 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
             raise Inadmissible(f"seats.{s.seat}", why)
     if len(request.seats) > 1:
         raise Inadmissible("seats", f"role {HELPER}: got {len(request.seats)}, allowed is 1")
-    if request.seats:
-        return request.seats
-    queues = sorted({w.queue for w in workers if HELPER in w.roles and not w.draining})
+    helper = request.seats or _one(HELPER, workers)
+    return (*helper, *_one(CHECK, workers)) if settings.check else helper
+
+
+def _one(role: str, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
+    queues = sorted({w.queue for w in workers if role in w.roles and not w.draining})
     if not queues:
-        return ()
-    return (Seat(seat=HELPER, role=HELPER, queue=queues[0]),)
+        if role == HELPER:
+            return ()
+        raise Inadmissible("seats", f"role {role}: 1 needed, 0 alive; start one: parley agent {role}")
+    return (Seat(seat=role, role=role, queue=queues[0]),)
 
 
 def beneath(request: OpenSession, settings: Settings) -> OpenSession | None:

@@ -9,18 +9,19 @@ from enum import StrEnum, auto
 from typing import Literal, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from coordinator.commands import SayOn, Wish
 from coordinator.table import View
 from schemas.expert import Known
 from schemas.protocols.madp.messages import Challenge, Claim, Exclusion, Item, Reviewed, Settings
-from schemas.protocols.madp.work import Assignment, Finding, TaskState
+from schemas.protocols.madp.work import Assignment, Checked, Finding, TaskState
 from schemas.routing import Candidate, Depth, Factors, Profile, Task
 from schemas.session import MAX_SEATS
 from schemas.turn import Caps
 from schemas.wire import decode, raw
 
-HELPER = "helper"
+HELPER, CHECK = "helper", "check"
 PUBLIC, INBOX = "public", "inbox"
 COORDINATION = "coordination"
 """The window that is 9.1's time budget."""
@@ -55,6 +56,8 @@ class Phase(StrEnum):
     """The lead has the task."""
     SUPPORTING = auto()
     """A support expert has a part of it."""
+    CHECKING = auto()
+    """The check runs: before the work on what the task began with, after it on what was accepted (version 2)."""
     REVIEWING = auto()
     DELIBERATING = auto()
     """A session beneath this one decides what blocks it."""
@@ -137,6 +140,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Post of the last work that was done."""
     changed: int | None = None
     """Post of the last accepted work that says what of the folder is changed."""
+    checks: tuple[Checked, ...] | UnsetType = UNSET
+    """The check before the work, and the last one after it; unset: none was run."""
     iteration: int = 0
     """Reviews so far."""
     revisions: int = 0
@@ -162,6 +167,16 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     def round(self) -> int:
         """Number of the running turn of work, or of the one that is reviewed or waits, from 1; 0 before the first."""
         return len(self.rounds) + (self.phase == Phase.WORKING) if self.lead else 0
+
+
+def by_2(v: View) -> bool:
+    """Whether the session is of version 2 or a later one: reviewers read the folder, and a check may be run."""
+    return v.opened.version >= 2
+
+
+def checks(s: State) -> tuple[Checked, ...]:
+    """The check before the work, and the last one after it, as far as they were run."""
+    return () if isinstance(s.checks, UnsetType) else s.checks
 
 
 def task_of(v: View) -> Task:
@@ -208,6 +223,12 @@ def number(v: View, says: Says) -> int:
 def read(v: View, post: int, as_type: type[T]) -> T:
     """The body of a post."""
     return decode(v.posts[post].body, as_type)
+
+
+def read_said(v: View, says: Says, post: int, as_type: type[T]) -> T:
+    """The same of a post that this transition may say first."""
+    said = [w for w in says if isinstance(w, SayOn)]
+    return read(v, post, as_type) if post < v.next_post else decode(said[post - v.next_post].body, as_type)
 
 
 def verdicts(r: Round, v: View) -> dict[str, str]:

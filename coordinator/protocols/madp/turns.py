@@ -1,23 +1,45 @@
 """madp: what each turn is asked with. A brief has all that a turn needs: experts are shown no posts beside it."""
 
+from typing import Literal
+
 import msgspec
 
 from coordinator.budget import Reservation, most_calls, reservation, shortfall
 from coordinator.commands import AskSeat, Invite, Wish
 from coordinator.protocols.madp.depth import REVIEWERS
-from coordinator.protocols.madp.state import HELPER, Phase, Says, State, announced, caps, degraded, read, task_of
+from coordinator.protocols.madp.proof import Proof, proof
+from coordinator.protocols.madp.state import (
+    CHECK,
+    HELPER,
+    Phase,
+    Says,
+    State,
+    announced,
+    by_2,
+    caps,
+    checks,
+    degraded,
+    read,
+    read_said,
+    task_of,
+)
 from coordinator.table import Plan, Planned, Step, View, Worker
 from schemas.expert import ROLE, Known, queue_of
 from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief
-from schemas.protocols.madp.work import ReviewBrief, SupportBrief, Supported, Work, WorkBrief
+from schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
 from schemas.routing import Asking, Match
 from schemas.session import Seat
 from schemas.turn import Caps
 from schemas.wire import raw
 
 MATCH, CLAIM, CHALLENGE, WORK, SUPPORT, REVIEW = "match", "claim", "challenge", "work", "support", "review"
+RUN_CHECK = "check"
 MOST_TOLD = 2_000_000
 """Bytes of earlier support that a lead is shown again."""
+READS = "read_file"
+"""The tool of which a lead's next turn is told what it read."""
+MOST_SEEN = 40
+"""Files."""
 MOST_OTHERS = 24
 """Further experts that a lead is told of."""
 ASKING = 0.5
@@ -134,8 +156,11 @@ def _ask(v: View, expert: str, kind: str, round_: int, brief: object, calls: int
 
 
 def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()) -> Step:
-    """5.1: the lead receives the full context. `supported` is what this transition posts, which the view has not."""
+    """5.1: the lead receives the full context. `supported` is what this transition posts, which the view has not. A
+    check that is not run yet on what the task begins with is run first."""
     settings = v.settings
+    if settings.check and settings.folder and not checks(s) and not s.rounds:
+        return ask_check(s, v, says)
     previous = read(v, s.work, Work) if s.work is not None else None
     known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
     told = _told(s, v)
@@ -147,8 +172,59 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
     )  # fmt: skip
+    if by_2(v):
+        brief = replace(brief, diff=_diff_so_far(s, v, says), seen=_seen(s, v, says), checks=checks(s))
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls))
+
+
+def _diff_so_far(s: State, v: View, says: Says) -> str:
+    return read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
+
+
+def _seen(s: State, v: View, says: Says) -> tuple[str, ...]:
+    """Files that this lead's last turn of work read, by its calls of tools."""
+    last = s.rounds[-1] if s.rounds else None
+    if last is None or last.lead != s.lead or last.post is None:
+        return ()
+    found: dict[str, None] = {}
+    for call in read_said(v, says, last.post, Work).calls:
+        if call.ok and call.tool == READS:
+            path = _argument(call.arguments, "path")
+            found |= {path: None} if path else {}
+    return tuple(found)[:MOST_SEEN]
+
+
+def _argument(arguments: str, name: str) -> str:
+    """A text among a call's arguments; empty where they are cut or hold none."""
+    try:
+        value = msgspec.json.decode(arguments)
+    except msgspec.DecodeError:
+        return ""
+    given = value.get(name) if isinstance(value, dict) else None
+    return given if isinstance(given, str) else ""
+
+
+def ask_check(s: State, v: View, says: Says) -> Step:
+    """Have the check run on the folder as it is accepted now: before the first work, and after work that is done."""
+    settings = v.settings
+    when: Literal["before", "after"] = "after" if s.rounds else "before"
+    brief = CheckBrief(when=when, command=settings.check, seconds=settings.check_s, folder=s.folder)
+    s = replace(s, phase=Phase.CHECKING)
+    seat = v.seats(CHECK)[0].seat
+    return s, (*says, AskSeat(seat=seat, kind=RUN_CHECK, round=s.round, brief=raw(brief), caps=caps(v, 1)))
+
+
+def proven(s: State, v: View) -> Proof:
+    """What the check proves of the work that is accepted."""
+    runs = {c.when: c for c in checks(s)}
+    return proof(runs.get("before"), runs.get("after"), v.settings.check_goal, v.opened.question)
+
+
+def read_work(s: State, v: View) -> Work:
+    """The last work that was done."""
+    assert s.work is not None, "what is checked or reviewed is done"
+    return read(v, s.work, Work)
 
 
 def _told(s: State, v: View) -> tuple[Supported, ...]:
@@ -202,15 +278,35 @@ def whole_diff(s: State, v: View, work: Work) -> str:
 
 
 def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tuple[Wish, ...]:
-    """All at once: none sees what another finds."""
+    """All at once: none sees what another finds. Those whose models use tools may look into the folder."""
     wishes: list[Wish] = []
+    granted = _looks(v, reviewers)
     for expert in reviewers:
         brief = ReviewBrief(
             task=task_of(v), expert=expert, lead=s.lead, summary=work.summary, output=work.output,
             diff=whole_diff(s, v, work), iteration=s.iteration, findings=s.findings,
         )  # fmt: skip
-        wishes += _ask(v, expert, REVIEW, s.round, brief)
+        calls = granted.get(expert, LEAST_CALLS)
+        if by_2(v):
+            brief = replace(
+                brief, base=v.settings.folder, folder=s.folder, performed=work.performed, checks=checks(s),
+                tool_calls=v.settings.tool_calls if calls > LEAST_CALLS else 0, model_calls=calls,
+            )  # fmt: skip
+        wishes += _ask(v, expert, REVIEW, s.round, brief, calls)
     return tuple(wishes)
+
+
+def _looks(v: View, reviewers: tuple[str, ...]) -> dict[str, int]:
+    """Reviewer that may use tools -> calls of its model: as many as the budget holds for all of them."""
+    there = announced(v)
+    if not by_2(v) or not v.settings.tool_calls:
+        return {}
+    may = [x for x in reviewers if there[x].tools]
+    rest = [(invite(v, x).seat, caps(v)) for x in reviewers if x not in may]
+    seats = [invite(v, x).seat for x in may]
+    most = max(LEAST_CALLS, int(v.settings.review_calls))
+    calls = most_calls(most, LEAST_CALLS, lambda n: not v.affords([*rest, *((seat, caps(v, n)) for seat in seats)]))
+    return dict.fromkeys(may, calls)
 
 
 def plan(v: View) -> Plan:

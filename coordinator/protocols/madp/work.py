@@ -26,7 +26,17 @@ from coordinator.protocols.madp.state import (
     say,
     task_of,
 )
-from coordinator.protocols.madp.turns import affordable, ask_reviews, ask_support, reviewing, to_work, without_calls
+from coordinator.protocols.madp.turns import (
+    affordable,
+    ask_check,
+    ask_reviews,
+    ask_support,
+    proven,
+    read_work,
+    reviewing,
+    to_work,
+    without_calls,
+)
 from coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
 from schemas.protocols.madp.messages import Deliberated, Reviewed, Settings
 from schemas.protocols.madp.work import Finding, Review, Support, Supported, Work
@@ -195,6 +205,11 @@ def advice_of(outcome: dict[str, Any]) -> str:
 
 
 def _done(s: State, v: View, says: Says, w: Work) -> Step:
+    """Work that was done is checked, if there is a check; then it is reviewed."""
+    return ask_check(s, v, says) if v.settings.check and w.performed else review(s, v, says, w)
+
+
+def review(s: State, v: View, says: Says, w: Work) -> Step:
     """6.1: after execution, review agents examine the output."""
     reviewers = reviewing(s, v)
     if not reviewers:
@@ -202,7 +217,7 @@ def _done(s: State, v: View, says: Says, w: Work) -> Step:
         if s.factors is None or s.unmatched:
             why = "nobody could say who reviews: the helper did not answer, or with nothing that could be used"
         s, says = warn(s, says, f"not reviewed: {why}")
-        return end(s, v, says, "unreviewed" if w.performed else "planned")
+        return _over(s, v, says, "unreviewed", w.performed)
     again = [x for x in reviewers if x in {r.lead for r in s.rounds}]
     if again:
         s, says = warn(s, says, f"reviewed by {', '.join(again)}, who led it before: no other reviewer is there")
@@ -217,7 +232,7 @@ def _done(s: State, v: View, says: Says, w: Work) -> Step:
 def on_reviewed(s: State, e: Answered, v: View) -> Step:
     """One verdict; what it means is decided when all are in."""
     r: Review = e.body
-    body = Reviewed(reviewer_id=e.seat, verdict=r.verdict, findings=r.findings, iteration=s.iteration)
+    body = Reviewed(reviewer_id=e.seat, verdict=r.verdict, findings=r.findings, iteration=s.iteration, calls=r.calls)
     last = s.rounds[-1]
     last = replace(last, reviews={**last.reviews, e.seat: v.next_post})
     s = replace(s, rounds=(*s.rounds[:-1], last))
@@ -243,18 +258,18 @@ def _verdict(s: State, v: View, says: Says, new: Reviewed | None) -> Step:
     performed = read(v, s.work, Work).performed
     if not given:
         s, says = warn(s, says, "not reviewed: no reviewer gave a verdict")
-        return end(s, v, says, "unreviewed" if performed else "planned")
+        return _over(s, v, says, "unreviewed", performed)
     verdicts = {r.reviewer_id: r.verdict for r in given}
     s = replace(s, findings=tuple(f for r in given for f in r.findings)[:MOST_FINDINGS])
     if "blocked" in verdicts.values():
         if s.revisions < v.settings.max_reviews:
             blocking = tuple(f for r in given if r.verdict == "blocked" for f in r.findings)
             return block(replace(s, revisions=s.revisions + 1), v, says, _question(blocking))
-        return _stuck(s, v, says)
+        return stuck(s, v, says)
     if "revision_needed" not in verdicts.values():
-        return end(s, v, says, "approved" if performed else "planned", verdicts=verdicts)
+        return _over(s, v, says, "approved", performed, verdicts=verdicts)
     if s.revisions >= v.settings.max_reviews:
-        return _stuck(s, v, says)
+        return stuck(s, v, says)
     return to_work(replace(s, revisions=s.revisions + 1), v, says)
 
 
@@ -263,7 +278,17 @@ def _question(findings: tuple[Finding, ...]) -> str:
     return f"A review found what must be decided before the work can go on:\n{what}"[:8_000]
 
 
-def _stuck(s: State, v: View, says: Says) -> Step:
+def _over(s: State, v: View, says: Says, reason: str, performed: bool, **more: Any) -> Step:
+    """The end of a task whose work is done: a plan is none, and what the check does not bear out is not approved."""
+    if performed and v.settings.check and not (found := proven(s, v)).ok:
+        return end(s, v, says, "unproven", why=found.why, **more)
+    return end(s, v, says, reason if performed else "planned", **more)
+
+
+def stuck(s: State, v: View, says: Says) -> Step:
     """9.1: more than so many iterations: the work is emitted with a warning, unless a human says otherwise."""
-    question = f"Reviews still ask for a revision after {revisions(s)}. What becomes of the work?"
+    what = "Reviews still ask for a revision"
+    if v.settings.check and read_work(s, v).performed and not (found := proven(s, v)).ok:
+        what = f"The check `{v.settings.check}` does not show that the work is right ({found.why})"
+    question = f"{what} after {revisions(s)}. What becomes of the work?"
     return open_item(s, v, says, "review_limit", question, ("emit", "revise", "reject"), "emit")

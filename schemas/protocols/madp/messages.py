@@ -6,6 +6,7 @@ Relevance and confidence are 0 to 1. A task is one session; its experts are seat
 from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from schemas.expert import ID, ExpertSpec, Relevance
 from schemas.protocols.madp.work import (
@@ -14,6 +15,7 @@ from schemas.protocols.madp.work import (
     TaskState,
 )
 from schemas.routing import Candidate, Depth, Factors, Message, Task
+from schemas.tools import ToolCall
 from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 CLAIMS, CHALLENGES, ITEM = "claims", "challenges", "item"
@@ -59,8 +61,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Of one turn of work."""
     work_calls: int = 12
     """Model calls of one turn of work, each of which may use tools, at most: where none are allowed it takes two."""
+    review_calls: int = 8
+    """The same of one review, whose tools only read."""
+    check: str = ""
+    """A command that is run in a sandbox, in copies of the folder, before and after the work; empty: none."""
+    check_s: float = 300.0
+    """It is ended after so many seconds."""
+    check_goal: Literal["green", "regressions"] = "green"
+    """What the work is approved with: that the check succeeds after it, or that the failures which the task names are
+    gone and no new one is there; or only that nothing fails which did not fail before."""
     max_input_tokens: int = 24_000
     max_output_tokens: int = 4_000
+
+    @property
+    def least_turn_s(self) -> float:
+        """Seconds that a turn has at least, where the request names no time of its own: the check runs within one."""
+        return self.check_s + 30 if self.check else 0.0
 
     def __post_init__(self) -> None:
         few("madp.files_mentioned", self.files_mentioned, 200)
@@ -84,6 +100,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("madp.attempts", self.attempts, 1, 10)
         in_range("madp.tool_calls", self.tool_calls, 0, 1_000)
         in_range("madp.work_calls", self.work_calls, 1, 200)
+        in_range("madp.review_calls", self.review_calls, 1, 200)
+        at_most("madp.check", self.check, 1_000)
+        in_range("madp.check_s", self.check_s, 1, 86_400)
         in_range("madp.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("madp.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
@@ -264,6 +283,7 @@ class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     findings: tuple[Finding, ...]
     iteration: int
+    calls: tuple[ToolCall, ...] | UnsetType = UNSET
 
 
 ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked"]
@@ -316,4 +336,4 @@ class Deliberated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Other posts on `public`: `consensus` (Consensus), `work` (Work), `support` (Supported), `challenges` (Challenges of
-# one expert).
+# one expert), `checked` (Checked).

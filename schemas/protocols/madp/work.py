@@ -4,6 +4,7 @@ seeds/madp.md, chapters 5 and 6). The rest of the protocol's messages is schemas
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from schemas.artifact import Artifact
 from schemas.routing import Task
@@ -81,6 +82,55 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         at_most("findings.suggested_fix", self.suggested_fix, 4_000)
 
 
+MOST_OUTPUT = 8_000
+"""Characters of what a check printed, cut in the middle."""
+MOST_FAILED = 500
+"""Names of failures that a check's result holds."""
+
+
+class CheckBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of the turn `check`: run a command in a sandbox, in a fresh copy of the folder. No model is asked."""
+
+    when: Literal["before", "after"]
+    """The work."""
+    command: str
+    seconds: float
+    """It is ended after so long."""
+    folder: str = ""
+    """The artifact that the folder is a copy of; empty: it is empty."""
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `check`, and the post `checked`: what a command came to."""
+
+    when: Literal["before", "after"]
+    command: Annotated[str, chars(1_000, least=1)]
+    exit: int | None = None
+    """Its exit status, 0 to 255; None: it did not end by itself, or could not be run."""
+    ended: Annotated[str, chars(1_000)] = ""
+    """Without an exit status: what ended it, or why it could not be run."""
+    passed: int | None = None
+    """Tests that passed; None: the output does not say it in a form that is known."""
+    failed: Annotated[tuple[str, ...], items(MOST_FAILED)] = ()
+    """Names of tests that failed, where the output has them."""
+    output: Annotated[str, chars(MOST_OUTPUT)] = ""
+    """What it printed, cut in the middle."""
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        at_most("checked.command", self.command, 1_000)
+        at_most("checked.ended", self.ended, 1_000)
+        at_most("checked.output", self.output, MOST_OUTPUT)
+        few("checked.failed", self.failed, MOST_FAILED)
+        if (self.exit is None) != bool(self.ended):
+            raise InvalidValue("checked.ended", self.ended, "it is given where there is no exit status, and else not")
+
+    @property
+    def green(self) -> bool:
+        """Whether it succeeded."""
+        return self.exit == 0
+
+
 class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of the turn `work`, for the lead."""
 
@@ -107,6 +157,12 @@ class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The artifact that the task's folder is a fresh copy of; empty: it begins empty."""
     tool_calls: int = 0
     model_calls: int = 1
+    diff: str | UnsetType = UNSET
+    """Unified, of what the task has changed in its folder so far. Unset before version 2."""
+    seen: tuple[str, ...] | UnsetType = UNSET
+    """Files that the last turn of this lead read, in the order of their first reading. Unset before version 2."""
+    checks: tuple[Checked, ...] | UnsetType = UNSET
+    """The check before the work, and the last one after it. Unset before version 2."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,13 +242,28 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     """From 1."""
     findings: tuple[Finding, ...] = ()
     """Of the review before, which the work was to answer."""
+    base: str | UnsetType = UNSET
+    """The artifact that the task began as; empty: an empty folder. Unset before version 2, as what follows."""
+    folder: str | UnsetType = UNSET
+    """The artifact that is reviewed: of it a reviewer reads a fresh copy, and changes nothing."""
+    performed: bool | UnsetType = UNSET
+    """False: the result is a plan."""
+    checks: tuple[Checked, ...] | UnsetType = UNSET
+    """The check before the work, and the one after it."""
+    tool_calls: int | UnsetType = UNSET
+    model_calls: int | UnsetType = UNSET
+
+
+Verdict = Literal["approved", "revision_needed", "blocked"]
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `review` (6.2)."""
 
-    verdict: Literal["approved", "revision_needed", "blocked"]
+    verdict: Verdict
     findings: Annotated[tuple[Finding, ...], items(40)] = ()
+    calls: Annotated[tuple[ToolCall, ...], items(1000)] | UnsetType = UNSET
+    """Of tools that read; unset: there were none."""
 
     def __post_init__(self) -> None:
         few("review.findings", self.findings, 40)

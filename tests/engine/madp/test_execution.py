@@ -18,6 +18,7 @@ from tests.protocols.madp.play import (
     EXPERTS,
     GENERAL,
     IMPL,
+    PLACED,
     QA,
     REVISE,
     SRE,
@@ -156,7 +157,7 @@ async def test_reviewer_and_result_have_what_both_leads_changed(crew: Crew) -> N
     over = {"outcome": "handoff", "summary": "Yours.", "handoff": {"to_agent": IMPL, "reason": "It is yours."}}
     first = Scripted(use(("replace_in_file", {"path": "app.py", "old": "hi", "new": "hello"})), over)
     second = Scripted(use(("write_file", {"path": "b.txt", "content": "two\n"})), DONE)
-    auditor = Actor(review=[REVISE, APPROVED])
+    auditor = Actor(review=[PLACED, APPROVED])
     await begun(crew, {SRE: first, IMPL: second, AUDITOR: auditor}, tools=files_list())
     await crew.helper(ONE)
     id = await artifacts.put(crew.owner, "s1", start)

@@ -81,11 +81,11 @@ async def test_files_are_edited_and_the_reply_holds_diff_and_calls(server: Aimoc
     assert reviewed.body.verdict == "approved"
 
     requests = await server.requests("gpt-work")
-    assert [r["body"]["response_format"]["json_schema"]["name"] for r in requests] == ["work"] * 4 + ["review"]
-    assert not any("tools" in r["body"] for r in requests), "one way for every endpoint"
-    schemas = [r["body"]["response_format"]["json_schema"]["schema"]["properties"] for r in requests]
-    assert "calls" in schemas[0] and not {"diff", "folder"} & set(schemas[0])
-    shown = [r["body"]["messages"][1]["content"] for r in requests]
+    assert ["tools" in r["body"] for r in requests] == [True, *[False] * 4], "it called them in its text"
+    formats = [r["body"]["response_format"]["json_schema"] for r in requests[1:]]
+    assert [f["name"] for f in formats] == ["work"] * 3 + ["review"]
+    assert "calls" in formats[0]["schema"]["properties"] and "folder" not in formats[0]["schema"]["properties"]
+    shown = ["".join(m["content"] for m in r["body"]["messages"][1:]) for r in requests]
     assert "return 'hi'" not in shown[0] and "return 'hi'" in shown[1] and "[[END 0000]]" not in shown[1]
     assert "root:" not in "".join(shown) and str(tmp_path) not in "".join(shown)
     assert "+    return 'hello'" in shown[4], "the reviewer sees the diff as it is"

@@ -47,9 +47,7 @@ def test_the_tools_that_ship_are_on_where_nobody_names_any(tmp_path: Path, proje
 PATCH = "--- a/app.py\n+++ b/app.py\n@@ -1,2 +1,2 @@\n def greet():\n-    return 'hi'\n+    return 'hello'\n"
 
 
-def test_with_tools_off_it_is_a_plan_that_is_said_before_and_keeps_its_diff(tmp_path: Path, project: Path) -> None:
-    """The model says that it did it, and the reviewer approves: the folder is as it was, so it is no work."""
-    before = (project / "app.py").read_text()
+def test_with_tools_off_a_diff_in_the_reply_is_put_on_the_folder(tmp_path: Path, project: Path) -> None:
     done = DONE | {"output": f"I changed it:\n```diff\n{PATCH}```"}
     with aimock(tmp_path, [
         step("Review what another expert did", {"verdict": "approved", "findings": []}),
@@ -57,8 +55,23 @@ def test_with_tools_off_it_is_a_plan_that_is_said_before_and_keeps_its_diff(tmp_
     ]) as server:  # fmt: skip
         command = (*ASK, "--folder", str(project), "--apply", "--plain")
         code, out, err = Front(tmp_path).run(*command, env=environment(server.url, PARLEY_TOOLS="off"))
+    assert code == 0, err or out
+    assert "tools are off: experts change the folder by a diff in their reply alone" in err
+    assert "(approved)" in out and "  +    return 'hello'" in out
+    assert (project / "app.py").read_text() == "def greet():\n    return 'hello'\n"
+
+
+def test_a_diff_that_does_not_fit_is_a_proposal_and_the_end_is_a_plan(tmp_path: Path, project: Path) -> None:
+    """The model says that it did it, and the reviewer approves: the folder is as it was, so it is no work."""
+    before = (project / "app.py").read_text()
+    done = DONE | {"output": f"I changed it:\n```diff\n{PATCH.replace('hi', 'ho')}```"}
+    with aimock(tmp_path, [
+        step("Review what another expert did", {"verdict": "approved", "findings": []}),
+        step("You lead the task", done),
+    ]) as server:  # fmt: skip
+        command = (*ASK, "--folder", str(project), "--apply", "--plain")
+        code, out, err = Front(tmp_path).run(*command, env=environment(server.url, PARLEY_TOOLS="off"))
     assert code == 3, err or out
-    assert "tools are off, so the folder stays as it is: the task ends as a plan" in err
     assert "(planned)" in out and "(approved)" not in out
     assert "proposed in the reply, and not applied" in out and "  +    return 'hello'" in out
     assert f"nothing is written to {project}: no work was done; the diff is a proposal" in err

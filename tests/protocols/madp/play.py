@@ -99,6 +99,10 @@ def helps(text: str = "Here it is.", folder: Artifact | None = None, **more: Any
 
 APPROVED = Review(verdict="approved")
 REVISE = Review(verdict="revision_needed", findings=(Finding(severity="major", description="It leaks."),))
+PLACED = Review(
+    verdict="revision_needed", findings=(Finding(severity="major", description="It leaks.", location="app.py:3"),)
+)
+"""The same, with the place in the folder that is reviewed."""
 BLOCKED = Review(verdict="blocked", findings=(Finding(severity="critical", description="Which law holds?"),))
 
 
@@ -133,6 +137,7 @@ class Play(BasePlay):
         documents: Sequence[Document] = (),
         there: Sequence[Announcement] | None = None,
         turn_timeout_s: float = 120.0,
+        checker: bool = False,
     ) -> None:
         request = OpenSession(
             question=task, protocol="madp", settings=dict(settings or {}), budget=budget or Budget(),
@@ -148,6 +153,8 @@ class Play(BasePlay):
                 metered=helper_metered,
             )
             there = [helper]
+        if checker:
+            there = [*there, Announcement(instance="c", queue="check", roles=("check",), model="none", family="none")]
         opened = admit(
             MADP, request, tuple(there), 7, "client", experts=tuple(known(x, metered, tools) for x in sorted(experts)),
             known={"degraded": degraded},

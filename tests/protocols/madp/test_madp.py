@@ -27,6 +27,7 @@ from tests.protocols.madp.play import (
     GENERAL,
     IMPL,
     MADP,
+    PLACED,
     QA,
     REVISE,
     SEC,
@@ -505,7 +506,7 @@ def test_a_revision_that_changes_nothing_keeps_the_diff() -> None:
     p = Play({"folder": "f" * 64}).working(reviewers=(AUDITOR,))
     assert p.brief(SRE)["base"] == "f" * 64
     p.reply(SRE, done(diff="--- a\n+++ b\n", folder=artifact(1)))
-    p.reply(AUDITOR, REVISE)
+    p.reply(AUDITOR, PLACED)
     assert (p.brief(SRE)["base"], p.brief(SRE)["folder"]) == ("f" * 64, artifact(1).id)
     p.reply(SRE, done("Nothing is to be changed."))
     assert p.brief(AUDITOR)["diff"] == "--- a\n+++ b\n"
@@ -516,7 +517,7 @@ def test_a_revision_that_changes_nothing_keeps_the_diff() -> None:
 def test_a_revision_that_takes_all_back_leaves_no_diff() -> None:
     p = Play({"folder": artifact(9).id}).working(reviewers=(AUDITOR,))
     p.reply(SRE, done(diff="--- a\n", folder=artifact(1)))
-    p.reply(AUDITOR, REVISE)
+    p.reply(AUDITOR, PLACED)
     p.reply(SRE, done("As it was.", folder=artifact(9)))
     assert p.brief(AUDITOR)["diff"] == ""
     p.approve()
@@ -535,6 +536,14 @@ def test_what_was_changed_before_a_handoff_or_support_is_in_the_diff() -> None:
         assert p.brief(AUDITOR)["diff"] == "--- a"
         p.approve()
         assert p.outcome["work"]["diff"] == "--- a"
+
+
+def test_a_task_that_ends_on_its_budget_keeps_what_was_changed() -> None:
+    p = Play(budget=Budget(tokens=80_000), metered=True).working(reviewers=(AUDITOR,))
+    spent = Usage(calls=2, input_tokens=40_000, output_tokens=5_000)
+    p.reply(SRE, msgspec.structs.replace(wants(IMPL), diff="--- a", folder=artifact(1)), usage=spent)
+    assert p.stop["reason"] == "budget" and p.outcome["work"] is None
+    assert p.outcome["kept"] == {"diff": "--- a", "folder": artifact(1).id}
 
 
 def test_a_blocked_leads_folder_is_not_accepted() -> None:

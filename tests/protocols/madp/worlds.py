@@ -3,9 +3,10 @@
 Alphabet: from the floor a claim (declared, to be worded, deferring), a pass, an uncalled claim, challenges; of a turn
 each outcome that it may have, a reply that was the last attempt, and nobody who serves it any more; the timer before it
 is due and when the next is; each answer to an item; another expert named by a human; a deliberation with an answer and
-one without; a cancel. There is no cycle, an open task always waits for a turn, a window or a session beneath it, `done`
-is the only sink, nobody leads who did not claim (but where the depth, a human, the time or nobody's claim made him),
-only the lead's turn moves the accepted folder, and every cell of the table leads to each of the phases that it names.
+one without; the check green, red and ended; a cancel. There is no cycle, an open task always waits for a turn, a window
+or a session beneath it, `done` is the only sink, nobody leads who did not claim (but where the depth, a human, the time
+or nobody's claim made him), only the lead's turn moves the accepted folder, and every cell of the table leads to each
+of the phases that it names.
 """
 
 import dataclasses
@@ -16,9 +17,11 @@ from typing import Any
 import msgspec
 
 from coordinator.machine import Session
+from coordinator.protocols.madp.state import checks
 from schemas import log
 from schemas.expert import queue_of
 from schemas.protocols.madp.messages import Challenges, Pass
+from schemas.protocols.madp.work import Checked
 from schemas.result import Result
 from schemas.session import Budget, SessionEnded
 from schemas.wire import encode, raw
@@ -30,6 +33,7 @@ from tests.protocols.madp.play import (
     GENERAL,
     IMPL,
     MADP,
+    PLACED,
     QA,
     REVISE,
     SRE,
@@ -71,6 +75,8 @@ class Small:
     budget: Budget = dataclasses.field(default_factory=Budget)
     spent: int = 0
     """Tokens that each turn takes."""
+    checks: tuple[tuple[Any, ...], ...] = ()
+    """What the check may come to before the work, and after it."""
 
     def opening(self) -> log.Opened:
         settings = {
@@ -80,8 +86,24 @@ class Small:
         play = Play(
             settings, experts=self.experts, degraded=self.degraded, budget=self.budget,
             metered=self.budget.tokens is not None, helper_metered=self.budget.tokens is not None,
+            checker=bool(self.checks),
         )  # fmt: skip
         return play.session.opened
+
+
+CHECKED = {"check": "make test", "folder": "f" * 64}
+
+
+def green(when: str) -> Checked:
+    return Checked(when=when, command="make test", exit=0, passed=3)  # type: ignore[arg-type]
+
+
+def red(when: str) -> Checked:
+    return Checked(when=when, command="make test", exit=1, passed=2, failed=("test_a",))  # type: ignore[arg-type]
+
+
+def cut(when: str) -> Checked:
+    return Checked(when=when, command="make test", ended="ended after 300 s")  # type: ignore[arg-type]
 
 
 EXTENDED = matched(THREE, reviewers=(), overlap=True)
@@ -147,6 +169,20 @@ WORLDS: dict[str, Small] = {
                               budget=Budget(tokens=240), spent=240, floor=("claim", "reword")),
     "2 attempts": Small((WORKING,), {"attempts": 2}, experts=REVIEWERS, budget=Budget(tokens=240 * 3), spent=240,
                         work=("done", "support")),
+    "checked": Small((WORKING,), CHECKED, experts=REVIEWERS, work=("done", "plan"), reviews=(APPROVED, PLACED),
+                     checks=((red("before"),), (green("after"), red("after"), cut("after")))),
+    "checked, named": Small((WORKING,), CHECKED, experts=REVIEWERS, named=True,
+                            checks=((red("before"), cut("before")), (green("after"),))),
+    "checked, claims": Small((EXTENDED, matched({SRE: 0.95}, security=True, reviewers=()),
+                              matched({SRE: 0.4}, security=True, reviewers=())), CHECKED,
+                             experts=(SRE, IMPL, ARCH, GENERAL), floor=("claim", "reword"), objections=("", "reword"),
+                             named=True, checks=((red("before"),), (green("after"),))),
+    "checked, standard": Small((matched(TWO, reviewers=()), matched({})), {**CHECKED, "wording": "standard"},
+                               floor=("claim", "pass", "reword"), checks=((red("before"),), (green("after"),))),
+    "checked, deliberation": Small((WORKING,), {**CHECKED, "deliberation": "maci"}, experts=REVIEWERS, named=True,
+                                   work=("done", "blocked"), checks=((red("before"),), (green("after"), red("after")))),
+    "checked, seconds": Small((WORKING,), CHECKED, experts=REVIEWERS, budget=Budget(seconds=5),
+                              checks=((red("before"),), (green("after"),))),
     **{
         f"{n} turns": Small(
             (EXTENDED, WORKING, matched(TWO, reviewers=())), {**WORDED, "deliberation": "maci"},
@@ -222,6 +258,9 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
                     yield blocked(folder=folder)
         case "support":
             yield helps(folder=artifact(99))
+        case "check":
+            before, after = world.checks
+            yield from after if s.rounds else before
         case "review":
             yield from world.reviews
 
@@ -294,7 +333,7 @@ def key(world: Small, session: Session) -> bytes:
     past = [
         s.phase, s.candidates, s.lead, s.team, s.folder, said,
         len(s.supported), s.helping, s.findings, s.work is None, planned, s.revisions, s.failed, s.supports, s.handoffs,
-        s.blocks, s.overrides, s.child, s.security, s.general,
+        s.blocks, s.overrides, s.child, s.security, s.general, checks(s),
     ]  # fmt: skip
     spent = session.ledger if world.budget.tokens else None
     age = now - session.opened_ns if world.budget.seconds else None
@@ -335,6 +374,7 @@ EXPECTED = {
     "intake": expect("approved", "nobody", "rejected", "unreviewed", states=150),
     "quick": expect("rejected", "unreviewed", states=500),
     "extended": expect("rejected", "unreviewed", states=500),
+    "checked": expect("approved", "unreviewed", "unproven", "planned", "review_limit", "rejected", "nobody"),
     "plan": expect("approved", "unreviewed", "planned", "review_limit", "rejected", "nobody"),
     "work": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=500),
     "blocked": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=500),

@@ -53,6 +53,11 @@ class Unwanted:
             return "a build makes it, by its name; the line `!" + full.name + "/` in .gitignore has it sent"
         return self._too_large(path, folder)
 
+    def is_left(self, path: str, folder: bool) -> bool:
+        """Whether running something left it behind: a cache by its name, or what the project's own rules ignore."""
+        name = f"{path}/" if folder else path
+        return bool(self._told(self._root / path, folder)) or self._left.match_file(name)
+
     def _told(self, full: Path, folder: bool) -> bool | None:
         """Whether the files of rules leave it out; None: they say nothing."""
         for here in full.parents:

@@ -1,0 +1,527 @@
+"""Runs a command in a sandbox on Linux: bubblewrap, and limits that hold for everything that the command starts.
+
+**What it sees.** A file system of its own: the system's programs and libraries and the interpreters that it may need,
+read-only; the task's folder as `/task`, writable; a `/tmp` and a home of its own, bounded and in memory. Of `/etc` only
+what programs need to start. Namespaces of its own for users, processes, network, System V IPC and the host's name, all
+capabilities dropped: there is no network, no process of others, no path of others. Its environment is made here, so no
+key is in it; its input is empty.
+
+**What bounds it.** It runs in a process namespace: when its first process ends, or the worker dies, everything in it is
+killed by the kernel, whatever it forked, detached or ignored. Its tree is looked at every tenth of a second, and is
+killed as a whole once it passes a limit of processor time, memory, processes with their threads, output, or size of
+the folder, where files count that have no name any more but are open. This holds for root too, for whom the kernel's
+limits of processes do not; what a tree can take between two looks is what it passes a limit by. It runs at low
+priority, so that looking goes on, and is what the kernel ends first where the machine's memory runs out. System calls
+that nothing here would count or bound are refused (agents/tools/syscalls.py).
+
+Where bubblewrap is not installed, or the system lets nobody make namespaces, nothing is run (`unavailable`).
+"""
+
+import asyncio
+import contextlib
+import functools
+import json
+import os
+import resource
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from agents.tools import syscalls
+from agents.tools.allow import READS
+
+_BWRAP = "bwrap"
+_LOOK_S = 0.1
+_FOLDER_LOOK_S = 0.5
+_KEPT = 1_000_000
+"""Bytes of output that are kept from its beginning, and as many from its end."""
+_PIECE = 65_536
+_TMP = 256 * 2**20
+_FILE = 512 * 2**20
+_DISK = 2**30
+"""Bytes that are left free on the folder's disk."""
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+_ETC = (
+    "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "passwd", "group", "nsswitch.conf", "localtime",
+    "timezone", "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "mime.types", "java-17-openjdk", "os-release",
+)  # fmt: skip
+_INTERPRETERS = (
+    "python",
+    "python3",
+    "node",
+    "npm",
+    "npx",
+    "go",
+    "cargo",
+    "rustc",
+    "java",
+    "ruby",
+    "perl",
+    "deno",
+    "bun",
+)
+_SHARED = (".local", ".cargo")
+"""Of a home: programs are installed there beside keys and records of others."""
+_PARTS = ("bin", "lib", "lib64", "registry", "git")
+_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+FOLDER = "/task"
+"""Where the command sees the task's folder, in which it begins."""
+
+
+class Limits(NamedTuple):
+    """Of one run and all that it starts."""
+
+    seconds: float = 120.0
+    cpu_s: float = 0.0
+    """Of all its processes together; 0: four times `seconds`."""
+    memory: int = 2 * 2**30
+    """Bytes of memory of its own, of all its processes together."""
+    threads: int = 512
+    """Of all its processes together, each of which has one at least."""
+    output: int = 64 * 2**20
+    """Bytes that it prints."""
+    folder: int = 512 * 2**20
+    """Bytes of the folder's files."""
+    files: int = 50_000
+    """In the folder."""
+
+
+class Ran(NamedTuple):
+    """What became of a run."""
+
+    exit: int | None
+    """Its exit status; 128 and more: ended by a signal. None: it was ended, or could not begin."""
+    ended: str
+    """What ended it, or why it could not begin; empty: it ended by itself."""
+    output: str
+    """What it printed, to both; the middle is left out beyond two million bytes."""
+    seconds: float
+
+
+class CannotRun(Exception):
+    """A command that cannot begin: says why."""
+
+
+@functools.cache
+def unavailable() -> str:
+    """Why no command can be run here; empty: it can. Looked at once a process."""
+    if sys.platform != "linux":
+        return f"there is no sandbox for {sys.platform}; it takes Linux with bubblewrap"
+    program = shutil.which(_BWRAP)
+    if program is None:
+        return "there is no sandbox: bubblewrap is not installed (apt install bubblewrap)"
+    try:
+        tried = subprocess.run(
+            [program, *_apart(program), *_system(), "--proc", "/proc", "--remount-ro", "/proc", "--", "/bin/true"],
+            capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"there is no sandbox: bubblewrap cannot be started ({type(error).__name__})"
+    if tried.returncode:
+        said = " ".join(tried.stderr.decode(errors="replace").split())[:300]
+        return f"there is no sandbox: bubblewrap cannot make namespaces here ({said})"
+    return ""
+
+
+async def run(argv: Sequence[str], folder: Path, *, limits: Limits | None = None, reads: Sequence[Path] = ()) -> Ran:
+    """Run one command in the folder. Never raises for what the command is or does.
+
+    Parameters
+    ----------
+    argv
+        The program and its arguments; the program is looked for in the folder, where it is named with a slash, and on
+        this process's PATH.
+    folder
+        What it may write.
+    reads
+        Further paths that it sees, read-only, beside those of PARLEY_SANDBOX_READS.
+    """
+    limits = limits or Limits()
+    begun = time.monotonic()
+    why = unavailable()
+    try:
+        if why:
+            raise CannotRun(why)
+        command = _command(list(argv), folder, reads)
+    except CannotRun as error:
+        return Ran(None, str(error), "", 0.0)
+    run_ = _Run(command, limits, folder)
+    try:
+        await run_.go()
+    finally:
+        run_.kill()
+    seconds = time.monotonic() - begun
+    return Ran(None if run_.ended else run_.status, run_.ended, run_.text(), seconds)
+
+
+def cut(text: str, most: int) -> str:
+    """The text with its middle left out, where it has more than so many characters."""
+    if len(text) <= most:
+        return text
+    mark = f"\n[... {len(text):,} characters in all, the middle is left out ...]\n"
+    half = max(0, (most - len(mark)) // 2)
+    return (text[:half] + mark + text[len(text) - half :])[:most]
+
+
+class _Run:
+    """One started command."""
+
+    def __init__(self, command: list[str], limits: Limits, folder: Path) -> None:
+        self._command = command
+        self._limits = limits
+        self._folder = folder
+        self._process: asyncio.subprocess.Process | None = None
+        self._first: int = 0
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self._printed = 0
+        self.ended = ""
+        self.status: int | None = None
+
+    async def go(self) -> None:
+        """Until it ends or is ended."""
+        mine, theirs = os.pipe()
+        filter_ = _filter()
+        try:
+            environment = {
+                "PATH": _search_path(), "HOME": "/tmp/home", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb",
+                "PYTHONDONTWRITEBYTECODE": "1", "CI": "1",
+            }  # fmt: skip
+            self._process = await asyncio.create_subprocess_exec(
+                self._command[0], "--json-status-fd", str(theirs),
+                *(("--seccomp", str(filter_)) if filter_ is not None else ()), *self._command[1:],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
+                pass_fds=[fd for fd in (theirs, filter_) if fd is not None], preexec_fn=_prepare,
+                start_new_session=True, limit=_PIECE,
+            )  # fmt: skip
+        except OSError as error:
+            os.close(mine)
+            self.ended = f"it could not be started: {error.strerror}"
+            return
+        finally:
+            os.close(theirs)
+            if filter_ is not None:
+                os.close(filter_)
+        told = os.fdopen(mine, "rb")
+        self._first = int((await asyncio.to_thread(_told, told)).get("child-pid", 0))
+        reading = asyncio.create_task(self._read())
+        watching = asyncio.create_task(self._watch())
+        try:
+            await asyncio.wait({reading, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if not reading.done():
+                self.kill()
+            await asyncio.wait({reading}, timeout=5.0)
+            await asyncio.wait_for(self._process.wait(), 5.0)
+            self.status = (await asyncio.to_thread(_told, told)).get("exit-code")
+            if self.status is None and not self.ended:
+                said = " ".join(self.text().split())[-300:]
+                self.ended = f"the sandbox could not be set up, or was killed: {said or 'it said nothing'}"
+        finally:
+            told.close()
+            for task in (reading, watching):
+                task.cancel()
+            await asyncio.gather(reading, watching, return_exceptions=True)
+
+    def kill(self) -> None:
+        """End it with all that it started: its first process takes the namespace with it."""
+        if self._process is not None and self._process.returncode is None:
+            for pid in (self._first, self._process.pid):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    if pid:
+                        os.kill(pid, 9)
+
+    async def _read(self) -> None:
+        assert self._process is not None and self._process.stdout is not None
+        while piece := await self._process.stdout.read(_PIECE):
+            self._printed += len(piece)
+            room = _KEPT - len(self._head)
+            self._head += piece[:room]
+            if rest := piece[max(0, room) :]:
+                self._tail.append(rest)
+                self._tail_size += len(rest)
+                while self._tail_size - len(self._tail[0]) >= _KEPT:
+                    self._tail_size -= len(self._tail.popleft())
+            if self._printed > self._limits.output:
+                self._end(f"it printed more than {self._limits.output // 2**20:,} MB")
+
+    async def _watch(self) -> None:
+        """Look at its tree until it passes a limit."""
+        limits, begun, folder_due = self._limits, time.monotonic(), 0.0
+        cpu_s = limits.cpu_s or 4 * limits.seconds
+        had_room = shutil.disk_usage(self._folder).free > _DISK
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            now = time.monotonic()
+            if now - begun > limits.seconds:
+                return self._end(f"it was ended after {limits.seconds:g} s")
+            tree = await asyncio.to_thread(_tree, self._first)
+            if tree.threads > limits.threads:
+                return self._end(f"it ran more than {limits.threads:,} processes and threads")
+            if tree.memory > limits.memory:
+                return self._end(f"it took more than {limits.memory // 2**20:,} MB of memory")
+            if tree.cpu_s > cpu_s:
+                return self._end(f"it took more than {cpu_s:g} s of processor time")
+            if now >= folder_due:
+                over = await asyncio.to_thread(_too_large, self._folder, limits, tree.pids)
+                if over:
+                    return self._end(over)
+                if had_room and shutil.disk_usage(self._folder).free < _DISK:
+                    return self._end(f"the disk had less than {_DISK // 2**20:,} MB left")
+                folder_due = time.monotonic() + _FOLDER_LOOK_S
+
+    def _end(self, why: str) -> None:
+        self.ended = self.ended or why
+        self.kill()
+
+    def text(self) -> str:
+        """What was printed and kept."""
+        tail = b"".join(self._tail)[-_KEPT:]
+        left_out = self._printed - len(self._head) - len(tail)
+        if left_out <= 0:
+            return (bytes(self._head) + tail).decode("utf-8", "replace")
+        mark = f"\n[... {left_out:,} bytes are left out here ...]\n"
+        return bytes(self._head).decode("utf-8", "replace") + mark + tail.decode("utf-8", "replace")
+
+
+def _prepare() -> None:
+    """In the child, before bubblewrap: low priority, the first to go where memory runs out, no core files, no huge
+    files."""
+    os.nice(10)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE, _FILE))
+
+
+def _filter() -> int | None:
+    """The filter of system calls, to be read from its beginning; None: none is known for this machine."""
+    program = syscalls.program()
+    if not program:
+        return None
+    fd = os.memfd_create("filter")
+    os.write(fd, program)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _told(file: IO[bytes]) -> dict[str, Any]:
+    """The next thing that bubblewrap says: its first process's number here, at the end the exit status; nothing, where
+    it is gone."""
+    try:
+        found = json.loads(file.readline() or b"{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+# ---------------------------------------------------------------- what it sees
+
+
+def _command(argv: list[str], folder: Path, reads: Sequence[Path]) -> list[str]:
+    program = shutil.which(_BWRAP)
+    assert program is not None, "looked for in unavailable"
+    if not argv or not argv[0].strip():
+        raise CannotRun("the command is empty")
+    there = [Path(p) for p in os.environ.get(READS, "").split(os.pathsep) if p]
+    argv[0], prefixes = _program(argv[0], folder)
+    visible: list[str] = []
+    for path in (*prefixes, *(p for name in _INTERPRETERS for p in _prefixes(shutil.which(name))), *there, *reads):
+        for seen in _visible(path):
+            if seen not in visible:
+                visible += [seen]
+    binds = [word for path in sorted(visible) for word in ("--ro-bind-try", path, path)]
+    return [
+        program, *_apart(program), *_system(), "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",
+        "--size", str(_TMP), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
+        "--size", str(_TMP), "--perms", "1777", "--tmpfs", "/tmp", "--dir", "/tmp/home", *binds,
+        "--bind", str(folder), FOLDER, "--chdir", FOLDER, "--remount-ro", "/", "--", *argv,
+    ]  # fmt: skip
+
+
+@functools.cache
+def _apart(program: str) -> tuple[str, ...]:
+    """Namespaces of its own, no capability, nobody's name."""
+    known = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=10, check=False).stdout
+    return (
+        "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+        *(("--disable-userns",) if "--disable-userns" in known else ()), "--uid", "65534", "--gid", "65534",
+        "--hostname", "task", "--cap-drop", "ALL", "--die-with-parent", "--new-session",
+    )  # fmt: skip
+
+
+def _system() -> Iterator[str]:
+    for path in _SYSTEM:
+        if os.path.islink(path):
+            yield from ("--symlink", os.readlink(path), path)
+        elif os.path.isdir(path):
+            yield from ("--ro-bind", path, path)
+    for name in _ETC:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+
+
+def _program(name: str, folder: Path) -> tuple[str, tuple[Path, ...]]:
+    """(the program as the sandbox has it, what it needs to be seen). Raises CannotRun."""
+    if "/" in name and not name.startswith("/"):
+        inside = Path(os.path.realpath(folder / name))
+        if Path(os.path.realpath(folder)) not in inside.parents or not inside.is_file():
+            raise CannotRun(f"no program {name!r} is in the task's folder")
+        return name, ()
+    found = shutil.which(name)
+    if found is None:
+        raise CannotRun(f"no program {name!r} is found; those on the worker's PATH can be run")
+    return found, _prefixes(found)
+
+
+def _prefixes(program: str | None) -> tuple[Path, ...]:
+    """The folders that an installed program and its libraries stand in, where these are not the system's: `P` of
+    `P/bin/program`, also of what it is a link to, and what a virtual environment is made from."""
+    if program is None:
+        return ()
+    found: list[Path] = []
+    at = Path(program).absolute()
+    for _ in range(8):  # links to links
+        if at.parent.name in ("bin", "shims"):
+            found.append(at.parent.parent)
+        base = at.parent.parent / "pyvenv.cfg"
+        if base.is_file():
+            found += [home.parent for home in _homes(base)]
+        if not at.is_symlink():
+            break
+        at = Path(os.path.normpath(at.parent / os.readlink(at)))
+    real = Path(os.path.realpath(program))
+    return (*found, real.parent.parent if real.parent.name == "bin" else real)
+
+
+def _homes(config: Path) -> Iterator[Path]:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        for line in config.read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition("=")
+            if key.strip() == "home" and value.strip().startswith("/"):
+                yield Path(value.strip())
+                yield Path(os.path.realpath(value.strip()))
+
+
+def _visible(path: Path) -> Iterator[str]:
+    """The path, where it is not the system's already and no folder in which others' files stand."""
+    text = os.path.normpath(path)
+    system = any(text == s or text.startswith(s + "/") for s in _SYSTEM)
+    home = os.path.expanduser("~")
+    if text in [os.path.join(home, name) for name in _SHARED]:
+        yield from (part for name in _PARTS if os.path.exists(part := os.path.join(text, name)))
+        return
+    wide = text in ("/root", "/home", "/tmp", "/var", "/run", "/opt", "/srv") or f"{home}/".startswith(
+        f"{text.rstrip('/')}/"
+    )
+    own = any(text == s or text.startswith(s + "/") for s in ("/etc", "/proc", "/sys", "/dev", FOLDER))
+    if not system and not wide and not own and text.startswith("/") and os.path.exists(text):
+        yield text
+
+
+def _search_path() -> str:
+    """PATH as the command has it: this process's, where the sandbox shows that, and the system's."""
+    own = os.environ.get("PATH", "").split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys([*(p for p in own if p.startswith("/")), *_PATH.split(":")]))
+
+
+# ---------------------------------------------------------------- what it takes
+
+
+class _Tree(NamedTuple):
+    threads: int
+    memory: int
+    cpu_s: float
+    pids: tuple[int, ...] = ()
+
+
+def _tree(first: int) -> _Tree:
+    """What a process and all below it take together. Orphans in a namespace are children of its first process."""
+    if not first:
+        return _Tree(0, 0, 0.0)
+    ticks = os.sysconf("SC_CLK_TCK")
+    children: dict[int, list[int]] = {}
+    rows: dict[int, list[str]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (row := _stat(name)):
+            rows[int(name)] = row
+            children.setdefault(int(row[1]), []).append(int(name))
+    threads, memory, cpu = 0, 0, 0
+    left = [first]
+    pids: list[int] = []
+    while left:
+        pid = left.pop()
+        pids.append(pid)
+        left += children.get(pid, ())
+        if pid in rows:
+            row = rows[pid]
+            threads += int(row[17])
+            cpu += sum(int(n) for n in row[11:15])
+            memory += _own_memory(pid)
+    return _Tree(threads, memory, cpu / ticks, tuple(pids))
+
+
+def _stat(pid: str) -> list[str]:
+    """Fields of /proc/PID/stat from the state on; empty: it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b") ")[2].decode().split()
+    except OSError:
+        return []
+
+
+def _own_memory(pid: int) -> int:
+    """Bytes in memory that no file on a disk backs."""
+    total = 0
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
+        for line in file:
+            if line.startswith((b"RssAnon:", b"RssShmem:")):
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+def _too_large(folder: Path, limits: Limits, pids: Sequence[int]) -> str:
+    """Which limit of the folder is passed; empty: none. It is looked through no further than that."""
+    much = f"it left more than {limits.folder // 2**20:,} MB in the folder"
+    size, count = _without_name(pids), 0
+    left = [str(folder)]
+    while left:
+        if size > limits.folder:
+            return much
+        try:
+            with os.scandir(left.pop()) as entries:
+                for entry in entries:
+                    count += 1
+                    with contextlib.suppress(FileNotFoundError):
+                        if entry.is_dir(follow_symlinks=False):
+                            left.append(entry.path)
+                        else:
+                            size += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if count > limits.files:
+                        return f"it left more than {limits.files:,} files in the folder"
+                    if size > limits.folder:
+                        return much
+        except (FileNotFoundError, NotADirectoryError):  # it is gone since
+            continue
+        except OSError as error:
+            return f"it made a folder that cannot be looked through: {error.strerror}"
+    return ""
+
+
+def _without_name(pids: Sequence[int]) -> int:
+    """Bytes of files that processes hold open, and that no folder names any more. The kernel alone knows their place:
+    those in memory count too."""
+    held: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    about = os.stat(f"/proc/{pid}/fd/{fd}")
+                    if stat.S_ISREG(about.st_mode) and not about.st_nlink:
+                        held[about.st_dev, about.st_ino] = about.st_blocks * 512
+    return sum(held.values())

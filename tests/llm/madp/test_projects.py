@@ -1,0 +1,170 @@
+"""`ask --folder DIR --apply` on the small projects with failing tests: each turns green; half a fix is never approved.
+
+The model is a foreign server that says what is written down; tools, sandbox, checks and folders are real."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.tools import sandbox
+from tests.llm.aimock import aimock
+from tests.llm.madp.test_aimock import ENDED, step
+from tests.parley.support import Front
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(sandbox.unavailable()), reason=f"NOT CHECKED: {sandbox.unavailable()}"),
+]
+PROJECTS = Path(__file__).parents[3] / "examples" / "projects"
+DONE = {"outcome": "done", "summary": "It is fixed.", "output": "Both causes are fixed.", **ENDED}
+APPROVED = {"verdict": "approved", "findings": []}
+CENTS = """--- a/billing/cents.py
++++ b/billing/cents.py
+@@ -3,11 +3,11 @@
+-from decimal import ROUND_HALF_EVEN, Decimal
++from decimal import ROUND_HALF_UP, Decimal
+@@ -8,3 +8,3 @@
+-    return amount.quantize(CENT, rounding=ROUND_HALF_EVEN)
++    return amount.quantize(CENT, rounding=ROUND_HALF_UP)
+"""
+BILL = """--- a/billing/bill.py
++++ b/billing/bill.py
+@@ -39,1 +39,4 @@
+-        return sum((to_cents(item.net * item.rate) for item in self.items), Decimal(0))
++        nets: dict[Decimal, Decimal] = {}
++        for item in self.items:
++            nets[item.rate] = nets.get(item.rate, Decimal(0)) + item.net
++        return sum((to_cents(net * rate) for rate, net in nets.items()), Decimal(0))
+"""
+SLUGS = """--- a/slug.js
++++ b/slug.js
+@@ -4,1 +4,3 @@
+     .toLowerCase()
++    .normalize("NFD")
++    .replace(/[\\u0300-\\u036f]/g, "")
+@@ -16,1 +18,1 @@
+-    return count === 0 ? found : `${found}-${count}`;
++    return count === 0 ? found : `${found}-${count + 1}`;
+"""
+ROTATE = """--- a/rotate.sh
++++ b/rotate.sh
+@@ -6,1 +6,2 @@
+-[ -e "$file" ] || exit 0
++[ -s "$file" ] || exit 0
++rm -f "$file.$keep"
+"""
+FIXES = {
+    "invoices": (CENTS + BILL, "python -m pytest -q", "2 failed, 4 passed", "6 passed"),
+    "slugs": (SLUGS, "npm test", "2 failed, 1 passed", "3 passed"),
+    "rotate": (ROTATE, "sh tests.sh", "2 failed, 2 passed", "4 passed"),
+}
+
+
+@pytest.fixture(params=FIXES)
+def name(request: pytest.FixtureRequest) -> str:
+    if request.param == "slugs" and (shutil.which("node") is None or shutil.which("npm") is None):
+        pytest.skip("NOT CHECKED: no node and npm on this machine")
+    return str(request.param)
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Iterator[Path]:
+    """Where projects are copied to."""
+    yield tmp_path / "projects"
+
+
+def copy(name: str, to: Path) -> Path:
+    return Path(shutil.copytree(PROJECTS / name, to / name, ignore=shutil.ignore_patterns("__pycache__", ".*")))
+
+
+def patching(patch: str) -> dict[str, Any]:
+    call = {"server": "files", "tool": "apply_patch", "arguments": json.dumps({"patch": patch})}
+    empty = {"output": "", "support": None, "handoff": None, "blocked": ""}
+    return {"outcome": "use_tools", "calls": [call], "summary": "now the patch", **empty}
+
+
+def run(tmp_path: Path, folder: Path, said: list[dict[str, Any]], *options: str, **more: str) -> tuple[int, str, str]:
+    with aimock(tmp_path, said) as server:
+        env: Mapping[str, str] = {
+            "LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
+            "LLM_API_KEY": "sk-secret", "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", **more,
+        }  # fmt: skip
+        ask = (
+            "ask",
+            "The tests fail. Fix the code.",
+            "--protocol",
+            "madp",
+            "--expert",
+            "implementation-engineer",
+            "--plain",
+        )
+        return Front(tmp_path).run(*ask, "--folder", str(folder), *options, env=env)
+
+
+def green(name: str, folder: Path) -> bool:
+    command = {"invoices": [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], "slugs": ["npm", "test"],
+               "rotate": ["sh", "tests.sh"]}[name]  # fmt: skip
+    return subprocess.run(command, cwd=folder, capture_output=True, timeout=60, check=False).returncode == 0
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_each_is_red_as_it_ships_and_turns_green(tmp_path: Path, copied: Path, name: str) -> None:
+    folder = copy(name, copied)
+    assert not green(name, folder)
+    fix, check, before, after = FIXES[name]
+    said = [
+        step("Review what another expert did", APPROVED),
+        step("Step 1, call 1", DONE),
+        step("You lead the task", patching(fix)),
+    ]
+    code, out, err = run(tmp_path, folder, said, "--apply")
+    assert code == 0, err + out
+    assert f"the check is `{check}`" in err
+    assert (
+        f"the check before the work: {check}: {before}" in out and f"the check after the work: {check}: {after}" in out
+    )
+    assert "(approved)" in out and green(name, folder)
+
+
+def test_half_a_fix_never_ends_approved_whatever_lead_and_reviewer_say(tmp_path: Path, copied: Path) -> None:
+    folder = copy("invoices", copied)
+    there = files(folder)
+    said = [
+        step("Review what another expert did", APPROVED),
+        step("Step 1, call 1", DONE),
+        step("You lead the task", patching(CENTS)),
+    ]
+    code, out, err = run(tmp_path, folder, said, "--apply", "--set", "madp.max_reviews=1", "--set", "madp.item_s=1")
+    assert code != 0 and "(approved)" not in out and "unproven" in out + err, out + err
+    assert "test_vat_is_rounded_once_for_each_rate" in out
+    assert "the result is not applied: the session ended with unproven" in err
+    assert {k: v for k, v in files(folder).items() if "cache" not in k} == there
+
+
+def test_without_tools_a_diff_in_the_reply_turns_it_green(tmp_path: Path, copied: Path) -> None:
+    folder = copy("invoices", copied)
+    said = [
+        step("Review what another expert did", APPROVED),
+        step("You lead the task", DONE | {"diff": CENTS + BILL}),
+    ]
+    code, out, err = run(tmp_path, folder, said, "--apply", PARLEY_TOOLS="off")
+    assert code == 0 and "(approved)" in out, err + out
+    assert green("invoices", folder)
+
+
+def test_words_alone_are_a_plan(tmp_path: Path, copied: Path) -> None:
+    folder = copy("invoices", copied)
+    there = files(folder)
+    said = [step("Review what another expert did", APPROVED), step("You lead the task", DONE)]
+    code, out, err = run(tmp_path, folder, said, "--apply", PARLEY_TOOLS="off")
+    assert code == 3 and "(planned)" in out, err + out
+    assert files(folder) == there

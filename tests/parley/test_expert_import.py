@@ -1,0 +1,111 @@
+"""`parley experts import`: agent files of coding assistants become specifications that can be checked and enrolled."""
+
+from pathlib import Path
+
+import pytest
+
+from agents import experts
+from agents.experts.drafting import draft
+from client.errors import BadInput
+from parley.bus import expert_files
+from parley.bus.expert_import import import_all, import_words
+
+ONE = """---
+name: hedge-trimming-expert
+description: Use this agent when you need to cut, shape or plant hedges, including box, yew, and privet. It works with \
+care. Examples: <example>Context: a garden. user: 'My hedge is too high' assistant: 'I will use it' </example> \
+<example>Context: b. user: "Which yew grows fast?" assistant: "b"</example>
+tools: Glob, Read, WebFetch, Bash(git diff *), mcp__shop__buy
+model: sonnet
+color: red
+effort: max
+---
+
+Look at the roots.
+
+## Review checklist
+- Is it cut in frost?
+"""
+
+
+def files(folder: Path, **texts: str) -> Path:
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text)
+    return folder
+
+
+def test_a_file_whose_front_matter_is_no_yaml_becomes_an_expert(tmp_path: Path) -> None:
+    found = import_all(files(tmp_path / "in", one=ONE), tmp_path / "out")
+    assert found["ok"]
+    spec = experts.read(tmp_path / "out" / "hedge-trimming-expert.md")
+    assert (spec.id, spec.model, spec.checklist) == ("hedge-trimming-expert", "sonnet", ("Is it cut in frost?",))
+    assert spec.triggers.primary == ("hedge trimming", "hedge", "trimming")
+    assert spec.triggers.secondary == ("box", "yew", "privet")
+    assert spec.triggers.examples == ("My hedge is too high", "Which yew grows fast?")
+    assert spec.domain.owns[0] == "cut, shape or plant hedges, including box, yew, and privet"
+    assert spec.tools == ("list_files", "read_file", "run", "read_output")
+    assert spec.instructions == "Look at the roots."
+    notes = "\n".join(found["files"][0]["notes"])
+    for told in ("no YAML", "WebFetch, mcp__shop__buy", "effort", "domain.defers", "reviews", "a wish", "parentheses"):
+        assert told in notes
+    assert expert_files.check([tmp_path / "out"])["ok"]
+    assert list(import_words(found))[-1] == "1 of 1 files became experts"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no front matter",
+        "---\nname: x\n---\nno description",
+        "---\n- list\n---\n",
+        "---\nname: 创意\ndescription: d\n---\n",
+    ],
+)
+def test_what_is_no_agent_file_is_not_taken_and_says_why(text: str) -> None:
+    made = draft(text, "创意")
+    assert made.spec is None and made.notes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nname: a\ndescription: " + "x" * 60_000 + "\n---\n",
+        "---\nname: a\ndescription: d\n---\n" + "long\n" * 12_000,
+        "---\nname: a\ndescription: d\n---\n## Checklist\n" + f"- {'y' * 500}\n" * 90,
+        "---\nname: a\ndescription: 'd \x1b[31m \u202e red'\n---\n\x1b]0;title\x07body",
+        "---\nname: a\ndescription: d\ntools: [[1], 2]\nmodel: [x]\n---\n```\nopen",
+        "---\nname: human\ndescription: 'user: \"" + "z" * 390 + "\"'\ntools: " + "T," * 5_000 + "\n---\nb",
+        "---\nname: a\ndescription: &a [*a]\n---\nb".replace("[*a]", "d: e: f"),
+    ],
+    ids=range(7),
+)
+def test_hostile_files_are_bounded_and_what_is_drafted_can_be_read(text: str) -> None:
+    made = draft(text, "stem")
+    assert made.spec is not None, made.notes
+    assert experts.read_markdown(made.text) == made.spec
+    assert "\x1b" not in made.text and "\u202e" not in made.text
+
+
+def test_links_large_files_and_a_second_of_one_id_are_left(tmp_path: Path) -> None:
+    folder = files(tmp_path / "in", a=ONE, b=ONE, big="x" * (experts.MAX_BYTES + 1), README="no agent")
+    (folder / "link.md").symlink_to(folder / "a.md")
+    (folder / "bytes.md").write_bytes(b"---\n\xff\n---\n")
+    rows = {Path(r["file"]).name: r for r in import_all(folder, tmp_path / "out")["files"]}
+    assert {name: r["ok"] for name, r in rows.items()} == {
+        "a.md": True, "b.md": False, "big.md": False, "link.md": False, "bytes.md": False,
+    }  # fmt: skip
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["hedge-trimming-expert.md"]
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    folder, out = files(tmp_path / "in", a=ONE), tmp_path / "out"
+    out.mkdir()
+    (out / "hedge-trimming-expert.md").write_text("mine")
+    found = import_all(folder, out)
+    assert not found["ok"] and "left as it is" in found["files"][0]["notes"][-1]
+    assert (out / "hedge-trimming-expert.md").read_text() == "mine"
+    for bad in (folder, folder / "nobody"):
+        with pytest.raises(BadInput):
+            import_all(bad, folder)

@@ -1,0 +1,160 @@
+"""The check on the machine: before the work, after it, and what becomes of a task whose check does not bear it out."""
+
+from typing import Any
+
+import pytest
+
+from coordinator.machine import Inadmissible
+from schemas.protocols.madp.work import Checked
+from tests.protocols.madp.play import APPROVED, AUDITOR, PLACED, SRE, Play, artifact, done
+
+CHECK = "python -m pytest -q"
+FOLDER = "f" * 64
+
+
+def run(when: str, *failed: str, **more: Any) -> Checked:
+    given = {"exit": 1 if failed else 0, "passed": 4 - len(failed), "output": "what it printed"}
+    return Checked(when=when, command=CHECK, failed=failed, **{**given, **more})  # type: ignore[arg-type]
+
+
+def checked(**settings: Any) -> Play:
+    """A task whose folder is known, with a check that has been asked for."""
+    p = Play({"check": CHECK, "folder": FOLDER, **settings}, checker=True, task="The tests fail: fix the code")
+    return p.working(reviewers=(AUDITOR,))
+
+
+def half_done(**settings: Any) -> Play:
+    """The lead says that it is done."""
+    p = checked(**settings)
+    p.reply("check", run("before", "t.py::a", "t.py::b"))
+    p.reply(SRE, done(folder=artifact(1), diff="--- a\n"))
+    return p
+
+
+def test_the_check_runs_first_on_what_the_task_began_with_and_the_lead_sees_it() -> None:
+    p = checked()
+    assert p.asked() == [("check", "check")]
+    assert p.brief("check") == {"when": "before", "command": CHECK, "seconds": 300.0, "folder": FOLDER}
+    p.reply("check", run("before", "t.py::a"))
+    assert p.asked() == [(SRE, "work")] and p.brief(SRE)["checks"][0]["failed"] == ["t.py::a"]
+
+
+def test_it_runs_again_on_what_was_accepted_and_reviewers_see_both() -> None:
+    p = half_done()
+    assert p.asked() == [("check", "check")] and p.brief("check")["folder"] == artifact(1).id
+    p.reply("check", run("after"))
+    assert p.asked() == [(AUDITOR, "review")]
+    brief = p.brief(AUDITOR)
+    assert [c["when"] for c in brief["checks"]] == ["before", "after"]
+    assert (brief["base"], brief["folder"], brief["performed"]) == (FOLDER, artifact(1).id, True)
+    p.reply(AUDITOR, APPROVED)
+    assert p.stop["reason"] == "approved" and p.outcome["check"]["ok"] is True
+    assert p.certificate["check"] == {"before": {"exit": 1, "failed": 2}, "after": {"exit": 0, "failed": 0}}
+
+
+def test_half_a_fix_goes_back_to_the_lead_as_a_finding_and_no_reviewer_is_asked() -> None:
+    p = half_done()
+    p.reply("check", run("after", "t.py::b"))
+    assert p.asked() == [(SRE, "work")]
+    brief = p.brief(SRE)
+    assert "t.py::b" in brief["findings"][0]["description"] and brief["findings"][0]["severity"] == "critical"
+    assert brief["diff"] == "--- a\n" and [c["when"] for c in brief["checks"]] == ["before", "after"]
+    p.reply(SRE, done(folder=artifact(2), diff="--- a\n--- b\n"))
+    p.reply("check", run("after"))
+    p.reply(AUDITOR, APPROVED)
+    assert p.stop["reason"] == "approved" and p.outcome["revisions"] == 1
+
+
+@pytest.mark.parametrize("approves", [True, False])
+def test_a_task_whose_check_stays_red_never_ends_approved(approves: bool) -> None:
+    p = half_done(max_reviews=1)
+    p.reply("check", run("after", "t.py::b"))
+    p.reply(SRE, done(folder=artifact(2)))
+    p.reply("check", run("after", "t.py::b"))
+    (item,) = p.bodies("item")
+    assert item["kind"] == "review_limit" and "does not show that the work is right" in item["question"]
+    p.decide("1", "emit") if approves else p.expire()
+    assert p.stop["reason"] == "unproven" and not p.result.stop.converged
+    assert p.outcome["check"]["ok"] is False and "t.py::b" in p.outcome["check"]["why"]
+    assert "the check does not show that it is right" in p.warnings
+
+
+@pytest.mark.parametrize("how", ["ended", "gone"])
+def test_a_check_that_comes_to_nothing_is_no_approval_whatever_reviewers_say(how: str) -> None:
+    p = half_done()
+    if how == "ended":
+        p.reply("check", run("after", exit=None, ended="there is no sandbox: bubblewrap is not installed", passed=None))
+    else:
+        p.vanish("check")
+    assert "came to no result after the work" in p.warnings
+    p.reply(AUDITOR, APPROVED)
+    assert p.stop["reason"] == "unproven" and "no result" in p.outcome["check"]["why"]
+
+
+def test_a_check_that_cannot_be_run_before_the_work_does_not_hold_it_up() -> None:
+    p = checked()
+    p.vanish("check")
+    assert p.asked() == [(SRE, "work")] and "came to no result before the work" in p.warnings
+
+
+def test_a_plan_is_not_checked() -> None:
+    p = checked()
+    p.reply("check", run("before"))
+    p.reply(SRE, done(performed=False))
+    assert p.asked() == [(AUDITOR, "review")]
+    p.reply(AUDITOR, APPROVED)
+    assert p.stop["reason"] == "planned" and p.outcome["check"]["ok"] is None
+
+
+def test_a_revision_after_a_review_is_checked_again() -> None:
+    p = half_done()
+    p.reply("check", run("after"))
+    p.reply(AUDITOR, PLACED)
+    p.reply(SRE, done(folder=artifact(2)))
+    assert p.asked() == [("check", "check")] and p.brief("check")["folder"] == artifact(2).id
+
+
+def test_what_is_still_red_though_it_may_be_is_said() -> None:
+    p = half_done(check_goal="regressions")
+    p.reply("check", run("after", "t.py::b"))
+    p.reply(AUDITOR, APPROVED)
+    assert p.stop["reason"] == "approved" and "fail after the work as they did before it: t.py::b" in p.warnings
+
+
+def test_another_run_than_the_one_that_was_asked_for_is_refused() -> None:
+    p = checked()
+    p.reply("check", run("after"))
+    assert "asked was before" in p.turn("check").ask.error
+
+
+def test_without_a_check_nothing_of_it_is_asked_or_said() -> None:
+    p = Play({"folder": FOLDER}).working(reviewers=(AUDITOR,))
+    assert p.asked() == [(SRE, "work")]
+    p.reply(SRE, done(folder=artifact(1)))
+    p.reply(AUDITOR, APPROVED)
+    assert p.stop["reason"] == "approved" and "check" not in p.outcome and "check" not in p.certificate
+
+
+def test_a_task_with_a_check_needs_somebody_who_runs_it() -> None:
+    with pytest.raises(Inadmissible, match="role check: 1 needed, 0 alive; start one: parley agent check"):
+        Play({"check": CHECK})
+
+
+def test_a_turn_has_the_time_that_the_check_may_take() -> None:
+    assert checked(check_s=900).session.opened.turn_timeout_s >= 900
+
+
+def test_where_a_folder_is_reviewed_a_finding_that_asks_for_a_revision_has_a_place() -> None:
+    p = half_done()
+    p.reply("check", run("after"))
+    p.reply(AUDITOR, {"verdict": "revision_needed", "findings": [{"severity": "major", "description": "It leaks."}]})
+    assert "findings.0.location: it is empty" in p.turn(AUDITOR).ask.error
+
+
+def test_a_lead_is_told_what_it_has_read() -> None:
+    call = {"server": "files", "tool": "read_file", "arguments": '{"path": "a.py"}', "ok": True}
+    p = checked()
+    p.reply("check", run("before", "t.py::a"))
+    p.reply(SRE, {"outcome": "done", "summary": "x", "output": "y", "calls": [call, {**call, "ok": False}]})
+    p.reply("check", run("after", "t.py::a"))
+    assert p.brief(SRE)["seen"] == ["a.py"]

@@ -1,0 +1,66 @@
+"""What the check proves: approval rests on it, so each way round it is a row here."""
+
+import pytest
+
+from coordinator.protocols.madp.proof import names, proof
+from schemas.protocols.madp.work import Checked
+
+A, B, C = "tests/test_money.py::test_half_cent", "tests/test_money.py::test_sum", "tests/test_tax.py::test_rate"
+
+
+def run(when: str, *failed: str, passed: int | None = 3, exit: int | None = None, ended: str = "") -> Checked:
+    status = (1 if failed else 0) if exit is None and not ended else exit
+    return Checked(when=when, command="make test", exit=status, ended=ended, passed=passed, failed=failed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ok", "why"),
+    [
+        (run("before", A, passed=2), run("after", passed=3), True, ""),
+        (run("before"), run("after"), True, ""),
+        (None, run("after"), True, ""),
+        (run("before", A), None, False, "not run after"),
+        (run("before", A), run("after", ended="it was ended after 300 s"), False, "no result"),
+        (run("before", A, B), run("after", B), False, "fail after the work as they did before"),
+        (run("before", A), run("after", A, C), False, "did not fail before the work: tests/test_tax.py::test_rate"),
+        (run("before"), run("after", A), False, "it succeeded before the work"),
+        (run("before", A, passed=2), run("after", passed=2), False, "3 tests ran before the work and 2 pass after it"),
+        (run("before", A, exit=2), run("after", exit=2), False, "names no failures that could be compared"),
+        (None, run("after", A), False, "it fails after the work"),
+        (run("before", ended="no sandbox"), run("after", A), False, "it fails after the work"),
+    ],
+)
+def test_only_a_check_that_succeeds_after_the_work_proves_it(
+    before: Checked | None, after: Checked | None, ok: bool, why: str
+) -> None:
+    found = proof(before, after, "green", "the tests fail, fix the code")
+    assert found.ok is ok and why in found.why and bool(found.why) is not ok
+
+
+def test_failures_that_the_task_names_are_enough_where_nothing_else_turned_red() -> None:
+    task = "repair test_half_cent; the others are known"
+    assert proof(run("before", A, B), run("after", B), "green", task).ok
+    assert "test_sum" in proof(run("before", A, B), run("after", B), "green", task).why
+    assert not proof(run("before", A, B), run("after", A, B), "green", task).ok
+    assert not proof(run("before", A, B), run("after", B, C), "green", task).ok
+    assert not proof(run("before", A, B, passed=9), run("after", B, passed=8), "green", task).ok
+
+
+def test_regressions_alone_can_be_asked_for() -> None:
+    assert proof(run("before", A), run("after", A), "regressions", "add a page").ok
+    assert not proof(run("before", A), run("after", A, B), "regressions", "add a page").ok
+    assert not proof(run("before"), run("after", A), "regressions", "add a page").ok
+
+
+@pytest.mark.parametrize(
+    ("task", "named"),
+    [
+        ("fix test_half_cent", True),
+        ("fix test_half_cents", False),
+        ("make tests/test_money.py pass", True),
+        ("test_money.py is red", True),
+        ("the tests in tests are red", False),
+    ],
+)
+def test_a_task_names_a_failure_by_its_test_or_its_file(task: str, named: bool) -> None:
+    assert names(task, A + "[0.5]") is named
