@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from agents.encoders import Encoder
+from agents.encoders.base import Vectors
 from agents.experts import builtin
 from agents.matching import ranking
 from agents.matching.features import Prepared
@@ -25,7 +27,7 @@ from agents.matching.subject_model import make_readers
 from agents.matching.subjects import Floats
 from agents.matching.vectors import SpecVectors
 from evaluation.fit_routing import fit_sure
-from evaluation.routing import Case
+from evaluation.routing import Case, wilson
 from evaluation.routing_data import RoutingSet, golden
 from evaluation.routing_registries import TRAIN, TRAIN_MORE, registries
 from schemas.routing import Task
@@ -38,6 +40,8 @@ TAKES_PART = 0.15
 PRECISION = 0.6
 """Of the tasks that nobody takes, at least so many shall be nobody's."""
 HARDLY = 1 / 160
+OF_EACH, SEED = 12, 7
+"""Prompts of each registry that are kept as tasks of other fields."""
 
 
 class Rows(NamedTuple):
@@ -60,19 +64,27 @@ class Rows(NamedTuple):
         return np.asarray(self.lead.any(axis=1))
 
 
-async def rows_of(of: RoutingSet, counts: float, *, by_words: bool) -> Rows:
-    """Of a registry. Prompts in other languages are left out: the matcher abstains of itself."""
-    plain = make_readers().alike
+async def rows_of(of: RoutingSet, counts: float, plain: Encoder | None, beside: Vectors | None = None) -> Rows:
+    """Of a registry. Prompts in other languages are left out: the matcher abstains of itself.
+
+    Parameters
+    ----------
+    plain
+        The plain encoder; None: by words.
+    beside
+        As of ranking.Compared.
+    """
     prepared = Prepared(of.specs)
     prepared.apart = False
-    if not by_words:
-        prepared.compare_by(await SpecVectors(plain, ranking.phrases, ranking.Parts.of).of(prepared.specs))
+    if plain is not None:
+        said_by = SpecVectors(plain, ranking.phrases, ranking.Parts.of)
+        prepared.compare_by(await said_by.of(prepared.specs), beside)
     found, wholes, cases = [], [], []
     for case in of.cases:
         heard = prepared.read_task(Task(prompt=case.prompt, files_mentioned=case.files))
         if heard.foreign or not (heard.parts or case.files):
             continue
-        rows = None if by_words else np.stack(list(await plain.encode(heard.texts)))
+        rows = None if plain is None else np.stack(list(await plain.encode(heard.texts)))
         features, said = prepared.ranks(heard, rows)
         found.append(features)
         wholes.append(said)
@@ -216,11 +228,22 @@ def _rounded(w: Floats) -> tuple[float, ...]:
 async def fit_all(folders: Sequence[Path], to: Path) -> dict[str, Found]:
     """Write ranking.json; what each set came to on registries left out."""
     sets = [(r, 1.0) for folder in folders for r in registries(folder)] + [(golden("dev", builtin()), GOLDEN_COUNTS)]
+    plain = make_readers().alike
+    draw = np.random.Generator(np.random.PCG64(SEED))
+    beside = []
+    for of, _ in sets:  # as many of each field
+        prompts = [c.prompt for c in of.cases]
+        some = sorted(draw.permutation(len(prompts))[:OF_EACH])
+        beside.append(await plain.encode([prompts[i] for i in some]))
+    np.savez_compressed(to / ranking.OTHERS.name, rows=np.concatenate(beside).astype(np.float16))
     found = {}
     for name in ("read", "words"):
-        by_words = name == "words"
-        rows = [await rows_of(of, counts, by_words=by_words) for of, counts in sets]
-        found[name] = fit(rows, [c for c in Rank if not (by_words and c in BY_ENCODER)])
+        mine = plain if name == "read" else None
+        rows = [
+            await rows_of(of, counts, mine, np.concatenate([b for j, b in enumerate(beside) if j != i]))
+            for i, (of, counts) in enumerate(sets)
+        ]
+        found[name] = fit(rows, [c for c in Rank if mine is not None or c not in BY_ENCODER])
     weights = ranking.Weights(
         read=found["read"].fitted, words=found["words"].fitted, enough=enough(found["words"], found["read"])
     )
@@ -231,14 +254,17 @@ async def fit_all(folders: Sequence[Path], to: Path) -> dict[str, Found]:
 def told(found: Found) -> list[str]:
     """Lines of figures, of registries left out."""
     right = found.right.astype(np.bool_)
-    lines = []
+    ours = np.array([n.startswith("golden") for n in found.names])
+    share = wilson(int(right[~ours].sum()), int((~ours).sum()))
+    lines = [f"  invented registries: {share.hits} of {share.of}, {share.share.value:.1%} "
+             f"[{share.share.low:.1%}, {share.share.high:.1%}]"]  # fmt: skip
     for by in (found.names, found.kinds):
         for name in dict.fromkeys(by):
             use = np.array([n == name for n in by])
             lines.append(f"  {name:<20} {right[use].sum():>4} of {use.sum():>4}  {right[use].mean():.1%}")
-    out = ~found.taken
+    out = ~found.taken & ~ours
     lines.append(f"  abstains rightly {(out & ~found.anybody).sum()} of {out.sum()}")
-    lines.append(f"  finds nobody's {(out & ~found.anybody).sum()} of {(~found.anybody).sum()}")
+    lines.append(f"  finds nobody's {(out & ~found.anybody).sum()} of {(~found.anybody & ~ours).sum()}")
     for low in np.arange(0, 1, 0.1):
         use = found.taken & (found.confidence >= low) & (found.confidence < low + 0.1)
         if use.any():
