@@ -40,6 +40,10 @@ TAKES_PART = 0.15
 PRECISION = 0.6
 """Of the tasks that nobody takes, at least so many shall be nobody's."""
 HARDLY = 1 / 160
+SMALLER = (1, 2, 4)
+"""Experts of the registries, drawn from each invented one, that confidence and abstention are fitted for beside the
+whole: most of its tasks are nobody's there."""
+SMALL_COUNTS = 0.04
 OF_EACH, SEED = 12, 7
 """Prompts of each registry that are kept as tasks of other fields."""
 
@@ -150,14 +154,19 @@ class Found(NamedTuple):
     names: tuple[str, ...]
 
 
-def fit(sets: Sequence[Rows], columns: Sequence[int]) -> Found:
-    """See Found."""
-    left = []
-    for s in sets:
+def fit(sets: Sequence[Rows], columns: Sequence[int], smaller: Sequence[Sequence[Rows]] = ()) -> Found:
+    """See Found.
+
+    Parameters
+    ----------
+    smaller
+        Of each registry, the same prompts among fewer experts.
+    """
+    left, few = [], []
+    for i, s in enumerate(sets):
         score = fit_score([o for o in sets if o is not s], columns)
-        scores = s.found @ score
-        told = np.stack([described(*row) for row in zip(scores, s.found, s.whole, strict=True)])
-        left.append(LeftOut(s, told, scores.argmax(axis=1)))
+        left.append(_left_out(s, score))
+        few.append([_left_out(one, score) for one in (smaller[i] if smaller else ())])
 
     def sure(of: Sequence[LeftOut], *, parts: bool) -> Floats:
         x, y, n = [], [], []
@@ -175,9 +184,11 @@ def fit(sets: Sequence[Rows], columns: Sequence[int]) -> Found:
         y = np.concatenate([one.rows.anybody for one in of]).astype(np.float64)
         return fit_sure(x, y, SIGNS, np.concatenate([np.full(len(one.first), one.rows.counts) for one in of]))
 
+    everything = [*left, *(one for some in few for one in some)]
     chance, said = [], []
-    for one in left:
-        others = [o for o in left if o is not one]
+    for i, one in enumerate(left):
+        own = {id(o) for o in (one, *few[i])}
+        others = [o for o in everything if id(o) not in own]
         chance.append(ranking.chance(tuple(somebody(others)), one.rows.whole))
         every = ranking.chance(tuple(sure(others, parts=False)), one.told)
         said.append(every[np.arange(len(one.first)), one.first])
@@ -187,14 +198,35 @@ def fit(sets: Sequence[Rows], columns: Sequence[int]) -> Found:
     abstain = _threshold(np.concatenate(chance), hit, anybody, counts)
     taken = np.concatenate(chance) >= abstain
     fitted = ranking.Fitted(
-        score=_rounded(fit_score(sets, columns)), lead=_rounded(sure(left, parts=False)),
-        part=_rounded(sure(left, parts=True)), inside=_rounded(somebody(left)), abstain=abstain,
+        score=_rounded(fit_score(sets, columns)), lead=_rounded(sure(everything, parts=False)),
+        part=_rounded(sure(left, parts=True)), inside=_rounded(somebody(everything)), abstain=abstain,
         takes_part=TAKES_PART,
     )  # fmt: skip
     return Found(
         fitted, np.where(taken, hit, ~anybody), np.where(taken, np.concatenate(said), 0.0), taken, anybody,
         tuple(k for one in left for k in one.rows.kinds), tuple(one.rows.name for one in left for _ in one.first),
     )  # fmt: skip
+
+
+def _left_out(rows: Rows, score: Floats) -> LeftOut:
+    scores = rows.found @ score
+    told = np.stack([described(*row) for row in zip(scores, rows.found, rows.whole, strict=True)])
+    return LeftOut(rows, told, scores.argmax(axis=1))
+
+
+def fewer(of: RoutingSet, count: int, draw: np.random.Generator) -> RoutingSet:
+    """A registry with so many of its experts."""
+    experts = [s for s in of.specs if not s.general]
+    specs = tuple(experts[i] for i in sorted(draw.permutation(len(experts))[:count]))
+    left = {s.id for s in specs}
+    cases = tuple(
+        msgspec.structs.replace(
+            c, leads=tuple(x for x in c.leads if x in left), lead=c.lead if c.lead in left else None,
+            support=tuple(x for x in c.support if x in left),
+        )
+        for c in of.cases
+    )  # fmt: skip
+    return msgspec.structs.replace(of, specs=specs, cases=cases)
 
 
 def _threshold(chance: Floats, hit: Floats, anybody: NDArray[np.bool_], counts: Floats) -> float:
@@ -236,14 +268,17 @@ async def fit_all(folders: Sequence[Path], to: Path) -> dict[str, Found]:
         some = sorted(draw.permutation(len(prompts))[:OF_EACH])
         beside.append(await plain.encode([prompts[i] for i in some]))
     np.savez_compressed(to / ranking.OTHERS.name, rows=np.concatenate(beside).astype(np.float16))
+    drawn = [[fewer(of, count, draw) for count in SMALLER] for of, _ in sets]
     found = {}
     for name in ("read", "words"):
         mine = plain if name == "read" else None
-        rows = [
-            await rows_of(of, counts, mine, np.concatenate([b for j, b in enumerate(beside) if j != i]))
-            for i, (of, counts) in enumerate(sets)
-        ]
-        found[name] = fit(rows, [c for c in Rank if mine is not None or c not in BY_ENCODER])
+        columns = [c for c in Rank if mine is not None or c not in BY_ENCODER]
+        rows, smaller = [], []
+        for i, (of, counts) in enumerate(sets):
+            other = np.concatenate([b for j, b in enumerate(beside) if j != i])
+            rows.append(await rows_of(of, counts, mine, other))
+            smaller.append([await rows_of(few, counts * SMALL_COUNTS, mine, other) for few in drawn[i]])
+        found[name] = fit(rows, columns, smaller)
     weights = ranking.Weights(
         read=found["read"].fitted, words=found["words"].fitted, enough=enough(found["words"], found["read"])
     )

@@ -42,6 +42,8 @@ CANDIDATE = 0.4
 where it matters; relevance is that chance on a scale on which it can be held against the thresholds of 2.1: from 0.5 on
 an expert claims."""
 _OF_SUBJECTS = np.isin(list(Scope), [Scope.NONE_BY_WORDS, Scope.NONE, Scope.THEIRS, Scope.THEIRS_BY_WORDS])
+_HARDLY_LEADS = 0.15
+"""Confidence below which an expert's domain is not held against those of others: that two hardly lead says nothing."""
 _LIKE = 0.5
 """Cosine from which on an example is like a task."""
 _FAR = 6.0
@@ -178,6 +180,7 @@ def decide(
             lead, part, taken = ranked(rank, *prepared.ranks(heard, read_as, found[0] if found else None))
             first = int(lead.argmax())
         lead, part, clear = verbs.adjusted(prepared.specs, heard.reading.wanted, lead, part)
+        part = verbs.sized(heard.reading.kept, heard.reading.wanted, lead, part, CANDIDATE)
         first = int(lead.argmax())
         if taken:
             candidates = words.by_rank(
@@ -193,7 +196,9 @@ def decide(
         candidate_count=len(candidates),
         confidence_variance=words.variance([c.confidence for _, c in candidates]),
         domain_overlap=not clear
-        or words.has_overlapping_domains([(s, c.confidence) for s, c in candidates], heard.reading.kept),
+        or words.has_overlapping_domains(
+            [(s, c.confidence) for s, c in candidates if c.confidence >= _HARDLY_LEADS], heard.reading.kept
+        ),
         action_clarity=clear and not (set(said) & _VAGUE) and "make better" not in heard.task.prompt.lower(),
         scope_definition=bool(candidates) and (not prepared.apart or bool(heard.chances[NONE] < 0.5)),
     )
