@@ -40,10 +40,10 @@ TAKES_PART = 0.15
 PRECISION = 0.6
 """Of the tasks that nobody takes, at least so many shall be nobody's."""
 HARDLY = 1 / 160
-SMALLER = (1, 2, 4)
+SMALLER = (1, 2, 3, 5)
 """Experts of the registries, drawn from each invented one, that confidence and abstention are fitted for beside the
 whole: most of its tasks are nobody's there."""
-SMALL_COUNTS = 0.04
+SMALL_COUNTS = 0.15
 OF_EACH, SEED = 12, 7
 """Prompts of each registry that are kept as tasks of other fields."""
 
@@ -313,10 +313,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.fit_ranking", description=__doc__)
     parser.add_argument("--registries", type=Path, nargs="+", default=[TRAIN, TRAIN_MORE], metavar="DIR")
     parser.add_argument("--to", type=Path, default=ranking.FILE.parent, metavar="DIR")
+    parser.add_argument("--figures", type=Path, metavar="FILE", help="write what is printed there too")
     given = parser.parse_args(arguments)
+    lines = []
     for name, found in asyncio.run(fit_all(given.registries, given.to)).items():
-        print(f"{name}: {found.right.mean():.1%} right, each registry by weights fitted on others")
-        print("\n".join(told(found)))
+        lines.append(f"{name}: {found.right.mean():.1%} right, each registry by weights fitted on others")
+        lines += told(found)
+    print("\n".join(lines))
+    if given.figures is not None:
+        given.figures.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
 
 

@@ -20,6 +20,8 @@ from evaluation.routing_data import RoutingSet
 
 TRAIN = Path(__file__).parent / "registries" / "train"
 TRAIN_MORE = TRAIN.with_name("train_more")
+LEFT_OUT = TRAIN.with_name("left_out.txt")
+"""What `python -m evaluation.fit_ranking --figures` wrote with the shipped weights."""
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
