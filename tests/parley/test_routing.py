@@ -64,6 +64,19 @@ def test_who_matches_best_leads_and_nobody_leads_what_nobody_knows() -> None:
     assert "general-purpose expert, would" not in routed("zzzz qqqq", (HEDGES, PIPES), keyword=True).rationale
 
 
+@pytest.mark.parametrize(
+    ("prompt", "depth"),
+    [
+        ("write a test for this function", "quick"),
+        ("add JWT auth", "standard"),
+        ("improve performance", "extended"),
+        ("redesign the data layer", "extended"),
+    ],
+)
+def test_the_source_s_own_examples_are_as_deep_as_it_says(prompt: str, depth: str) -> None:
+    assert asyncio.run(routing_eval.router(builtin()).route_all((Task(prompt=prompt),)))[0].depth == depth
+
+
 def test_degraded_as_the_source_scores_it_and_without_claims() -> None:
     found = routed("the hedge by the lawn, and a tap", keyword=True)
     assert [(c.expert, c.confidence) for c in found.candidates] == [("hedges", 0.6), ("pipes", 0.3)]
