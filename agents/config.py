@@ -3,9 +3,11 @@
     LLM_PROVIDER=zhipu               for everybody
     PANELIST_LLM_MODEL=glm-4.6       for every panelist
     PANELIST_2_LLM_PROVIDER=deepseek for the seat (the queue) panelist_2
+    WISH_STRONG_LLM_MODEL=glm-5      for every expert whose specification wishes the model `strong`
 
 The prefix is a name in capitals: of the seat (`PANELIST_2_`, `PRO_1_`, `EXPERT_SRE_`), of the seat without its number
-(`PANELIST_`, `PRO_`), of the role (`DEBATER_`). A file `.env` in the working folder is read below the environment.
+(`PANELIST_`, `PRO_`), of an expert's wish (`WISH_STRONG_`), of the role (`DEBATER_`). A file `.env` in the working
+folder is read below the environment.
 `LLM_API_KEY_FILE` and the like name a file that holds the secret.
 
 A key and an address belong to a provider: where a nearer level names another provider, or another address, the key of a
@@ -103,15 +105,42 @@ def _dotenv(path: Path) -> dict[str, str]:
     return found
 
 
-def prefixes(queue: str, roles: tuple[str, ...]) -> tuple[str, ...]:
-    """Prefixes of variables for an agent, the nearest first; the last is empty, for everybody.
+def prefixes(queue: str, roles: tuple[str, ...], wish: str = "") -> tuple[str, ...]:
+    """Prefixes of variables for an agent, the nearest first; the last is empty, for everybody. `wish`: the model that
+    an expert's specification wishes.
 
     >>> prefixes("pro_2", ("debater",))
     ('PRO_2_', 'PRO_', 'DEBATER_', '')
+    >>> prefixes("expert_sre", ("expert",), "gpt-5.1")
+    ('EXPERT_SRE_', 'WISH_GPT_5_1_', 'EXPERT_', '')
     """
-    names = (queue, re.sub(r"_\d+\Z", "", queue), *roles)
-    found = (re.sub(r"\W", "_", name).upper() + "_" for name in names)
+    names = (queue, re.sub(r"_\d+\Z", "", queue), *((f"wish_{wish}",) if wish else ()), *roles)
+    found = (_capitals(name) + "_" for name in names)
     return (*dict.fromkeys(found), "")
+
+
+def unmet_wish(spec: AgentSpec, environ: Mapping[str, str]) -> str:
+    """The variable that would say which model an expert's wish means, where none does and none of its seat names a
+    model; empty: there is no such wish."""
+    wish = _wish(spec)
+    if not wish or "model" in spec.model_fields_set:
+        return ""
+    levels, of_wish = _levels(spec), prefixes("", (), wish)[1]
+    near = levels[: levels.index(of_wish) + 1]
+    named = any(environ.get(f"{level}{name}", "").strip() for level in near for name in _CHOOSING)
+    return "" if named else f"{of_wish}LLM_MODEL"
+
+
+def _wish(spec: AgentSpec) -> str:
+    return "" if spec.expert is None else spec.expert.model
+
+
+def _levels(spec: AgentSpec) -> tuple[str, ...]:
+    return prefixes(spec.queue, spec.roles, _wish(spec))
+
+
+def _capitals(name: str) -> str:
+    return re.sub(r"\W", "_", name).upper()
 
 
 def resolve(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
@@ -147,7 +176,7 @@ def variables_of(spec: AgentSpec, environ: Mapping[str, str]) -> tuple[AgentSpec
     found = resolve(spec, read)
     names = set(read.names)
     if ":" in found.model:
-        own = tuple(prefix for prefix in prefixes(spec.queue, spec.roles) if prefix)
+        own = tuple(prefix for prefix in _levels(spec) if prefix)
         names |= {name for name in environ if name.startswith(own)}
         named = str(found.options.get("key_variable") or "")
         names |= {named, f"{named}_FILE"}
@@ -181,7 +210,7 @@ def _is_for(name: str, keys: set[str], environ: Mapping[str, str]) -> bool:
 
 
 def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
-    levels = tuple(reversed(prefixes(spec.queue, spec.roles)))
+    levels = tuple(reversed(_levels(spec)))
     names_one = "model" in spec.model_fields_set
     if (names_one and spec.model != "openai") or not _SPEAKS_FOR_NOBODY.isdisjoint(spec.roles):
         levels = tuple(level for level in levels if level)
@@ -201,7 +230,7 @@ def _with_encoder(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     from agents.encoders import EncoderMisconfigured, settings  # numpy: for the helper alone
 
     try:
-        named = settings.chosen(spec.options.get("encoder"), prefixes(spec.queue, spec.roles), environ)
+        named = settings.chosen(spec.options.get("encoder"), _levels(spec), environ)
     except EncoderMisconfigured as error:
         raise ModelMisconfigured(error.why) from error
     return spec if named is None else spec.model_copy(update={"options": {**spec.options, "encoder": named}})

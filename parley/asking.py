@@ -30,6 +30,7 @@ from parley.show.interrupts import Interrupts
 from parley.show.view import choose
 from parley.stack import model_servers
 from parley.stack.access import bus_options, front, run
+from parley.stack.announce import wishes_words
 from parley.stack.earlier_sessions import earlier_words, open_sessions
 from parley.stack.followed import following
 from parley.stack.people import how_to_sit
@@ -132,6 +133,8 @@ async def _run(
     """Open the session, say where it runs, and follow it."""
     await _tell_expected(parley, opening, view)
     there = await _there(parley, request.plan)
+    if _own_stack(parley) and (told := wishes_words(request.plan.rows)):
+        view.note(f"parley: {told}")
     if told := request.plan.setup.no_means(there, opening.settings, folder=request.sent is not None):
         view.note(f"parley: {told}")
     elif request.sent is not None:
@@ -184,8 +187,13 @@ async def _there(parley: Parley, plan: Plan) -> Sequence[Announcement]:
     lease = lease_of(parley)
     if plan.settings.stack.humans or not (lease is not None or parley.client.owner):
         return ()
-    own = lease is not None and not lease.running().permanent
-    return plan.announced if own else (await parley.client.workers()).workers
+    return plan.announced if _own_stack(parley) else (await parley.client.workers()).workers
+
+
+def _own_stack(parley: Parley) -> bool:
+    """Whether the stack is this session's, started with its plan."""
+    lease = lease_of(parley)
+    return lease is not None and not lease.running().permanent
 
 
 async def _open(parley: Parley, opening: OpenSession, interrupts: Interrupts, sid: str) -> str:

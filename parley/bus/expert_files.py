@@ -30,7 +30,7 @@ def check(paths: Sequence[Path]) -> dict[str, Any]:
     said = experts.warnings([*(spec for spec, _ in found.values()), *shipped])
     return {
         "ok": not errors,
-        "experts": [row(spec) | {"file": str(path)} for spec, path in found.values()],
+        "experts": [row(spec) | {"file": str(path), **_model(spec)} for spec, path in found.values()],
         "errors": errors,
         "warnings": [text for text in said if text.partition(":")[0] in found],
     }
@@ -40,6 +40,8 @@ def check_words(found: dict[str, Any]) -> Iterator[str]:
     """A line for each."""
     for known in found["experts"]:
         yield f"{known['id']:24} {line(known['version']):10} {known['pin']}  {line(known['file'])}"
+        if wish := known.get("wish"):
+            yield f"{'':24} wishes the model {line(wish)}: here {line(known['model'], 300)}"
     yield from (f"error    {line(text, 400)}" for text in found["errors"])
     yield from (f"warning  {line(text, 400)}" for text in found["warnings"])
     yield f"{len(found['experts'])} experts, {len(found['errors'])} errors, {len(found['warnings'])} warnings"
@@ -54,6 +56,23 @@ def _files(paths: Iterable[Path], errors: list[str]) -> Iterator[Path]:
         if not inside:
             errors.append(f"{path}: has no specification (*.yaml, *.md)")
         yield from inside
+
+
+def _model(spec: ExpertSpec) -> dict[str, str]:
+    """What an expert's wish comes to with the variables of this process and `.env`; nothing: it has none."""
+    if not spec.model:
+        return {}
+    from agents.config import environment, resolve, unmet_wish
+    from agents.models import ModelError
+    from agents.specs import of_expert
+
+    try:
+        agent, environ = of_expert(spec), environment()
+        found, variable = resolve(agent, environ), unmet_wish(agent, environ)
+    except ModelError as error:
+        return {"wish": spec.model, "model": f"none ({error})"}
+    model = str(found.options.get("model") or found.model)
+    return {"wish": spec.model, "model": f"the default, {model}: set {variable}" if variable else model}
 
 
 def row(spec: ExpertSpec) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What the workers of a stack's rows will announce, without starting them: models, prices, expertise."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,19 +18,35 @@ if TYPE_CHECKING:
 
 def spec_of(row: AgentRow) -> "AgentSpec":
     """The row's agent with the model that the environment and `.env` give it. Raises BadInput."""
-    from agents.config import environment, resolve
+    from agents.config import resolve
     from agents.models import ModelError
+
+    environ = _environment()
+    try:
+        return resolve(agent_of(row), environ)
+    except ModelError as error:
+        raise BadInput(f"agent {row.queue}", str(error)) from error
+
+
+def agent_of(row: AgentRow) -> "AgentSpec":
+    """The row's agent, as its file has it. Raises BadInput."""
     from agents.specs import SpecError
     from parley.stack import services
 
     try:
-        environ = environment()
+        return services.spec_of(row)
+    except SpecError as error:
+        raise BadInput(f"agent {row.queue}", str(error)) from error
+
+
+def _environment() -> dict[str, str]:
+    from agents.config import environment
+    from agents.models import ModelError
+
+    try:
+        return environment()
     except ModelError as error:
         raise BadInput(".env", str(error)) from error
-    try:
-        return resolve(services.spec_of(row), environ)
-    except (SpecError, ModelError) as error:
-        raise BadInput(f"agent {row.queue}", str(error)) from error
 
 
 def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announcement]:
@@ -79,6 +96,34 @@ def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
             found.setdefault(options.model, []).append(row.queue)
     told = "; ".join(f"{line(model)} ({line(', '.join(queues), 200)})" for model, queues in found.items())
     return f"no price is known, calls count as free of charge: {told}" if told else ""
+
+
+def wishes_words(rows: tuple[AgentRow, ...]) -> str:
+    """One line that names the experts whose specification wishes a model that nothing maps; empty: there are none.
+    Those that ship wish none.
+
+    Raises
+    ------
+    BadInput
+        A row's agent cannot be made.
+    """
+    specs = [agent_of(row) for row in rows if row.spec]
+    return wish_words([spec for spec in specs if spec.expert is not None])
+
+
+def wish_words(specs: Sequence["AgentSpec"]) -> str:
+    """The same, for agents that were read. Raises BadInput where `.env` cannot be used."""
+    if not any(spec.expert is not None and spec.expert.model for spec in specs):
+        return ""
+    from agents.config import unmet_wish
+
+    environ = _environment()
+    found = [
+        f"{spec.queue} wishes the model {line(spec.expert.model)!r} ({variable})"
+        for spec in specs
+        if spec.expert is not None and (variable := unmet_wish(spec, environ))
+    ]
+    return f"no variable maps a wish, so these have the default model: {'; '.join(found)}" if found else ""
 
 
 def _plainly(row: AgentRow) -> Announcement:

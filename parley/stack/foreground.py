@@ -16,7 +16,7 @@ from parley.settings import Settings
 from parley.stack import child_environment
 from parley.stack.access import bus_options
 from parley.stack.agent_identity import check_models, check_tools
-from parley.stack.announce import unpriced_words
+from parley.stack.announce import unpriced_words, wish_words, wishes_words
 from parley.stack.lease import STOPS, SUPERVISOR, Order, Shown, complete, default_state, remembered
 
 replace = msgspec.structs.replace
@@ -31,11 +31,11 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
     settings = plan.settings
     state = (settings.state or default_state()).absolute()
     stack = replace(plan.stack(), clients=clients)
-    unpriced = unpriced_words(stack.agents)
+    told = (unpriced_words(stack.agents), wishes_words(stack.agents))
     check_models(stack.agents)
     check_tools(stack.agents, stack.env)
-    if unpriced:
-        print(unpriced, file=sys.stderr, flush=True)
+    for text in filter(None, told):
+        print(text, file=sys.stderr, flush=True)
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         (state / "logs").mkdir(exist_ok=True, mode=0o700)
@@ -100,6 +100,8 @@ def agent(settings: Settings, spec: str, *, host: str, port: int, log_level: str
         found.check_pin(credentials.pin)
     except NotEnrolled as error:
         raise BadInput("spec", str(error)) from error
+    if told := wish_words([found]):
+        print(told, file=sys.stderr, flush=True)
     return _serve(found.queue, make, url, credentials, host, port, log_level)
 
 

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents import config
-from agents.config import VARIABLES, environment, prefixes, resolve, variables_of
+from agents.config import VARIABLES, environment, prefixes, resolve, unmet_wish, variables_of
+from agents.experts import builtin as shipped_experts
 from agents.models import ModelMisconfigured, make_model
 from agents.openai import prices
 from agents.openai.options import parse
 from agents.openai.providers import PRESETS, Rung, family_of
 from agents.secrets import Secret, scrub
-from agents.specs import AgentSpec, builtin
+from agents.specs import AgentSpec, builtin, load
 from agents.specs import parse as parse_spec
 from parley.stack.services import model_of
 
@@ -98,6 +99,36 @@ def test_seat_over_role_over_global_over_file() -> None:
 )
 def test_prefixes_of_every_seat_and_role(queue: str, role: str, expected: tuple[str, ...]) -> None:
     assert prefixes(queue, (role,)) == expected
+
+
+def test_seat_over_wish_over_role_over_global() -> None:
+    loaded = load("expert_sre")
+    assert loaded.expert is not None
+    wishing = loaded.model_copy(update={"expert": msgspec.structs.replace(loaded.expert, model="gpt-5.1 (big)")})
+    of_wish = "WISH_GPT_5_1__BIG__LLM_MODEL"
+    layers = {"LLM_MODEL": "g", "EXPERT_LLM_MODEL": "r", of_wish: "w", "EXPERT_SRE_LLM_MODEL": "s"}
+    for taken, expected in enumerate("grws", 1):
+        environ = {"OPENAI_API_KEY": "k"} | dict(list(layers.items())[:taken])
+        assert options(environ, wishing)["model"] == expected
+        assert unmet_wish(wishing, environ) == ("" if taken > 2 else of_wish)
+        assert unmet_wish(loaded, environ) == ""
+    assert variables_of(wishing, {of_wish: "w", "OPENAI_API_KEY": "k", "WISH_OTHER_LLM_MODEL": "o"})[1].keys() == {
+        of_wish, "OPENAI_API_KEY"
+    }  # fmt: skip
+
+
+def test_a_key_for_everybody_does_not_go_to_the_provider_of_a_wish() -> None:
+    loaded = load("expert_sre")
+    assert loaded.expert is not None
+    wishing = loaded.model_copy(update={"expert": msgspec.structs.replace(loaded.expert, model="strong")})
+    environ = {"LLM_PROVIDER": "openai", "LLM_MODEL": "g", "LLM_API_KEY": "k"}
+    with pytest.raises(ModelMisconfigured, match="zhipu needs a key"):
+        resolve(wishing, environ | {"WISH_STRONG_LLM_PROVIDER": "zhipu", "WISH_STRONG_LLM_MODEL": "glm"})
+
+
+def test_no_shipped_expert_wishes_a_model() -> None:
+    """Stacks of shipped experts alone do not read them to look for wishes."""
+    assert not [spec.id for spec in shipped_experts() if spec.model]
 
 
 def test_without_variables_nothing_changes() -> None:
