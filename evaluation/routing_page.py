@@ -63,8 +63,8 @@ def _unseen() -> str:
 
 27 invented registries of eight to some fifteen experts each, in fields from farming to film, with 834 English prompts
 (`evaluation/registries/train` and `train_more`). The ranking is fitted on all but one of them, which it is then
-measured on; so it goes round. Every prompt is ranked, as if subjects of software told nobody apart, with the encoder asked for
-each; prompts in other languages are left out. `python -m evaluation.fit_ranking --figures {LEFT_OUT.name}` fits and
+measured on; so it goes round. Every prompt is ranked, as if subjects of software told nobody apart, with the encoder
+asked for each; prompts in other languages are left out. `python -m evaluation.fit_ranking --figures {LEFT_OUT.name}` fits and
 prints this. Registries were used to choose the features, so a registry that nobody has seen may do a little worse.
 
 ```
