@@ -22,7 +22,7 @@ from evaluation.routing import Report
 from parley.routing import commands as routing_commands
 from parley.routing import evaluate as routing_eval
 from parley.routing.many import HelperLost, route_many
-from parley.routing.route import Wanted, read_prompts, task_of, words
+from parley.routing.route import Wanted, read_prompts, router, task_of, words
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from schemas.routing import Task
 from schemas.wire import InvalidValue, decode
@@ -74,7 +74,7 @@ def test_who_matches_best_leads_and_nobody_leads_what_nobody_knows() -> None:
     ],
 )
 def test_the_source_s_own_examples_are_as_deep_as_it_says(prompt: str, depth: str) -> None:
-    assert asyncio.run(routing_eval.router(builtin()).route_all((Task(prompt=prompt),)))[0].depth == depth
+    assert asyncio.run(router(builtin()).route_all((Task(prompt=prompt),)))[0].depth == depth
 
 
 def test_degraded_as_the_source_scores_it_and_without_claims() -> None:
