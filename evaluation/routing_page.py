@@ -52,7 +52,8 @@ layer". "Write a test for this function" is one small thing: one expert beside t
 two beside the lead.
 
 The matcher reads English. It abstains on a task that is surely in another language (agents/matching/language.py); a
-language model in the helper's seat may then be asked. Few words in another language are not told from English.
+language model in the helper's seat may then be asked. Of 36 prompts in other languages in the invented registries it
+tells 35, and it takes none of 835 English ones for another language.
 """
 
 
@@ -61,11 +62,12 @@ def _unseen() -> str:
     read = told.split("\nwords:")[0]
     return f"""## Registries that the ranking was not fitted on
 
-27 invented registries of eight to some fifteen experts each, in fields from farming to film, with 834 English prompts
-(`evaluation/registries/train` and `train_more`). The ranking is fitted on all but one of them, which it is then
-measured on; so it goes round. Every prompt is ranked, as if subjects of software told nobody apart, with the encoder
-asked for each; prompts in other languages are left out. `python -m evaluation.fit_ranking --figures {LEFT_OUT.name}` fits and
-prints this. Registries were used to choose the features, so a registry that nobody has seen may do a little worse.
+27 invented registries, in fields from farming to film, with 834 English prompts (`evaluation/registries/train` and
+`train_more`). The ranking is fitted on 26 of them and measured on the one that is left out; so it goes round. Every
+prompt is ranked with the encoder, as if subjects of software told nobody apart. The line `invented registries` is the
+figure of all; what follows is of each registry, then of each kind of prompt. `abstains rightly` and `finds nobody's`
+are of the invented ones alone. `python -m evaluation.fit_ranking --figures evaluation/registries/{LEFT_OUT.name}` fits
+and prints this. The features were chosen by these figures: a registry that nobody has seen may do a little worse.
 
 ```
 {read}
