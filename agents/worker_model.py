@@ -6,6 +6,7 @@ from agents.equipment import Equipment
 from agents.models.base import Completion, Emit, Model
 from agents.protocols import KITS
 from agents.tools.allow import AllowList
+from agents.tools.sandbox import possible
 from schemas.expert import ExpertSpec
 
 _NO_ARTIFACTS = NoArtifacts()
@@ -23,6 +24,10 @@ class WorkerModel:
     """
 
     def __init__(self, model: Model, spec: ExpertSpec | None = None, tools: AllowList | None = None) -> None:
+        self.no_run = ""
+        """Why commands cannot be run here, where the list has a tool for that; empty: they can."""
+        if tools is not None and Equipment(model, spec, tools).uses_tools:
+            tools, self.no_run = possible(tools)
         self._equipment = Equipment(model, spec, tools)
         self.tools = self._equipment.uses_tools
         """Whether its turns may use tools."""

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from client.api import known_protocol, whole_settings
 from client.errors import BadInput
 from client.protocols import SETUPS, Setup, setup_of
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible
-from parley.settings import Settings, has_tools, names_tools, tools_of
+from parley.settings import Settings, has_tools, names_tools, no_run_of, tools_of
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
 from parley.stack.panel_file import Panel, read, role_of
@@ -78,7 +80,9 @@ class Plan:
     def announced(self) -> list[Announcement]:
         """What the workers of the embedded stack will announce. Raises BadInput where a model cannot be made, or the
         allow list of tools cannot be used."""
-        return announced(self.rows, tools=has_tools(self.settings))
+        found = announced(self.rows, tools=has_tools(self.settings))
+        why = no_run_of(self.settings)[:200] if any(a.tools for a in found) else ""
+        return [msgspec.structs.replace(a, no_run=why) if a.tools else a for a in found] if why else found
 
     def roles(self) -> dict[str, str]:
         """Seat -> role of the embedded stack. Raises BadInput."""

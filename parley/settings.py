@@ -9,7 +9,7 @@ import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -24,6 +24,9 @@ from client.yaml_file import read_file
 from coordinator.admission import present_names
 from coordinator.protocols import DEFAULT, PROTOCOLS
 from coordinator.table import Inadmissible
+
+if TYPE_CHECKING:
+    from agents.tools.allow import AllowList
 
 DEFAULT_FILE = "parley.yaml"
 PREFIX = "PARLEY__"
@@ -337,13 +340,26 @@ def protocol_settings(protocol: str) -> list[str] | None:
 def has_tools(settings: Settings) -> bool:
     """Whether experts' models may use a tool: of the allow list that the settings or the environment name, or of the
     one that ships. Raises BadInput where it is none."""
+    found = _allowed(settings)
+    return found is not None and bool(found.servers)
+
+
+def _allowed(settings: Settings) -> "AllowList | None":
     from agents.tools import allow
 
     try:
-        found = allow.find(os.environ, settings.tools)
+        return allow.find(os.environ, settings.tools)
     except allow.ToolsError as error:
         raise BadInput(allow.VARIABLE if settings.tools is None else "tools", str(error)) from error
-    return found is not None and bool(found.servers)
+
+
+def no_run_of(settings: Settings) -> str:
+    """Why no tool of that list can run commands here, though it has one; empty: one can, or it has none. Raises
+    BadInput."""
+    from agents.tools import sandbox
+
+    found = _allowed(settings)
+    return "" if found is None else sandbox.possible(found)[1]
 
 
 def names_tools(settings: Settings) -> bool:

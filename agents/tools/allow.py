@@ -88,6 +88,8 @@ class Server(_Strict):
     """Of one call, and of its start."""
     read_only: bool = False
     """What a call changes in the folder is undone, and the call counts as failed."""
+    sandbox: bool = False
+    """Its tools run commands in the sandbox (agents.tools.sandbox): where there is none, they are not offered."""
     output_chars: int = Field(default=16_000, ge=100, le=200_000)
     """What of a call's result is shown."""
 
@@ -155,6 +157,10 @@ class AllowList(_Strict):
     def without_history(self) -> "AllowList":
         """The servers that need no history of the folder."""
         return self.model_copy(update={"servers": {n: s for n, s in self.servers.items() if not s.of_history}})
+
+    def without_sandbox(self) -> "AllowList":
+        """The servers that need no sandbox, alone."""
+        return self.model_copy(update={"servers": {n: s for n, s in self.servers.items() if not s.sandbox}})
 
     def only(self, names: Collection[str]) -> "AllowList":
         """The tools that are named, as `tool` or `server.tool`, alone. A name that is not in it allows nothing."""

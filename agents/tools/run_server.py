@@ -25,6 +25,7 @@ MOST_SHOWN = 12_000
 VARIABLE = "PARLEY_RUN_S"
 _SECONDS = 120.0
 _READ = 200_000
+_PRINTING = frozenset({"-q", "-qq", "-v", "-vv", "--quiet", "--verbose"})
 
 
 class Commands:
@@ -85,9 +86,10 @@ class Commands:
 
 
 def _begins(argv: Sequence[str], allowed: Sequence[str]) -> bool:
-    """Whether a command is one that is allowed, with further arguments; its options at the end may be left out."""
+    """Whether a command is one that is allowed, with further arguments. At its end, what says how much is printed may
+    be left out, and nothing else: `node --test` does not allow `node FILE`."""
     fixed = list(allowed)
-    while len(fixed) > 1 and fixed[-1].startswith("-") and fixed[-2] != "-m":
+    while len(fixed) > 1 and fixed[-1] in _PRINTING:
         fixed.pop()
     return list(argv[: len(fixed)]) == fixed
 

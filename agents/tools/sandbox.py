@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from agents.tools import syscalls
-from agents.tools.allow import READS
+from agents.tools.allow import READS, AllowList
 from agents.tools.process_limits import Limits, ProcessGroup, too_large, tree_of
 
 _BWRAP = "bwrap"
@@ -107,6 +107,14 @@ def unavailable() -> str:
         said = " ".join(tried.stderr.decode(errors="replace").split())[:300]
         return f"there is no sandbox: bubblewrap cannot make namespaces here ({said})"
     return ""
+
+
+def possible(allowed: AllowList) -> tuple[AllowList, str]:
+    """What of an allow list can be used here, and why the rest cannot."""
+    if not any(server.sandbox for server in allowed.servers.values()):
+        return allowed, ""
+    why = unavailable()
+    return (allowed.without_sandbox() if why else allowed), why
 
 
 async def run(argv: Sequence[str], folder: Path, *, limits: Limits | None = None, reads: Sequence[Path] = ()) -> Ran:
@@ -404,4 +412,4 @@ def _search_path() -> str:
     return os.pathsep.join(dict.fromkeys([*(p for p in own if p.startswith("/")), *_PATH.split(":")]))
 
 
-__all__ = ["FOLDER", "CannotRun", "Limits", "Ran", "cut", "run", "unavailable"]
+__all__ = ["FOLDER", "CannotRun", "Limits", "Ran", "cut", "possible", "run", "unavailable"]

@@ -20,7 +20,7 @@ INVENTED = ROOT / "evaluation" / "registries"
 def tracked() -> list[Path]:
     """The files of the tree that people write."""
     skipped = {".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", "__pycache__", ".parley"}
-    skipped |= {"questions", "registries"}  # of evaluation: documents of others, and frozen texts of invented people
+    skipped |= {"questions"}  # evaluation/questions: documents of others
     return [
         p
         for p in ROOT.rglob("*")

@@ -74,7 +74,10 @@ class MadpSetup(Setup):
         found, said = self._check(data, there, settings.get("check"))
         experts = [w for w in there if "expert" in w.roles]
         if experts and not any(w.tools for w in experts):
-            said = f"tools are off: experts change the folder by a diff in their reply alone; {said}"
+            without = "one that leaves it as it is ends as a plan (planned, exit status 3)"
+            said = f"tools are off: experts change the folder by a diff in their reply alone, and {without}; {said}"
+        elif why := next((w.no_run for w in experts if w.tools and w.no_run), ""):
+            said = f"run is off, so experts run no command: {why}; {said}"
         return found, said
 
     def _check(

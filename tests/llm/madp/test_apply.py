@@ -2,6 +2,7 @@
 where the folder still is what was sent."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,43 @@ def test_with_tools_off_a_diff_in_the_reply_is_put_on_the_folder(tmp_path: Path,
     assert "tools are off: experts change the folder by a diff in their reply alone" in err
     assert "(approved)" in out and "  +    return 'hello'" in out
     assert (project / "app.py").read_text() == "def greet():\n    return 'hello'\n"
+
+
+def test_with_tools_off_a_word_that_nothing_is_to_change_ends_as_a_plan_as_was_said_before(
+    tmp_path: Path, project: Path
+) -> None:
+    done = DONE | {"summary": "There is nothing to change.", "output": "It greets with hello already."}
+    with aimock(tmp_path, [
+        step("Review what another expert did", {"verdict": "approved", "findings": []}),
+        step("You lead the task", done),
+    ]) as server:  # fmt: skip
+        (tmp_path / "parley.yaml").write_text("tools: off\n")
+        code, out, err = Front(tmp_path).run(*ASK, "--folder", str(project), "--plain", env=environment(server.url))
+    assert code == 3 and "(planned)" in out and "(approved)" not in out, err or out
+    assert "one that leaves it as it is ends as a plan (planned, exit status 3)" in err
+
+
+def test_where_no_sandbox_is_there_run_is_off_and_that_is_said_before(tmp_path: Path, project: Path) -> None:
+    """Every program is there but bubblewrap; the prompts are read at the model's server."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for folder in os.environ["PATH"].split(os.pathsep):
+        for program in Path(folder).glob("*"):
+            if program.name != "bwrap" and not (programs / program.name).is_symlink():
+                (programs / program.name).symlink_to(program)
+    with aimock(tmp_path, [
+        step("Review what another expert did", {"verdict": "approved", "findings": []}),
+        step("Step 1, call 1", DONE),
+        step("You lead the task", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
+    ]) as server:  # fmt: skip
+        code, out, err = Front(tmp_path).run(
+            *ASK, "--folder", str(project), "--plain", env=environment(server.url, PATH=str(programs))
+        )
+        asked = json.dumps(server.journal("gpt-work"))
+    assert code == 0, err or out
+    told = "run is off, so experts run no command: there is no sandbox: bubblewrap is not installed"
+    assert told in err and "tools are off" not in err
+    assert "replace_in_file" in asked and "read_output" not in asked
 
 
 def test_a_diff_that_does_not_fit_is_a_proposal_and_the_end_is_a_plan(tmp_path: Path, project: Path) -> None:
