@@ -80,10 +80,11 @@ async def test_an_expert_stores_for_its_open_turn_and_every_reader_fetches(bus: 
     id = await artifacts.put(expert, "s1", data, **turn)
     assert id == id_of(data)
     assert await artifacts.put(expert, "s1", data, **turn) == id, "stored twice is stored once"
-    for name in ("expert_api", "auditor", "owner"):
-        assert await artifacts.get(await bus.connect(name), "s1", id) == data
-    with pytest.raises(ArtifactRefused, match="session s2 has no artifact"):
-        await artifacts.get(expert, "s2", id)
+    for name in ("auditor", "owner"):
+        reader = await bus.connect(name)
+        assert await artifacts.get(reader, "s1", id) == data
+        with pytest.raises(ArtifactRefused, match="session s2 has no artifact"):
+            await artifacts.get(reader, "s2", id)
     moderator = await bus.connect("moderator")
     info = await moderator.api("STREAM.INFO.ARTIFACTS")
     assert info["state"]["messages"] == 1
@@ -108,7 +109,25 @@ async def test_a_foreign_put_is_refused(bus: Engine) -> None:
     with pytest.raises(ArtifactRefused, match="opened by somebody else"):
         await artifacts.put(stranger, "s1", b"x")
     with pytest.raises(ArtifactRefused, match="has no artifact"):
-        await artifacts.get(expert, "s1", id_of(b"x"))
+        await artifacts.get(bus.owner, "s1", id_of(b"x"))
+
+
+async def test_an_expert_takes_what_its_open_turn_names_and_nothing_else(bus: Engine) -> None:
+    """A task's folder is for who works on it. What a turn names is taken in tests/engine/madp/test_work.py."""
+    await bus.moderator(protocols())
+    expert, turn = await asked(bus)
+    id = await artifacts.put(expert, "s1", folder(b"a folder"), **turn)
+    with pytest.raises(Denied):
+        await artifacts.get(expert, "s1", id)
+    with pytest.raises(ArtifactRefused, match=f"names no artifact {id}"):
+        await artifacts.take(expert, "s1", id, **turn)
+    with pytest.raises(ArtifactRefused, match="the token is not right"):
+        await artifacts.take(expert, "s1", id, turn=turn["turn"], token="0" * 32)
+    with pytest.raises(ArtifactRefused, match="belongs to queue expert_sre, not to expert_api"):
+        await artifacts.take(await bus.connect("expert_api"), "s1", id, **turn)
+    await bus.cancel("s1")
+    with pytest.raises(ArtifactRefused, match="is not open"):
+        await artifacts.take(expert, "s1", id, **turn)
 
 
 async def test_the_broker_keeps_everybody_in_his_own_name_and_others_out(bus: Engine) -> None:
@@ -166,7 +185,7 @@ async def test_no_archive_is_stored_that_nobody_may_unpack(bus: Engine, why: str
         with pytest.raises(ArtifactRefused, match=why):
             await artifacts.put(connection, "s1", REFUSED[why], **more)
         with pytest.raises(ArtifactRefused, match="has no artifact"):
-            await artifacts.get(connection, "s1", id_of(REFUSED[why]))
+            await artifacts.get(bus.owner, "s1", id_of(REFUSED[why]))
 
 
 async def test_limits_are_named(bus: Engine) -> None:

@@ -176,6 +176,8 @@ WORLDS: dict[str, Small] = {
                      checks=((red("before"),), (green("after"), red("after"), cut("after")))),
     "checked, named": Small((WORKING,), CHECKED, experts=REVIEWERS, named=True,
                             checks=((red("before"), cut("before")), (green("after"),))),
+    "checked, override": Small((matched({}),), {**ONCE, "expert": QA}, experts=REVIEWERS,
+                               checks=((green("before"),), (green("after"),))),
     "checked, claims": Small((ARGUED, matched({SRE: 0.95}, security=True, reviewers=())), ONCE,
                              experts=(SRE, IMPL), floor=("claim",), named=True, misses=False,
                              checks=((red("before"),), (green("after"),))),
