@@ -50,21 +50,21 @@ def _services(user: User) -> list[Crossing]:
     for name in channels.readable_by(user.account):
         told += [subjects.read_of(name), subjects.doc_of(name)]
     if user.account in channels.WITH_ARTIFACTS:
-        asked.append(subjects.put_by(channels.stores_on(user.account), user.name))
+        asked.append(subjects.requests_by("put", channels.stores_on(user.account), user.name))
         if user.kind == AGENT:
-            asked.append(subjects.take_by(channels.PUBLIC, user.name))
+            asked.append(subjects.requests_by("take", channels.PUBLIC, user.name))
         else:
             told.append(subjects.get_of(channels.PUBLIC))
     for name in _writable(user.account):
         if name == channels.CLIENT:
-            asked += [subjects.inbox_by(name, user.name), subjects.fate_by(name, user.name)]
+            asked += [subjects.inbox_by(name, user.name), subjects.requests_by("fate", name, user.name)]
         elif user.kind == AGENT:
             asked += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
     if user.kind == OWNER:
         asked += [
             subjects.own_by(user.name),
             subjects.inbox_by(channels.OWNER, user.name),
-            subjects.fate_by(channels.OWNER, user.name),
+            subjects.requests_by("fate", channels.OWNER, user.name),
         ]
     if user.kind == AGENT:
         asked += [subjects.here(user.role, user.queue, user.pin), _acks(user.queue)]

@@ -424,31 +424,9 @@ def put(channel: str, author: str, sid: str) -> str:
     return _request("put", channel, author, sid)
 
 
-def put_by(channel: str, author: str) -> str:
-    """What one author may store through a channel."""
-    return _request("put", channel, author, "*")
-
-
-def parse_put(subject: str) -> tuple[str, str, str]:
-    """(channel, author, session)."""
-    channel, author, sid = _parse(subject, "put", 3)
-    return channel, author, sid
-
-
 def take(channel: str, author: str, sid: str) -> str:
     """An artifact that an open turn of the author names."""
     return _request("take", channel, author, sid)
-
-
-def take_by(channel: str, author: str) -> str:
-    """What one author may take."""
-    return _request("take", channel, author, "*")
-
-
-def parse_take(subject: str) -> tuple[str, str, str]:
-    """(channel, author, session)."""
-    channel, author, sid = _parse(subject, "take", 3)
-    return channel, author, sid
 
 
 def get(channel: str, sid: str) -> str:
@@ -472,14 +450,15 @@ def fate(channel: str, author: str, sid: str) -> str:
     return _request("fate", channel, author, sid)
 
 
-def fate_by(channel: str, author: str) -> str:
-    """What one author may ask."""
-    return _request("fate", channel, author, "*")
+def requests_by(kind: str, channel: str, author: str) -> str:
+    """What one author may ask of a kind that names him: `put`, `take`, `fate`."""
+    return _request(kind, channel, author, "*")
 
 
-def parse_fate(subject: str) -> tuple[str, str, str]:
-    """(channel, author, session)."""
-    channel, author, sid = _parse(subject, "fate", 3)
+def parse_authored(subject: str) -> tuple[str, str, str]:
+    """(channel, author, session) of a request that names its author: `put`, `take`, `fate`."""
+    kind = subject.split(".")[1] if subject.count(".") else ""
+    channel, author, sid = _parse(subject, kind if kind in ("put", "take", "fate") else "put", 3)
     return channel, author, sid
 
 

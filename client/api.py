@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bus.errors import BadKeyFile, BusError
 from client import evidence as documents_of
-from client import task_folder
+from client import task_folder, task_history
 from client.errors import BadInput, Unreachable
 from client.evidence import Sources
 from client.protocols import all_setups, setup_of
@@ -126,8 +126,8 @@ class Parley:
         previous = await self.previous(continues) if continues else None
         sent = None
         if folder is not None:
-            sent = task_folder.read(Path(folder))
-            settings = {**settings, "folder": sent.id}
+            sent = task_history.with_history(task_folder.read(Path(folder)))
+            settings = {**settings, **sent.settings}
         opening = request(
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
             seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,

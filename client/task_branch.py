@@ -44,20 +44,20 @@ class Committed(NamedTuple):
 
 def check(folder: Path, branch: str) -> None:
     """Look, before anything starts, whether a commit can be made. Raises BadInput."""
-    repository = _Repository(folder)
+    repository = Repository(folder)
     try:
         repository.git("rev-parse", "--show-prefix")
-    except _Failed as error:
+    except GitFailed as error:
         raise BadInput("branch", f"{folder} is in no git repository that can be used: {error}") from None
     try:
         repository.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    except _Failed:
+    except GitFailed:
         raise BadInput(
             "branch", f"the repository of {folder} has no commit yet, on which a branch could stand"
         ) from None
     try:
         repository.git("check-ref-format", f"refs/heads/{branch}")
-    except _Failed:
+    except GitFailed:
         raise BadInput("branch", f"{branch!r} is no name of a branch") from None
     if branch.startswith("-") or branch == "HEAD":
         raise BadInput("branch", f"{branch!r} is no name of a branch")
@@ -68,27 +68,27 @@ def check(folder: Path, branch: str) -> None:
     try:
         repository.git("var", "GIT_COMMITTER_IDENT")
         repository.git("var", "GIT_AUTHOR_IDENT")
-    except _Failed:
+    except GitFailed:
         raise BadInput("branch", "git does not know who you are: git config user.name and user.email") from None
 
 
 def commit(sent: Sent, found: Compared, branch: str, message: str) -> Committed:
     """Put what was compared on a new branch. Raises NotApplied."""
-    repository = _Repository(sent.folder)
+    repository = Repository(sent.folder)
     try:
         return _committed(repository, found, branch, message)
-    except _Failed as error:
+    except GitFailed as error:
         raise NotApplied(f"the result is not on the branch {branch}: {error}") from None
 
 
-def _committed(repository: "_Repository", found: Compared, branch: str, message: str) -> Committed:
+def _committed(repository: "Repository", found: Compared, branch: str, message: str) -> Committed:
     head = repository.git("rev-parse", "--verify", "HEAD^{commit}").strip()
     prefix = repository.git("rev-parse", "--show-prefix").rstrip("\n")
     there = repository.tree(head, prefix)
     other = _other(repository, found.before, there)
     mine = {*found.change.changed, *found.change.removed}
     if moved := [path for path in (*other, *(p for p in mine if p not in found.before and p in there)) if path in mine]:
-        raise _Failed(f"not in HEAD as it was sent: {_some(tuple(sorted(moved)))}; commit it first, or use --apply")
+        raise GitFailed(f"not in HEAD as it was sent: {_some(tuple(sorted(moved)))}; commit it first, or use --apply")
     rows = [f"0 {repository.null}\t{prefix}{path}" for path in found.change.removed]
     for path, (data, runs) in sorted(found.written.items()):
         blob = repository.git("hash-object", "-w", "--no-filters", "--stdin", given=data).strip()
@@ -107,7 +107,7 @@ def _rows(rows: list[str]) -> bytes:
     return "".join(f"{row}\0" for row in rows).encode(errors="surrogateescape")
 
 
-def _other(repository: "_Repository", before: Files, there: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
+def _other(repository: "Repository", before: Files, there: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
     """Files that were sent and are not so in a commit. What the commit has and was not sent was left out."""
     other = [
         path
@@ -122,15 +122,17 @@ def _some(paths: tuple[str, ...]) -> str:
     return ", ".join(map(line, paths[:_NAMED])) + more
 
 
-class _Failed(Exception):
+class GitFailed(Exception):
     """git could not do it, and why."""
 
 
-class _Repository:
+class Repository:
     """The repository of a folder, by its program."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more: Mapping[str, str] | None = None) -> None:
+        """`more`: variables that git is given in every call."""
         self._folder = folder.resolve()
+        self._more = dict(more or {})
         self._hash = ""
 
     @property
@@ -161,19 +163,19 @@ class _Repository:
         return found
 
     def git(self, *arguments: str, given: bytes = b"", more: Mapping[str, str] | None = None) -> str:
-        """What it prints. Raises _Failed."""
+        """What it prints. Raises GitFailed."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith(_KEPT)}
         safe = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
         try:
             done = subprocess.run(
                 ("git", *safe, *arguments), cwd=self._folder, input=given, capture_output=True, timeout=_TIMEOUT_S,
                 env={**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1",
-                     "LC_ALL": "C", **(more or {})}, check=False,
+                     "LC_ALL": "C", **self._more, **(more or {})}, check=False,
             )  # fmt: skip
         except FileNotFoundError:
-            raise _Failed("the program git is not there") from None
+            raise GitFailed("the program git is not there") from None
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise _Failed(f"git {arguments[0]}: {error}") from None
+            raise GitFailed(f"git {arguments[0]}: {error}") from None
         if done.returncode:
-            raise _Failed(line(done.stderr.decode(errors="replace").strip() or f"git {arguments[0]} failed", 300))
+            raise GitFailed(line(done.stderr.decode(errors="replace").strip() or f"git {arguments[0]} failed", 300))
         return done.stdout.decode(errors="surrogateescape")

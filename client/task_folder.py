@@ -50,17 +50,29 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     """What was not sent, and why."""
     largest: int | None = None
     """Bytes of a file beyond which it was not sent; None: of any size."""
+    history: bytes = b""
+    """The archive of its history (client.task_history); empty: it has none, or none is sent."""
+    history_told: str = ""
+    """What is to be said of that; empty: nothing."""
 
     @property
     def id(self) -> str:
         """The artifact's: SHA-256 of its bytes, hex."""
         return sha256(self.data).hexdigest()
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """What a session that begins with it is told."""
+        more = {"history": sha256(self.history).hexdigest()} if self.history else {}
+        return {"folder": self.id, **more}
+
     def words(self) -> Iterator[str]:
-        """What was left out, in a line; nothing for nothing."""
+        """What was left out, and what goes with it, a line each; nothing for nothing."""
         if self.left_out:
             more = f" and {len(self.left_out) - _NAMED} more" if len(self.left_out) > _NAMED else ""
             yield f"not sent of {self.folder}: {'; '.join(map(line, self.left_out[:_NAMED]))}{more}"
+        if self.history_told:
+            yield self.history_told
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,7 +158,8 @@ async def send(client: "Client", sid: str, sent: Sent) -> None:
     from bus.errors import ArtifactRefused
 
     try:
-        await client.put(sid, sent.data)
+        for data in filter(None, (sent.data, sent.history)):
+            await client.put(sid, data)
     except InvalidValue as error:
         raise BadInput("folder", str(error)) from error
     except ArtifactRefused as error:

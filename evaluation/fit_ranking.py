@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from agents.encoders import Encoder
+from agents.encoders.base import Vectors
 from agents.experts import builtin
 from agents.matching import ranking
 from agents.matching.features import Prepared
@@ -25,9 +27,9 @@ from agents.matching.subject_model import make_readers
 from agents.matching.subjects import Floats
 from agents.matching.vectors import SpecVectors
 from evaluation.fit_routing import fit_sure
-from evaluation.routing import Case
+from evaluation.routing import Case, wilson
 from evaluation.routing_data import RoutingSet, golden
-from evaluation.routing_registries import TRAIN, registries
+from evaluation.routing_registries import TRAIN, TRAIN_MORE, registries
 from schemas.routing import Task
 
 PENALTY = 3.0
@@ -38,6 +40,12 @@ TAKES_PART = 0.15
 PRECISION = 0.6
 """Of the tasks that nobody takes, at least so many shall be nobody's."""
 HARDLY = 1 / 160
+SMALLER = (1, 2, 3, 5)
+"""Experts of the registries, drawn from each invented one, that confidence and abstention are fitted for beside the
+whole: most of its tasks are nobody's there."""
+SMALL_COUNTS = 0.15
+OF_EACH, SEED = 12, 7
+"""Prompts of each registry that are kept as tasks of other fields."""
 
 
 class Rows(NamedTuple):
@@ -60,19 +68,27 @@ class Rows(NamedTuple):
         return np.asarray(self.lead.any(axis=1))
 
 
-async def rows_of(of: RoutingSet, counts: float, *, by_words: bool) -> Rows:
-    """Of a registry. Prompts in other languages are left out: the matcher abstains of itself."""
-    plain = make_readers().alike
+async def rows_of(of: RoutingSet, counts: float, plain: Encoder | None, beside: Vectors | None = None) -> Rows:
+    """Of a registry. Prompts in other languages are left out: the matcher abstains of itself.
+
+    Parameters
+    ----------
+    plain
+        The plain encoder; None: by words.
+    beside
+        As of ranking.Compared.
+    """
     prepared = Prepared(of.specs)
     prepared.apart = False
-    if not by_words:
-        prepared.compare_by(await SpecVectors(plain, ranking.phrases, ranking.Parts.of).of(prepared.specs))
+    if plain is not None:
+        said_by = SpecVectors(plain, ranking.phrases, ranking.Parts.of)
+        prepared.compare_by(await said_by.of(prepared.specs), beside)
     found, wholes, cases = [], [], []
     for case in of.cases:
         heard = prepared.read_task(Task(prompt=case.prompt, files_mentioned=case.files))
         if heard.foreign or not (heard.parts or case.files):
             continue
-        rows = None if by_words else np.stack(list(await plain.encode(heard.texts)))
+        rows = None if plain is None else np.stack(list(await plain.encode(heard.texts)))
         features, said = prepared.ranks(heard, rows)
         found.append(features)
         wholes.append(said)
@@ -138,14 +154,19 @@ class Found(NamedTuple):
     names: tuple[str, ...]
 
 
-def fit(sets: Sequence[Rows], columns: Sequence[int]) -> Found:
-    """See Found."""
-    left = []
-    for s in sets:
+def fit(sets: Sequence[Rows], columns: Sequence[int], smaller: Sequence[Sequence[Rows]] = ()) -> Found:
+    """See Found.
+
+    Parameters
+    ----------
+    smaller
+        Of each registry, the same prompts among fewer experts.
+    """
+    left, few = [], []
+    for i, s in enumerate(sets):
         score = fit_score([o for o in sets if o is not s], columns)
-        scores = s.found @ score
-        told = np.stack([described(*row) for row in zip(scores, s.found, s.whole, strict=True)])
-        left.append(LeftOut(s, told, scores.argmax(axis=1)))
+        left.append(_left_out(s, score))
+        few.append([_left_out(one, score) for one in (smaller[i] if smaller else ())])
 
     def sure(of: Sequence[LeftOut], *, parts: bool) -> Floats:
         x, y, n = [], [], []
@@ -163,9 +184,11 @@ def fit(sets: Sequence[Rows], columns: Sequence[int]) -> Found:
         y = np.concatenate([one.rows.anybody for one in of]).astype(np.float64)
         return fit_sure(x, y, SIGNS, np.concatenate([np.full(len(one.first), one.rows.counts) for one in of]))
 
+    everything = [*left, *(one for some in few for one in some)]
     chance, said = [], []
-    for one in left:
-        others = [o for o in left if o is not one]
+    for i, one in enumerate(left):
+        own = {id(o) for o in (one, *few[i])}
+        others = [o for o in everything if id(o) not in own]
         chance.append(ranking.chance(tuple(somebody(others)), one.rows.whole))
         every = ranking.chance(tuple(sure(others, parts=False)), one.told)
         said.append(every[np.arange(len(one.first)), one.first])
@@ -175,14 +198,35 @@ def fit(sets: Sequence[Rows], columns: Sequence[int]) -> Found:
     abstain = _threshold(np.concatenate(chance), hit, anybody, counts)
     taken = np.concatenate(chance) >= abstain
     fitted = ranking.Fitted(
-        score=_rounded(fit_score(sets, columns)), lead=_rounded(sure(left, parts=False)),
-        part=_rounded(sure(left, parts=True)), inside=_rounded(somebody(left)), abstain=abstain,
+        score=_rounded(fit_score(sets, columns)), lead=_rounded(sure(everything, parts=False)),
+        part=_rounded(sure(left, parts=True)), inside=_rounded(somebody(everything)), abstain=abstain,
         takes_part=TAKES_PART,
     )  # fmt: skip
     return Found(
         fitted, np.where(taken, hit, ~anybody), np.where(taken, np.concatenate(said), 0.0), taken, anybody,
         tuple(k for one in left for k in one.rows.kinds), tuple(one.rows.name for one in left for _ in one.first),
     )  # fmt: skip
+
+
+def _left_out(rows: Rows, score: Floats) -> LeftOut:
+    scores = rows.found @ score
+    told = np.stack([described(*row) for row in zip(scores, rows.found, rows.whole, strict=True)])
+    return LeftOut(rows, told, scores.argmax(axis=1))
+
+
+def fewer(of: RoutingSet, count: int, draw: np.random.Generator) -> RoutingSet:
+    """A registry with so many of its experts."""
+    experts = [s for s in of.specs if not s.general]
+    specs = tuple(experts[i] for i in sorted(draw.permutation(len(experts))[:count]))
+    left = {s.id for s in specs}
+    cases = tuple(
+        msgspec.structs.replace(
+            c, leads=tuple(x for x in c.leads if x in left), lead=c.lead if c.lead in left else None,
+            support=tuple(x for x in c.support if x in left),
+        )
+        for c in of.cases
+    )  # fmt: skip
+    return msgspec.structs.replace(of, specs=specs, cases=cases)
 
 
 def _threshold(chance: Floats, hit: Floats, anybody: NDArray[np.bool_], counts: Floats) -> float:
@@ -213,14 +257,28 @@ def _rounded(w: Floats) -> tuple[float, ...]:
     return tuple(round(float(v), 5) for v in w)
 
 
-async def fit_all(folder: Path, to: Path) -> dict[str, Found]:
+async def fit_all(folders: Sequence[Path], to: Path) -> dict[str, Found]:
     """Write ranking.json; what each set came to on registries left out."""
-    sets = [(r, 1.0) for r in registries(folder)] + [(golden("dev", builtin()), GOLDEN_COUNTS)]
+    sets = [(r, 1.0) for folder in folders for r in registries(folder)] + [(golden("dev", builtin()), GOLDEN_COUNTS)]
+    plain = make_readers().alike
+    draw = np.random.Generator(np.random.PCG64(SEED))
+    beside = []
+    for of, _ in sets:  # as many of each field
+        prompts = [c.prompt for c in of.cases]
+        some = sorted(draw.permutation(len(prompts))[:OF_EACH])
+        beside.append(await plain.encode([prompts[i] for i in some]))
+    np.savez_compressed(to / ranking.OTHERS.name, rows=np.concatenate(beside).astype(np.float16))
+    drawn = [[fewer(of, count, draw) for count in SMALLER] for of, _ in sets]
     found = {}
     for name in ("read", "words"):
-        by_words = name == "words"
-        rows = [await rows_of(of, counts, by_words=by_words) for of, counts in sets]
-        found[name] = fit(rows, [c for c in Rank if not (by_words and c in BY_ENCODER)])
+        mine = plain if name == "read" else None
+        columns = [c for c in Rank if mine is not None or c not in BY_ENCODER]
+        rows, smaller = [], []
+        for i, (of, counts) in enumerate(sets):
+            other = np.concatenate([b for j, b in enumerate(beside) if j != i])
+            rows.append(await rows_of(of, counts, mine, other))
+            smaller.append([await rows_of(few, counts * SMALL_COUNTS, mine, other) for few in drawn[i]])
+        found[name] = fit(rows, columns, smaller)
     weights = ranking.Weights(
         read=found["read"].fitted, words=found["words"].fitted, enough=enough(found["words"], found["read"])
     )
@@ -231,14 +289,17 @@ async def fit_all(folder: Path, to: Path) -> dict[str, Found]:
 def told(found: Found) -> list[str]:
     """Lines of figures, of registries left out."""
     right = found.right.astype(np.bool_)
-    lines = []
+    ours = np.array([n.startswith("golden") for n in found.names])
+    share = wilson(int(right[~ours].sum()), int((~ours).sum()))
+    lines = [f"  invented registries: {share.hits} of {share.of}, {share.share.value:.1%} "
+             f"[{share.share.low:.1%}, {share.share.high:.1%}]"]  # fmt: skip
     for by in (found.names, found.kinds):
         for name in dict.fromkeys(by):
             use = np.array([n == name for n in by])
             lines.append(f"  {name:<20} {right[use].sum():>4} of {use.sum():>4}  {right[use].mean():.1%}")
-    out = ~found.taken
+    out = ~found.taken & ~ours
     lines.append(f"  abstains rightly {(out & ~found.anybody).sum()} of {out.sum()}")
-    lines.append(f"  finds nobody's {(out & ~found.anybody).sum()} of {(~found.anybody).sum()}")
+    lines.append(f"  finds nobody's {(out & ~found.anybody).sum()} of {(~found.anybody & ~ours).sum()}")
     for low in np.arange(0, 1, 0.1):
         use = found.taken & (found.confidence >= low) & (found.confidence < low + 0.1)
         if use.any():
@@ -250,12 +311,17 @@ def told(found: Found) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Command line."""
     parser = argparse.ArgumentParser(prog="python -m evaluation.fit_ranking", description=__doc__)
-    parser.add_argument("--registries", type=Path, default=TRAIN, metavar="DIR")
+    parser.add_argument("--registries", type=Path, nargs="+", default=[TRAIN, TRAIN_MORE], metavar="DIR")
     parser.add_argument("--to", type=Path, default=ranking.FILE.parent, metavar="DIR")
+    parser.add_argument("--figures", type=Path, metavar="FILE", help="write what is printed there too")
     given = parser.parse_args(arguments)
+    lines = []
     for name, found in asyncio.run(fit_all(given.registries, given.to)).items():
-        print(f"{name}: {found.right.mean():.1%} right, each registry by weights fitted on others")
-        print("\n".join(told(found)))
+        lines.append(f"{name}: {found.right.mean():.1%} right, each registry by weights fitted on others")
+        lines += told(found)
+    print("\n".join(lines))
+    if given.figures is not None:
+        given.figures.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
 
 

@@ -5,7 +5,7 @@
       - {prompt: "The field stands under water", lead: [water-engineer], kind: paraphrase}
 
 `lead` names everybody who may lead; an empty one: nobody should. `files`, `kind` and `support` may be left out. Those
-of `evaluation/registries/train` are what the matcher's ranking is fitted on.
+of `evaluation/registries/train` and `train_more` are what the matcher's ranking is fitted on.
 """
 
 from pathlib import Path
@@ -19,6 +19,9 @@ from evaluation.routing import Case
 from evaluation.routing_data import RoutingSet
 
 TRAIN = Path(__file__).parent / "registries" / "train"
+TRAIN_MORE = TRAIN.with_name("train_more")
+LEFT_OUT = TRAIN.with_name("left_out.txt")
+"""What `python -m evaluation.fit_ranking --figures` wrote with the shipped weights."""
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

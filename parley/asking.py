@@ -124,7 +124,7 @@ async def _with_folder(parley: Parley, sid: str, opening: OpenSession, sent: Sen
     for text in sent.words():
         view.note(f"parley: {text}")
     await task_folder.send(parley.client, sid, sent)
-    return replace(opening, settings={**opening.settings, "folder": sent.id})
+    return replace(opening, settings={**opening.settings, **sent.settings})
 
 
 async def _run(

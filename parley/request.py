@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from client import task_folder
+from client import task_folder, task_history
 from client.api import known_protocol, request
 from client.errors import BadInput
 from client.evidence import Sources
@@ -83,7 +83,7 @@ def request_of(
     if continues and not SESSION_ID.fullmatch(continues):
         raise BadInput("continue", f"{continues!r} is no session's id")
     into.check(folder)
-    sent = task_folder.read(folder) if folder is not None else None
+    sent = task_history.with_history(task_folder.read(folder)) if folder is not None else None
     return Request(
         plan=plan, opening=opening, look=look, sent=sent, into=into, ephemeral=ephemeral, continues=continues
     )

@@ -78,9 +78,10 @@ class Matcher:
         prepared = await self._ready(tuple(specs), self._readers, spent)
         heard = [prepared.read_task(task) for task in tasks]
         rows: list[Vectors | None] = [None] * len(heard)
-        by_words = [None if self._readers is None or always_read else enough(prepared, h) for h in heard]
+        words_alone = self._readers is None or always_read
+        by_words = [(None, False) if words_alone else enough(prepared, h) for h in heard]
         if self._readers is not None:
-            unsure = [i for i, h in enumerate(heard) if h.parts and by_words[i] is None and not h.foreign]
+            unsure = [i for i, h in enumerate(heard) if h.parts and not by_words[i][1] and not h.foreign]
             each = [_texts(prepared, heard[i]) for i in unsure]
             texts = [t for some in each for t in some]
             size = -(-len(texts) // _AT_ONCE) or 1
@@ -89,7 +90,7 @@ class Matcher:
             told = iter([row for some in parts for row in some])
             for i, some in zip(unsure, each, strict=True):
                 rows[i] = _row(prepared, [next(told) for _ in some])
-        return [decide(prepared, h, row, of) for h, row, of in zip(heard, rows, by_words, strict=True)]
+        return [decide(prepared, h, row, of) for h, row, (of, _) in zip(heard, rows, by_words, strict=True)]
 
     async def by_words(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:
         """As `match`, without the reader."""

@@ -125,6 +125,7 @@ _BOTH = {
     Rank.PRIMARY: Feature.PRIMARY, Rank.SECONDARY: Feature.SECONDARY, Rank.FILES: Feature.FILES,
     Rank.WORDS: Feature.WORDS,
 }  # fmt: skip
+_NO_SUBJECT = np.zeros(len(SUBJECTS))
 _WEIGHTS = {"primary": 3.0, "secondary": 2.0, "owns": 2.0, "claim": 2.0, "examples": 1.0}
 
 
@@ -162,7 +163,12 @@ class ReadTask:
     @property
     def texts(self) -> tuple[str, ...]:
         """What the plain encoder reads of it: first what it wants."""
-        return tuple(t for t in (*self.parts[:1], self.unwanted_text, self.file_names) if t)
+        return tuple(t for t in (*self.parts[:1], self.last, self.unwanted_text, self.file_names) if t)
+
+    @property
+    def last(self) -> str:
+        """Its last clause, where it has several."""
+        return self.parts[-1] if len(self.parts) > 1 else ""
 
 
 class Prepared:
@@ -228,10 +234,11 @@ class Prepared:
             log = np.log1p(row)
             self._words[word] = log / log.sum() * math.log(1 + n / np.count_nonzero(row)) / math.log(1 + n)
 
-    def compare_by(self, vectors: Mapping[str, Parts]) -> None:
-        """Take what the plain encoder makes of each, by id: where subjects do not tell them apart."""
+    def compare_by(self, vectors: Mapping[str, Parts], beside: Vectors | None = None) -> None:
+        """Take what the plain encoder makes of each, by id: where subjects do not tell them apart; `beside` as of
+        ranking.Compared."""
         if self.specs:
-            self._compared = Compared(self.specs, [vectors[s.id] for s in self.specs])
+            self._compared = Compared(self.specs, [vectors[s.id] for s in self.specs], beside)
             self.encoded = True
 
     def index(self, vectors: Mapping[str, Encoded]) -> None:
@@ -261,7 +268,7 @@ class Prepared:
         code = " ".join(s[:_CODE] for s in task.code_snippets[:3])
         if code:
             parts = (f"{reading.kept}\n{code}".strip(), *parts[1:])
-        of = subjects.by_words
+        of = subjects.by_words if self.apart else _of_no_subject
         unwanted_text = " ".join(w.text for w in unwanted)
         return ReadTask(
             task=task, reading=reading, unwanted=tuple(w.root for w in unwanted), parts=parts,
@@ -281,23 +288,10 @@ class Prepared:
             What the reader makes of all that is to be read; None: it was not asked.
         """
         n = len(self.specs)
-        found = np.zeros((n, len(Feature)))
         wanted = heard.reading.wanted
+        found, by_files = self._named(heard)
         if self.apart:
             found[:, Feature.SUBJECT_BY_WORDS] = _log(self._by_words @ heard.chances)
-        for word in set(wanted):
-            for i, column, key in self._triggers.get(word, ()):
-                if stands_in(key, wanted):
-                    found[i, column] += 1
-        for name in heard.task.files_mentioned:  # whoever has the most telling pattern has the file, others a share
-            fits = np.array([fit(s, name) for s in self.specs])
-            found[:, Feature.FILES] += fits / max(1, fits.max())
-        found[:, TRIGGERS_AND_FILES] = np.minimum(found[:, TRIGGERS_AND_FILES], 2)
-        by_files = found[:, Feature.FILES].max(initial=0)
-        if len(set(wanted)) > _SHORT:
-            found[:, Feature.FILES] *= _BESIDE
-        known = [self._words[w] for w in set(wanted) if w in self._words]
-        found[:, Feature.WORDS] = sum(known) / max(1, len(set(wanted))) if known else 0
         if heard.chances_unwanted is not None:
             found[:, Feature.UNWANTED] = self._by_words @ heard.chances_unwanted
             for word in set(heard.unwanted):
@@ -324,24 +318,50 @@ class Prepared:
             scope[Scope.THEIRS], scope[Scope.THEIRS_BY_WORDS] = theirs
         return found, scope
 
-    def ranks(self, heard: ReadTask, read_as: Vectors | None) -> tuple[Floats, Floats]:
+    def _named(self, heard: ReadTask) -> tuple[Floats, float]:
+        """(features NAMED, the others 0; how well the files fit whom they fit best)."""
+        found = np.zeros((len(self.specs), len(Feature)))
+        wanted = heard.reading.wanted
+        for word in set(wanted):
+            for i, column, key in self._triggers.get(word, ()):
+                if stands_in(key, wanted):
+                    found[i, column] += 1
+        for name in heard.task.files_mentioned:  # whoever has the most telling pattern has the file, others a share
+            fits = np.array([fit(s, name) for s in self.specs])
+            found[:, Feature.FILES] += fits / max(1, fits.max(initial=0))
+        found[:, TRIGGERS_AND_FILES] = np.minimum(found[:, TRIGGERS_AND_FILES], 2)
+        by_files = float(found[:, Feature.FILES].max(initial=0))
+        if len(set(wanted)) > _SHORT:
+            found[:, Feature.FILES] *= _BESIDE
+        known = [self._words[w] for w in set(wanted) if w in self._words]
+        found[:, Feature.WORDS] = sum(known) / max(1, len(set(wanted))) if known else 0
+        return found, by_files
+
+    def ranks(self, heard: ReadTask, read_as: Vectors | None, by_words: Floats | None = None) -> tuple[Floats, Floats]:
         """(experts' features where subjects do not tell them apart, shape (experts, Rank); what ranking.whole says).
 
         Parameters
         ----------
         read_as : shape (texts, 384)
             What the plain encoder makes of `heard.texts`; None: it was not asked.
+        by_words
+            The features without it, where they are known already.
         """
-        found = np.zeros((len(self.specs), len(Rank)))
-        said, _ = self.features(heard, None)
-        for rank, feature in _BOTH.items():
-            found[:, rank] = said[:, feature]
-        kept = heard.reading.kept or ("" if heard.reading.words else heard.task.prompt)
-        found[:, Rank.PIECES] = self._pieces.shares(kept)
+        if by_words is None:
+            found = np.zeros((len(self.specs), len(Rank)))
+            found[:, list(_BOTH)] = self._named(heard)[0][:, list(_BOTH.values())]
+            kept = heard.reading.kept or ("" if heard.reading.words else heard.task.prompt)
+            found[:, Rank.PIECES] = self._pieces.shares(kept)
+        else:
+            found = by_words.copy()
         if read_as is not None and self._compared is not None and len(read_as):
             rows = dict(zip(heard.texts, read_as, strict=True))
             self._compared.fill(
-                found, read_as[0], rows.get(heard.unwanted_text), rows.get(heard.file_names) if heard.parts else None
+                found,
+                read_as[0],
+                rows.get(heard.last),
+                rows.get(heard.unwanted_text),
+                rows.get(heard.file_names) if heard.parts else None,
             )
         return found, ranking.whole(found, len(set(heard.reading.wanted)))
 
@@ -359,6 +379,11 @@ class Prepared:
         found[who, Feature.EXAMPLE], found[who, Feature.EXAMPLES] = nearest, near
         found[who, Feature.OWNS] = self._parts["owns"].nearest(vector, who)[0]
         return sure, none
+
+
+def _of_no_subject(text: str) -> Floats:
+    """Where subjects do not tell experts apart, nobody asks what a task's is."""
+    return _NO_SUBJECT
 
 
 @lru_cache(maxsize=2_000)

@@ -23,6 +23,8 @@ from agents.matching.subjects import Floats
 from schemas.expert import ExpertSpec
 
 FILE = Path(__file__).parent / "ranking.json"
+OTHERS = Path(__file__).parent / "others.npz"
+"""`rows`: vectors of tasks of many fields, by the plain encoder, that a specification's nearness is held against."""
 _NEAR = 8
 """Phrases of a specification that are nearest to a task."""
 _FEW = 3
@@ -49,6 +51,13 @@ class Rank(IntEnum):
     """Beside its examples, or what it owns where it has none: the mean of the greatest three."""
     PROFILE = auto()
     """Beside all of it in one text."""
+    BEYOND = auto()
+    """NEAR, beside that of tasks of many other fields: how far above their mean, in standard deviations. So what lies
+    near to everything counts less."""
+    TRIGGERS_BEYOND = auto()
+    """The same of TRIGGERS."""
+    LAST = auto()
+    """As NEAR, of the task's last clause, which often says what is wanted; where it has but one, NEAR."""
     PRIMARY = auto()
     """Primary triggers that the task wants, up to 2."""
     SECONDARY = auto()
@@ -70,12 +79,15 @@ class Rank(IntEnum):
 
 AGAINST = (Rank.UNWANTED, Rank.LEAVES)
 BY_ENCODER = (
-    Rank.NEAREST, Rank.NEAR, Rank.TRIGGERS, Rank.EXAMPLES, Rank.PROFILE, Rank.FILE_NAMES, Rank.UNWANTED, Rank.LEAVES,
-    Rank.GIVEN,
+    Rank.NEAREST, Rank.NEAR, Rank.TRIGGERS, Rank.EXAMPLES, Rank.PROFILE, Rank.BEYOND, Rank.TRIGGERS_BEYOND, Rank.LAST,
+    Rank.FILE_NAMES, Rank.UNWANTED, Rank.LEAVES, Rank.GIVEN,
 )  # fmt: skip
-_TOLD = (Rank.NEAREST, Rank.NEAR, Rank.PROFILE, Rank.PRIMARY, Rank.SECONDARY, Rank.FILES, Rank.WORDS, Rank.PIECES)
+_TOLD = [
+    Rank.NEAREST, Rank.NEAR, Rank.PROFILE, Rank.BEYOND, Rank.PRIMARY, Rank.SECONDARY, Rank.FILES, Rank.WORDS,
+    Rank.PIECES,
+]  # fmt: skip
 """What confidence goes by, of the expert itself."""
-SIGNS = (0, 1, 1, 1, 1, 1, 1, 1, 1, 1)
+SIGNS = (0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
 """Of what `whole` says: the more of a task anybody speaks to, the more it is somebody's."""
 
 
@@ -110,6 +122,13 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def weights() -> Weights:
     """The shipped ones."""
     return msgspec.json.decode(FILE.read_bytes(), type=Weights)
+
+
+@lru_cache(maxsize=1)
+def others() -> Vectors:
+    """The shipped ones."""
+    with np.load(OTHERS) as data:
+        return np.asarray(data["rows"].astype(np.float32))
 
 
 def phrases(spec: ExpertSpec) -> dict[str, tuple[str, ...]]:
@@ -150,24 +169,26 @@ class Pieces:
 
     def __init__(self, specs: Sequence[ExpertSpec]) -> None:
         of = [pieces(" ".join(t for part in ("owns", "triggers", "examples") for t in phrases(s)[part])) for s in specs]
-        self._who: dict[str, list[int]] = {}
+        who_has: dict[str, list[int]] = {}
         for i, found in enumerate(of):
             for piece in found:
-                self._who.setdefault(piece, []).append(i)
+                who_has.setdefault(piece, []).append(i)
         n = len(specs)
         self._count = n
         self._new = math.log(n + 1) ** 2
-        self._rare = {piece: math.log((n + 1) / (len(who) + 0.5)) ** 2 for piece, who in self._who.items()}
+        rare = [0.0, *(math.log((n + 1) / (count + 0.5)) ** 2 for count in range(1, n + 1))]
+        self._known = {piece: (rare[len(who)], np.array(who)) for piece, who in who_has.items()}
 
     def shares(self, text: str) -> Floats:
         """(experts,): how much of a text's pieces each specification has, 0 to 1."""
-        found, total = np.zeros(self._count), 1e-9
-        for piece in pieces(text):
-            rare = self._rare.get(piece)
-            total += self._new if rare is None else rare
-            if rare is not None:
-                found[self._who[piece]] += rare
-        return np.asarray(np.sqrt(found / total))
+        every = pieces(text)
+        known = [k for piece in every if (k := self._known.get(piece)) is not None]
+        if not known:
+            return np.zeros(self._count)
+        total = sum(rare for rare, _ in known) + self._new * (len(every) - len(known))
+        weights = np.repeat([rare for rare, _ in known], [len(who) for _, who in known])
+        found = np.bincount(np.concatenate([who for _, who in known]), weights, self._count)
+        return np.asarray(np.sqrt(found / max(total, 1e-9)))
 
 
 def pieces(text: str) -> frozenset[str]:
@@ -182,9 +203,15 @@ def pieces(text: str) -> frozenset[str]:
 
 
 class Compared:
-    """Vectors of all specifications, in one table."""
+    """Vectors of all specifications, in one table.
 
-    def __init__(self, specs: Sequence[ExpertSpec], parts: Sequence[Parts]) -> None:
+    Parameters
+    ----------
+    beside
+        Tasks of other fields; None: the shipped ones.
+    """
+
+    def __init__(self, specs: Sequence[ExpertSpec], parts: Sequence[Parts], beside: Vectors | None = None) -> None:
         self._every = _Table([p.every for p in parts])
         self._triggers = _Table([p.triggers for p in parts])
         self._examples = _Table([p.examples for p in parts])
@@ -198,9 +225,15 @@ class Compared:
                     given[ids[other]].append(row)
         width = self._profiles.shape[1]
         self._given = _Table([np.array(rows).reshape(len(rows), width) for rows in given])
+        beside = others() if beside is None else beside
+        self._near = _usual([p.every for p in parts], beside, _NEAR)
+        self._near_triggers = _usual([p.triggers for p in parts], beside, None)
 
-    def fill(self, found: Floats, said: Vectors, unwanted: Vectors | None, names: Vectors | None) -> None:
-        """The columns by the encoder, of a task's vector, that of what it does not want and of its files' names."""
+    def fill(
+        self, found: Floats, said: Vectors, last: Vectors | None, unwanted: Vectors | None, names: Vectors | None
+    ) -> None:
+        """The columns by the encoder, of a task's vector, that of its last clause, of what it does not want and of its
+        files' names."""
         every = self._every.sorted(said)
         found[:, Rank.NEAREST] = every[:, 0]
         found[:, Rank.NEAR] = _mean(every, _NEAR)
@@ -208,6 +241,11 @@ class Compared:
         found[:, Rank.TRIGGERS] = _mean(triggers, triggers.shape[1])
         found[:, Rank.EXAMPLES] = _mean(self._examples.sorted(said), _FEW)
         found[:, Rank.PROFILE] = self._profiles @ said
+        for to, of, (mean, spread) in (
+            (Rank.BEYOND, Rank.NEAR, self._near), (Rank.TRIGGERS_BEYOND, Rank.TRIGGERS, self._near_triggers),
+        ):  # fmt: skip
+            found[:, to] = (found[:, of] - mean) / spread
+        found[:, Rank.LAST] = found[:, Rank.NEAR] if last is None else _mean(self._every.sorted(last), _NEAR)
         found[:, Rank.LEAVES] = _mean(self._leaves.sorted(said), 1)
         found[:, Rank.GIVEN] = _mean(self._given.sorted(said), 1)
         if unwanted is not None:
@@ -231,6 +269,20 @@ class _Table:
         return np.asarray(-np.sort(-found, axis=1))
 
 
+def _usual(parts: Sequence[Vectors], beside: Vectors, most: int | None) -> tuple[Floats, Floats]:
+    """(mean, standard deviation) of what tasks of other fields come to, of each specification."""
+    found = []
+    for rows in parts:
+        if len(rows) == 0:
+            found.append((0.0, 1.0))
+            continue
+        cosines = -np.sort(-(beside @ rows.T), axis=1)[:, :most]
+        each = cosines.mean(axis=1)
+        found.append((float(each.mean()), max(float(each.std()), 1e-3)))
+    mean, spread = np.array(found).reshape(len(found), 2).T
+    return mean, spread
+
+
 def _mean(cosines: Floats, most: int) -> Floats:
     """Of the greatest so many; 0 of none."""
     few = cosines[:, :most]
@@ -243,11 +295,14 @@ def described(scores: Floats, found: Floats, whole_: Floats) -> Floats:
     top = np.sort(scores)[::-1]
     chances = scores - top[0] - np.log(np.exp(scores - top[0]).sum())
     best = np.where(scores == top[0], top[1] if len(top) > 1 else top[0] - _FAR, top[0])
-    columns = [
-        np.ones_like(scores), np.maximum(chances, -_FAR), np.clip(scores - best, -_FAR, _FAR),
-        np.full_like(scores, math.log(len(scores))),
-    ]  # fmt: skip
-    return np.column_stack([*columns, found[:, list(_TOLD)], np.tile(whole_[1:], (len(scores), 1))])
+    rows = np.empty((len(scores), 4 + len(_TOLD) + len(whole_) - 1))
+    rows[:, 0] = 1
+    rows[:, 1] = np.maximum(chances, -_FAR)
+    rows[:, 2] = np.clip(scores - best, -_FAR, _FAR)
+    rows[:, 3] = math.log(len(scores))
+    rows[:, 4 : 4 + len(_TOLD)] = found[:, _TOLD]
+    rows[:, 4 + len(_TOLD) :] = whole_[1:]
+    return rows
 
 
 def whole(found: Floats, roots: int) -> Floats:
@@ -262,7 +317,7 @@ def whole(found: Floats, roots: int) -> Floats:
     return np.array([
         1.0, most[Rank.NEAREST], most[Rank.NEAR], most[Rank.PROFILE], most[Rank.WORDS], most[Rank.PIECES],
         min(2.0, float((found[:, Rank.PRIMARY] + found[:, Rank.SECONDARY]).max(initial=0.0))),
-        most[Rank.FILES], most[Rank.TRIGGERS], float(roots <= 2),
+        most[Rank.FILES], most[Rank.TRIGGERS], most[Rank.BEYOND], float(roots <= 2),
     ])  # fmt: skip
 
 

@@ -51,20 +51,15 @@ class SubjectWeights(NamedTuple):
 def grams(text: str) -> tuple[Places, NDArray[np.float32]]:
     """What stands in a text: (places among BUCKETS, how often, dampened: 1 + log of the count)."""
     words = _TOKEN.findall(text.lower())
-    found = Counter(words)
-    found.update(f"{a} {b}" for a, b in pairwise(words))
+    every = [*words, *(f"{a} {b}" for a, b in pairwise(words))]
     for word in words:
         edged = f"<{word[:_LONGEST]}>"
-        for size in _PIECES:
-            found.update("." + edged[i : i + size] for i in range(len(edged) - size + 1))
+        every += ["." + edged[i : i + size] for size in _PIECES for i in range(len(edged) - size + 1)]
+    found = Counter(every)
     if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.float32)
-    places = np.fromiter((_place(g) for g in found), np.int64, len(found))
-    return places, 1 + np.log(np.fromiter(found.values(), np.float32, len(found)))
-
-
-def _place(gram: str) -> int:
-    return zlib.crc32(gram.encode()) % BUCKETS
+    places = np.array([zlib.crc32(g.encode()) % BUCKETS for g in found], np.int64)
+    return places, 1 + np.log(np.array(list(found.values()), np.float32))
 
 
 def weighed(text: str, rarity: NDArray[np.float32]) -> tuple[Places, NDArray[np.float32]]:

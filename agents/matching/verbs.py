@@ -4,7 +4,11 @@ repair     "the tests fail, fix the code": whoever is likeliest, and leaves repa
            yields to the likeliest of those
 improve    "improve performance": it is not said what is wrong, so whoever measures leads, and others have a part
 redesign   "redesign the data layer": more than one expert's, however sure it is whose first
+small      "write a test for this function": one thing, so one expert beside the lead is enough
+guard      "add JWT auth": who may do what is thought out, written and tested by different experts, so two are beside
 """
+
+import re
 
 import numpy as np
 
@@ -25,6 +29,13 @@ _IMPROVE = _roots("improve optimise optimize boost increase better faster speed"
 _SPEED = _roots("performance speed fast faster slow")
 _MEASURES = _roots("performance latency profiling measure monitoring observability load metric capacity")
 _REDESIGN = _roots("redesign rearchitect overhaul rework restructure")
+_SMALL = re.compile(
+    r"\b(?:this|that|one|a single)\s+"
+    r"(?:function|method|line|file|class|test|query|variable|paragraph|sentence|button)\b",
+    re.I,
+)
+_ADD = _roots("add implement introduce build support")
+_GUARD = _roots("auth authentication authorization authorisation login sso jwt oauth 2fa passkeys permissions roles")
 _MOST_WORDS = 4
 """Words of meaning up to which a task says only that something should be otherwise."""
 _SURE, _SECOND = 0.65, 0.55
@@ -64,6 +75,38 @@ def measures(specs: tuple[ExpertSpec, ...], said: tuple[str, ...]) -> int | None
 def is_redesign(said: tuple[str, ...]) -> bool:
     """Whether it asks for something to be thought out anew, and hardly says how."""
     return not _REDESIGN.isdisjoint(said) and len(set(said)) <= _MOST_WORDS
+
+
+def is_small(prompt: str, said: tuple[str, ...]) -> bool:
+    """Whether it asks for one small thing, and says little else."""
+    return _SMALL.search(prompt) is not None and len(set(said)) <= _MOST_WORDS
+
+
+def adds_guard(said: tuple[str, ...]) -> bool:
+    """Whether it asks for a way to tell who may do what, and hardly says how."""
+    words = frozenset(said)
+    return bool(words & _ADD and words & _GUARD) and len(words) <= _MOST_WORDS
+
+
+def sized(prompt: str, said: tuple[str, ...], lead: Floats, part: Floats, candidate: float) -> Floats:
+    """Relevance, with as many experts beside the lead as so much work needs; the others stay as they are.
+
+    Parameters
+    ----------
+    candidate
+        Relevance from which on an expert is one.
+    """
+    first = int(lead.argmax())
+    order = [i for i in np.argsort(-part) if i != first]
+    part = part.copy()
+    if is_small(prompt, said):
+        rest = order[1:]
+        part[rest] = np.minimum(part[rest], np.nextafter(candidate, 0))
+    elif adds_guard(said):
+        beside, rest = order[:_BESIDE], order[_BESIDE:]
+        part[beside] = np.maximum(part[beside], candidate)
+        part[rest] = np.minimum(part[rest], np.nextafter(candidate, 0))
+    return part
 
 
 def adjusted(

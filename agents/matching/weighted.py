@@ -42,6 +42,8 @@ CANDIDATE = 0.4
 where it matters; relevance is that chance on a scale on which it can be held against the thresholds of 2.1: from 0.5 on
 an expert claims."""
 _OF_SUBJECTS = np.isin(list(Scope), [Scope.NONE_BY_WORDS, Scope.NONE, Scope.THEIRS, Scope.THEIRS_BY_WORDS])
+_HARDLY_LEADS = 0.15
+"""Confidence below which an expert's domain is not held against those of others: that two hardly lead says nothing."""
 _LIKE = 0.5
 """Cosine from which on an example is like a task."""
 _FAR = 6.0
@@ -130,20 +132,21 @@ def says_of_it(features: Floats) -> NDArray[np.bool_]:
     return np.asarray((features[:, NAMED].max(axis=1) > 0) | (features[:, Feature.EXAMPLE] >= _LIKE))
 
 
-def enough(prepared: Prepared, heard: ReadTask) -> tuple[Floats, Floats] | None:
-    """The features by words alone, where they are so sure of who leads that the reader need not be asked; else None."""
+def enough(prepared: Prepared, heard: ReadTask) -> tuple[tuple[Floats, Floats] | None, bool]:
+    """(the features by words alone, None where they say nothing; whether they are so sure of who leads that the reader
+    need not be asked)."""
     if not prepared.specs or not heard.reading.words or heard.foreign:
-        return None
+        return None, False
     if not prepared.apart:
         found = prepared.ranks(heard, None)
-        lead, _, inside = ranked(ranking.weights().words, *found)
-        return found if inside and float(lead.max()) >= ranking.weights().enough else None
+        lead, inside = leading(ranking.weights().words, *found)
+        return found, inside and float(lead.max()) >= ranking.weights().enough
     if heard.chances[NONE] > FOREIGN:
-        return None
+        return None, False
     fitted = weights().words
     features, scope = prepared.features(heard, None)
     lead, _ = judged(fitted, prepared, features, scope)
-    return (features, scope) if is_inside(fitted, scope) and float(lead.max()) >= weights().enough else None
+    return (features, scope), is_inside(fitted, scope) and float(lead.max()) >= weights().enough
 
 
 def decide(
@@ -156,7 +159,7 @@ def decide(
     read_as : shape (subject_model.WIDTH,)
         What the reader makes of it; None: words alone decide.
     found
-        Its features, where they are known already.
+        Its features by words alone, where they are known already.
     """
     candidates: list[tuple[ExpertSpec, Candidate]] = []
     clear = True
@@ -164,7 +167,7 @@ def decide(
     if prepared.specs and speaks and not heard.foreign:
         if prepared.apart:
             fitted = weights().words if read_as is None else weights().read
-            features, scope = found or prepared.features(heard, read_as)
+            features, scope = found if found and read_as is None else prepared.features(heard, read_as)
             lead, part = judged(fitted, prepared, features, scope)
             first = int(lead.argmax())
             watches = lead[first] >= prepared.specs[first].deliberation.confidence.low
@@ -174,9 +177,10 @@ def decide(
             )
         else:
             rank = ranking.weights().words if read_as is None else ranking.weights().read
-            lead, part, taken = ranked(rank, *(found or prepared.ranks(heard, read_as)))
+            lead, part, taken = ranked(rank, *prepared.ranks(heard, read_as, found[0] if found else None))
             first = int(lead.argmax())
         lead, part, clear = verbs.adjusted(prepared.specs, heard.reading.wanted, lead, part)
+        part = verbs.sized(heard.reading.kept, heard.reading.wanted, lead, part, CANDIDATE)
         first = int(lead.argmax())
         if taken:
             candidates = words.by_rank(
@@ -192,7 +196,9 @@ def decide(
         candidate_count=len(candidates),
         confidence_variance=words.variance([c.confidence for _, c in candidates]),
         domain_overlap=not clear
-        or words.has_overlapping_domains([(s, c.confidence) for s, c in candidates], heard.reading.kept),
+        or words.has_overlapping_domains(
+            [(s, c.confidence) for s, c in candidates if c.confidence >= _HARDLY_LEADS], heard.reading.kept
+        ),
         action_clarity=clear and not (set(said) & _VAGUE) and "make better" not in heard.task.prompt.lower(),
         scope_definition=bool(candidates) and (not prepared.apart or bool(heard.chances[NONE] < 0.5)),
     )
@@ -204,11 +210,24 @@ def decide(
 def ranked(fitted: ranking.Fitted, found: Floats, whole: Floats) -> tuple[Floats, Floats, bool]:
     """(confidence, relevance) of each expert where subjects do not tell them apart, and whether anybody takes it."""
     rows = ranking.described(found @ np.array(fitted.score), found, whole)
-    lead, part = ranking.chance(fitted.lead, rows), ranking.chance(fitted.part, rows)
+    lead, inside = leading(fitted, found, whole, rows)
+    part = ranking.chance(fitted.part, rows)
     odds = part / np.maximum(1 - part, 1e-9) * (1 - fitted.takes_part) / fitted.takes_part
     part = odds / (odds + 1 / CANDIDATE - 1)
-    inside = bool(ranking.chance(fitted.inside, whole) >= fitted.abstain)
     return lead, np.maximum(lead, part), inside
+
+
+def leading(fitted: ranking.Fitted, found: Floats, whole: Floats, rows: Floats | None = None) -> tuple[Floats, bool]:
+    """(confidence of each expert, whether anybody takes it).
+
+    Parameters
+    ----------
+    rows
+        What ranking.described says, where it is known already.
+    """
+    if rows is None:
+        rows = ranking.described(found @ np.array(fitted.score), found, whole)
+    return ranking.chance(fitted.lead, rows), bool(ranking.chance(fitted.inside, whole) >= fitted.abstain)
 
 
 def _candidate(spec: ExpertSpec, lead: float, part: float) -> Candidate:

@@ -35,7 +35,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TOOL = re.compile(r"[\w./-]{1,128}", re.A)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _SLOT = re.compile(r"\{(\w+)\}")
-_SLOTS = frozenset({"python", "code", "folder", "check", "reads"})
+_SLOTS = frozenset({"python", "code", "folder", "check", "reads", "history"})
 CODE = Path(__file__).resolve().parents[2]
 """Where this software's packages are."""
 SHIPPED = Path(__file__).with_name("shipped.yaml")
@@ -80,7 +80,7 @@ class Server(_Strict):
     command: tuple[str, ...] = Field(min_length=1, strict=False)
     """`{python}`: this interpreter; `{folder}`: the task's folder; `{code}`: where this software's packages are;
     `{check}`: the command by which the task is checked, empty where there is none; `{reads}`: what the worker's
-    PARLEY_SANDBOX_READS says."""
+    PARLEY_SANDBOX_READS says; `{history}`: the file with the folder's last commits."""
     env: dict[str, str] = {}
     """Its environment, beside PATH, LANG, and a HOME in a folder made for it. Nothing is inherited."""
     tools: dict[str, Tool] = Field(min_length=1)
@@ -92,6 +92,11 @@ class Server(_Strict):
     """Its tools run commands in the sandbox (agents.tools.sandbox): where there is none, they are not offered."""
     output_chars: int = Field(default=16_000, ge=100, le=200_000)
     """What of a call's result is shown."""
+
+    @property
+    def of_history(self) -> bool:
+        """Whether it is of no use without the folder's history."""
+        return any("{history}" in part for part in self.command)
 
     @field_validator("command")
     @classmethod
@@ -149,6 +154,10 @@ class AllowList(_Strict):
         }
         return self.model_copy(update={"servers": kept})
 
+    def without_history(self) -> "AllowList":
+        """The servers that need no history of the folder."""
+        return self.model_copy(update={"servers": {n: s for n, s in self.servers.items() if not s.of_history}})
+
     def without_sandbox(self) -> "AllowList":
         """The servers that need no sandbox, alone."""
         return self.model_copy(update={"servers": {n: s for n, s in self.servers.items() if not s.sandbox}})
@@ -171,9 +180,9 @@ class AllowList(_Strict):
         return servers
 
 
-def filled(text: str, folder: Path, check: str = "") -> str:
+def filled(text: str, folder: Path, check: str = "", history: str = "") -> str:
     """A part of a command, or a variable's value, with its slots filled."""
-    values = {"python": sys.executable, "code": str(CODE), "folder": str(folder), "check": check}
+    values = {"python": sys.executable, "code": str(CODE), "folder": str(folder), "check": check, "history": history}
     values["reads"] = os.environ.get(READS, "")
     return _SLOT.sub(lambda slot: values[slot[1]], text)
 

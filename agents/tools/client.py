@@ -105,7 +105,8 @@ class _Running:
             "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": str(home),
             **{name: filled(value, folder, self._check) for name, value in self._server.env.items()},
         }  # fmt: skip
-        command = [filled(part, folder, self._check) for part in self._server.command]
+        history = str(self._folder.history or "")
+        command = [filled(part, folder, self._check, history) for part in self._server.command]
         parameters = StdioServerParameters(
             command=sys.executable,
             args=["-I", "-S", launch.__file__, str(os.getpid()), ",".join(environment), "--", *command],

@@ -20,6 +20,7 @@ from agents.retrieval.corpus import stems
 from agents.tools.folder_diff import diff, text_of
 from agents.tools.paths import Outside, bad_name, inside, is_repository
 from agents.tools.unwanted import Unwanted as LeftBehind
+from schemas.folders import history
 from schemas.folders.archive import (
     MOST_BYTES,
     MOST_FILES,
@@ -169,6 +170,8 @@ class TaskFolder:
         The folder, resolved.
     home
         A folder beside it, for a server's own files.
+    history
+        The file with the archive of its history; None: it came without.
     """
 
     def __init__(self, data: bytes = b"", base: bytes | None = None) -> None:
@@ -183,6 +186,7 @@ class TaskFolder:
         self.root, self.home = self._outer / "task", self._outer / "home"
         self.root.mkdir(mode=0o700)
         self.home.mkdir(mode=0o700)
+        self.history: Path | None = None
         self._inode = self.root.lstat().st_ino
         try:
             self._write(self.began)
@@ -197,6 +201,13 @@ class TaskFolder:
         _remove(self._outer)
         with contextlib.suppress(OSError):
             os.close(self._lock)
+
+    def lay_history(self, data: bytes) -> None:
+        """Lay its history beside it. Raises FolderError: it is none."""
+        history.read(data)
+        path = self._outer / "history"
+        path.write_bytes(data)
+        self.history = path
 
     def _write(self, files: Files) -> None:
         for path, (data, runs) in files.items():

@@ -45,6 +45,7 @@ def _as_others(actor: Actor) -> Iterator[Attack]:
         owned = [subjects.live_owned(c, name, "somebody", sid) for c in on]
         yield f"speaks live as {name} to a session's owner", _at(actor, *owned)
         yield f"stores artifacts as {name}", _at(actor, *(subjects.put(c, name, sid) for c in on))
+        yield f"takes artifacts of {name}'s turns", _at(actor, subjects.take(channels.PUBLIC, name, sid))
         heres = [subjects.here(role, name, victim.pin) for role in _roles(victim.account)]
         yield f"announces itself as {name}", _at(actor, *heres)
         yield f"makes a turn for {name}", _at(actor, subjects.work(name, sid, "1"))
@@ -116,7 +117,7 @@ def _asking(actor: Actor) -> Iterator[Attack]:
     for channel in actor.foreign():
         yield f"asks for the history of {channel}", partial(actor.asks, subjects.read(channel, scene.sid), b"{}")
         yield f"asks for documents of {channel}", partial(actor.asks, subjects.doc(channel, scene.sid), b'{"ids":[]}')
-    if actor.user.account not in channels.WITH_ARTIFACTS:
+    if actor.agent or actor.user.account not in channels.WITH_ARTIFACTS:
         yield "asks for artifacts", partial(actor.asks, subjects.get(channels.PUBLIC, scene.sid), b"{}")
     owners = actor.others(accounts.OWNER)
     names = [*(o.user for o in owners), *([] if actor.owner else [actor.name])]

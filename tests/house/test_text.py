@@ -13,6 +13,8 @@ QUOTED = (ROOT / "docs" / "sources", ROOT / "evaluation" / "questions" / "docume
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK = (ROOT / "requirements.lock").read_text()
 IMAGE_LOCK = (ROOT / "deploy" / "requirements.lock").read_text()
+INVENTED = ROOT / "evaluation" / "registries"
+"""Specifications and prompts that others wrote, kept as they are."""
 
 
 def tracked() -> list[Path]:
@@ -39,7 +41,7 @@ def test_no_file_has(what: str, pattern: str) -> None:
     here = Path(__file__)
     found = []
     for path in tracked():
-        if path == here or path.parent in QUOTED:
+        if path == here or path.parent in QUOTED or INVENTED in path.parents:
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
             if re.search(pattern, line):

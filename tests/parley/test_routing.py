@@ -22,7 +22,7 @@ from evaluation.routing import Report
 from parley.routing import commands as routing_commands
 from parley.routing import evaluate as routing_eval
 from parley.routing.many import HelperLost, route_many
-from parley.routing.route import Wanted, read_prompts, task_of, words
+from parley.routing.route import Wanted, read_prompts, router, task_of, words
 from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from schemas.routing import Task
 from schemas.wire import InvalidValue, decode
@@ -62,6 +62,19 @@ def test_who_matches_best_leads_and_nobody_leads_what_nobody_knows() -> None:
     assert nobody.lead is None and nobody.candidates == () and "no expert matches" in nobody.rationale
     assert "anybody, the general-purpose expert, would take it" in nobody.rationale
     assert "general-purpose expert, would" not in routed("zzzz qqqq", (HEDGES, PIPES), keyword=True).rationale
+
+
+@pytest.mark.parametrize(
+    ("prompt", "depth"),
+    [
+        ("write a test for this function", "quick"),
+        ("add JWT auth", "standard"),
+        ("improve performance", "extended"),
+        ("redesign the data layer", "extended"),
+    ],
+)
+def test_the_source_s_own_examples_are_as_deep_as_it_says(prompt: str, depth: str) -> None:
+    assert asyncio.run(router(builtin()).route_all((Task(prompt=prompt),)))[0].depth == depth
 
 
 def test_degraded_as_the_source_scores_it_and_without_claims() -> None:

@@ -261,10 +261,11 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
         "client", "publish", subjects.inbox_by("owner", "client"), "decides in a session of client_2",
     ),
     "another client's store": (
-        "client", "publish", subjects.put_by("client", "client_2"), "stores an artifact in a session of client_2",
+        "client", "publish", subjects.requests_by("put", "client", "client_2"),
+        "stores an artifact in a session of client_2",
     ),
     "another client's fates": (
-        "client", "publish", subjects.fate_by("client", "client_2"),
+        "client", "publish", subjects.requests_by("fate", "client", "client_2"),
         "learns what became of the opening of a session of client_2",
     ),
     "what sessions tell each other": (

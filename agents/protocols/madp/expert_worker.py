@@ -86,7 +86,10 @@ async def _worked(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifa
         base = None
         if not isinstance(brief, SupportBrief) and brief.base != brief.folder:
             base = await artifacts.get(str(brief.base)) if brief.base else b""
+        past = await artifacts.get(brief.history) if isinstance(brief.history, str) and worker.words else b""
         with TaskFolder(data, base) as folder:
+            if past:
+                await asyncio.to_thread(folder.lay_history, past)
             return await _in_folder(worker, shown, emit, artifacts, folder)
     except FolderError as error:
         raise ModelRefused(str(error)) from None
@@ -98,7 +101,7 @@ async def _in_folder(
     worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess, folder: TaskFolder
 ) -> Completion:
     brief: Brief = shown.brief
-    allowed = _allowed(worker, brief)
+    allowed = _allowed(worker, brief, folder)
     first = read_first(worker.spec, folder)
     files = (f for f in _files(brief, folder, allowed is not None) if f not in first)
     shown = msgspec.structs.replace(shown, documents=(*first, *shown.documents, *files))
@@ -125,7 +128,7 @@ async def _in_folder(
     )  # fmt: skip
 
 
-def _allowed(worker: Equipment, brief: Brief) -> AllowList | None:
+def _allowed(worker: Equipment, brief: Brief, folder: TaskFolder) -> AllowList | None:
     """The tools of this turn; None: there are none. A reviewer's only read, and an expert's are those that it names."""
     begun = brief.folder or (brief.base if not isinstance(brief, SupportBrief) else "")
     if worker.tools is None or not worker.uses_tools or (worker.tools.folder_only and not begun):
@@ -133,6 +136,8 @@ def _allowed(worker: Equipment, brief: Brief) -> AllowList | None:
     if not brief.tool_calls or not isinstance(brief.model_calls, int) or brief.model_calls < 2:
         return None
     allowed = worker.tools.reading() if isinstance(brief, ReviewBrief) else worker.tools
+    if folder.history is None:
+        allowed = allowed.without_history()
     if worker.spec is not None and worker.spec.tools is not None:
         allowed = allowed.only(worker.spec.tools)
     return allowed if allowed.servers else None

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from agents.context import Shown
 from agents.protocols.kit import Kind
 from agents.tools.steps import Call, Steps, check_calls
 from schemas.expert import ExpertSpec, Relevance
@@ -343,6 +344,12 @@ def _kind(brief: Any, reply: Any, prompt_brief: Any, spec: Any = _spec, **more: 
     )
 
 
+def _few_findings(shown: Shown) -> dict[str, dict[str, Any]]:
+    """As prompts/review.md asks. Without it an endpoint that divides the room of an answer leaves each finding 86
+    characters."""
+    return {"findings": {"maxItems": 10}}
+
+
 KINDS = {
     "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match, order=("why",)),
     "claim": _kind(ClaimBrief, Claim, _claim),
@@ -350,5 +357,5 @@ KINDS = {
     "work": _kind(WorkBrief, Work, _work, _with_body),
     "support": _kind(SupportBrief, Support, _support, _with_body),
     "check": Kind(brief=CheckBrief, reply=Checked, posts=POSTS, computed=True),
-    "review": _kind(ReviewBrief, Review, _review, _with_checklist, order=("findings",)),
+    "review": _kind(ReviewBrief, Review, _review, _with_checklist, order=("findings",), narrow=_few_findings),
 }

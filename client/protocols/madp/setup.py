@@ -120,7 +120,7 @@ def _conversation(path: Path) -> list[dict[str, str]]:
 
 SETUP = MadpSetup(
     name="madp",
-    opening_only=("expert", "folder", "files_mentioned", "code_snippets", "prior_conversation"),
+    opening_only=("expert", "folder", "history", "files_mentioned", "code_snippets", "prior_conversation"),
     rank=5,
     options=(
         Option("--expert", str | None, "madp: who leads, whatever intake finds; counted as an override.", metavar="ID"),

@@ -1,6 +1,6 @@
 """madp: what each turn is asked with. A brief has all that a turn needs: experts are shown no posts beside it."""
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -48,6 +48,7 @@ LEAST_CALLS = 2
 """Of a turn of work: one step and its repair, which is all that it takes where no tools are allowed; with tools, one
 step that uses them and the last."""
 replace = msgspec.structs.replace
+Brief = TypeVar("Brief", WorkBrief, SupportBrief, ReviewBrief)
 
 
 def invite(v: View, expert: str) -> Invite:
@@ -172,10 +173,16 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
     )  # fmt: skip
+    brief = _with_history(v, brief)
     if by_2(v):
         brief = replace(brief, diff=_diff_so_far(s, v, says), seen=_seen(s, v, says), checks=checks(s))
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls))
+
+
+def _with_history(v: View, brief: Brief) -> Brief:
+    """An expert may take what its open turn names, and nothing else."""
+    return replace(brief, history=v.settings.history) if v.settings.history else brief
 
 
 def _diff_so_far(s: State, v: View, says: Says) -> str:
@@ -251,7 +258,7 @@ def ask_support(s: State, v: View) -> tuple[Wish, ...]:
         task=task_of(v), expert=s.helping, lead=s.lead, sub_task=s.sub_task, folder=s.folder,
         tool_calls=v.settings.tool_calls, model_calls=calls,
     )  # fmt: skip
-    return _ask(v, s.helping, SUPPORT, s.round, brief, calls)
+    return _ask(v, s.helping, SUPPORT, s.round, _with_history(v, brief), calls)
 
 
 def reviewing(s: State, v: View) -> tuple[str, ...]:
@@ -292,7 +299,7 @@ def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tu
                 brief, base=v.settings.folder, folder=s.folder, performed=work.performed, checks=checks(s),
                 tool_calls=v.settings.tool_calls if calls > LEAST_CALLS else 0, model_calls=calls,
             )  # fmt: skip
-        wishes += _ask(v, expert, REVIEW, s.round, brief, calls)
+        wishes += _ask(v, expert, REVIEW, s.round, _with_history(v, brief), calls)
     return tuple(wishes)
 
 

@@ -32,6 +32,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Who leads, whatever intake finds: a human's override (9.3), counted."""
     folder: str = ""
     """The artifact that the task's folder begins as; empty: it begins empty."""
+    history: str = ""
+    """The artifact that holds the folder's last commits; empty: none."""
     ask_below: float = 0.8
     """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
     0: never."""

@@ -163,6 +163,8 @@ class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Files that the last turn of this lead read, in the order of their first reading. Unset before version 2."""
     checks: tuple[Checked, ...] | UnsetType = UNSET
     """The check before the work, and the last one after it. Unset before version 2."""
+    history: str | UnsetType = UNSET
+    """The artifact that holds the last commits of the folder that the task began with; unset: none was sent."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,6 +212,8 @@ class SupportBrief(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""
     tool_calls: int = 0
     model_calls: int = 1
+    history: str | UnsetType = UNSET
+    """The artifact that holds the last commits of the folder that the task began with; unset: none was sent."""
 
 
 class Support(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,6 +256,8 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The check before the work, and the one after it."""
     tool_calls: int | UnsetType = UNSET
     model_calls: int | UnsetType = UNSET
+    history: str | UnsetType = UNSET
+    """The artifact that holds the last commits of the folder that the task began with; unset: none was sent."""
 
 
 Verdict = Literal["approved", "revision_needed", "blocked"]

@@ -13,6 +13,7 @@ from agents.models.base import Completion, Emit
 from agents.specs import AgentSpec
 from agents.tools.folder import archive, unpacked
 from bus import artifacts
+from bus.errors import ArtifactRefused
 from schemas.artifact import Artifact
 from schemas.expert import ROLE, pin, queue_of
 from schemas.post import Post
@@ -112,3 +113,41 @@ async def test_a_turn_whose_worker_died_is_done_again_on_a_fresh_copy(bus: Engin
     (found,) = await worked(bus)
     assert [(c.tool, c.ok) for c in found.calls] == [("replace_in_file", True)], "the copy was fresh: hi stood in it"
     assert found.folder is not None and found.diff.count("+print('hello')") == 1
+
+
+async def test_a_worker_takes_what_its_open_turn_names_and_nothing_else(
+    bus: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task's folder is for who works on it: not another artifact, not with another turn's key, not afterwards."""
+    taken: list[dict[str, Any]] = []
+    take = artifacts.take
+
+    async def watched(connection: Any, sid: str, id: str, **more: Any) -> bytes:
+        taken.append({"sid": sid, "id": id, **more})
+        return await take(connection, sid, id, **more)
+
+    monkeypatch.setattr(artifacts, "take", watched)
+    connection = await bus.connect(QUEUE)
+    other = await artifacts.put(bus.owner, "s1", archive({"secret": (b"x", False)}))
+    refused: list[str] = []
+
+    async def tried(**changed: str) -> None:
+        with pytest.raises(ArtifactRefused) as error:
+            await take(connection, **{**taken[0], **changed})
+        refused.append(str(error.value))
+
+    class Greedy(Scripted):
+        async def reply(self, shown: Shown, emit: Emit) -> Completion:
+            if not self.shown:
+                assert await take(connection, **taken[0]) == START
+                await tried(id=other)
+                await tried(token="0" * 32)
+            return await super().reply(shown, emit)
+
+    await expert(bus, Greedy(EDIT, DONE))
+    await opened(bus)
+    await bus.closed("s1", 40)
+    await tried()
+    turn = taken[0]["turn"]
+    assert refused[0] == f"turn {turn} names no artifact {other}" and "token" in refused[1], refused
+    assert len(refused) == 3 and turn in refused[2], refused

@@ -1,0 +1,168 @@
+"""`python -m evaluation.defects`: reviews of diffs with planted defects (evaluation/defects/README.md)."""
+
+import argparse
+import asyncio
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from agents.models import ModelError
+from evaluation.defects import asking, cases, scoring
+from evaluation.defects.asking import PROMPTS, Prompted, Reviewed
+from evaluation.defects.cases import Case
+from evaluation.loaders import BadData
+
+PLAYERS = ("A", "B")
+Key = dict[str, dict[str, tuple[str, Prompted]]]
+"""Player -> number of the sheet -> case and prompt."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0; 1: some reviews are missing; 2: a file or an argument is not as it should be."""
+    given = _parser().parse_args(arguments)
+    try:
+        status: int = given.run(given)
+        return status
+    except (BadData, ModelError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _prompts(given: argparse.Namespace) -> int:
+    given.out.mkdir(parents=True, exist_ok=True)
+    for case in _chosen(given):
+        for prompt in given.prompt or PROMPTS:
+            body = asyncio.run(asking.request(case, prompt, given.model))
+            file = given.out / f"{case.id}-{prompt}.json"
+            file.write_bytes(msgspec.json.format(msgspec.json.encode(body), indent=1) + b"\n")
+    return 0
+
+
+def _bundle(given: argparse.Namespace) -> int:
+    """Each player gets every case once: one the odd ones with the expert's prompt, the other the even ones."""
+    chosen = cases.drawn(cases.read(), given.each, given.seed)
+    dice = random.Random(given.seed)
+    key: Key = {}
+    for first, player in enumerate(PLAYERS):
+        sheets = [(case, PROMPTS[(n + first) % 2]) for n, case in enumerate(chosen)]
+        dice.shuffle(sheets)
+        folder = given.out / player
+        folder.mkdir(parents=True, exist_ok=True)
+        key[player] = {f"{n:02}": (case.id, prompt) for n, (case, prompt) in enumerate(sheets, 1)}
+        for n, (case, prompt) in enumerate(sheets, 1):
+            body = asyncio.run(asking.request(case, prompt, "by-hand"))
+            (folder / f"{n:02}.txt").write_text(asking.sheet(body), encoding="utf-8")
+    (given.out / "key.json").write_bytes(msgspec.json.format(msgspec.json.encode(key), indent=1) + b"\n")
+    return 0
+
+
+def _take(given: argparse.Namespace) -> int:
+    try:
+        key = msgspec.json.decode(given.key.read_bytes(), type=Key)
+    except msgspec.DecodeError as error:
+        raise BadData(f"{given.key}: {error}") from None
+    taken, lacking = [], []
+    for player, sheets in key.items():
+        for number, (case, prompt) in sheets.items():
+            file = given.replies / player / f"{number}.json"
+            try:
+                review = asking.read_reply(file.read_text(encoding="utf-8"))
+            except FileNotFoundError:
+                lacking.append(f"{file}: there is none")
+            except BadData as error:
+                lacking.append(f"{file}: {error}")
+            else:
+                taken.append(Reviewed(case=case, prompt=prompt, model=f"player {player}", review=review))
+    given.out.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in taken))
+    return _told(lacking)
+
+
+def _review(given: argparse.Namespace) -> int:
+    return asyncio.run(_asked(given))
+
+
+async def _asked(given: argparse.Namespace) -> int:
+    failed = []
+    asked = asking.reviews(
+        _chosen(given), given.prompt or PROMPTS, given.model_url, given.model,
+        at_once=given.at_once, seconds=given.seconds,
+    )  # fmt: skip
+    with given.out.open("ab") as out:
+        async for one in asked:
+            if isinstance(one, str):
+                failed.append(one)
+                continue
+            out.write(msgspec.json.encode(one) + b"\n")
+            out.flush()
+    return _told(failed)
+
+
+def _score(given: argparse.Namespace) -> int:
+    found = scoring.report(cases.read(), [one for file in given.files for one in _lines(file)])
+    print(msgspec.json.encode(found).decode() if given.json else scoring.text(found))
+    return 0
+
+
+def _lines(file: Path) -> Iterator[Reviewed]:
+    for n, line in enumerate(file.read_bytes().splitlines(), 1):
+        try:
+            yield msgspec.json.decode(line, type=Reviewed)
+        except msgspec.DecodeError as error:
+            raise BadData(f"{file}, line {n}: {error}") from None
+
+
+def _told(failed: Sequence[str]) -> int:
+    for line in failed:
+        print(line, file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _chosen(given: argparse.Namespace) -> tuple[Case, ...]:
+    return cases.read([id for id in given.cases.split(",") if id])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m evaluation.defects", description="Reviews of planted defects.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    which = argparse.ArgumentParser(add_help=False)
+    which.add_argument("--prompt", choices=PROMPTS, action="append", help="whose prompt; both if not given")
+    which.add_argument("--cases", default="", metavar="01,02", help="ids of cases; all if not given")
+
+    prompts = commands.add_parser("prompts", parents=[which], help="write the requests, one file a review")
+    prompts.add_argument("--out", type=Path, required=True, metavar="DIR")
+    prompts.add_argument("--model", default="by-hand", metavar="NAME", help="the model's name in the requests")
+    prompts.set_defaults(run=_prompts)
+
+    review = commands.add_parser("review", parents=[which], help="ask a model at an address")
+    review.add_argument("--model-url", required=True, metavar="URL", help="of an OpenAI-compatible server")
+    review.add_argument("--model", required=True, metavar="NAME")
+    review.add_argument("--out", type=Path, required=True, metavar="FILE", help="reviews are added to it as they come")
+    review.add_argument("--at-once", type=int, default=2, metavar="N", help="requests at once")
+    review.add_argument("--seconds", type=float, default=600.0, metavar="S", help="for one review")
+    review.set_defaults(run=_review)
+
+    bundle = commands.add_parser("bundle", help="write sheets for two people who play the model")
+    bundle.add_argument("--out", type=Path, required=True, metavar="DIR")
+    bundle.add_argument("--each", type=int, default=2, metavar="N", help="cases of each field")
+    bundle.add_argument("--seed", type=int, default=7)
+    bundle.set_defaults(run=_bundle)
+
+    take = commands.add_parser("take", help="make a file of reviews of what the players wrote")
+    take.add_argument("--key", type=Path, required=True, metavar="FILE", help="key.json of the bundle")
+    take.add_argument("--replies", type=Path, required=True, metavar="DIR", help="A/01.json and so on stand in it")
+    take.add_argument("--out", type=Path, required=True, metavar="FILE")
+    take.set_defaults(run=_take)
+
+    score = commands.add_parser("score", help="print what was found, and the false alarms")
+    score.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    score.add_argument("--json", action="store_true", help="as JSON")
+    score.set_defaults(run=_score)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

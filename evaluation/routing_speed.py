@@ -1,0 +1,53 @@
+"""`python -m evaluation.routing_speed`: how long one match takes, and how many go in a second in batch.
+
+Each prompt is matched for the first time: nothing of it is kept from before. Prompts are those of the golden set's half
+to test on, among the shipped experts, and those of the invented registries, each among its own.
+"""
+
+import asyncio
+import statistics
+import time
+
+from agents.experts import builtin
+from agents.matching import Matcher
+from agents.matching.subject_model import make_readers
+from evaluation.route import tasked
+from evaluation.routing_data import RoutingSet, golden
+from evaluation.routing_registries import TRAIN, registries
+from schemas.routing import Task
+
+
+async def measured(name: str, sets: tuple[RoutingSet, ...], *, reader: bool) -> str:
+    """A line of figures."""
+    single, batch, count = [], 0.0, 0
+    for of in sets:
+        tasks = [tasked(case) for case in of.cases]
+        one, many = (Matcher(make_readers() if reader else None) for _ in range(2))
+        for matcher in (one, many):
+            await matcher.match(Task(prompt="put the blue table beside the window"), of.specs, always_read=True)
+        for task in tasks:
+            began = time.perf_counter()
+            await one.match(task, of.specs)
+            single.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        await many.match_all(tasks, of.specs)
+        batch += time.perf_counter() - began
+        count += len(tasks)
+    ms = [1_000 * s for s in single]
+    cuts = statistics.quantiles(ms, n=20)
+    return (
+        f"{name:<28} {count:>5} prompts  one: median {statistics.median(ms):.1f} ms, 95 % within {cuts[-1]:.1f} ms"
+        f"  batch: {count / batch:,.0f} a second"
+    )
+
+
+async def main() -> None:
+    """Print them."""
+    sets = {"golden": (golden("test", builtin()),), "invented registries": registries(TRAIN)}
+    for name, some in sets.items():
+        for reader in (True, False):
+            print(await measured(f"{name}, {'read' if reader else 'by words'}", some, reader=reader))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
