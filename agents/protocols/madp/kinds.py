@@ -288,8 +288,9 @@ def _with_body(spec: ExpertSpec) -> str:
     """Its field, and how it works."""
     if not spec.instructions:
         return msgspec.json.encode(_spec(spec)).decode()
-    told = {"you are": spec.name, "you own": spec.domain.owns, "you leave to": spec.domain.defers}
-    return f"{msgspec.json.encode(told).decode()}\n\n{spec.instructions}"
+    leaves = "; ".join(f"{expert}: {what}" for expert, what in spec.domain.defers.items())
+    told = f"{spec.name}. You own: {'; '.join(spec.domain.owns)}." + (f"\nYou leave to {leaves}." if leaves else "")
+    return f"{told}\n\n{spec.instructions}"
 
 
 def _with_checklist(spec: ExpertSpec) -> str:
