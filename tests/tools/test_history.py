@@ -127,7 +127,8 @@ GOOD = Commit(id="a" * 40, files={"a.py": "x"})
     ],
 )
 def test_what_is_no_history_is_refused(commits: tuple[Commit, ...]) -> None:
-    assert history.read(archive({NAME: (msgspec.json.encode(History(commits=(GOOD,))), False)})).commits == (GOOD,)
+    good = archive({NAME: (msgspec.json.encode(History(commits=(GOOD,))), False)})
+    assert history.read(good).commits == (GOOD,)
     data = archive({NAME: (msgspec.json.encode(History(commits=commits)), False)})
     with pytest.raises(BadArchive, match="history"):
         history.read(data)

@@ -10,6 +10,8 @@ from agents.models import make_model
 from agents.tools.folder import archive, unpacked
 from bus import artifacts
 from schemas import log
+from schemas.folders.history import NAME, Commit, History
+from schemas.wire import encode
 from tests.protocols.maci.simulate import example
 from tests.protocols.madp.play import (
     APPROVED,
@@ -186,6 +188,30 @@ async def test_a_tool_outside_its_folder_is_refused_and_the_work_goes_on(crew: C
         assert path in call["result"] and "folder" in call["result"], call
     assert work["folder"] is None and work["diff"] == "" and outside.read_text() == "secret"
     assert result["stop"]["reason"] == "planned", "every call failed"
+
+
+async def test_lead_support_and_reviewer_read_the_folders_history(crew: Crew) -> None:
+    """Each takes it by the turn that names it, from the store that only moderators touch."""
+    past = History(commits=(Commit(id="a" * 40, author="Ada", message="It said hi", files={"app.py": "b"}),))
+    ask = {"outcome": "request_support", "summary": "Help.", "support": {"agent_id": IMPL, "sub_task": "Look."}}
+    look = use(("history_log", {}), server="history")
+    lead = Scripted(look, ask, use(("write_file", {"path": "b.txt", "content": "b"})), DONE)
+    helper = Scripted(look, {"outcome": "done", "summary": "Looked.", "output": "It did."})
+    auditor = Scripted(look, {"outcome": "done", "verdict": "approved", "findings": []})
+    await begun(
+        crew, {SRE: lead, IMPL: helper, AUDITOR: auditor}, tools=files_list().only({"history_log", "write_file"})
+    )
+    await crew.helper(ONE)
+    folder = await artifacts.put(crew.owner, "s1", archive({"app.py": (b"print('hi')\n", False)}))
+    kept = await artifacts.put(crew.owner, "s1", archive({NAME: (encode(past), False)}))
+    await crew.task("s1", "Fix the greeting", folder=folder, history=kept, wording="never")
+    result = await crew.result("s1", 60)
+    assert result["stop"]["reason"] == "approved"
+    works, (support,) = await crew.kind("s1", "work", least=2), await crew.kind("s1", "support")
+    (review,) = await crew.kind("s1", "review")
+    for said in (works[0], support, review):
+        assert [(c["tool"], c["ok"]) for c in said["calls"]] == [("history_log", True)], said
+        assert "Ada: It said hi" in said["calls"][0]["result"]
 
 
 async def test_a_folder_that_nobody_stored_ends_the_turn_with_words(crew: Crew) -> None:
