@@ -190,7 +190,7 @@ class Worker:
             reasoning_tokens=msgspec.UNSET if model.reasoning_tokens is None else model.reasoning_tokens,
             input_s=speed[0], output_s=speed[1],
             expertise=self._spec.expertise, draining=self._draining, expert=self._spec.expert,
-            tools=model.tools, no_run=model.no_run[:200],
+            tools=model.tools, no_run=model.no_run[:200] or msgspec.UNSET,
         )  # fmt: skip
         for role in self._spec.roles:
             await self._connection.publish(subjects.here(role, self._spec.queue, self._pin), encode(announcement))

@@ -39,28 +39,30 @@ class _Found(NamedTuple):
     tree: Tree
 
 
-def with_history(sent: Sent) -> Sent:
-    """What was read of a folder with its history, where it has one; and what is to be said of it."""
+def with_history(sent: Sent, most_commits: int = MOST_COMMITS, most_texts: int = _MOST_TEXTS) -> Sent:
+    """What was read of a folder with its history, where it has one; and what is to be said of it.
+
+    `most_texts`: bytes of all files that the commits changed; where they have more, fewer commits are sent."""
     if not any((at / ".git").exists() for at in (sent.folder.resolve(), *sent.folder.resolve().parents)):
         return sent
     try:
         repository = Repository(sent.folder, _ALONE)
-        found = _commits(repository, Unwanted(sent.folder))
+        found = _commits(repository, Unwanted(sent.folder), most_commits)
         if not found:
             return sent
-        data, commits = _packed(repository, found)
+        data, commits = _packed(repository, found, most_texts)
     except GitFailed as error:
         return msgspec.structs.replace(sent, history_told=f"the history of {sent.folder} is not sent: {error}")
     what = "the last commit" if commits == 1 else f"the last {commits} commits"
-    told = f"{what} of {sent.folder} went with it, as history that experts may read"
+    told = f"{what} of {sent.folder.resolve().name} went with it, as history that experts may read"
     return msgspec.structs.replace(sent, history=data, history_told=told)
 
 
-def _commits(repository: Repository, unwanted: Unwanted) -> list[_Found]:
+def _commits(repository: Repository, unwanted: Unwanted, most: int) -> list[_Found]:
     """The last ones that changed the folder, the newest first."""
     prefix = repository.git("rev-parse", "--show-prefix").rstrip("\n")
     shallow = repository.git("rev-parse", "--is-shallow-repository").strip() == "true"
-    rows = repository.git("rev-list", "--parents", f"--max-count={MOST_COMMITS}", "HEAD", "--", ".").split("\n")[:-1]
+    rows = repository.git("rev-list", "--parents", f"--max-count={most}", "HEAD", "--", ".").split("\n")[:-1]
     known: dict[str, bool] = {}
 
     def goes(path: str, mode: str) -> bool:
@@ -79,7 +81,7 @@ def _commits(repository: Repository, unwanted: Unwanted) -> list[_Found]:
     return found
 
 
-def _packed(repository: Repository, found: Sequence[_Found]) -> tuple[bytes, int]:
+def _packed(repository: Repository, found: Sequence[_Found], most: int) -> tuple[bytes, int]:
     """(the archive of as many commits as fit, how many). Raises GitFailed where not one does."""
     from agents.tools.folder import archive
 
@@ -87,7 +89,7 @@ def _packed(repository: Repository, found: Sequence[_Found]) -> tuple[bytes, int
     for n in (len(found) >> halved for halved in range(len(found).bit_length())):
         kept = found[:n]
         blobs = [b for b in _needed(kept) if sizes.get(b, MOST_TEXT) < MOST_TEXT]
-        if sum(sizes[b] for b in blobs) > _MOST_TEXTS:
+        if sum(sizes[b] for b in blobs) > most:
             continue
         texts = {b: text for b, data in _objects(repository, blobs).items() if (text := _text(data)) is not None}
         history = History(commits=tuple(map(_commit, _in_order(kept), _grounds(kept))), texts=texts)

@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from schemas.expert import ROLE, ExpertSpec, expert_of, pin
 from schemas.wire import InvalidValue, decode, in_range, not_empty
@@ -39,8 +40,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     draining: bool = False
     tools: bool = False
     """Whether an expert's model may use tools (docs/tools.md)."""
-    no_run: str = ""
-    """Why none of its tools can run commands, though the operator's list has one; empty: one can, or it has none."""
+    no_run: str | UnsetType = UNSET
+    """Why none of its tools can run commands, though the operator's list has one; absent: one can, or it has none."""
     expert: ExpertSpec | None = None
     """An expert's specification, whose pin stands in the subject."""
 
@@ -50,7 +51,7 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
         in_range("room", self.room, 1, 10_000)
         in_range("roles", len(self.roles), 1, 8)
         in_range("expertise", len(self.expertise), 0, 64)
-        for text in (*self.roles, *self.expertise, self.model, self.family, self.no_run):
+        for text in (*self.roles, *self.expertise, self.model, self.family, self.no_run or ""):
             if len(text) > 200:
                 raise InvalidValue("announcement", f"a text of {len(text):,} characters", "allowed are at most 200")
         in_range("usd_per_million_input", self.usd_per_million_input, 0, 1e6)

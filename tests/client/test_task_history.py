@@ -48,14 +48,14 @@ def root(tmp_path: Path) -> Path:
     return found
 
 
-def read(folder: Path) -> History:
-    sent = sent_of(folder)
+def read(folder: Path, **most: int) -> History:
+    sent = sent_of(folder, **most)
     assert sent.history, sent.history_told
     return history.read(sent.history)
 
 
-def sent_of(folder: Path) -> Sent:
-    return task_history.with_history(task_folder.read(folder))
+def sent_of(folder: Path, **most: int) -> Sent:
+    return task_history.with_history(task_folder.read(folder), **most)
 
 
 def messages(found: History) -> list[str]:
@@ -82,7 +82,7 @@ def test_the_last_commits_go_with_a_folder_and_its_repository_stays_as_it_is(roo
     assert found.commits[1].files["b.txt"] is None
     assert [found.texts[str(c.files["a.py"])] for c in found.commits] == ["one\n", "one\ntwo\n"]
     assert sent.settings == {"folder": sent.id, "history": hashlib.sha256(sent.history).hexdigest()}
-    assert list(sent.words()) == [f"the last 2 commits of {root} went with it, as history that experts may read"]
+    assert list(sent.words()) == [f"the last 2 commits of {root.name} went with it, as history that experts may read"]
 
 
 def test_a_folder_below_the_repository_has_its_own_history_alone(root: Path) -> None:
@@ -115,14 +115,12 @@ def test_a_long_history_is_cut_and_its_oldest_commit_is_ground(root: Path) -> No
 
 
 def test_what_is_too_much_goes_with_fewer_commits_and_one_that_is_too_much_alone_does_not_go(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path,
 ) -> None:
     for n in range(8):
         commit(root, f"c{n}", a_dot_py=f"{n}\n" * 500)
-    monkeypatch.setattr(task_history, "_MOST_TEXTS", 3_000)
-    assert messages(read(root)) == ["c6", "c7"]
-    monkeypatch.setattr(task_history, "_MOST_TEXTS", -1)
-    sent = sent_of(root)
+    assert messages(read(root, most_texts=3_000)) == ["c6", "c7"]
+    sent = sent_of(root, most_texts=-1)
     assert sent.history == b"" and "its last commit alone is too large" in sent.history_told
     assert sent.settings == {"folder": sent.id}
 

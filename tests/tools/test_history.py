@@ -28,8 +28,8 @@ __all__ = ["root"]
 TOOLS = {"history_log", "history_blame", "history_diff"}
 
 
-def past(folder: Path) -> Past:
-    sent = task_history.with_history(task_folder.read(folder))
+def past(folder: Path, **most: int) -> Past:
+    sent = task_history.with_history(task_folder.read(folder), **most)
     return Past(history.read(sent.history))
 
 
@@ -92,11 +92,10 @@ def test_what_is_no_commit_that_was_sent_is_refused(root: Path, named: str) -> N
         past(root).history_diff(named)
 
 
-def test_what_is_older_than_what_was_sent_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_older_than_what_was_sent_is_said(root: Path) -> None:
     for n in range(4):
         commit(root, f"c{n}", a_dot_py="".join(f"{i}\n" for i in range(n + 1)), same_dot_txt="same\n")
-    monkeypatch.setattr(task_history, "MOST_COMMITS", 2)
-    found = past(root)
+    found = past(root, most_commits=2)
     assert found.history_log().split("\n")[-1] == OLDER and "A same.txt" not in found.history_log()
     rows = found.history_blame("a.py").split("\n")
     assert [r[0] for r in rows] == ["^", "^", "^", " ", "["]

@@ -76,7 +76,7 @@ class MadpSetup(Setup):
         if experts and not any(w.tools for w in experts):
             without = "one that leaves it as it is ends as a plan (planned, exit status 3)"
             said = f"tools are off: experts change the folder by a diff in their reply alone, and {without}; {said}"
-        elif why := next((w.no_run for w in experts if w.tools and w.no_run), ""):
+        elif why := next((w.no_run for w in experts if w.tools and w.no_run), None):
             said = f"run is off, so experts run no command: {why}; {said}"
         return found, said
 
