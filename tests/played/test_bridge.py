@@ -23,7 +23,7 @@ def project(folder: Path) -> Path:
 
 def test_a_turn_with_tools_is_recorded_step_by_step_and_played_again(tmp_path: Path) -> None:
     def write(request: str) -> dict[str, Any]:
-        if "you review what another expert did" in request:
+        if "Review what another expert did" in request:
             return {"verdict": "approved", "findings": []}
         if "Step 1, call 1" in request:
             return {"outcome": "done", "summary": "It greets.", "output": "greet() says hello.", **ENDED}
