@@ -73,7 +73,7 @@ def test_the_operator_names_it_and_nobody_else(tmp_path: Path) -> None:
         assert ships is not None and ships.folder_only and ships.servers == load(EXAMPLE).servers
     assert find({"PARLEY_TOOLS": "off"}) is None and find({"PARLEY_TOOLS": str(EXAMPLE)}, Path("off")) is None
     by_variable = find({"PARLEY_TOOLS": str(EXAMPLE)})
-    assert by_variable is not None and list(by_variable.servers) == ["files", "commands"]
+    assert by_variable is not None and list(by_variable.servers) == ["files", "history", "commands"]
     by_option = find({"PARLEY_TOOLS": str(EXAMPLE)}, other)
     assert by_option is not None and not by_option.servers
 
