@@ -2,6 +2,8 @@
 
     python hosts.py URL KEYS LATENCY_S QUEUE...
 
+A queue is its name, or the file of an expert's specification.
+
 Every call of the model takes so long: sessions are to be under way while processes are exchanged. Says `ready FOLDER`,
 drains on SIGTERM.
 """
@@ -33,10 +35,11 @@ async def serve(url: str, keys: Path, latency_s: float, queues: list[str]) -> No
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     async with AsyncExitStack() as stack:
-        for queue in queues:
+        for spec in map(load, queues):
+            queue = spec.queue
             connection = await connect(url, load_credentials(keys / f"{queue}.json"), name=queue)
             stack.push_async_callback(connection.close)
-            make = services.agent(load(queue), ack_wait_s=1.0, drain_s=3.0)
+            make = services.agent(spec, ack_wait_s=1.0, drain_s=3.0)
             await stack.enter_async_context(make(connection, Metrics()))
         print("ready", Path(services.__file__).parents[2], flush=True)
         await over.wait()

@@ -84,11 +84,13 @@ def version(release: Path, protocol: str) -> str:
 class Stack:
     """A bus with this tree's configuration, and processes of both releases on it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, before: Path) -> None:
+        """Experts stay enrolled as the release `before` had them: one that is changed is enrolled again."""
         self.folder = folder
+        self.experts = {q: before / "agents" / "experts" / f"{q.removeprefix('expert_')}.yaml" for q in EXPERTS}
         self.keys = folder / "keys"
         roles = {queue: load(queue).roles[0] for queue in QUEUES}
-        pins = {queue: load(queue).pin for queue in EXPERTS}
+        pins = {queue: load(str(path)).pin for queue, path in self.experts.items()}
         users = accounts.table(roles, moderators=("moderator-1", "moderator-2"), pins=pins)
         self.credentials, _ = keys.ensure(self.keys, users)
         self.server = EmbeddedServer(folder / "bus", users, accounts.publics(self.credentials))
@@ -125,7 +127,8 @@ class Stack:
     def agents(self, release: Path, queues: tuple[str, ...]) -> subprocess.Popen[bytes]:
         """One more copy of these queues' workers, of a release."""
         script = (Path(__file__).parent / "hosts.py").read_text()
-        return self._start(release, "agents", "-c", script, self.server.url, str(self.keys), str(LATENCY_S), *queues)
+        return self._start(release, "agents", "-c", script, self.server.url, str(self.keys), str(LATENCY_S),
+                           *(str(self.experts.get(q, q)) for q in queues))  # fmt: skip
 
     async def ready(self, agents: subprocess.Popen[bytes], release: Path) -> None:
         """Wait until they serve, as that release."""
@@ -145,8 +148,8 @@ async def owner(stack: Stack) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-def stack(tmp_path: Path) -> Iterator[Stack]:
-    with Stack(tmp_path) as started:
+def stack(tmp_path: Path, before: Path) -> Iterator[Stack]:
+    with Stack(tmp_path, before) as started:
         yield started
 
 
