@@ -11,7 +11,7 @@ from hashlib import sha256
 from bus import subjects
 from bus.channels import PUBLIC, stores_on
 from bus.connection import Connection
-from bus.errors import ArtifactRefused, BusError, Conflict, LocalFault
+from bus.errors import ArtifactRefused, BusError, Conflict, LocalFault, ModeratorsBusy
 from bus.streams import ARTIFACTS
 from schemas.artifact import MAX_ARTIFACTS, GetArtifact, GotArtifact, PutArtifact, TakeArtifact
 from schemas.turn import Answer
@@ -73,7 +73,7 @@ async def put(
     ArtifactRefused
         Not one's own session, not one's open turn, or too many.
     BusError
-        No moderator answered for `patience_s`.
+        No moderator answered for `patience_s`, or each was busy.
     """
     mine = connection.credentials
     body = encode(PutArtifact(data=data, turn=turn, token=token))
@@ -108,7 +108,7 @@ async def _asked(connection: Connection, subject: str, body: bytes, patience_s: 
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience_s
     while True:
-        fault: BusError = ArtifactRefused("moderators are busy")
+        fault: BusError = ModeratorsBusy()
         try:
             data = (await connection.request(subject, body, _ASK_S)).data
             verdict = _verdict(data)

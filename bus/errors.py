@@ -10,6 +10,8 @@
     │   └── UnknownSession     no moderator knows it, or it was refused
     ├── PeerFault            the other side answered, or should have
     │   ├── NoModerator        nobody serves this request
+    │   ├── ModeratorsBusy     every moderator that was asked said `busy`
+    │   ├── ModeratorRefused   a moderator refused to answer, and why
     │   ├── ArtifactRefused    a moderator does not store or have it, and why
     │   ├── ApiError           JetStream refused a request, with its code
     │   └── StoreError         a stream refused a message, with its code
@@ -33,6 +35,11 @@ from urllib.parse import urlsplit
 
 class BusError(Exception):
     """Base of what this package raises."""
+
+    @property
+    def plain(self) -> str:
+        """What went wrong, for a person who uses Parley: without the names of subjects."""
+        return str(self)
 
 
 class LocalFault(BusError):
@@ -63,6 +70,11 @@ class Denied(LocalFault):
         self.subject = subject
         self.operation = operation
         super().__init__(f"the broker does not allow this user to {operation} on {subject}")
+
+    @property
+    def plain(self) -> str:
+        """Without the subject."""
+        return "the server does not allow that with these credentials"
 
 
 class Closed(LocalFault):
@@ -101,6 +113,27 @@ class NoModerator(PeerFault):
         self.subject = subject
         super().__init__(f"nobody answers on {subject}: is a moderator running?")
 
+    @property
+    def plain(self) -> str:
+        """Without the subject."""
+        return "no moderator is running"
+
+
+class ModeratorsBusy(PeerFault):
+    """Every moderator that was asked has too much to do, or leaves the session to another one, since it cannot read
+    it."""
+
+    def __init__(self) -> None:
+        super().__init__("the moderators are busy, or another release of Parley wrote the session")
+
+
+class ModeratorRefused(PeerFault):
+    """A moderator refused to answer (`why`)."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"a moderator refused to answer: {why}")
+
 
 class ArtifactRefused(PeerFault):
     """A moderator did not store an artifact, or does not have it."""
@@ -124,6 +157,11 @@ class StoreError(PeerFault):
         self.text = text
         self.subject = subject
         super().__init__(f"not stored on {subject}: {text} ({err_code})")
+
+    @property
+    def plain(self) -> str:
+        """Without the subject."""
+        return f"the server did not store it: {self.text} ({self.err_code})"
 
 
 class Conflict(StoreError):
@@ -155,13 +193,24 @@ class NoStream(EnvironmentFault):
         self.subject = subject
         super().__init__(f"no stream takes messages on {subject}: is JetStream up, and were the streams set up?")
 
+    @property
+    def plain(self) -> str:
+        """Without the subject."""
+        return "the server has no stream for it: is JetStream up, and were the streams set up?"
+
 
 class NoAnswer(EnvironmentFault):
     """It is not known whether the request was carried out. Repeat it: every repeat is safe."""
 
     def __init__(self, subject: str, why: str) -> None:
         self.subject = subject
+        self.why = why
         super().__init__(f"no answer on {subject}: {why}")
+
+    @property
+    def plain(self) -> str:
+        """Without the subject."""
+        return f"no moderator answered ({self.why})"
 
 
 class RequestTimeout(NoAnswer):

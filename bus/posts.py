@@ -14,10 +14,11 @@ import msgspec
 from bus import subjects
 from bus.channels import ACCOUNT_OF_ROLE, CONTROL
 from bus.connection import Connection
-from bus.errors import BusError, LocalFault, UnknownSession
+from bus.errors import BusError, LocalFault, ModeratorRefused, ModeratorsBusy, PeerFault, UnknownSession
 from bus.library import Msg, Subscription
 from schemas.expert import expert_of
 from schemas.post import CLOSED, Live, Post, Posts, ReadPosts
+from schemas.turn import HANDLING_RAISED, Answer
 from schemas.wire import Undecodable, decode, encode
 
 
@@ -55,8 +56,10 @@ class Reader:
         ------
         UnknownSession
             No moderator knows it.
+        ModeratorRefused
+            A moderator does not answer this, and why.
         BusError
-            No moderator answered for `patience_s`.
+            No moderator answered for `patience_s`, or each was busy.
         """
         got: asyncio.Queue[Post | None] = asyncio.Queue()
         subscriptions = await self._subscribe(sid, channels, got, on_live)
@@ -167,13 +170,37 @@ class Reader:
         while True:
             try:
                 msg = await self._connection.request(subject, encode(ReadPosts(k=k)), 2.0)
-                return decode(msg.data, Posts)
-            except LocalFault:
+                return _page_of(msg.data)
+            except (LocalFault, ModeratorRefused):
                 raise
-            except (BusError, Undecodable):  # `busy` is no page either
+            except BusError:
                 if loop.time() > deadline:
                     raise
                 await asyncio.sleep(0.05)
+
+
+def _page_of(data: bytes) -> Posts:
+    """The page that a moderator answered with.
+
+    Raises
+    ------
+    ModeratorRefused
+        It refused.
+    ModeratorsBusy
+        It is busy, or of a former release and raised over a session that is new to it: another one may answer.
+    PeerFault
+        Its answer cannot be read: another one may give one that can.
+    """
+    try:
+        return decode(data, Posts)
+    except Undecodable as error:
+        try:
+            said = decode(data, Answer)
+        except Undecodable:
+            raise PeerFault(f"a moderator's answer cannot be read: {error}") from error
+    if said.verdict == "refused" and said.why != HANDLING_RAISED:
+        raise ModeratorRefused(said.why)
+    raise ModeratorsBusy
 
 
 def _vouched(seat: str, author: str) -> str:

@@ -13,7 +13,7 @@ from bus import artifacts, subjects
 from bus.accounts import OWNER as OWNER_KIND
 from bus.channels import CLIENT, CLIENTS, CONTROL, INBOX, OWNER, readable_by
 from bus.connection import Connection
-from bus.errors import BusError, LocalFault
+from bus.errors import BusError, LocalFault, ModeratorsBusy
 from bus.posts import Reader
 from client.errors import BadInput, Refusal, Unanswered, Unreachable
 from schemas.post import (
@@ -240,7 +240,8 @@ class Client:
                     raise Refusal("", f"the moderator's answer cannot be read: {error}") from error
                 if said.verdict == "refused" and not (said.why == HANDLING_RAISED and wanted is Fate):
                     raise Refusal("", said.why) from error
-                raise  # a moderator of a former release raises over a session that is new to it: another one is asked
+                # a moderator of a former release raises over a session that is new to it: another one is asked
+                raise ModeratorsBusy from error
 
         return await self._until(deadline, once)
 
@@ -251,10 +252,11 @@ class Client:
             try:
                 return await call()
             except LocalFault as error:
-                raise Refusal("", str(error)) from error
-            except (BusError, Undecodable) as error:
+                raise Refusal("", error.plain) from error
+            except BusError as error:
                 if time.monotonic() > deadline:
-                    raise self._nobody("no moderator answered") from error
+                    busy = isinstance(error, ModeratorsBusy)
+                    raise self._nobody(f"{error}; none answered" if busy else "no moderator answered") from error
                 await asyncio.sleep(pause)
                 pause = min(0.25, pause * 1.5)
 

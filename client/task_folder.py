@@ -154,7 +154,8 @@ def sent_as(folder: Path, data: bytes) -> Sent:
 
 
 async def send(client: "Client", sid: str, sent: Sent) -> None:
-    """Store it for a session that is still to open. Raises BadInput, Refusal, Unreachable."""
+    """Store it for a session that is still to open; moderators that are busy are asked again for as long as the client
+    is patient. Raises BadInput, Refusal, Unreachable."""
     from bus.errors import ArtifactRefused
 
     try:
@@ -165,7 +166,7 @@ async def send(client: "Client", sid: str, sent: Sent) -> None:
     except ArtifactRefused as error:
         raise Refusal("folder", str(error)) from error
     except BusError as error:
-        raise Unreachable(f"the folder could not be sent: {error}") from error
+        raise Unreachable(f"the folder could not be sent: {error.plain}; nothing was opened, ask again") from error
 
 
 async def accepted(client: "Client", result: Result, *, unapproved: bool = False) -> bytes | None:
@@ -181,8 +182,6 @@ async def accepted(client: "Client", result: Result, *, unapproved: bool = False
     NotApplied
         The task ended otherwise, or the artifact is not there.
     """
-    from bus.errors import ArtifactRefused
-
     setup = setup_of(result.protocol)
     if result.stop.reason not in setup.applied and not unapproved:
         raise NotApplied(f"the result is not applied: the session ended with {result.stop.reason}")
@@ -191,8 +190,8 @@ async def accepted(client: "Client", result: Result, *, unapproved: bool = False
         return None
     try:
         return await client.get(result.session, kept)
-    except (ArtifactRefused, BusError) as error:
-        raise NotApplied(f"the result is not applied: {error}") from error
+    except BusError as error:
+        raise NotApplied(f"the result is not applied: {error.plain}") from error
 
 
 def told_diff(result: Result) -> str:

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bus.errors import ArtifactRefused, BusError
+from bus.errors import BusError
 from client import task_branch, task_folder
 from client.api import Parley
 from client.errors import BadInput
 from client.live_feed import View
 from client.protocols import setup_of
+from client.records import Altered, opening, record_of, result_of
 from client.show.transcript import stop_words
 from client.task_folder import Change, NotApplied, Sent
 from client.text import line
+from coordinator.protocols import PROTOCOLS
 from parley.sessions import NoSession
 from parley.settings import Settings
 from parley.show.view import choose
@@ -23,7 +25,6 @@ from parley.stack.access import bus_options, last_stack, place, run
 from schemas import log
 from schemas.result import Result
 from schemas.stops import STOPS
-from schemas.wire import decode
 
 _NAMED = 5
 """Files that one line names."""
@@ -185,22 +186,43 @@ def apply_session(settings: Settings, sid: str, folder: Path, into: Into, *, jso
         async with last_stack(settings) as parley:
             if parley is None:
                 raise NoSession(sid, place(settings))
-            first = decode((await _log(parley, settings, sid))[0].encode(), log.Entry).event
-            begun = str(first.settings.get("folder") or "") if isinstance(first, log.Opened) else ""
-            if not isinstance(first, log.Opened) or not begun:
-                raise BadInput("session", f"session {sid} worked on no folder")
-            result = await parley.client.finished(sid)
-            if result is None:
-                raise BadInput("session", f"session {sid} has no result yet; parley sessions watch {sid}")
+            first, result = _ended(sid, await _log(parley, settings, sid), bus_options(settings))
             try:
-                sent = task_folder.sent_as(folder, await parley.client.get(sid, begun))
-            except (ArtifactRefused, BusError) as error:
-                raise BadInput("session", f"the folder of session {sid} cannot be had: {error}") from error
+                sent = task_folder.sent_as(folder, await parley.client.get(sid, str(first.settings["folder"])))
+            except BusError as error:
+                raise BadInput("session", f"the folder of session {sid} cannot be had: {error.plain}") from error
             view = choose(json=json, quiet=False, plain=True)
             return await finish(parley, result, sent, into, view, Hints(bus_options(settings)), first.question)
 
     told = run(main())
     return int("why" in told), told
+
+
+def _ended(sid: str, entries: list[str], options: str) -> tuple[log.Opened, Result]:
+    """How a session that worked on a folder began, and what it came to, as its log has it: a moderator cannot read a
+    session that another version of the protocol left.
+
+    Raises
+    ------
+    BadInput
+        It cannot be read here, worked on no folder, or has no result.
+    """
+    try:
+        record = record_of(sid, entries)
+        first, result = opening(record), result_of(record)
+    except Altered as error:
+        what = f"session {sid} cannot be read here: another release of Parley wrote it, or it was altered"
+        raise BadInput("session", f"{what}; apply it with the release that ran it") from error
+    if not first.settings.get("folder"):
+        raise BadInput("session", f"session {sid} worked on no folder")
+    if result is not None:
+        return first, result
+    known = PROTOCOLS.get(first.protocol)
+    if known is None or not known.steps(first.version):
+        what = f"session {sid} was not finished: it is of another version of {first.protocol} ({first.version})"
+        again = f"go on with the release that began it, or end it (parley sessions cancel {sid}{options}) and ask again"
+        raise BadInput("session", f"{what}, which this release does not run; {again}")
+    raise BadInput("session", f"session {sid} has no result yet; parley sessions watch {sid}{options}")
 
 
 async def _log(parley: Parley, settings: Settings, sid: str) -> list[str]:

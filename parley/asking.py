@@ -34,7 +34,7 @@ from parley.stack.announce import wishes_words
 from parley.stack.earlier_sessions import earlier_words, open_sessions
 from parley.stack.followed import following
 from parley.stack.people import how_to_sit
-from parley.stack.wait_served import unserved, when_served
+from parley.stack.wait_served import unserved, when_served, when_up
 from schemas.presence import Announcement
 from schemas.result import Result
 from schemas.session import OpenSession
@@ -123,7 +123,7 @@ async def _with_folder(parley: Parley, sid: str, opening: OpenSession, sent: Sen
     """The session with the folder as its first artifact."""
     for text in sent.words():
         view.note(f"parley: {text}")
-    await task_folder.send(parley.client, sid, sent)
+    await when_up(lease_of(parley), lambda: task_folder.send(parley.client, sid, sent))
     return replace(opening, settings={**opening.settings, **sent.settings})
 
 

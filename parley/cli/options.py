@@ -76,7 +76,9 @@ def errors(json: bool = False) -> Iterator[None]:
         yield
     except (ParleyError, BusError) as error:
         field = getattr(error, "field", "nats")
-        raise typer.Exit(told(str(error), field, getattr(error, "exit_code", 1), json=json)) from None
+        raise typer.Exit(
+            told(getattr(error, "plain", str(error)), field, getattr(error, "exit_code", 1), json=json)
+        ) from None
     except KeyboardInterrupt:
         raise typer.Exit(told("interrupted", "interrupted", INTERRUPTED, json=json)) from None
     except OSError as error:

@@ -1,5 +1,5 @@
-"""Opening a session on a stack of one's own that is still starting: what is refused there for want of a worker is
-opened again once the worker is there."""
+"""A stack of one's own that is still starting: a session that is refused there for want of a worker is opened again
+once the worker is there, and what no moderator takes yet is done again."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from client.errors import BadInput, Refusal, StackFailed
+from client.errors import BadInput, Refusal, StackFailed, Unreachable
 from client.protocols import setup_of
 from coordinator.protocols import PROTOCOLS
 from parley.settings import StackSection
@@ -79,6 +79,24 @@ async def when_served(lease: Lease | None, once: Callable[[], Awaitable[T]]) -> 
                 why = _ADVICE.sub("", refusal.why)
                 told = f"{why}; the stack in {lease.state} has not got it: its logs and parley doctor say why"
                 raise Refusal(refusal.field, told) from refusal
+        await asyncio.sleep(_AGAIN_S)
+
+
+async def when_up(lease: Lease | None, once: Callable[[], Awaitable[T]]) -> T:
+    """Do what needs a moderator, again while the lease's stack starts. `lease`: None on a bus that runs elsewhere.
+
+    Raises
+    ------
+    Unreachable
+        No moderator did it in time.
+    """
+    deadline = time.monotonic() + READY_S
+    while True:
+        try:
+            return await once()
+        except Unreachable:
+            if lease is None or time.monotonic() > deadline:
+                raise
         await asyncio.sleep(_AGAIN_S)
 
 

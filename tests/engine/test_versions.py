@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from bus import subjects
+from agents.tools.folder import archive
+from bus import artifacts, subjects
+from bus.errors import ModeratorRefused, ModeratorsBusy
 from bus.log import Log
 from client.client import Client
 from coordinator.commands import StartChild
@@ -216,3 +218,50 @@ def test_only_what_one_submission_waited_counts() -> None:
     assert unreadable.waited("in:1") and not unreadable.waited("in:2")
     unreadable.settled("in:1")
     assert not unreadable.waited("in:1")
+
+
+async def test_its_posts_are_asked_for_again_and_then_the_moderators_are_said_to_be_busy(bare: Engine) -> None:
+    await lost(bare, "s1")
+    client = Client(bare.owner, "owner", patience_s=0.2)
+    with pytest.raises(ModeratorsBusy, match="another release of Parley wrote the session"):
+        await client.finished("s1")
+
+
+async def test_a_read_that_is_refused_says_why(bare: Engine) -> None:
+    await bare.moderator()
+    client = Client(bare.owner, "owner", patience_s=0.2)
+    with pytest.raises(ModeratorRefused, match="session"):
+        await client.finished("A" * 80)
+
+
+async def test_a_task_of_a_later_release_is_applied_as_far_as_its_log_says(tmp_path: Path) -> None:
+    """No moderator of this release reads the session; the log has what it came to."""
+    madp = PROTOCOLS["madp"]
+    newer = {**PROTOCOLS, "madp": replace(madp, version=madp.version + 90, oldest=madp.version)}
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a\n")
+    async with Engine(tmp_path / "bus", queues={"helper": "helper"}) as engine:
+        later = await engine.moderator(newer)
+        kept = await artifacts.put(engine.owner, "s1", archive({"a.txt": (b"a\n", False)}))
+        task = {"protocol": "madp", "settings": {"folder": kept}}
+        assert (await engine.open("s1", **task)).fate == "taken"
+        await engine.closed("s1")
+        kept = await artifacts.put(engine.owner, "s2", archive({"a.txt": (b"a\n", False)}))
+        helper = await engine.worker("helper", {"latency_s": 600.0}, drain_s=0.0)
+        assert (await engine.open("s2", **task)).fate == "taken"
+        await helper.__aexit__()
+        await later.__aexit__()
+        await engine.moderator()
+        creds = tmp_path / "owner.json"
+        engine.credentials["owner"].save(creds)
+        bus = ("--nats", engine.server.url, "--creds", str(creds))
+
+        def apply(sid: str) -> tuple[int, str, str]:
+            return Front(tmp_path).run("sessions", "apply", sid, "--folder", str(folder), *bus)
+
+        code, _, err = await asyncio.to_thread(apply, "s1")
+        assert (code, "not applied: the session ended with nobody" in err) == (1, True), err
+        code, _, err = await asyncio.to_thread(apply, "s2")
+        assert code == 2 and "session s2 was not finished: it is of another version of madp" in err, err
+        assert "Traceback" not in err and "parley sessions cancel s2 --nats" in err
