@@ -413,11 +413,13 @@ class Lease:
         found_there = differences(served(self._stack.agents, environment), found.served or ())
         if not found_there:
             return
-        what = f"the stack that runs in {self.state} is another: {'; '.join(found_there[:4])}"
+        what = f"the stack that runs in {self.state} has other models or settings"
         if found.permanent and not names_models(self._stack.agents, environment) and self._tell is not None:
-            self._tell(f"{what}; it is used as it is")
+            self._tell(f"{what}, and is used; to use yours, end it (parley up) and ask again")
             return
-        raise BadInput("state", f"{what}; wait for it to end, or name another folder with --state")
+        more = f" and {len(found_there) - 1} more" if len(found_there) > 1 else ""
+        why = f"{what} ({found_there[0]}{more})"
+        raise BadInput("state", f"{why}; wait for it to end, or name another folder with --state")
 
     def _died(self) -> Order:
         """What to start in place of a supervisor that is gone: what ran there, and for everybody if it was killed."""

@@ -308,7 +308,7 @@ def test_two_leases_share_one_stack(lease: Lease) -> None:
     with pytest.raises(parley.BadInput, match=r"panelist_1: options\.latency_s differs"):
         Lease(Stack(agents=rows_of("consensus", 2, model=MODEL, options={"latency_s": 1})), lease.state).__enter__()
     named = Stack(agents=rows_of("consensus", 2), env={"LLM_PROVIDER": "ollama", "LLM_MODEL": "some"})
-    with pytest.raises(parley.BadInput, match=rf"model is {MODEL} there, openai here.*options\.model is nothing there"):
+    with pytest.raises(parley.BadInput, match=rf"model is {MODEL} there, openai here and \d+ more\); wait for"):
         Lease(named, lease.state).__enter__()
     with Lease(Stack(agents=()), lease.state, any_stack=True) as looking:
         assert looking.url == lease.url
