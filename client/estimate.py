@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from client.errors import BadInput
-from client.text import line
+from client.text import count, line
 from coordinator.admission import admit
 from coordinator.estimate import Amount, Estimate, SeatEstimate, estimate, least_words, refusal
 from coordinator.machine import Inadmissible
@@ -60,18 +60,18 @@ def document(found: Estimate) -> dict[str, Any]:
 
 def words(found: Estimate) -> Iterator[str]:
     """In lines."""
-    yield "This session may come to:"
+    yield "This session may come to (most sessions stay far below the upper bounds):"
     if PROTOCOLS[found.protocol].fixed:
         yield f"  likely:               {_amount(found.likely)}"
-        yield f"  at most:              {_amount(found.most)}"
+        yield f"  upper bound:          {_amount(found.most)}"
     elif found.work is not None:
-        yield f"  at least, the match:  {_amount(found.least)}"
-        yield "  at most:              not known before the task has chosen its experts; a budget limits it"
-        yield f"  each turn of work:    up to {_amount(found.work).partition(', ')[2]}"
+        yield f"  the match, likely:    {_amount(found.likely)}"
+        yield f"  a turn of work:       upper bound {_amount(found.work).partition(', ')[2]}"
+        yield "  the whole task:       not known before the task has chosen its experts; a budget limits it"
     else:
         yield f"  one round, likely:    {_amount(found.likely)}"
         yield f"  all {found.rounds} round{'s' if found.rounds > 1 else ''}, likely: {_amount(found.likely_most)}"
-        yield f"  at most, every cap:   {_amount(found.most)}"
+        yield f"  upper bound:          {_amount(found.most)}"
     yield f"  budget:               {_budget(found.budget)}"
     if found.shortfall:
         yield f"  The budget does not hold {least_words(PROTOCOLS[found.protocol])}: {found.shortfall}"
@@ -101,7 +101,7 @@ def _price(s: SeatEstimate) -> str:
 
 def _amount(a: Amount) -> str:
     cost = "free, or price not known" if a.tokens and not a.cost_usd else f"{a.cost_usd:.4f} USD"
-    return f"{a.turns} turns, {a.calls} calls, {a.tokens:,} tokens, {cost}"
+    return f"{count(a.turns, 'turn')}, {count(a.calls, 'call')}, {count(a.tokens, 'token')}, {cost}"
 
 
 def _budget(budget: Budget) -> str:

@@ -68,6 +68,8 @@ class Flagged(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     round: int
     flags: tuple[str, ...]
+    model: str = ""
+    """That replied; empty: not known."""
 
 
 def _odd(flags: tuple[str, ...]) -> tuple[str, ...]:
@@ -98,6 +100,8 @@ class Turns:
         attempt, and whether it was the last, where the turn is known."""
         self.ends: set[int] = set()
         """Numbers of the posts that are the last of their transition."""
+        self.asks: dict[int, tuple[log.Ask, ...]] = {}
+        """Transition -> the turns that it asks for."""
         self._posts = 0
         self._open: dict[str, Open] = {}
         self._may_see = may_see
@@ -153,6 +157,8 @@ class Turns:
         if says:
             self._posts += len(says)
             self.ends.add(self._posts - 1)
+        asks = (c for c in entry.commands if isinstance(c, log.Ask))
+        self.asks[entry.n] = tuple(a for a in asks if not a.channel or self._may_see(a.channel))
         for index, command in enumerate(entry.commands):
             if isinstance(command, log.Invite):
                 self._seats[command.seat.seat] = command.seat
@@ -174,7 +180,9 @@ class Turns:
             seat = self._seats.get(a.seat)
             over = seat is not None and booked(seat, a.caps, event.usage, person=bool(a.queue)) != event.usage
             odd = _odd((*event.flags, *((OVERSTATED,) if over else ())))
-            self.flagged.append(Flagged(transition=entry.n, seat=a.seat, kind=a.kind, round=a.round, flags=odd))
+            self.flagged.append(
+                Flagged(transition=entry.n, seat=a.seat, kind=a.kind, round=a.round, flags=odd, model=event.model)
+            )
 
     def _failed(self, entry: log.Entry, name: str, why: str, *, last: bool) -> None:
         found: dict[str, object] = {"transition": entry.n, "turn": name, "why": why}

@@ -9,6 +9,8 @@ _SHOWN = 80
 """Characters of the argument that a call is told by."""
 _TELLING = ("path", "command", "pattern", "text", "query", "patch", "folder", "name")
 """Arguments that say what a call is about, the most telling first."""
+_ENDED = re.compile(r"exit status (?!0\b)\d{1,3}(?=, after )")
+"""How the result of a command begins that ended, and did not succeed."""
 _PATCHED = re.compile(r"^\+\+\+ (?:b/)?(\S.*?)(?:\t.*)?$", re.M)
 
 
@@ -30,11 +32,19 @@ CUT = "[cut here: the diff goes on]\n"
 
 
 def call_words(call: ToolCall) -> str:
-    """`files.read_file billing/money.py: ok (0.1 s)`, on one line."""
+    """`files.read_file billing/money.py: ok (0.1 s)`, on one line; of a command that ran and did not succeed its exit
+    status."""
     what = " ".join(main_argument(call.arguments).split())
     shown = f" {what if len(what) <= _SHOWN else what[: _SHOWN - 3] + '...'}" if what else ""
-    ended = "ok" if call.ok else "failed"
-    return f"{call.server[:40]}.{call.tool[:60]}{shown}: {ended} ({call.seconds:.1f} s)"
+    return f"{call.server[:40]}.{call.tool[:60]}{shown}: {ended_words(call)} ({call.seconds:.1f} s)"
+
+
+def ended_words(call: ToolCall) -> str:
+    """How a call ended: `ok`, `failed`, or `exit status 1` of a command that ran and did not succeed."""
+    if not call.ok:
+        return "failed"
+    ended = _ENDED.match(call.result)
+    return ended[0] if ended else "ok"
 
 
 def main_argument(arguments: str) -> str:

@@ -1,6 +1,7 @@
 """The seats and figures of a running session as they are now, whoever shows them."""
 
 from client.show.presenter import Presenter
+from client.text import count
 from coordinator.budget import booked
 from schemas import log
 from schemas.post import Live, Post
@@ -39,6 +40,8 @@ class Scene:
         self.round = 0
         self.tokens = 0
         self.calls = 0
+        self.requests = 0
+        """Of the calls, those in which a model used tokens."""
         self._turns: dict[str, log.Ask] = {}
         self._seats: dict[str, Seat] = {}
         self._queues: dict[str, str] = {}
@@ -84,7 +87,8 @@ class Scene:
 
     def used(self) -> str:
         """What was used so far."""
-        return f"{self.tokens:,} tokens, {self.calls} calls"
+        calls = count(self.requests, "model request") if self.requests else count(self.calls, "call")
+        return f"{count(self.tokens, 'token')}, {calls}"
 
     def foot(self, presenter: Presenter, now_ns: int = 0) -> str:
         """The session's figures on one line."""
@@ -140,6 +144,8 @@ class Scene:
                 usage = booked(self._seats[seat], ask.caps, usage, person=bool(ask.queue))
             self.tokens += usage.input_tokens + usage.output_tokens
             self.calls += usage.calls
+            if usage.input_tokens + usage.output_tokens:
+                self.requests += usage.calls
             if seat and self.seat(seat).turn == entry.event.turn:
                 self.seat(seat).state = "failed" if entry.event.error else "answered"
         for index, command in enumerate(entry.commands):

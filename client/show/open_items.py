@@ -28,8 +28,7 @@ class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
 def item_lines(sid: str, item: OpenItem, at_ns: int, where: str = "") -> Iterator[StyledLine]:
     """An open item: the question, what may be answered, by when, and how. `where`: options that name the bus."""
     seconds = max(0.0, (item.deadline_ns - at_ns) / 1e9)
-    kind = item.kind.replace("_", " ")
-    yield "warning", f"  item {line(item.id)} ({kind}) waits for a human: {line(item.question, 4_000)}"
+    yield "warning", f"  item {line(item.id)} ({line(item.kind)}) waits for a human: {line(item.question, 4_000)}"
     choices = ", ".join(line(c, _WIDE) for c in item.choices) or "free text"
     yield "score", f"      answer: {choices}; without one in {span(seconds)}: {line(item.default, _WIDE)}"
     yield "score", f"      {answer_command(sid, item, where)}"

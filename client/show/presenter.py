@@ -88,6 +88,9 @@ class Presenter:
         """Leave out what a person who waits for the result need not see."""
         self.where = ""
         """Options that name the bus, for commands that are shown."""
+        self.ending: Result | None = None
+        """What it came to, where the posts are told after it has ended and the result follows them: what the result
+        says at length need not stand in a post, too."""
 
     # -- posts
 
@@ -137,10 +140,19 @@ class Presenter:
         """What kept the session from convergence, in short; empty where nothing did, or nobody knows."""
         return ""
 
+    def why_stopped(self, stop: Stop, rounds: Sequence[Mapping[str, Any]] = ()) -> str:
+        """Why it ended, in words. `rounds`: the result's, where it is there."""
+        return reason_words(stop.reason, stop.converged)
+
+    def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[StyledLine]:
+        """What is told of whom a transition asks, after its posts. Nobody asks for it where the log is not to be
+        read."""
+        return iter(())
+
     def stop_words(self, result: Result) -> str:
         """Why it ended, on one line."""
         stop = result.stop
-        told = reason_words(stop.reason, stop.converged) or stop.reason
+        told = self.why_stopped(stop, result.rounds) or stop.reason
         why = self.kept_apart(stop.certificate)
         agreed = f"{self.agreement}: " if stop.converged and self.agreement else ""
         return f"{agreed}{line(told)} ({line(stop.reason)})" + (f": {why}" if why else "")
@@ -232,7 +244,7 @@ class Presenter:
     def in_short(self, result: Result) -> str:
         """What a reader needs, in one sentence: the last line of a brief view."""
         answer = self.answer(result)
-        told = reason_words(result.stop.reason, result.stop.converged) or "it ended"
+        told = self.why_stopped(result.stop, result.rounds) or "it ended"
         return f"{line(answer, _BRIEF) if answer else 'no answer'}; {told}"
 
     def reasoning(self, result: Result) -> str:
@@ -373,7 +385,7 @@ def stop_post(presenter: Presenter, post: Post) -> Iterator[StyledLine]:
     body = object_of(post.body)
     reason, converged = words(body.get("reason")), bool(body.get("converged"))
     certificate = mapping(body.get("certificate"))
-    told = reason_words(reason, converged)
+    told = presenter.why_stopped(Stop(reason=reason, converged=converged, certificate=dict(certificate)))
     why = presenter.kept_apart(certificate)
     yield "stop" if converged else "score", f"stop: {line(reason)}: {line(told)}" + (f": {why}" if why else "")
     yield from presenter.stop_lines(reason, certificate)

@@ -56,7 +56,7 @@ class Teller:
         """Seats that were told to be missing since a post last counted them."""
         self._transition = -1
         self._told_once: set[str] = set()
-        """What is said once a session: that no price is known."""
+        """Models of which it was said that no price is known."""
 
     @property
     def presenter(self) -> Presenter:
@@ -93,6 +93,8 @@ class Teller:
         yield from self._flags_of(post)
         if post.n in self.turns.ends:
             yield from self._flags_up_to(post.transition)
+            asks = self.turns.asks.get(post.transition, ())
+            yield from shaped(lambda: self._presenter.goes_on(asks), lambda: iter(()))
 
     def lines(self, post: Post, width: int = WIDE) -> Iterator[StyledLine]:
         """The same, blocks in lines."""
@@ -164,33 +166,43 @@ class Teller:
         mine = next((f for f in self._waiting if (f.seat, f.round) == (post.seat, post.round)), None)
         if mine is not None:
             self._waiting.remove(mine)
-            if self._tells(mine) and (names := self._names(mine.flags)):
-                yield "score", f"      flags of this reply: {names}"
+            if self._tells(mine):
+                yield from self._flag_lines(mine, "      flags of this reply: ", "      ")
 
     def _flags_up_to(self, transition: int) -> Iterator[StyledLine]:
         """Those of replies that no post shows under their seat's name."""
         due = [f for f in self._waiting if f.transition <= transition]
         self._waiting = [f for f in self._waiting if f.transition > transition]
         for f in due:
-            if self._tells(f) and (names := self._names(f.flags)):
-                yield "score", f"  {line(f.seat)} ({line(f.kind)}): flags of this reply: {names}"
+            if self._tells(f):
+                yield from self._flag_lines(f, f"  {line(f.seat)} ({line(f.kind)}): flags of this reply: ", "  ")
 
     def _tells(self, flagged: Flagged) -> bool:
         return not (self._brief and flagged.kind in self._presenter.quiet_turns)
 
-    def _names(self, flags: tuple[str, ...]) -> str:
-        """Flags in words; that no price is known is said once."""
-        told = (flag for flag in flags if flag != _UNPRICED or not self._is_told(flag))
-        return ", ".join(_IN_WORDS.get(flag) or line(flag, REASON) for flag in told)
+    def _flag_lines(self, of: Flagged, head: str, indent: str) -> Iterator[StyledLine]:
+        """Flags in words. A brief view leaves out how a reply was had; that no price of a model is known is said once,
+        with what to set."""
+        flags = [flag for flag in of.flags if flag != _UNPRICED]
+        if self._brief:
+            flags = [flag for flag in flags if flag not in _HOW_IT_WAS_HAD]
+        if flags:
+            yield "score", head + ", ".join(_IN_WORDS.get(flag) or line(flag, REASON) for flag in flags)
+        if _UNPRICED in of.flags and not self._is_told(of.model):
+            whose = f"the price of {line(of.model)}" if of.model else f"the price of {line(of.seat)}'s model"
+            yield "score", f"{indent}{whose} is unknown, so its cost is not counted: set {_PRICES}"
 
-    def _is_told(self, what: str) -> bool:
+    def _is_told(self, model: str) -> bool:
         """Whether it was said before; from now on it was."""
-        before = what in self._told_once
-        self._told_once.add(what)
+        before = model in self._told_once
+        self._told_once.add(model)
         return before
 
 
 _UNPRICED = "unpriced"
+_PRICES = "LLM_USD_PER_MILLION_INPUT and LLM_USD_PER_MILLION_OUTPUT"
+_HOW_IT_WAS_HAD = frozenset({"extracted", "repaired", "estimated"})
+"""Flags that say nothing of the answer (docs/models.md)."""
 _IN_WORDS = {
     "cut": "cut (not all that others said, or the documents hold, fitted what the model takes)",
     "cut_documents": "cut_documents (not all that the documents hold fitted either)",
@@ -300,7 +312,7 @@ def came_to_nothing(turns: Turns) -> Iterator[str]:
 def show(found: Record | Seen) -> Iterator[str]:
     """The whole session in lines, as far as it may be seen."""
     found = seen(found)
-    first, teller = found.opened, Teller(found.presenter(), found.turns)
+    first, teller = found.opened, _after(found)
     yield from bare(opening_lines(found.sid, found.protocol, found.question, first.continues if first else ""))
     for post in found.posts:
         yield from bare(teller.lines(post, WHOLE))
@@ -311,11 +323,18 @@ def show(found: Record | Seen) -> Iterator[str]:
         yield found.left_out_words()
 
 
+def _after(found: Seen) -> Teller:
+    """What tells a session whose result, if it has one, follows the posts."""
+    presenter = found.presenter()
+    presenter.ending = found.result
+    return Teller(presenter, found.turns)
+
+
 def markdown(found: Record | Seen) -> Iterator[str]:
     """The whole session as a Markdown page, as far as it may be seen; texts stand in code blocks, so that nothing in
     them is markup."""
     found = seen(found)
-    first, teller = found.opened, Teller(found.presenter(), found.turns)
+    first, teller = found.opened, _after(found)
     yield f"# Session {found.sid}"
     yield ""
     if first is not None:

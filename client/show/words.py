@@ -58,12 +58,19 @@ def usage_words(played: str, u: ResultUsage, duration_s: float) -> str:
     about = "about " if u.estimated else ""
     parts = [
         played,
-        count(u.turns, "turn"), count(u.calls, "call"),
+        count(u.turns, "turn"), calls_words(u),
         about + tokens_words(u), cost_words(u), f"{duration_s:.1f} s",
     ]  # fmt: skip
     if u.unaccounted_turns:
         parts.append(f"{count(u.unaccounted_turns, 'turn')} unaccounted (at most {u.unaccounted_tokens:,} tokens)")
     return " · ".join(parts)
+
+
+def calls_words(u: ResultUsage) -> str:
+    """How many requests models got; what is computed without a model (a match by words) is none. Where no model counted
+    tokens: how often seats were called."""
+    asked = sum(seat.calls for seat in u.by_seat.values() if seat.input_tokens + seat.output_tokens)
+    return count(asked, "model request") if asked else count(u.calls, "call")
 
 
 def tokens_words(u: ResultUsage | SeatUsage) -> str:

@@ -93,7 +93,7 @@ def test_a_dry_run_prints_the_estimate_and_starts_nothing(fresh: Front) -> None:
     code, out, err = fresh.run(*arguments)
     assert (code, err) == (0, "")
     assert re.search(r"one round, likely:    5 turns, 5 calls, 3,\d\d\d tokens, 0\.01\d\d USD", out)
-    assert re.search(r"at most, every cap:   26 turns, 52 calls, 630,000 tokens, 1\.6920 USD", out)
+    assert re.search(r"upper bound:          26 turns, 52 calls, 630,000 tokens, 1\.6920 USD", out)
     assert re.search(r"panelist_1 +stub +2 in, 10 out +1 to 6 ", out)
     assert not fresh.state.exists()
     assert fresh.left() == []

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from client.protocols.madp import transcript
+from client.protocols.madp import transcript, work_words
 from client.protocols.madp.story import Story, body_of
 from schemas.post import Post
 from schemas.protocols.madp.messages import HandedOver, Reviewed
@@ -32,6 +32,6 @@ def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
         "reviews": [b for _, b in bodies if isinstance(b, Reviewed)],
         "calls": [c for _, b in bodies if isinstance(b, Work | Supported) for c in b.calls],
         "diff": str((outcome.get("work") or {}).get("diff") or (work[-1].diff if work else "")),
-        "diff_note": transcript.diff_note(outcome.get("work") or {}),
+        "diff_note": work_words.diff_note(outcome.get("work") or {}),
         "notes": [text for _, text in transcript.outcome_lines(outcome, story, diff=False)] if outcome else [],
     }

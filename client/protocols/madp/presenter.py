@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from client.protocols.madp import page, trace, transcript
+from client.protocols.madp import page, trace, transcript, work_words
 from client.protocols.madp.story import Story, body_of
 from client.show.lines import Piece, StyledLine
 from client.show.open_items import OpenItem
@@ -14,7 +14,7 @@ from client.text import clean, count
 from schemas import log
 from schemas.post import Post
 from schemas.protocols.madp.messages import Item
-from schemas.result import Result
+from schemas.result import Result, Stop
 
 
 class MadpPresenter(Presenter):
@@ -47,7 +47,14 @@ class MadpPresenter(Presenter):
         body = body_of(post)
         if body is None:
             return raw_post(post, width)
-        return transcript.lines(post, body, self.story, width, brief=self.brief, where=self.where)
+        ending = self.ending.outcome if self.ending is not None else {}
+        return transcript.lines(post, body, self.story, width, brief=self.brief, where=self.where, ending=ending)
+
+    def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[StyledLine]:
+        """That work goes back to its lead, and how often it may."""
+        for ask in asks:
+            if ask.kind == "work" and ask.attempt == 1 and self.story.goes_back():
+                yield work_words.goes_back(ask.seat, self.story.revisions, self.settings.get("max_reviews"))
 
     # -- questions to a human
 
@@ -64,7 +71,12 @@ class MadpPresenter(Presenter):
         """Whether the task has, or had, this item."""
         return item in self.story.items
 
-    # -- the result
+    # -- the stop and the result
+
+    def why_stopped(self, stop: Stop, rounds: Sequence[Mapping[str, Any]] = ()) -> str:
+        """Why it ended, as far as the table of stops leaves that open."""
+        reviewed = bool(self.story.reviews) or any(r.get("verdicts") for r in rounds)
+        return work_words.why_stopped(stop, reviewed=reviewed) or super().why_stopped(stop, rounds)
 
     def result_lines(
         self, result: Result, why: Mapping[tuple[int, str], str], nothing: Sequence[str]
@@ -75,7 +87,8 @@ class MadpPresenter(Presenter):
         yield "stop" if result.stop.converged else "score", self.stop_words(result)
         if self.failed(result):
             yield from (("score", text) for text in nothing)
-        yield from transcript.outcome_lines(result.outcome, self.story, brief=self.brief)
+        shown = not self.brief and self.ending is None
+        yield from transcript.outcome_lines(result.outcome, self.story, brief=self.brief, above=shown)
         yield "quiet", self.usage_words(result)
 
     def in_short(self, result: Result) -> str:

@@ -53,6 +53,10 @@ class Story:
         self.items: dict[str, Item] = {}
         self.open: dict[str, Item] = {}
         """Items that nobody has answered."""
+        self.revisions = 0
+        """How often work went back to its lead."""
+        self._judged = False
+        """The last work was reviewed or checked."""
         for post in posts:
             self.take(post)
 
@@ -64,6 +68,13 @@ class Story:
         if isinstance(body, _STEPS):
             self.steps.append((post, body))
         match body:
+            case Work() | HandedOver():
+                self._judged = False
+            case Reviewed():
+                self._judged = True
+                self.reviews.append(body)
+            case Checked():
+                self._judged = body.when == "after"
             case TaskPosted():
                 self.task = body
             case ClaimsPosted():
@@ -72,13 +83,17 @@ class Story:
                 self.challenges.append(body)
             case Consensus():
                 self.consensus = body
-            case Reviewed():
-                self.reviews.append(body)
             case Item():
                 self.items[body.id] = self.open[body.id] = body
             case Answered():
                 self.open.pop(body.id, None)
         return body
+
+    def goes_back(self) -> bool:
+        """Take that the lead is asked for work: whether that is a revision of what was reviewed or checked."""
+        again, self._judged = self._judged, False
+        self.revisions += again
+        return again
 
     def sure(self, expert: str) -> tuple[str, float | None]:
         """(relevance as it claims it, confidence): its own, else the matcher's; empty and None where nobody knows."""

@@ -1,15 +1,27 @@
 """A MADP task's posts and outcome in words. What its experts say is shown as text, whatever it is."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from client.protocols.madp.story import Story
+from client.protocols.madp.work_words import (
+    DIFF_LINES,
+    WIDE,
+    call_lines,
+    calls_words,
+    diff_lines,
+    diff_note,
+    diff_words,
+    finding_lines,
+    text_lines,
+)
 from client.show.lines import StyledLine
 from client.show.open_items import OpenItem, item_lines
-from client.text import clean, count, line
+from client.text import count, line
 from schemas.post import Post
 from schemas.protocols.madp.messages import (
     Answered,
@@ -27,13 +39,10 @@ from schemas.protocols.madp.messages import (
 from schemas.protocols.madp.trace import CoordinationTrace
 from schemas.protocols.madp.work import Checked, Finding, Supported, Work
 from schemas.routing import ASKED, Factors
-from schemas.tools import ToolCall
 from schemas.wire import SchemaError
 
-_WIDE = 300
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 _CLAIM = 110
-_DIFF_LINES = 200
-"""Of a diff in a result."""
 _BRIEF_DIFF = 12
 _BRIEF_WHO = 200
 _OUTPUT_LINES = 400
@@ -44,11 +53,20 @@ HOW = {
     "timeout": "out of time: the most confident", "general": "nobody else takes it",
 }  # fmt: skip
 """Why who leads was not agreed among those who claim."""
+_BY_HUMAN = ("override", "human")
+"""Where nobody had to be sure."""
 _DOES = {"request_support": "asks for support", "handoff": "hands over", "blocked": "is blocked", "done": "is done"}
 
 
 def lines(
-    post: Post, body: Any, story: Story, width: int, *, brief: bool = False, where: str = ""
+    post: Post,
+    body: Any,
+    story: Story,
+    width: int,
+    *,
+    brief: bool = False,
+    where: str = "",
+    ending: Mapping[str, Any] = NOTHING,
 ) -> Iterator[StyledLine]:
     """One post of a task.
 
@@ -64,6 +82,8 @@ def lines(
         Leave out how the coordination went.
     where
         Options that name the bus, for commands that are shown.
+    ending
+        The outcome, where it is shown below: what it has is left out here.
     """
     match body:
         case TaskPosted():
@@ -75,11 +95,11 @@ def lines(
         case Consensus():
             yield from _consensus(body, story, brief)
         case Work():
-            yield from _work(post.seat, body, width, brief)
+            yield from _work(post.seat, body, width, brief, ending)
         case Supported():
             yield "seat", f"  {line(body.agent_id)} gives support: {line(body.sub_task, width)}"
             if body.summary and body.summary != body.output:
-                yield "quiet", f"      {line(body.summary, max(width, _WIDE))}"
+                yield "quiet", f"      {line(body.summary, max(width, WIDE))}"
             yield from _done(body, brief, 8 if brief else _OUTPUT_LINES)
         case HandedOver():
             yield from _handed(body)
@@ -92,7 +112,7 @@ def lines(
         case Answered():
             yield "score", f"  {answered_words(msgspec.to_builtins(body))}"
         case Warned():
-            yield "score", f"  warning: {line(body.text, _WIDE)}"
+            yield "score", f"  warning: {line(body.text, WIDE)}"
         case Deliberated():
             yield from _deliberation(body)
 
@@ -100,20 +120,20 @@ def lines(
 def _checked(body: Checked, brief: bool) -> Iterator[StyledLine]:
     yield "stop" if body.green else "score", f"  {check_words(body)}"
     for name in body.failed[: _BRIEF_FAILED if brief else _FAILED]:
-        yield "quiet", f"      fails: {line(name, _WIDE)}"
+        yield "quiet", f"      fails: {line(name, WIDE)}"
     if not brief:
-        yield from (("quiet", f"      {line(row, _WIDE)}") for row in body.output.split("\n")[-_OUTPUT_TAIL:])
+        yield from (("quiet", f"      {line(row, WIDE)}") for row in body.output.split("\n")[-_OUTPUT_TAIL:])
 
 
 def check_words(body: Checked) -> str:
     """`the check before the work: python -m pytest -q: 4 failed, 12 passed (3.1 s)`."""
-    return f"the check {body.when} the work: {line(body.command, _WIDE)}: {run_words(body)}"
+    return f"the check {body.when} the work: {line(body.command, WIDE)}: {run_words(body)}"
 
 
 def run_words(body: Checked) -> str:
     """`4 failed, 12 passed (3.1 s)`."""
     if body.exit is None:
-        return f"no result: {line(body.ended, _WIDE)}"
+        return f"no result: {line(body.ended, WIDE)}"
     told = [f"{len(body.failed)} failed"] if body.failed else []
     told += [f"{body.passed} passed"] if body.passed is not None else []
     if not told or (body.exit and not body.failed):
@@ -135,9 +155,20 @@ def _task(body: TaskPosted, brief: bool) -> Iterator[StyledLine]:
     yield "quiet", f"  depth {body.depth}: {factor_words(body.factors)}{matcher}"
     for c in body.candidates:
         why = f" ({line(c.why)})" if c.why else ""
-        yield "quiet", f"      {line(c.expert)}: relevance {c.relevance:.2f}, confidence {c.confidence:.2f}{why}"
+        yield "quiet", f"      {line(c.expert)}: {fits_words(c.relevance)}, {sure_words(c.confidence)}{why}"
     if not body.candidates:
         yield "quiet", "      no expert matches"
+
+
+def fits_words(relevance: float) -> str:
+    """How well a task fits an expert, 0 to 1, in words."""
+    how = "well" if relevance >= 0.7 else "in part" if relevance >= 0.3 else "hardly"
+    return f"fits the task {how}"
+
+
+def sure_words(confidence: float) -> str:
+    """How likely an expert is the right lead, 0 to 1, in words."""
+    return f"{'a likely' if confidence >= 0.5 else 'a possible' if confidence >= 0.1 else 'an unlikely'} lead"
 
 
 def factor_words(f: Factors) -> str:
@@ -152,12 +183,12 @@ def factor_words(f: Factors) -> str:
 
 def _claims(body: ClaimsPosted) -> Iterator[StyledLine]:
     for c in body.claims:
-        yield "seat", f"  {line(c.agent_id)} claims it ({claim_words(c)}): {line(c.claim, _WIDE)}"
+        yield "seat", f"  {line(c.agent_id)} claims it ({claim_words(c)}): {line(c.claim, WIDE)}"
         for names, what in ((c.defers_to, "defers to"), (c.requires, "requires")):
             if names:
                 yield "quiet", f"      {what} {', '.join(_topic(x, c.topics) for x in names)}"
     for p in body.passed:
-        yield "quiet", f"  {line(p.agent_id)} passes" + (f": {line(p.why, _WIDE)}" if p.why else "")
+        yield "quiet", f"  {line(p.agent_id)} passes" + (f": {line(p.why, WIDE)}" if p.why else "")
     if body.silent:
         yield "score", f"  silent: {', '.join(map(line, body.silent))}"
 
@@ -168,24 +199,25 @@ def claim_words(c: Claim) -> str:
 
 
 def _topic(expert: str, topics: Mapping[str, str]) -> str:
-    return f"{line(expert)} ({line(topics[expert], _WIDE)})" if topics.get(expert) else line(expert)
+    return f"{line(expert)} ({line(topics[expert], WIDE)})" if topics.get(expert) else line(expert)
 
 
 def _challenges(body: Challenges) -> Iterator[StyledLine]:
     for c in body.challenges:
         who = f"{line(c.challenger_id)} challenges {line(c.challenged_id)}"
-        yield "seat", f"  {who} ({c.proposed_resolution}): {line(c.reason, _WIDE)}"
+        yield "seat", f"  {who} ({c.proposed_resolution}): {line(c.reason, WIDE)}"
 
 
 def who_words(found: Consensus, story: Story) -> str:
     """Who takes it, why, who supports and how deep it went, on one line."""
     lead = found.outcome.lead
     if lead is None:
-        return f"nobody takes it: {line(found.rationale, _WIDE)}"
-    relevance, confidence = story.sure(lead.agent_id)
-    figures = " ".join(
-        [*([relevance] if relevance else []), *([f"{confidence:.2f}"] if confidence is not None else [])]
-    )
+        return f"nobody takes it: {line(found.rationale, WIDE)}"
+    relevance, confidence = story.sure(lead.agent_id) if found.how not in _BY_HUMAN else ("", None)
+    figures = ", ".join((
+        *([f"relevance {relevance}"] if relevance else []),
+        *([f"confidence {confidence:.2f}"] if confidence is not None else []),
+    ))  # fmt: skip
     why = HOW.get(found.how) or line(story.words(lead.agent_id) or lead.responsibility or found.rationale, _CLAIM)
     told = "; ".join(part for part in (figures, why.rstrip("."), _who_was_asked(story)) if part)
     names = [line(a.agent_id) for a in found.outcome.support]
@@ -204,101 +236,61 @@ def _consensus(body: Consensus, story: Story, brief: bool) -> Iterator[StyledLin
     told = who_words(body, story)
     yield "stop" if body.outcome.lead else "score", f"  {line(told, _BRIEF_WHO) if brief else told}"
     if body.conflict:
-        yield "score", f"      in doubt: {line(body.conflict, _WIDE)}"
+        yield "score", f"      in doubt: {line(body.conflict, WIDE)}"
     if brief:
         return
     if body.outcome.lead is not None:
-        yield "quiet", f"      lead: {line(body.outcome.lead.responsibility, _WIDE)}"
+        yield "quiet", f"      lead: {line(body.outcome.lead.responsibility, WIDE)}"
     for a in body.outcome.support:
-        yield "quiet", f"      support, {line(a.agent_id)}: {line(a.responsibility, _WIDE)}"
+        yield "quiet", f"      support, {line(a.agent_id)}: {line(a.responsibility, WIDE)}"
     for x in body.outcome.excluded:
-        yield "quiet", f"      not {line(x.agent_id)}: {line(x.reason, _WIDE)}"
-    yield "quiet", f"      why: {line(body.rationale, _WIDE)} ({body.how}, {body.token_cost:,} tokens)"
+        yield "quiet", f"      not {line(x.agent_id)}: {line(x.reason, WIDE)}"
+    yield "quiet", f"      why: {line(body.rationale, WIDE)} ({body.how}, {body.token_cost:,} tokens)"
     for note in body.notes:
-        yield "quiet", f"      {line(note, _WIDE)}"
+        yield "quiet", f"      {line(note, WIDE)}"
 
 
 # ---------------------------------------------------------------- work
 
 
-def _work(seat: str, body: Work, width: int, brief: bool) -> Iterator[StyledLine]:
+def _work(seat: str, body: Work, width: int, brief: bool, ending: Mapping[str, Any]) -> Iterator[StyledLine]:
     does = _DOES[body.outcome] if body.performed or body.outcome != "done" else "did nothing, and replies"
-    yield "seat", f"  {line(seat)} {does}: {line(body.summary, max(width, _WIDE))}"
+    yield "seat", f"  {line(seat)} {does}: {line(body.summary, max(width, WIDE))}"
     if body.support is not None:
-        yield "quiet", f"      of {line(body.support.agent_id)}: {line(body.support.sub_task, _WIDE)}"
+        yield "quiet", f"      of {line(body.support.agent_id)}: {line(body.support.sub_task, WIDE)}"
     if body.blocked:
-        yield "score", f"      {line(body.blocked, _WIDE)}"
-    yield from _done(body, brief, 0 if brief else _OUTPUT_LINES)
+        yield "score", f"      {line(body.blocked, WIDE)}"
+    yield from _done(body, brief, 0 if brief else _OUTPUT_LINES, ending)
 
 
-def _done(body: Work | Supported, brief: bool, most: int) -> Iterator[StyledLine]:
-    """Calls of tools, the diff and so many lines of the text, of a lead or of support."""
+def _done(body: Work | Supported, brief: bool, most: int, ending: Mapping[str, Any] = NOTHING) -> Iterator[StyledLine]:
+    """Calls of tools, the diff and so many lines of the text, of a lead or of support; without the text and the diff
+    that the outcome has, where that is shown below."""
+    diffs = [(ending.get(name) or {}).get("diff") for name in ("work", "kept")]
     if body.calls:
         yield "quiet", f"      {calls_words(body.calls)}"
     if body.diff:
         yield "quiet", f"      {diff_words(body.diff)}"
     if not brief:
-        yield from _calls(body.calls)
-    if most:
-        yield from _text(body.output, most)
-    if not brief:
+        yield from call_lines(body.calls)
+    if most and body.output != ending.get("answer"):
+        yield from text_lines(body.output, most)
+    if not brief and body.diff not in diffs:
         yield from diff_lines(body.diff, "      ")
 
 
-def _calls(calls: Sequence[ToolCall]) -> Iterator[StyledLine]:
-    for call in calls:
-        told = "" if call.ok else ", failed"
-        yield "quiet", f"        {line(call.server)}.{line(call.tool)} {line(call.arguments, _WIDE)}{told}"
-
-
-def calls_words(calls: Sequence[ToolCall]) -> str:
-    """`5 calls of tools, 1 failed: 3 edit_file, 2 read_file`."""
-    by_tool: dict[str, int] = {}
-    for call in calls:
-        by_tool[call.tool] = by_tool.get(call.tool, 0) + 1
-    failed = sum(not call.ok for call in calls)
-    bad = f", {failed} failed" if failed else ""
-    told = ", ".join(f"{n} {line(tool)}" for tool, n in by_tool.items())
-    return f"{count(len(calls), 'call')} of tools{bad}: {told}"
-
-
-def diff_words(diff: str) -> str:
-    """`diff of 2 files, +12 −3 lines`."""
-    rows = diff.split("\n")
-    files = sum(row.startswith("+++ ") or row.startswith("Binary files ") for row in rows) or 1
-    more = sum(row.startswith("+") and not row.startswith("+++ ") for row in rows)
-    less = sum(row.startswith("-") and not row.startswith("--- ") for row in rows)
-    return f"diff of {count(files, 'file')}, +{more} −{less} lines"
-
-
-def diff_lines(diff: str, indent: str = "  ", most: int = _DIFF_LINES) -> Iterator[StyledLine]:
-    """A unified diff, cut to so many lines."""
-    rows = clean(diff).rstrip("\n").split("\n") if diff else []
-    for row in rows[:most]:
-        style = {"+": "stop", "-": "score"}.get(row[:1], "quiet")
-        yield style, f"{indent}{row}"
-    if len(rows) > most:
-        yield "quiet", f"{indent}and {len(rows) - most:,} more lines (parley sessions export --format json has them)"
-
-
-def _text(text: str, most: int, indent: str = "      ") -> Iterator[StyledLine]:
-    rows = clean(text).rstrip("\n").split("\n") if text else []
-    yield from (("", f"{indent}{row}") for row in rows[:most])
-    if len(rows) > most:
-        yield "quiet", f"{indent}and {len(rows) - most:,} more lines"
-
-
 def _handed(body: HandedOver) -> Iterator[StyledLine]:
-    yield "stop", f"  {line(body.from_agent)} hands over to {line(body.to_agent)}: {line(body.reason, _WIDE)}"
+    yield "stop", f"  {line(body.from_agent)} hands over to {line(body.to_agent)}: {line(body.reason, WIDE)}"
     for what, parts in (("completed", body.task_state.completed), ("remaining", body.task_state.remaining)):
         if parts:
-            yield "quiet", f"      {what}: {'; '.join(line(p, _WIDE) for p in parts)}"
+            yield "quiet", f"      {what}: {'; '.join(line(p, WIDE) for p in parts)}"
 
 
 def _review(body: Reviewed, story: Story) -> Iterator[StyledLine]:
-    verdict = body.verdict.replace("_", " ")
     style = "stop" if body.verdict == "approved" else "score"
-    yield style, f"  {line(body.reviewer_id)} reviews (iteration {body.iteration}): {line(verdict)}"
+    verdict = "asks for a revision" if body.verdict == "revision_needed" else body.verdict.replace("_", " ")
+    nth = f" (review {body.iteration})" if body.iteration > 1 else ""
+    yield style, f"  {line(body.reviewer_id)} reviews{nth}: {line(verdict)}"
     told: dict[Finding, str] = {}
     of_this = (r for r in story.reviews if r.iteration == body.iteration)
     for other in takewhile(lambda r: r.reviewer_id != body.reviewer_id, of_this):
@@ -312,23 +304,15 @@ def _review(body: Reviewed, story: Story) -> Iterator[StyledLine]:
         yield "quiet", f"      says the same as {line(reviewer)}: {', '.join(severities)}"
 
 
-def finding_lines(findings: Sequence[Finding], indent: str = "  ") -> Iterator[StyledLine]:
-    """What reviews found."""
-    for f in findings:
-        at = f" ({line(f.location)})" if f.location else ""
-        fix = f"; {line(f.suggested_fix, _WIDE)}" if f.suggested_fix else ""
-        yield "quiet", f"{indent}{f.severity}{at}: {line(f.description, _WIDE)}{fix}"
-
-
 def _deliberation(body: Deliberated) -> Iterator[StyledLine]:
     if not body.status:
-        told = f"a {line(body.protocol)} session decides: {line(body.question, _WIDE)}"
+        told = f"a {line(body.protocol)} session decides: {line(body.question, WIDE)}"
         yield "seat", f"  {told}"
         yield "quiet", f"      session {line(body.session)}"
         return
     answer = body.result.get("answer") or body.result.get("winner") or body.why or "nothing"
     ended = f"the {line(body.protocol)} session ended ({line(body.reason or body.status)})"
-    yield "seat", f"  {ended}: {line(str(answer), _WIDE)}"
+    yield "seat", f"  {ended}: {line(str(answer), WIDE)}"
 
 
 # ---------------------------------------------------------------- questions to a human
@@ -344,8 +328,8 @@ def open_item(item: Item) -> OpenItem:
 
 def answered_words(found: Mapping[str, Any]) -> str:
     """What was answered, and by whom."""
-    choice, note = line(str(found.get("choice")), _WIDE), str(found.get("note") or "")
-    told = f" ({line(note, _WIDE)})" if note else ""
+    choice, note = line(str(found.get("choice")), WIDE), str(found.get("note") or "")
+    told = f" ({line(note, WIDE)})" if note else ""
     if found.get("author"):
         return f"item {line(str(found['id']))}: {line(str(found['author']))} answered {choice}{told}"
     return f"item {line(str(found['id']))}: nobody answered; the default holds: {choice}"
@@ -381,16 +365,21 @@ def in_short(outcome: Mapping[str, Any], ended: str) -> str:
     lead, verdicts = outcome.get("lead"), outcome.get("reviewed") or {}
     approved = sum(v == "approved" for v in verdicts.values())
     parts = [f"{line(str(lead))} led"] if lead else ["nobody led"]
-    parts += [f"{approved} of {count(len(verdicts), 'review')} approved"] if verdicts else []
+    parts += [f"approved by {approved} of {count(len(verdicts), 'reviewer')}"] if verdicts else []
     waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
     parts += [f"{count(len(waits), 'question')} for a human open"] if waits else []
-    return "; ".join((*parts, line(ended, _WIDE)))
+    return "; ".join((*parts, line(ended, WIDE)))
 
 
 def outcome_lines(
-    outcome: Mapping[str, Any], story: Story | None = None, *, diff: bool = True, brief: bool = False
+    outcome: Mapping[str, Any],
+    story: Story | None = None,
+    *,
+    diff: bool = True,
+    brief: bool = False,
+    above: bool = False,
 ) -> Iterator[StyledLine]:
-    """What a task's result has beside its answer."""
+    """What a task's result has beside its answer. `above`: the work was shown in full before it."""
     told = lead_words(outcome, story)
     shown = brief and story is not None and story.consensus is not None  # above, where it was said
     if told and not shown:
@@ -403,7 +392,7 @@ def outcome_lines(
             f"Finished by: {line(str(last))}" if outcome.get("answer") else f"Led in the end by: {line(str(last))}",
         )
     for h in outcome.get("handoffs") or ():
-        yield "quiet", f"Handed over: {line(h['from_agent'])} to {line(h['to_agent'])}: {line(h['reason'], _WIDE)}"
+        yield "quiet", f"Handed over: {line(h['from_agent'])} to {line(h['to_agent'])}: {line(h['reason'], WIDE)}"
     yield from _check_lines(outcome.get("check"))
     verdicts = outcome.get("reviewed") or {}
     if verdicts:
@@ -418,17 +407,20 @@ def outcome_lines(
         if item.get("choice") is not None:
             yield "quiet", f"Asked ({line(str(item['kind']))}): {answered_words(item)}"
     if outcome.get("overrides"):
-        yield "quiet", f"Overrides of the choice of expert by a human: {outcome['overrides']}"
+        yield "quiet", f"Experts that a human chose: {outcome['overrides']}"
     if not shown:
-        yield from (("score", f"Warning: {line(str(text), _WIDE)}") for text in outcome.get("warnings") or ())
+        yield from (("score", f"Warning: {line(str(text), WIDE)}") for text in outcome.get("warnings") or ())
     work = outcome.get("work") or {}
     kept = outcome.get("kept") or {}
-    if diff and kept.get("diff"):
-        yield "score", f"{diff_words(kept['diff']).capitalize()}, of work that was not finished, and not applied:"
-        yield from diff_lines(kept["diff"], most=_BRIEF_DIFF if brief else _DIFF_LINES)
-    if diff and work.get("diff"):
-        yield "", f"{diff_words(work['diff']).capitalize()}, {diff_note(work)}:"
-        yield from diff_lines(work["diff"], most=_BRIEF_DIFF if brief else _DIFF_LINES)
+    of_work = {b.diff for _, b in story.steps if isinstance(b, Work)} if story is not None and above else ()
+    for style, text, note in (
+        ("score", kept.get("diff"), "of work that was not finished, and not applied"),
+        ("", work.get("diff"), diff_note(work)),
+    ):
+        if diff and text:
+            yield style, f"{diff_words(text).capitalize()}, {note}{'; it is shown above' if text in of_work else ':'}"
+        if diff and text and text not in of_work:
+            yield from diff_lines(text, most=_BRIEF_DIFF if brief else DIFF_LINES)
 
 
 def _check_lines(found: Mapping[str, Any] | None) -> Iterator[StyledLine]:
@@ -437,14 +429,9 @@ def _check_lines(found: Mapping[str, Any] | None) -> Iterator[StyledLine]:
         return
     runs = [msgspec.convert(found[when], Checked) for when in ("before", "after") if found.get(when)]
     told = " -> ".join(map(run_words, runs)) or "not run"
-    yield "stop" if found.get("ok") else "score", f"Check: {line(found['command'], _WIDE)}: {told}"
+    yield "stop" if found.get("ok") else "score", f"Check: {line(found['command'], WIDE)}: {told}"
     if found.get("why"):
-        yield "score", f"      {line(found['why'], _WIDE)}"
-
-
-def diff_note(work: Mapping[str, Any]) -> str:
-    """Whose word a diff is."""
-    return "as the lead told it" if work.get("performed", True) else "proposed in the reply, and not applied"
+        yield "score", f"      {line(found['why'], WIDE)}"
 
 
 def explained(story: Story) -> Iterator[str]:
@@ -463,11 +450,11 @@ def steps_words(story: Story) -> Iterator[str]:
     """Calls of tools, support, reviews and sessions beneath, in their order: what the rounds do not tell."""
     for post, body in story.steps:
         if not isinstance(body, Work):
-            yield from (text for _, text in lines(post, body, story, _WIDE, brief=True))
+            yield from (text for _, text in lines(post, body, story, WIDE, brief=True))
         elif body.calls:
             yield f"  {line(post.seat)}: {calls_words(body.calls)}"
         if isinstance(body, Work | Supported):
-            yield from (text for _, text in _calls(body.calls))
+            yield from (text for _, text in call_lines(body.calls))
 
 
 def trace_words(found: CoordinationTrace) -> Iterator[str]:
@@ -487,7 +474,7 @@ def round_words(r: Mapping[str, Any]) -> Iterator[str]:
     calls = f", {r['calls']} calls of tools" if r.get("calls") else ""
     yield f"Round {r.get('round')}: {line(str(r.get('lead')))}, {line(str(r.get('outcome')).replace('_', ' '))}{calls}."
     if r.get("summary"):
-        yield f"  {line(str(r['summary']), _WIDE)}"
+        yield f"  {line(str(r['summary']), WIDE)}"
     for reviewer, verdict in (r.get("verdicts") or {}).items():
         yield f"  {line(reviewer)}: {line(str(verdict).replace('_', ' '))}"
     for reviewer in r.get("no_verdict") or ():

@@ -56,9 +56,13 @@ async def test_the_model_overrules_the_matcher_and_its_tokens_are_those_of_intak
     told = trace("s1", entries)
     assert told.phases.intake.matcher == "better, asked m" and told.token_usage.intake == 3_040
     claim = SHIPPED["data-scientist"].deliberation.claim[:40]
-    assert lead_words(outcome).startswith("data-scientist leads (0.70; ") and "; m was asked)" in lead_words(outcome)
+    assert lead_words(outcome).startswith("data-scientist leads (confidence 0.70; ") and "; m was asked)" in lead_words(
+        outcome
+    )
     line = lead_words(outcome, Story(posts))
-    assert line.startswith(f"data-scientist leads (high 0.70; {claim}") and "; m was asked)" in line
+    assert (
+        line.startswith(f"data-scientist leads (relevance high, confidence 0.70; {claim}") and "; m was asked)" in line
+    )
     shown = "\n".join(explained(Story(posts)))
     assert "by the matcher better, asked m" in shown and "(Figures are a data scientist's.)" in shown
 

@@ -1,0 +1,109 @@
+"""Work in words: calls of tools, diffs, findings of reviews; that work goes back to its lead, and how a task ended."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from client.show.lines import StyledLine
+from client.text import clean, count, line
+from schemas.protocols.madp.messages import Settings
+from schemas.protocols.madp.work import Finding
+from schemas.result import Stop
+from schemas.tools import ToolCall, ended_words
+
+WIDE = 300
+"""Characters of what is said at length, on one line."""
+DIFF_LINES = 200
+"""Of a diff in a result."""
+
+
+def call_lines(calls: Sequence[ToolCall]) -> Iterator[StyledLine]:
+    """Each call, and how it ended where it did not succeed."""
+    for call in calls:
+        ended = ended_words(call)
+        told = "" if ended == "ok" else f", {ended}"
+        yield "quiet", f"        {line(call.server)}.{line(call.tool)} {line(call.arguments, WIDE)}{told}"
+
+
+def calls_words(calls: Sequence[ToolCall]) -> str:
+    """`5 calls of tools, 1 failed: 3 edit_file, 2 read_file`."""
+    by_tool: dict[str, int] = {}
+    for call in calls:
+        by_tool[call.tool] = by_tool.get(call.tool, 0) + 1
+    failed = sum(ended_words(call) != "ok" for call in calls)
+    bad = f", {failed} failed" if failed else ""
+    told = ", ".join(f"{n} {line(tool)}" for tool, n in by_tool.items())
+    return f"{count(len(calls), 'call')} of tools{bad}: {told}"
+
+
+def diff_words(diff: str) -> str:
+    """`diff of 2 files, +12 −3 lines`."""
+    rows = diff.split("\n")
+    files = sum(row.startswith("+++ ") or row.startswith("Binary files ") for row in rows) or 1
+    more = sum(row.startswith("+") and not row.startswith("+++ ") for row in rows)
+    less = sum(row.startswith("-") and not row.startswith("--- ") for row in rows)
+    return f"diff of {count(files, 'file')}, +{more} −{less} lines"
+
+
+def diff_lines(diff: str, indent: str = "  ", most: int = DIFF_LINES) -> Iterator[StyledLine]:
+    """A unified diff, cut to so many lines."""
+    rows = clean(diff).rstrip("\n").split("\n") if diff else []
+    for row in rows[:most]:
+        style = {"+": "stop", "-": "score"}.get(row[:1], "quiet")
+        yield style, f"{indent}{row}"
+    if len(rows) > most:
+        more = count(len(rows) - most, "more line")
+        yield "quiet", f"{indent}and {more} (parley sessions export --format json has all)"
+
+
+def text_lines(text: str, most: int, indent: str = "      ") -> Iterator[StyledLine]:
+    """A text, cut to so many lines."""
+    rows = clean(text).rstrip("\n").split("\n") if text else []
+    yield from (("", f"{indent}{row}") for row in rows[:most])
+    if len(rows) > most:
+        yield "quiet", f"{indent}and {count(len(rows) - most, 'more line')}"
+
+
+def finding_lines(findings: Sequence[Finding], indent: str = "  ") -> Iterator[StyledLine]:
+    """What reviews found."""
+    for f in findings:
+        at = f" ({line(f.location)})" if f.location else ""
+        yield "quiet", f"{indent}{f.severity}{at}: {_joined(line(f.description, WIDE), line(f.suggested_fix, WIDE))}"
+
+
+def _joined(found: str, fix: str) -> str:
+    """A finding and what is suggested, as two sentences."""
+    if not fix:
+        return found
+    return f"{found}{'' if found.endswith(('.', '!', '?', '…')) else '.'} Suggestion: {fix}"
+
+
+def goes_back(lead: str, revision: int, most: Any) -> StyledLine:
+    """Work is asked for again. `most`: the setting `max_reviews`; None: its default."""
+    most = Settings().max_reviews if most is None else most
+    of = f" of {most}" if isinstance(most, int) and revision <= most else ""
+    return "score", f"  goes back to {line(lead)}, revision {revision}{of}"
+
+
+def why_stopped(stop: Stop, *, reviewed: bool) -> str:
+    """Which of the cases that a stop reason stands for it was; empty: the reason says it.
+
+    Parameters
+    ----------
+    reviewed
+        Some revision was.
+    """
+    if stop.reason == "unreviewed" and reviewed:
+        return "the work is done; its last revision was not reviewed"
+    if stop.reason != "rejected" or not stop.certificate.get("by"):
+        return ""
+    if stop.certificate["by"] == "nobody answered":
+        return "nobody was left to go on with the task"
+    why = stop.certificate.get("why")
+    if why == "a human stopped it before the work":
+        return "a human stopped the task before the work"
+    return "a human gave the task up" if why == "give up" else "a human rejected the work"
+
+
+def diff_note(work: Mapping[str, Any]) -> str:
+    """Whose word a diff is."""
+    return "as the lead reports it" if work.get("performed", True) else "proposed in the reply, and not applied"

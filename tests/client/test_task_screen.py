@@ -1,0 +1,138 @@
+"""The words of a task's screen: which of two cases an ending was, how often work goes back, what is said once."""
+
+import msgspec
+import pytest
+
+from client import records
+from client.protocols import face_of
+from client.show import transcript
+from client.show.transcript import Teller
+from client.turns import Turns
+from schemas.protocols.madp.work import Finding, Review
+from schemas.tools import ToolCall
+from schemas.turn import Usage
+from tests.protocols.madp.play import APPROVED, AUDITOR, REVISE, SRE, Play, done
+from tests.protocols.madp.test_checks import half_done, run
+from tests.protocols.madp.test_view import DIFF, of
+
+TOKENS = Usage(input_tokens=80, output_tokens=20, calls=2)
+
+
+def screen(play: Play, *, brief: bool = True) -> str:
+    """What `parley ask` prints of it, for an owner, who reads the log."""
+    record = of(play)
+    presenter = face_of("madp").present(play.session.opened.settings)
+    teller = Teller(presenter, Turns(play.entries, sid="s1"), brief=brief)
+    posts = records.posts_of(record)
+    lines = [text for post in posts for _, text in teller.lines(post)]
+    result = records.result_of(record)
+    return "\n".join([*lines, *(text for _, text in teller.end(result))] if result is not None else lines)
+
+
+def working(**settings: object) -> Play:
+    return Play(settings).match({SRE: 0.95})
+
+
+def test_work_that_goes_back_says_to_whom_and_how_often_it_may() -> None:
+    play = working(max_reviews=2)
+    for _ in range(2):
+        play.reply(SRE, done())
+        play.reply(AUDITOR, REVISE)
+    told = screen(play)
+    assert f"{AUDITOR} reviews: asks for a revision\n" in told
+    assert f"  goes back to {SRE}, revision 1 of 2\n" in told and f"  goes back to {SRE}, revision 2 of 2" in told
+    assert "iteration" not in told and told.count("goes back") == 2
+
+
+def test_work_goes_back_over_a_red_check_too_and_a_human_may_want_one_more() -> None:
+    play = half_done(max_reviews=1)
+    play.reply("check", run("after", "t.py::b"))
+    assert f"  goes back to {SRE}, revision 1 of 1" in screen(play)
+    play.reply(SRE, done())
+    play.reply("check", run("after", "t.py::b"))
+    play.decide("1", "revise")
+    told = screen(play)
+    assert "item 1 (review_limit) waits" in told and told.endswith(f"  goes back to {SRE}, revision 2")
+
+
+@pytest.mark.parametrize("reviewed", [True, False])
+def test_who_was_not_reviewed_is_the_last_revision_where_one_was(reviewed: bool) -> None:
+    play = working()
+    play.reply(SRE, done())
+    if reviewed:
+        play.reply(AUDITOR, REVISE)
+        play.reply(SRE, done())
+    play.vanish(AUDITOR)
+    assert play.stop["reason"] == "unreviewed"
+    last, nobody = "its last revision was not reviewed", "nobody reviewed it"
+    told = screen(play)
+    assert (last in told, nobody in told) == (reviewed, not reviewed), told
+    assert (last if reviewed else nobody) in transcript.stop_words(play.result), "from the result alone, too"
+
+
+def test_the_half_of_an_ending_is_said_that_is_true() -> None:
+    play = working(max_reviews=0)
+    play.reply(SRE, done())
+    play.reply(AUDITOR, REVISE)
+    play.decide("1", "reject", "Not like this.")
+    told = screen(play)
+    assert "a human rejected the work (rejected)" in told and "nobody was left" not in told
+    alone = Play(experts=(SRE,)).match({SRE: 0.95}, reviewers=(), general="")
+    alone.fail(SRE)
+    alone.expire()
+    told = screen(alone)
+    assert "nobody was left to go on with the task (rejected)" in told and "a human rejected" not in told
+
+
+def test_what_is_computed_is_no_model_request() -> None:
+    play = Play(metered=True)
+    play.match({SRE: 0.95})
+    play.reply(SRE, done(), usage=TOKENS)
+    play.reply(AUDITOR, APPROVED, usage=TOKENS)
+    assert play.result.usage.calls == 5, "the match counts as a call of its seat"
+    assert " · 4 model requests · " in screen(play)
+
+
+def test_what_a_model_costs_that_has_no_price_is_said_in_words_once() -> None:
+    play = Play(metered=True)
+    play.match({SRE: 0.95})
+    flags = ("unpriced", "repaired", "estimated")
+    play.reply(SRE, done(), usage=TOKENS, flags=flags)
+    play.reply(AUDITOR, APPROVED, usage=TOKENS, flags=flags)
+    told = screen(play)
+    assert told.count("is unknown, so its cost is not counted: set LLM_USD_PER_MILLION_INPUT") == 1
+    assert not any(flag in told for flag in flags)
+    assert "flags of this reply: repaired, estimated" in screen(play, brief=False)
+
+
+def test_a_finding_and_what_is_suggested_are_two_sentences() -> None:
+    play = working()
+    play.reply(SRE, done())
+    one = Finding(severity="minor", description="It is slow.", suggested_fix="Look at the index.")
+    two = Finding(severity="minor", description="No test", suggested_fix="Write one")
+    play.reply(AUDITOR, msgspec.structs.replace(Review(verdict="approved"), findings=(one, two)))
+    told = screen(play)
+    assert "minor: It is slow. Suggestion: Look at the index.\n" in told
+    assert "minor: No test. Suggestion: Write one\n" in told
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_the_result_and_the_diff_are_shown_once(again: bool) -> None:
+    """`sessions show` has both in the result; `ask --verbose` has shown the diff as it came."""
+    play = working()
+    play.reply(SRE, done("The query is cached.", diff=DIFF))
+    play.reply(AUDITOR, APPROVED)
+    told = "\n".join(transcript.show(of(play))) if again else screen(play, brief=False)
+    assert told.count("+fast()") == 1
+    assert "as the lead reports it" in told
+    if again:
+        assert told.count("In full: The query is cached.") == 1
+    assert "confidence 0." not in told.partition("\n  sre leads")[0].partition("\n      ")[2]
+
+
+def test_calls_that_ended_with_another_status_than_0_count_as_failed() -> None:
+    ran = ToolCall(server="commands", tool="run", arguments="{}", ok=True, result="exit status 1, after 0.3 s\n\nred")
+    play = working()
+    play.reply(SRE, done(calls=(ran,)))
+    assert "1 call of tools, 1 failed: 1 run" in screen(play)
+    assert "commands.run {}, exit status 1" in screen(play, brief=False)
