@@ -65,7 +65,8 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True):
     """`Step 2, call 1`."""
     asked: str
     """Server, tool and arguments; these may be cut."""
-    ok: bool
+    ended: str
+    """`ok`, `failed`, or how the command ended that it ran."""
     text: str
 
 

@@ -4,9 +4,12 @@ import json
 import re
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 _SHOWN = 80
 """Characters of the argument that a call is told by."""
+_ENDED = 120
+"""Characters of how a command ended."""
 _TELLING = ("path", "command", "pattern", "text", "query", "patch", "folder", "name")
 """Arguments that say what a call is about, the most telling first."""
 _PATCHED = re.compile(r"^\+\+\+ (?:b/)?(\S.*?)(?:\t.*)?$", re.M)
@@ -20,11 +23,22 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     arguments: str
     """As JSON, cut to 2,000 characters."""
     ok: bool
+    """It was made and answered. Whether what it ran succeeded too says `passed`."""
     result: str = ""
     """Cut to 2,000 characters."""
     seconds: float = 0.0
+    ended: str | UnsetType = UNSET
+    """How the command ended that it ran: `exit 1`, or `stopped: ` or `not run: ` and why. Unset: it ran none, or the
+    record is older than this field."""
+
+    @property
+    def passed(self) -> bool:
+        """It was made, and the command that it ran, if any, succeeded."""
+        return self.ok and self.ended in (UNSET, PASSED)
 
 
+PASSED = "exit 0"
+"""How a command ended that succeeded."""
 CUT = "[cut here: the diff goes on]\n"
 """How a diff ends that is too long."""
 
@@ -33,8 +47,15 @@ def call_words(call: ToolCall) -> str:
     """`files.read_file billing/money.py: ok (0.1 s)`, on one line."""
     what = " ".join(main_argument(call.arguments).split())
     shown = f" {what if len(what) <= _SHOWN else what[: _SHOWN - 3] + '...'}" if what else ""
-    ended = "ok" if call.ok else "failed"
-    return f"{call.server[:40]}.{call.tool[:60]}{shown}: {ended} ({call.seconds:.1f} s)"
+    return f"{call.server[:40]}.{call.tool[:60]}{shown}: {call_ended(call)} ({call.seconds:.1f} s)"
+
+
+def call_ended(call: ToolCall) -> str:
+    """How a call ended, in words: `ok`, `failed`, or how the command ended that it ran, on one line."""
+    if call.passed:
+        return "ok"
+    told = "" if isinstance(call.ended, UnsetType) else " ".join(call.ended.split())[:_ENDED]
+    return told if told and told != PASSED else "failed"
 
 
 def main_argument(arguments: str) -> str:

@@ -93,7 +93,7 @@ def _step(number: int, did: Did, way: Way, schema: str, most: int | None = None)
         way.fence(
             "result",
             r.label,
-            f"{_cut(r.asked, most)}\n\n{'ok' if r.ok else 'failed'}:\n{_cut(r.text, most)}",
+            f"{_cut(r.asked, most)}\n\n{r.ended}:\n{_cut(r.text, most)}",
         )
         for r in did.returned
     ]

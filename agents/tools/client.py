@@ -14,7 +14,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -24,7 +24,7 @@ from agents.tools.allow import AllowList, Server, Tool, filled
 from agents.tools.errors import Errors
 from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
-from agents.tools.steps import Call
+from agents.tools.steps import ENDED, MOST_ENDED, Call
 from observability import tracing
 from schemas.tools import ToolCall
 
@@ -62,6 +62,19 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
     record: ToolCall
     text: str
     """The result as a model is shown it."""
+
+
+class _Answer(NamedTuple):
+    """What came back of a call."""
+
+    ok: bool
+    text: str
+    ended: str = ""
+    """How the command ended that it ran; empty: it ran none."""
+
+    def failed(self, *why: str) -> "_Answer":
+        """The same as a failed call, with the reasons below its text."""
+        return self._replace(ok=False, text="\n".join([self.text, *(f"[{x}]" for x in why)]))
 
 
 class _Running:
@@ -229,19 +242,19 @@ class Toolbox:
         """
         begun = time.perf_counter()
         try:
-            ok, text = await self._made(call, left_s)
+            came = await self._made(call, left_s)
         except (CallRefused, Outside) as error:
-            ok, text = False, f"The call was refused: {error}"
+            came = _Answer(False, f"The call was refused: {error}")
         server = self._allowed.servers.get(call.server)
-        text, arguments = (_safe(t, server, self._folder) for t in (text, call.arguments))
+        text, arguments, ended = (_safe(t, server, self._folder) for t in (came.text, call.arguments, came.ended))
         kept = server.output_chars if server is not None else MOST_RECORDED
         record = ToolCall(
-            server=call.server[:100], tool=call.tool[:200], arguments=arguments[:MOST_RECORDED], ok=ok,
-            result=text[:MOST_RECORDED], seconds=round(time.perf_counter() - begun, 3),
+            server=call.server[:100], tool=call.tool[:200], arguments=arguments[:MOST_RECORDED], ok=came.ok,
+            result=text[:MOST_RECORDED], seconds=round(time.perf_counter() - begun, 3), ended=ended or msgspec.UNSET,
         )  # fmt: skip
         return Called(record=record, text=text if kept >= len(text) else text[:kept] + f"\n[cut: {len(text):,} in all]")
 
-    async def _made(self, call: Call, left_s: float) -> tuple[bool, str]:
+    async def _made(self, call: Call, left_s: float) -> _Answer:
         server = self._allowed.servers.get(call.server)
         if server is None:
             raise CallRefused(
@@ -258,23 +271,21 @@ class Toolbox:
             before = await asyncio.to_thread(self._folder.look) if server.read_only else None
         except TooLarge as error:
             raise CallRefused(f"{error}: delete files first") from None
-        ok, text = await self._ask(call, server, arguments, left_s)
+        came = await self._ask(call, server, arguments, left_s)
         try:
             removed = await asyncio.to_thread(self._folder.clean)
             after = await asyncio.to_thread(self._folder.look)
         except TooLarge as error:
-            return False, f"{text}\n[{error}: delete files, or the work cannot be handed in]"
+            return came.failed(f"{error}: delete files, or the work cannot be handed in")
         except FolderError:
             await self.close()
             raise
         if before is not None and after != before:
             await asyncio.to_thread(self._folder.put_back, before)
-            return False, f"{text}\n[{call.server} may only read: what it changed is undone]"
-        if removed:
-            return False, "\n".join([text, *(f"[{what}]" for what in removed[:50])])
-        return ok, text
+            return came.failed(f"{call.server} may only read: what it changed is undone")
+        return came.failed(*removed[:50]) if removed else came
 
-    async def _ask(self, call: Call, server: Server, arguments: dict[str, Any], left_s: float) -> tuple[bool, str]:
+    async def _ask(self, call: Call, server: Server, arguments: dict[str, Any], left_s: float) -> _Answer:
         timeout_s = min(server.timeout_s, max(0.1, left_s))
         try:
             async with asyncio.timeout(timeout_s):
@@ -284,14 +295,16 @@ class Toolbox:
                     result = await client.call_tool(call.tool, arguments)
         except TimeoutError:
             await self._end(call.server)
-            return False, f"no result within {timeout_s:.3g} s; the server was ended"
+            return _Answer(False, f"no result within {timeout_s:.3g} s; the server was ended")
         except ToolServerFailed as error:
-            return False, str(error)
+            return _Answer(False, str(error))
         except Exception as error:  # a foreign server: an error of its protocol, its end, a result that cannot be read
             if not _is_answer(error):
                 await self._end(call.server)
-            return False, f"the server failed: {type(error).__name__}: {str(error)[:500]}"
-        return not result.is_error, _text(result)
+            return _Answer(False, f"the server failed: {type(error).__name__}: {str(error)[:500]}")
+        told = (result.meta or {}).get(ENDED, "")
+        ended = " ".join(told.split())[:MOST_ENDED] if isinstance(told, str) else ""
+        return _Answer(not result.is_error, _text(result), ended)
 
     async def _end(self, name: str) -> None:
         server = self._running.pop(name, None)

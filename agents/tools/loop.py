@@ -17,7 +17,7 @@ from agents.models.base import Emit, Model, ModelError, ModelRefused, tell_calle
 from agents.tools.client import Called, Toolbox
 from agents.tools.folder import FolderError
 from agents.tools.steps import Call, Step, Steps
-from schemas.tools import ToolCall, call_words
+from schemas.tools import ToolCall, call_ended, call_words
 from schemas.turn import Usage
 
 _LAST_SHARE = 0.2
@@ -149,12 +149,12 @@ class Loop:
         returned = []
         for n, call in enumerate(step.calls, 1):
             asked = f"{call.server}.{call.tool} {call.arguments[:_SHOWN_ARGUMENTS]}"
-            ok, text = False, "not made: no calls are left"
+            ended, text = "failed", "not made: no calls are left"
             if self._left >= 1:
                 self._left -= 1
                 called = await self._made(call)
-                ok, text = called.record.ok, called.text
-            returned.append(Returned(label=f"Step {number}, call {n}", asked=asked, ok=ok, text=text))
+                ended, text = call_ended(called.record), called.text
+            returned.append(Returned(label=f"Step {number}, call {n}", asked=asked, ended=ended, text=text))
         did = Did(reply=step, said=said, returned=tuple(returned))
         self._past = msgspec.structs.replace(self._past, did=(*self._past.did, did))
 

@@ -15,9 +15,11 @@ from typing import Annotated
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
 from agents.tools import sandbox
+from agents.tools.steps import ENDED, MOST_ENDED
 from schemas.folders import manifest
 
 MOST_SHOWN = 12_000
@@ -43,8 +45,9 @@ class Commands:
         command: Annotated[
             str, Field(min_length=1, max_length=2_000, description="One of the commands that may be run")
         ],
-    ) -> str:
-        """Run a command of the project."""
+    ) -> CallToolResult:
+        """Run a command of the project. How it ended stands in the first line, and beside the text for whoever
+        records the call."""
         try:
             argv = shlex.split(command)
         except ValueError as error:
@@ -53,12 +56,11 @@ class Commands:
             raise ToolError(f"command {command!r} may not be run; may be run: {'; '.join(self.allowed) or 'none'}")
         limits = sandbox.Limits(seconds=float(os.environ.get(VARIABLE, "") or _SECONDS))
         ran = await sandbox.run(argv, self._root, limits=limits)
-        how = ran.ended or f"exit status {ran.exit}"
-        said = self._said(ran.output)
-        result = f"{how}, after {ran.seconds:.1f} s\n\n{said}"
-        if ran.exit is None:
-            raise ToolError(result)
-        return result
+        how = f"exit {ran.exit}" if ran.exit is not None else f"{'stopped' if ran.stopped else 'not run'}: {ran.ended}"
+        text = f"{how}, after {ran.seconds:.1f} s\n\n{self._said(ran.output)}"
+        return CallToolResult(
+            content=[TextContent(text=text)], is_error=ran.exit is None, _meta={ENDED: how[:MOST_ENDED]}
+        )
 
     def _said(self, output: str) -> str:
         """The output, its middle cut where it is long; the whole is kept beside the folder."""

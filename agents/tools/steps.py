@@ -10,6 +10,10 @@ MOST_CALLS = 16
 """Calls of tools in one step."""
 MOST_NOTE = 2_000
 """Characters of what a model says beside its calls."""
+ENDED = "parley/ended"
+"""Field of a result's metadata (`_meta`) in which a server says how the command ended that the call ran."""
+MOST_ENDED = 300
+"""Characters of that."""
 USE_TOOLS = "use_tools"
 """Outcome of a step that asks for calls."""
 

@@ -25,6 +25,11 @@ def call(tool: str, ok: bool = True, **arguments: Any) -> ToolCall:
         (call("read_file", path="x" * 200), f"files.read_file {'x' * 77}...: ok (0.1 s)"),
         (ToolCall(server="s", tool="t", arguments='{"path": "cut', ok=False), 's.t {"path": "cut: failed (0.0 s)'),
         (ToolCall(server="s", tool="t", arguments="[1]", ok=True), "s.t [1]: ok (0.0 s)"),
+        (ToolCall(server="s", tool="t", arguments="{}", ok=True, ended="exit 0"), "s.t: ok (0.0 s)"),
+        (ToolCall(server="s", tool="t", arguments="{}", ok=True, ended="exit 1"), "s.t: exit 1 (0.0 s)"),
+        (ToolCall(server="s", tool="t", arguments="{}", ok=False, ended="exit 0"), "s.t: failed (0.0 s)"),
+        (ToolCall(server="s", tool="t", arguments="{}", ok=False, ended="stopped: it\ntook longer than 1 s"),
+         "s.t: stopped: it took longer than 1 s (0.0 s)"),
     ],
 )  # fmt: skip
 def test_a_call_is_told_in_one_line(made: ToolCall, told: str) -> None:
