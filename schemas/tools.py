@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 _SHOWN = 80
 """Characters of the argument that a call is told by."""
-_ENDED = 120
+_ENDED = 240
 """Characters of how a command ended."""
 _TELLING = ("path", "command", "pattern", "text", "query", "patch", "folder", "name")
 """Arguments that say what a call is about, the most telling first."""
@@ -20,6 +20,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
     server: str
     tool: str
+    """START: its server did not start, so that none of its tools was there; what is not there of a server that did
+    start is named in the result."""
     arguments: str
     """As JSON, cut to 2,000 characters."""
     ok: bool
@@ -28,8 +30,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """Cut to 2,000 characters."""
     seconds: float = 0.0
     ended: str | UnsetType = UNSET
-    """How the command ended that it ran: `exit 1`, or `stopped: ` or `not run: ` and why. Unset: it ran none, or the
-    record is older than this field."""
+    """How the command ended that it ran: `exit 1`, or `stopped: ` or `not run: ` and why; of START `not there: ` and
+    why. Unset: it ran none, or the record is older than this field."""
 
     @property
     def passed(self) -> bool:
@@ -37,6 +39,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
         return self.ok and self.ended in (UNSET, PASSED)
 
 
+START = "(start)"
+"""In place of a tool's name: the start of its server."""
 PASSED = "exit 0"
 """How a command ended that succeeded."""
 CUT = "[cut here: the diff goes on]\n"

@@ -7,6 +7,7 @@ it was still doing must not reach the folder later.
 
 import asyncio
 import importlib
+import inspect
 import json
 import logging
 import os
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from agents.models.base import ModelMisconfigured
 from agents.tools import launch
 from agents.tools.allow import AllowList, Server, Tool, filled
 from agents.tools.errors import Errors
@@ -26,7 +26,7 @@ from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
 from agents.tools.steps import ENDED, MOST_ENDED, Call
 from observability import tracing
-from schemas.tools import ToolCall
+from schemas.tools import START, ToolCall
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -38,6 +38,8 @@ MOST_ARGUMENTS = 200_000
 _DESCRIPTION, _SCHEMA = 600, 3_000
 _SEPARATORS = re.compile(r"[\s=:;,'\"|&<>()\[\]{}]+")
 _CLOSE_S = 12.0
+_REASON = 160
+"""Characters of the last line that a server wrote which did not start."""
 _SECRET = 6
 """Characters from which on a variable's value is left out of what a server says."""
 
@@ -142,7 +144,9 @@ class _Running:
             else:
                 wrote = _safe(said.text(), self._server, self._folder)[-500:] or "nothing"
                 _LOGGER.warning("tool server %s did not start; it wrote: %s", self._name, wrote)
-                self._ready.set_exception(ToolServerFailed(self._name, "it did not start"))
+                last = _safe(said.last_line(), self._server, self._folder)[:_REASON]
+                why = f"it did not start: {last}" if last else "it did not start"
+                self._ready.set_exception(ToolServerFailed(self._name, why))
                 self._ready.exception()  # looked at, whoever waits
         finally:
             if not self._ready.done():
@@ -158,6 +162,7 @@ class ToolServerFailed(Exception):
     """A server that cannot be used. Names it."""
 
     def __init__(self, name: str, why: str) -> None:
+        self.why = why
         super().__init__(f"tools.servers.{name}: {why}")
 
 
@@ -170,22 +175,28 @@ class Toolbox:
         self._folder = folder
         self._running: dict[str, _Running] = {}
         self.offered: tuple[Offered, ...] = ()
+        self.missing: tuple[ToolCall, ...] = ()
+        """For each server that cannot be used, or not with all of its tools: the record that says why. The others are
+        there."""
 
     async def __aenter__(self) -> "Toolbox":
         await asyncio.to_thread(importlib.import_module, "mcp")  # over a second, and heartbeats go on
         try:
-            await asyncio.gather(*(self._start(name) for name in self._allowed.servers))
-            self.offered = await self._list()
-        except ToolServerFailed as error:
-            await self.close()
-            raise ModelMisconfigured(str(error)) from None
+            found = await asyncio.gather(*(self._try(name) for name in self._allowed.servers))
         except BaseException:
             await self.close()
             raise
+        self.offered = tuple(tool for offered, _ in found for tool in offered)
+        self.missing = tuple(record for _, record in found if record is not None)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    @property
+    def runs(self) -> bool:
+        """Whether a tool that is offered runs commands."""
+        return any(self._allowed.servers[tool.server].sandbox for tool in self.offered)
 
     async def close(self) -> None:
         """End all servers."""
@@ -204,35 +215,38 @@ class Toolbox:
             await server.close()
             raise ToolServerFailed(name, f"it did not start within {timeout_s:g} s") from None
 
-    async def _list(self) -> tuple[Offered, ...]:
-        found: list[Offered] = []
-        for name, server in self._allowed.servers.items():
-            client = await self._start(name)
-            try:
-                async with asyncio.timeout(server.timeout_s):
-                    there: dict[str, Any] = {}
-                    cursor: str | None = None
-                    while True:
-                        page = await client.list_tools(cursor=cursor)
-                        there |= {t.name: t for t in page.tools}
-                        cursor = page.next_cursor
-                        if cursor is None or len(there) > 1_000:
-                            break
-            except Exception as error:  # whatever a foreign server makes the SDK raise
-                raise ToolServerFailed(name, f"it does not list its tools ({type(error).__name__})") from None
-            for tool in server.tools:
-                if tool not in there:
-                    offers = ", ".join(sorted(there))[:400] or "none"
-                    raise ToolServerFailed(name, f"tools: it has no tool {tool!r}; it offers {offers}")
-                about = there[tool]
-                schema = json.dumps(about.input_schema)
-                found.append(
-                    Offered(
-                        server=name, tool=tool, description=(about.description or "")[:_DESCRIPTION],
-                        arguments=about.input_schema if len(schema) <= _SCHEMA else schema[:_SCHEMA],
-                    )
-                )  # fmt: skip
-        return tuple(found)
+    async def _try(self, name: str) -> tuple[list[Offered], ToolCall | None]:
+        """(the tools of a server that are there, why others are not)."""
+        begun = time.perf_counter()
+        try:
+            there = await self._list(name, await self._start(name))
+        except ToolServerFailed as error:
+            _LOGGER.warning("%s; turns go on without its tools", error)
+            return [], _not_there(name, error.why, begun)
+        wanted = self._allowed.servers[name].tools
+        offered = [_offered(name, there[tool]) for tool in wanted if tool in there]
+        lacks = [tool for tool in wanted if tool not in there]
+        if not lacks:
+            return offered, None
+        offers = ", ".join(sorted(there))[:400] or "none"
+        why = f"it has no tool {', '.join(map(repr, lacks))}; it offers {offers}"
+        _LOGGER.warning("tools.servers.%s: tools: %s", name, why)
+        return offered, _not_there(name, why, begun)
+
+    async def _list(self, name: str, client: "Client") -> dict[str, Any]:
+        """What a server offers, by name. Raises ToolServerFailed."""
+        there: dict[str, Any] = {}
+        cursor: str | None = None
+        try:
+            async with asyncio.timeout(self._allowed.servers[name].timeout_s):
+                while True:
+                    page = await client.list_tools(cursor=cursor)
+                    there |= {t.name: t for t in page.tools}
+                    cursor = page.next_cursor
+                    if cursor is None or len(there) > 1_000:
+                        return there
+        except Exception as error:  # whatever a foreign server makes the SDK raise
+            raise ToolServerFailed(name, f"it does not list its tools ({type(error).__name__})") from None
 
     async def call(self, call: Call, left_s: float) -> Called:
         """Make one call, if it is allowed, within its server's time-out and what is left of the turn.
@@ -257,13 +271,11 @@ class Toolbox:
     async def _made(self, call: Call, left_s: float) -> _Answer:
         server = self._allowed.servers.get(call.server)
         if server is None:
-            raise CallRefused(
-                f"server {call.server[:100]!r} is not known; known are {', '.join(self._allowed.servers)}"
-            )
+            raise CallRefused(f"server {call.server[:100]!r} is not known: call the tools that you were told of")
         tool = server.tools.get(call.tool)
         if tool is None:
             raise CallRefused(
-                f"tool {call.tool[:100]!r} of {call.server} is not allowed, but {', '.join(server.tools)}"
+                f"tool {call.tool[:100]!r} of {call.server} is not allowed: call the tools that you were told of"
             )
         arguments = _arguments(call.arguments)
         self._hold(tool, arguments)
@@ -335,6 +347,21 @@ class Toolbox:
                     self._folder.resolve(part)
             except (Outside, OSError, ValueError) as error:
                 raise CallRefused(f"argument {name} looks like a path: {error}") from None
+
+
+def _not_there(name: str, why: str, begun: float) -> ToolCall:
+    return ToolCall(
+        server=name, tool=START, arguments="{}", ok=False, result=why[:MOST_RECORDED],
+        seconds=round(time.perf_counter() - begun, 3), ended=f"not there: {why}"[:MOST_ENDED],
+    )  # fmt: skip
+
+
+def _offered(server: str, tool: Any) -> Offered:
+    schema = json.dumps(tool.input_schema)
+    return Offered(
+        server=server, tool=tool.name, description=inspect.cleandoc(tool.description or "")[:_DESCRIPTION],
+        arguments=tool.input_schema if len(schema) <= _SCHEMA else schema[:_SCHEMA],
+    )  # fmt: skip
 
 
 def _arguments(text: str) -> dict[str, Any]:

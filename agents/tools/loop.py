@@ -78,8 +78,18 @@ class Loop:
         self._flags: dict[str, None] = {}
         self._first: float | None = None
 
+    def _begin(self) -> None:
+        """Record and tell what of the tools is not there, before anything is paid."""
+        missing = () if self._box is None else self._box.missing
+        for record in missing:
+            self._calls.append(record)
+            tell_called(self._emit, call_words(record))
+        if missing:
+            self._shown = msgspec.structs.replace(self._shown, missing=tuple(r.server for r in missing))
+
     async def run(self) -> TurnEnd:
         """Until the model ends the turn. Raises ModelError, with the usage of all steps."""
+        self._begin()
         step = 0
         while True:
             step += 1
@@ -134,7 +144,7 @@ class Loop:
         steps = min(self._steps - number, self._shown.caps.calls - self._usage.calls - 1)
         if self._box is None or not self._box.offered or self._left < 1 or steps < 1 or self._late():
             return None
-        return Tools(offered=self._box.offered, calls_left=self._left, steps_left=steps)
+        return Tools(offered=self._box.offered, calls_left=self._left, steps_left=steps, runs=self._box.runs)
 
     def _late(self) -> bool:
         deadline = self._shown.deadline_ns
@@ -148,7 +158,7 @@ class Loop:
         assert self._box is not None and self._past is not None, "without tools there is no such step"
         returned = []
         for n, call in enumerate(step.calls, 1):
-            asked = f"{call.server}.{call.tool} {call.arguments[:_SHOWN_ARGUMENTS]}"
+            asked = f"server {call.server}, tool {call.tool}: {call.arguments[:_SHOWN_ARGUMENTS]}"
             ended, text = "failed", "not made: no calls are left"
             if self._left >= 1:
                 self._left -= 1

@@ -116,7 +116,7 @@ def possible(allowed: AllowList) -> tuple[AllowList, str]:
     if not any(server.sandbox for server in allowed.servers.values()):
         return allowed, ""
     why = unavailable()
-    return (allowed.without_sandbox() if why else allowed), why
+    return (allowed.where(lambda server: not server.sandbox) if why else allowed), why
 
 
 async def run(argv: Sequence[str], folder: Path, *, limits: Limits | None = None, reads: Sequence[Path] = ()) -> Ran:

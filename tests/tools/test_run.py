@@ -36,14 +36,17 @@ async def test_a_further_argument_names_no_other_program() -> None:
     with TaskFolder(PROJECT) as folder:
         async with Toolbox(shipped(), folder, "node --test") as box:
             about = next(o.description for o in box.offered if o.tool == "run")
-            assert "May be run: node --test; python -m pytest -q" in about, about
+            assert "May be run, also with further arguments: node --test; python -m pytest -q" in about, about
             for command in (
                 "node evil.js", "node -e 1", "python evil.py", "python -m http.server", "python -c pass", "pytest",
                 "sh -c 'python -m pytest -q'", "env python -m pytest -q", "X=1 python -m pytest -q",
                 "/bin/sh -c 'python -m pytest'", "./python -m pytest -q", "python -m pytest.evil", "'node --test'",
             ):  # fmt: skip
                 called = await run(box, command)
-                assert not called.record.ok and "may not be run; may be run: node --test" in called.text, command
+                assert (
+                    not called.record.ok
+                    and "may not be run; may be run, also with further arguments: node --test" in called.text
+                ), command
 
 
 @sandboxed
