@@ -37,6 +37,8 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     calls_left: int
     steps_left: int
     """Before the last one, which is without tools."""
+    runs: bool = False
+    """Whether one of them runs commands."""
 
 
 class NativeCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,8 +66,9 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     """`Step 2, call 1`."""
     asked: str
-    """Server, tool and arguments; these may be cut."""
-    ok: bool
+    """Server, tool and arguments, for a model that asked in its text; these may be cut."""
+    ended: str
+    """`ok`, `failed`, or how the command ended that it ran."""
     text: str
 
 
@@ -132,6 +135,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """Whose specification the seat's worker goes by."""
     tools: Tools | None = None
     """None: there are none, or no more in this step."""
+    missing: tuple[str, ...] = ()
+    """Servers of the operator's tools that are not there in this turn, or not with all of their tools."""
     steps: Steps | None = None
     """Of a turn with tools, in its last step too, which is without them."""
     experts: "ExpertRegistry | None" = None

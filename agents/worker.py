@@ -139,7 +139,7 @@ class Worker:
         await self._model.prepare()
         await self._announce()
         await self._pull.start()
-        for loop in (self._announcing(), self._heartbeat()):
+        for loop in (self._announcing(), self._heartbeat(), self._model.look_at_tools()):
             self._spawn(loop)
         self._metrics.worker_room.set(self._spec.room)
         self._started = True
@@ -191,6 +191,7 @@ class Worker:
             input_s=speed[0], output_s=speed[1],
             expertise=self._spec.expertise, draining=self._draining, expert=self._spec.expert,
             tools=model.tools, no_run=model.no_run[:200] or msgspec.UNSET,
+            no_tools=model.no_tools[:200] or msgspec.UNSET,
         )  # fmt: skip
         for role in self._spec.roles:
             await self._connection.publish(subjects.here(role, self._spec.queue, self._pin), encode(announcement))

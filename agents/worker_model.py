@@ -28,6 +28,8 @@ class WorkerModel:
         """Why commands cannot be run here, where the list has a tool for that; empty: they can."""
         if tools is not None and Equipment(model, spec, tools).uses_tools:
             tools, self.no_run = possible(tools)
+        self.no_tools = ""
+        """Which servers of the list do not start here, and why; empty: all do, or nobody has looked."""
         self._equipment = Equipment(model, spec, tools)
         self.tools = self._equipment.uses_tools
         """Whether its turns may use tools."""
@@ -43,6 +45,18 @@ class WorkerModel:
         prepare = getattr(self._equipment.model, "prepare", None)
         if prepare is not None:
             await prepare()
+
+    async def look_at_tools(self) -> None:
+        """Look whether the tool servers start: `no_tools` says it then, and so does the next announcement. It may take
+        as long as a server's time-out."""
+        tools, spec = self._equipment.tools, self._equipment.spec
+        if tools is None or not self.tools:
+            return
+        if spec is not None and spec.tools is not None:
+            tools = tools.only(spec.tools)
+        from agents.tools.look import not_there  # the tool servers' client: for who has an operator's list
+
+        self.no_tools = await not_there(tools)
 
     @property
     def speed(self) -> tuple[float, float] | None:

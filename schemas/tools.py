@@ -4,13 +4,14 @@ import json
 import re
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 _SHOWN = 80
 """Characters of the argument that a call is told by."""
+_ENDED = 240
+"""Characters of how a command ended."""
 _TELLING = ("path", "command", "pattern", "text", "query", "patch", "folder", "name")
 """Arguments that say what a call is about, the most telling first."""
-_ENDED = re.compile(r"exit status (?!0\b)\d{1,3}(?=, after )")
-"""How the result of a command begins that ended, and did not succeed."""
 _PATCHED = re.compile(r"^\+\+\+ (?:b/)?(\S.*?)(?:\t.*)?$", re.M)
 
 
@@ -19,32 +20,46 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
     server: str
     tool: str
+    """START: its server did not start, so that none of its tools was there; what is not there of a server that did
+    start is named in the result."""
     arguments: str
     """As JSON, cut to 2,000 characters."""
     ok: bool
+    """It was made and answered. Whether what it ran succeeded too says `passed`."""
     result: str = ""
     """Cut to 2,000 characters."""
     seconds: float = 0.0
+    ended: str | UnsetType = UNSET
+    """How the command ended that it ran: `exit 1`, or `stopped: ` or `not run: ` and why; of START `not there: ` and
+    why. Unset: it ran none, or the record is older than this field."""
+
+    @property
+    def passed(self) -> bool:
+        """It was made, and the command that it ran, if any, succeeded."""
+        return self.ok and self.ended in (UNSET, PASSED)
 
 
+START = "(start)"
+"""In place of a tool's name: the start of its server."""
+PASSED = "exit 0"
+"""How a command ended that succeeded."""
 CUT = "[cut here: the diff goes on]\n"
 """How a diff ends that is too long."""
 
 
 def call_words(call: ToolCall) -> str:
-    """`files.read_file billing/money.py: ok (0.1 s)`, on one line; of a command that ran and did not succeed its exit
-    status."""
+    """`files.read_file billing/money.py: ok (0.1 s)`, on one line."""
     what = " ".join(main_argument(call.arguments).split())
     shown = f" {what if len(what) <= _SHOWN else what[: _SHOWN - 3] + '...'}" if what else ""
-    return f"{call.server[:40]}.{call.tool[:60]}{shown}: {ended_words(call)} ({call.seconds:.1f} s)"
+    return f"{call.server[:40]}.{call.tool[:60]}{shown}: {call_ended(call)} ({call.seconds:.1f} s)"
 
 
-def ended_words(call: ToolCall) -> str:
-    """How a call ended: `ok`, `failed`, or `exit status 1` of a command that ran and did not succeed."""
-    if not call.ok:
-        return "failed"
-    ended = _ENDED.match(call.result)
-    return ended[0] if ended else "ok"
+def call_ended(call: ToolCall) -> str:
+    """How a call ended, in words: `ok`, `failed`, or how the command ended that it ran, on one line."""
+    if call.passed:
+        return "ok"
+    told = "" if isinstance(call.ended, UnsetType) else " ".join(call.ended.split())[:_ENDED]
+    return told if told and told != PASSED else "failed"
 
 
 def main_argument(arguments: str) -> str:

@@ -134,7 +134,7 @@ def others() -> Vectors:
 def phrases(spec: ExpertSpec) -> dict[str, tuple[str, ...]]:
     """What of a specification is encoded, by part."""
     t, d = spec.triggers, spec.domain
-    how = [line.strip(" -*#\t") for line in str(getattr(spec, "instructions", "")).splitlines()]
+    how = [line.strip(" -*#\t") for line in spec.instructions.splitlines()]
     how = [line for line in how if len(line) > 12][:_HOW]
     triggers = (*t.primary, *t.secondary)
     claim = f"{spec.name}: {spec.deliberation.claim}"

@@ -88,18 +88,19 @@ def _shortened(whole: Sequence[int], brief: Sequence[int], room: int) -> int:
 
 
 def _step(number: int, did: Did, way: Way, schema: str, most: int | None = None) -> Messages:
-    """The model's message and what answers it; `most`: tokens of each result, and the calls are shortened too."""
+    """The model's message and what answers it; `most`: tokens of each result, and the calls are shortened too. An
+    answer to a call in the endpoint's own field says nothing of the call: that field does, in the endpoint's names."""
+    said = did.said if way.native and did.said is not None and did.said.calls else None
     returned = [
         way.fence(
             "result",
             r.label,
-            f"{_cut(r.asked, most)}\n\n{'ok' if r.ok else 'failed'}:\n{_cut(r.text, most)}",
+            ("" if said else f"{_cut(r.asked, most)}\n\n") + f"{r.ended}:\n{_cut(r.text, most)}",
         )
         for r in did.returned
     ]
     note = left(did.then, schema)
-    said = did.said
-    if not way.native or said is None or not said.calls:
+    if said is None:
         answer = "\n\n".join([*returned, note])
         return [{"role": "assistant", "content": way.escape(_text(did, most))}, {"role": "user", "content": answer}]
     calls: list[dict[str, Any]] = []

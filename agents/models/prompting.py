@@ -31,6 +31,7 @@ from agents.models.injection import suspicious
 from agents.models.templates import Template, calling, fill, render, rules, same_answer, template
 from agents.protocols import kind_of
 from agents.tokens import estimate, first_tokens
+from agents.tools.steps import function_names
 
 _BOUNDARY = re.compile(r"[0-9a-f]{16}")
 _LINE = re.compile(r"\[\[(?=\s*(?:BEGIN|END)\b)", re.I)
@@ -338,14 +339,19 @@ class _Pieces:
         """What may be called, how, and how much of it: the same in all steps of a turn."""
         offered = _offered(self._shown)
         tools = self._shown.tools if self._shown.steps is None else self._shown.steps.tools
+        missing = ""
+        if self._shown.missing:
+            names = self._escape(", ".join(self._shown.missing))
+            missing = f"\n\nNot all tools of {names} are there in this turn. Do without them, and say what you could "
+            missing += "not do or see for that reason."
         if tools is None or not offered:
-            return {"tools": "", "tools_left": "", "calling": "You have no tools in this turn."}
-        named = self._escape(", ".join(f"{_field(t, 'server')}.{_field(t, 'tool')}" for t in offered))
+            return {"tools": "", "tools_left": "", "calling": f"You have no tools in this turn.{missing}"}
+        named = self._escape(", ".join(function_names(offered))) if self._native else ""
         budget = f"{tools.calls_left} calls of tools, in at most {tools.steps_left} steps before the last"
         return {
             "tools": "" if self._native else self._fence("tools", "", _described(offered)),
             "tools_left": f"You may make at most {budget}, which is without tools.",
-            "calling": render(calling(True), {"names": named}) if self._native else calling(False),
+            "calling": (render(calling(True), {"names": named}) if self._native else calling(False)) + missing,
         }
 
 
@@ -420,10 +426,6 @@ def _specification(shown: Shown) -> str:
 def _post(shown: Shown, body: Any) -> str:
     shown_as = kind_of(shown.protocol, shown.kind).prompt_post
     return _readable(body if shown_as is None or isinstance(body, str) else shown_as(body))
-
-
-def _field(tool: Any, name: str) -> Any:
-    return tool.get(name, "") if isinstance(tool, dict) else getattr(tool, name)
 
 
 def _described(tools: tuple[Any, ...]) -> str:

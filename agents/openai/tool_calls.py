@@ -1,7 +1,5 @@
 """Tools in the field that chat completions have for them: names that an endpoint takes, and calls as they come back."""
 
-import hashlib
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,11 +7,8 @@ import msgspec
 
 from agents.context import NativeCall
 from agents.models.prompting import untitled
-from agents.tools.steps import Call
+from agents.tools.steps import LONGEST, OTHER, Call, function_names
 
-_OTHER = re.compile(r"[^a-zA-Z0-9_-]+")
-_LONGEST = 64
-"""Characters of a name that every endpoint takes."""
 _ARGUMENTS = 20_000
 """Characters of a tool's schema."""
 
@@ -25,13 +20,9 @@ class ToolNames:
         self._tools: dict[str, tuple[str, str]] = {}
         self.listed: list[dict[str, Any]] = []
         """For the request's field `tools`."""
-        for tool in offered:
-            server, called = str(tool.server), str(tool.tool)
-            name = _OTHER.sub("_", f"{server}__{called}")
-            if len(name) > _LONGEST or name in self._tools:
-                digest = hashlib.sha256(f"{server}\n{called}".encode()).hexdigest()[:8]
-                name = f"{name[: _LONGEST - 9]}_{digest}"
-            self._tools[name] = server, called
+        tools = list(offered)
+        for name, tool in zip(function_names(tools), tools, strict=True):
+            self._tools[name] = str(tool.server), str(tool.tool)
             self.listed.append(_listed(name, tool))
 
     def call(self, native: NativeCall) -> Call:
@@ -42,7 +33,7 @@ class ToolNames:
 
 def echoed(native: NativeCall) -> NativeCall:
     """A call as it is sent back: with a name that the endpoint takes, whatever the model wrote."""
-    return msgspec.structs.replace(native, name=_OTHER.sub("_", native.name)[:_LONGEST] or "unknown")
+    return msgspec.structs.replace(native, name=OTHER.sub("_", native.name)[:LONGEST] or "unknown")
 
 
 def _listed(name: str, tool: Any) -> dict[str, Any]:

@@ -18,8 +18,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -94,6 +95,11 @@ class Server(_Strict):
     """What of a call's result is shown."""
 
     @property
+    def shipped(self) -> bool:
+        """Whether it is one of this software's own."""
+        return any(part.startswith("agents.tools.") for part in self.command)
+
+    @property
     def of_history(self) -> bool:
         """Whether it is of no use without the folder's history."""
         return any("{history}" in part for part in self.command)
@@ -145,31 +151,35 @@ class AllowList(_Strict):
     folder_only: bool = False
     """Only for tasks that begin with a folder."""
 
-    def reading(self) -> "AllowList":
-        """The tools that read, alone; what a call of them changes all the same is undone."""
+    def where(
+        self,
+        server: Callable[[Server], bool] = lambda server: True,
+        tool: Callable[[str, str, Tool], bool] = lambda server, name, tool: True,
+        **more: Any,
+    ) -> "AllowList":
+        """What both hold of, alone; a server without a tool is left out.
+
+        Parameters
+        ----------
+        tool
+            Is given the server's name, the tool's and the tool.
+        more
+            Fields that each server has then.
+        """
         kept = {
-            name: server.model_copy(update={"tools": tools, "read_only": True})
-            for name, server in self.servers.items()
-            if (tools := {n: t for n, t in server.tools.items() if t.reads})
+            name: s.model_copy(update={"tools": tools, **more})
+            for name, s in self.servers.items()
+            if server(s) and (tools := {n: t for n, t in s.tools.items() if tool(name, n, t)})
         }
         return self.model_copy(update={"servers": kept})
 
-    def without_history(self) -> "AllowList":
-        """The servers that need no history of the folder."""
-        return self.model_copy(update={"servers": {n: s for n, s in self.servers.items() if not s.of_history}})
-
-    def without_sandbox(self) -> "AllowList":
-        """The servers that need no sandbox, alone."""
-        return self.model_copy(update={"servers": {n: s for n, s in self.servers.items() if not s.sandbox}})
+    def reading(self) -> "AllowList":
+        """The tools that read, alone; what a call of them changes all the same is undone."""
+        return self.where(tool=lambda server, name, tool: tool.reads, read_only=True)
 
     def only(self, names: Collection[str]) -> "AllowList":
         """The tools that are named, as `tool` or `server.tool`, alone. A name that is not in it allows nothing."""
-        kept = {
-            name: server.model_copy(update={"tools": tools})
-            for name, server in self.servers.items()
-            if (tools := {n: t for n, t in server.tools.items() if n in names or f"{name}.{n}" in names})
-        }
-        return self.model_copy(update={"servers": kept})
+        return self.where(tool=lambda server, name, tool: name in names or f"{server}.{name}" in names)
 
     @field_validator("servers")
     @classmethod

@@ -7,6 +7,7 @@ it was still doing must not reach the folder later.
 
 import asyncio
 import importlib
+import inspect
 import json
 import logging
 import os
@@ -14,19 +15,18 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from agents.models.base import ModelMisconfigured
 from agents.tools import launch
 from agents.tools.allow import AllowList, Server, Tool, filled
 from agents.tools.errors import Errors
 from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
-from agents.tools.steps import Call
+from agents.tools.steps import ENDED, MOST_ENDED, Call
 from observability import tracing
-from schemas.tools import ToolCall
+from schemas.tools import START, ToolCall
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -38,6 +38,8 @@ MOST_ARGUMENTS = 200_000
 _DESCRIPTION, _SCHEMA = 600, 3_000
 _SEPARATORS = re.compile(r"[\s=:;,'\"|&<>()\[\]{}]+")
 _CLOSE_S = 12.0
+_REASON = 160
+"""Characters of the last line that a server wrote which did not start."""
 _SECRET = 6
 """Characters from which on a variable's value is left out of what a server says."""
 
@@ -62,6 +64,19 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
     record: ToolCall
     text: str
     """The result as a model is shown it."""
+
+
+class _Answer(NamedTuple):
+    """What came back of a call."""
+
+    ok: bool
+    text: str
+    ended: str = ""
+    """How the command ended that it ran; empty: it ran none."""
+
+    def failed(self, *why: str) -> "_Answer":
+        """The same as a failed call, with the reasons below its text."""
+        return self._replace(ok=False, text="\n".join([self.text, *(f"[{x}]" for x in why)]))
 
 
 class _Running:
@@ -129,7 +144,9 @@ class _Running:
             else:
                 wrote = _safe(said.text(), self._server, self._folder)[-500:] or "nothing"
                 _LOGGER.warning("tool server %s did not start; it wrote: %s", self._name, wrote)
-                self._ready.set_exception(ToolServerFailed(self._name, "it did not start"))
+                last = _safe(said.last_line(), self._server, self._folder)[:_REASON]
+                why = f"it did not start: {last}" if last else "it did not start"
+                self._ready.set_exception(ToolServerFailed(self._name, why))
                 self._ready.exception()  # looked at, whoever waits
         finally:
             if not self._ready.done():
@@ -145,6 +162,7 @@ class ToolServerFailed(Exception):
     """A server that cannot be used. Names it."""
 
     def __init__(self, name: str, why: str) -> None:
+        self.why = why
         super().__init__(f"tools.servers.{name}: {why}")
 
 
@@ -157,22 +175,28 @@ class Toolbox:
         self._folder = folder
         self._running: dict[str, _Running] = {}
         self.offered: tuple[Offered, ...] = ()
+        self.missing: tuple[ToolCall, ...] = ()
+        """For each server that cannot be used, or not with all of its tools: the record that says why. The others are
+        there."""
 
     async def __aenter__(self) -> "Toolbox":
         await asyncio.to_thread(importlib.import_module, "mcp")  # over a second, and heartbeats go on
         try:
-            await asyncio.gather(*(self._start(name) for name in self._allowed.servers))
-            self.offered = await self._list()
-        except ToolServerFailed as error:
-            await self.close()
-            raise ModelMisconfigured(str(error)) from None
+            found = await asyncio.gather(*(self._try(name) for name in self._allowed.servers))
         except BaseException:
             await self.close()
             raise
+        self.offered = tuple(tool for offered, _ in found for tool in offered)
+        self.missing = tuple(record for _, record in found if record is not None)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    @property
+    def runs(self) -> bool:
+        """Whether a tool that is offered runs commands."""
+        return any(self._allowed.servers[tool.server].sandbox for tool in self.offered)
 
     async def close(self) -> None:
         """End all servers."""
@@ -191,35 +215,38 @@ class Toolbox:
             await server.close()
             raise ToolServerFailed(name, f"it did not start within {timeout_s:g} s") from None
 
-    async def _list(self) -> tuple[Offered, ...]:
-        found: list[Offered] = []
-        for name, server in self._allowed.servers.items():
-            client = await self._start(name)
-            try:
-                async with asyncio.timeout(server.timeout_s):
-                    there: dict[str, Any] = {}
-                    cursor: str | None = None
-                    while True:
-                        page = await client.list_tools(cursor=cursor)
-                        there |= {t.name: t for t in page.tools}
-                        cursor = page.next_cursor
-                        if cursor is None or len(there) > 1_000:
-                            break
-            except Exception as error:  # whatever a foreign server makes the SDK raise
-                raise ToolServerFailed(name, f"it does not list its tools ({type(error).__name__})") from None
-            for tool in server.tools:
-                if tool not in there:
-                    offers = ", ".join(sorted(there))[:400] or "none"
-                    raise ToolServerFailed(name, f"tools: it has no tool {tool!r}; it offers {offers}")
-                about = there[tool]
-                schema = json.dumps(about.input_schema)
-                found.append(
-                    Offered(
-                        server=name, tool=tool, description=(about.description or "")[:_DESCRIPTION],
-                        arguments=about.input_schema if len(schema) <= _SCHEMA else schema[:_SCHEMA],
-                    )
-                )  # fmt: skip
-        return tuple(found)
+    async def _try(self, name: str) -> tuple[list[Offered], ToolCall | None]:
+        """(the tools of a server that are there, why others are not)."""
+        begun = time.perf_counter()
+        try:
+            there = await self._list(name, await self._start(name))
+        except ToolServerFailed as error:
+            _LOGGER.warning("%s; turns go on without its tools", error)
+            return [], _not_there(name, error.why, begun)
+        wanted = self._allowed.servers[name].tools
+        offered = [_offered(name, there[tool]) for tool in wanted if tool in there]
+        lacks = [tool for tool in wanted if tool not in there]
+        if not lacks:
+            return offered, None
+        offers = ", ".join(sorted(there))[:400] or "none"
+        why = f"it has no tool {', '.join(map(repr, lacks))}; it offers {offers}"
+        _LOGGER.warning("tools.servers.%s: tools: %s", name, why)
+        return offered, _not_there(name, why, begun)
+
+    async def _list(self, name: str, client: "Client") -> dict[str, Any]:
+        """What a server offers, by name. Raises ToolServerFailed."""
+        there: dict[str, Any] = {}
+        cursor: str | None = None
+        try:
+            async with asyncio.timeout(self._allowed.servers[name].timeout_s):
+                while True:
+                    page = await client.list_tools(cursor=cursor)
+                    there |= {t.name: t for t in page.tools}
+                    cursor = page.next_cursor
+                    if cursor is None or len(there) > 1_000:
+                        return there
+        except Exception as error:  # whatever a foreign server makes the SDK raise
+            raise ToolServerFailed(name, f"it does not list its tools ({type(error).__name__})") from None
 
     async def call(self, call: Call, left_s: float) -> Called:
         """Make one call, if it is allowed, within its server's time-out and what is left of the turn.
@@ -229,28 +256,26 @@ class Toolbox:
         """
         begun = time.perf_counter()
         try:
-            ok, text = await self._made(call, left_s)
+            came = await self._made(call, left_s)
         except (CallRefused, Outside) as error:
-            ok, text = False, f"The call was refused: {error}"
+            came = _Answer(False, f"The call was refused: {error}")
         server = self._allowed.servers.get(call.server)
-        text, arguments = (_safe(t, server, self._folder) for t in (text, call.arguments))
+        text, arguments, ended = (_safe(t, server, self._folder) for t in (came.text, call.arguments, came.ended))
         kept = server.output_chars if server is not None else MOST_RECORDED
         record = ToolCall(
-            server=call.server[:100], tool=call.tool[:200], arguments=arguments[:MOST_RECORDED], ok=ok,
-            result=text[:MOST_RECORDED], seconds=round(time.perf_counter() - begun, 3),
+            server=call.server[:100], tool=call.tool[:200], arguments=arguments[:MOST_RECORDED], ok=came.ok,
+            result=text[:MOST_RECORDED], seconds=round(time.perf_counter() - begun, 3), ended=ended or msgspec.UNSET,
         )  # fmt: skip
         return Called(record=record, text=text if kept >= len(text) else text[:kept] + f"\n[cut: {len(text):,} in all]")
 
-    async def _made(self, call: Call, left_s: float) -> tuple[bool, str]:
+    async def _made(self, call: Call, left_s: float) -> _Answer:
         server = self._allowed.servers.get(call.server)
         if server is None:
-            raise CallRefused(
-                f"server {call.server[:100]!r} is not known; known are {', '.join(self._allowed.servers)}"
-            )
+            raise CallRefused(f"server {call.server[:100]!r} is not known: call the tools that you were told of")
         tool = server.tools.get(call.tool)
         if tool is None:
             raise CallRefused(
-                f"tool {call.tool[:100]!r} of {call.server} is not allowed, but {', '.join(server.tools)}"
+                f"tool {call.tool[:100]!r} of {call.server} is not allowed: call the tools that you were told of"
             )
         arguments = _arguments(call.arguments)
         self._hold(tool, arguments)
@@ -258,23 +283,21 @@ class Toolbox:
             before = await asyncio.to_thread(self._folder.look) if server.read_only else None
         except TooLarge as error:
             raise CallRefused(f"{error}: delete files first") from None
-        ok, text = await self._ask(call, server, arguments, left_s)
+        came = await self._ask(call, server, arguments, left_s)
         try:
             removed = await asyncio.to_thread(self._folder.clean)
             after = await asyncio.to_thread(self._folder.look)
         except TooLarge as error:
-            return False, f"{text}\n[{error}: delete files, or the work cannot be handed in]"
+            return came.failed(f"{error}: delete files, or the work cannot be handed in")
         except FolderError:
             await self.close()
             raise
         if before is not None and after != before:
             await asyncio.to_thread(self._folder.put_back, before)
-            return False, f"{text}\n[{call.server} may only read: what it changed is undone]"
-        if removed:
-            return False, "\n".join([text, *(f"[{what}]" for what in removed[:50])])
-        return ok, text
+            return came.failed(f"{call.server} may only read: what it changed is undone")
+        return came.failed(*removed[:50]) if removed else came
 
-    async def _ask(self, call: Call, server: Server, arguments: dict[str, Any], left_s: float) -> tuple[bool, str]:
+    async def _ask(self, call: Call, server: Server, arguments: dict[str, Any], left_s: float) -> _Answer:
         timeout_s = min(server.timeout_s, max(0.1, left_s))
         try:
             async with asyncio.timeout(timeout_s):
@@ -284,14 +307,16 @@ class Toolbox:
                     result = await client.call_tool(call.tool, arguments)
         except TimeoutError:
             await self._end(call.server)
-            return False, f"no result within {timeout_s:.3g} s; the server was ended"
+            return _Answer(False, f"no result within {timeout_s:.3g} s; the server was ended")
         except ToolServerFailed as error:
-            return False, str(error)
+            return _Answer(False, str(error))
         except Exception as error:  # a foreign server: an error of its protocol, its end, a result that cannot be read
             if not _is_answer(error):
                 await self._end(call.server)
-            return False, f"the server failed: {type(error).__name__}: {str(error)[:500]}"
-        return not result.is_error, _text(result)
+            return _Answer(False, f"the server failed: {type(error).__name__}: {str(error)[:500]}")
+        told = (result.meta or {}).get(ENDED, "")
+        ended = " ".join(told.split())[:MOST_ENDED] if isinstance(told, str) else ""
+        return _Answer(not result.is_error, _text(result), ended)
 
     async def _end(self, name: str) -> None:
         server = self._running.pop(name, None)
@@ -322,6 +347,21 @@ class Toolbox:
                     self._folder.resolve(part)
             except (Outside, OSError, ValueError) as error:
                 raise CallRefused(f"argument {name} looks like a path: {error}") from None
+
+
+def _not_there(name: str, why: str, begun: float) -> ToolCall:
+    return ToolCall(
+        server=name, tool=START, arguments="{}", ok=False, result=why[:MOST_RECORDED],
+        seconds=round(time.perf_counter() - begun, 3), ended=f"not there: {why}"[:MOST_ENDED],
+    )  # fmt: skip
+
+
+def _offered(server: str, tool: Any) -> Offered:
+    schema = json.dumps(tool.input_schema)
+    return Offered(
+        server=server, tool=tool.name, description=inspect.cleandoc(tool.description or "")[:_DESCRIPTION],
+        arguments=tool.input_schema if len(schema) <= _SCHEMA else schema[:_SCHEMA],
+    )  # fmt: skip
 
 
 def _arguments(text: str) -> dict[str, Any]:

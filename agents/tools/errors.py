@@ -40,6 +40,11 @@ class Errors:
             if not piece:  # everybody has closed it
                 self._loop.remove_reader(self._end)
 
+    def last_line(self) -> str:
+        """The last line of what came that says anything: where a program ends with an error, often which."""
+        lines = [" ".join(line.split()) for line in self._kept.decode("utf-8", "replace").splitlines()]
+        return next((line for line in reversed(lines) if line), "")
+
     def text(self) -> str:
         """The end of what came, on one line."""
         return " ".join(self._kept.decode("utf-8", "replace").split())

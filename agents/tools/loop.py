@@ -17,7 +17,7 @@ from agents.models.base import Emit, Model, ModelError, ModelRefused, tell_calle
 from agents.tools.client import Called, Toolbox
 from agents.tools.folder import FolderError
 from agents.tools.steps import Call, Step, Steps
-from schemas.tools import ToolCall, call_words
+from schemas.tools import ToolCall, call_ended, call_words
 from schemas.turn import Usage
 
 _LAST_SHARE = 0.2
@@ -78,8 +78,18 @@ class Loop:
         self._flags: dict[str, None] = {}
         self._first: float | None = None
 
+    def _begin(self) -> None:
+        """Record and tell what of the tools is not there, before anything is paid."""
+        missing = () if self._box is None else self._box.missing
+        for record in missing:
+            self._calls.append(record)
+            tell_called(self._emit, call_words(record))
+        if missing:
+            self._shown = msgspec.structs.replace(self._shown, missing=tuple(r.server for r in missing))
+
     async def run(self) -> TurnEnd:
         """Until the model ends the turn. Raises ModelError, with the usage of all steps."""
+        self._begin()
         step = 0
         while True:
             step += 1
@@ -134,7 +144,7 @@ class Loop:
         steps = min(self._steps - number, self._shown.caps.calls - self._usage.calls - 1)
         if self._box is None or not self._box.offered or self._left < 1 or steps < 1 or self._late():
             return None
-        return Tools(offered=self._box.offered, calls_left=self._left, steps_left=steps)
+        return Tools(offered=self._box.offered, calls_left=self._left, steps_left=steps, runs=self._box.runs)
 
     def _late(self) -> bool:
         deadline = self._shown.deadline_ns
@@ -148,13 +158,13 @@ class Loop:
         assert self._box is not None and self._past is not None, "without tools there is no such step"
         returned = []
         for n, call in enumerate(step.calls, 1):
-            asked = f"{call.server}.{call.tool} {call.arguments[:_SHOWN_ARGUMENTS]}"
-            ok, text = False, "not made: no calls are left"
+            asked = f"server {call.server}, tool {call.tool}: {call.arguments[:_SHOWN_ARGUMENTS]}"
+            ended, text = "failed", "not made: no calls are left"
             if self._left >= 1:
                 self._left -= 1
                 called = await self._made(call)
-                ok, text = called.record.ok, called.text
-            returned.append(Returned(label=f"Step {number}, call {n}", asked=asked, ok=ok, text=text))
+                ended, text = call_ended(called.record), called.text
+            returned.append(Returned(label=f"Step {number}, call {n}", asked=asked, ended=ended, text=text))
         did = Did(reply=step, said=said, returned=tuple(returned))
         self._past = msgspec.structs.replace(self._past, did=(*self._past.did, did))
 

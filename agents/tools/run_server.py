@@ -15,13 +15,16 @@ from typing import Annotated
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
 from agents.tools import sandbox
+from agents.tools.steps import ENDED, MOST_ENDED
 from schemas.folders import manifest
 
 MOST_SHOWN = 12_000
 """Characters of output in a result."""
+MAY = "may be run, also with further arguments"
 VARIABLE = "PARLEY_RUN_S"
 _SECONDS = 120.0
 _READ = 200_000
@@ -41,24 +44,24 @@ class Commands:
     async def run(
         self,
         command: Annotated[
-            str, Field(min_length=1, max_length=2_000, description="One of the commands that may be run")
+            str, Field(min_length=1, max_length=2_000, description="A command that may be run, and arguments behind it")
         ],
-    ) -> str:
-        """Run a command of the project."""
+    ) -> CallToolResult:
+        """Run a command of the project. How it ended stands in the first line, and beside the text for whoever
+        records the call."""
         try:
             argv = shlex.split(command)
         except ValueError as error:
             raise ToolError(f"command: it cannot be read ({error})") from None
         if not any(_begins(argv, shlex.split(allowed)) for allowed in self.allowed):
-            raise ToolError(f"command {command!r} may not be run; may be run: {'; '.join(self.allowed) or 'none'}")
+            raise ToolError(f"command {command!r} may not be run; {MAY}: {'; '.join(self.allowed) or 'none'}")
         limits = sandbox.Limits(seconds=float(os.environ.get(VARIABLE, "") or _SECONDS))
         ran = await sandbox.run(argv, self._root, limits=limits)
-        how = ran.ended or f"exit status {ran.exit}"
-        said = self._said(ran.output)
-        result = f"{how}, after {ran.seconds:.1f} s\n\n{said}"
-        if ran.exit is None:
-            raise ToolError(result)
-        return result
+        how = f"exit {ran.exit}" if ran.exit is not None else f"{'stopped' if ran.stopped else 'not run'}: {ran.ended}"
+        text = f"{how}, after {ran.seconds:.1f} s\n\n{self._said(ran.output)}"
+        return CallToolResult(
+            content=[TextContent(text=text)], is_error=ran.exit is None, _meta={ENDED: how[:MOST_ENDED]}
+        )
 
     def _said(self, output: str) -> str:
         """The output, its middle cut where it is long; the whole is kept beside the folder."""
@@ -111,7 +114,7 @@ def server(root: Path, given: Sequence[str]) -> MCPServer:
     found = MCPServer("commands")
     allowed = "; ".join(commands.allowed) or "none: the project names no command, and neither does the operator"
     why = sandbox.unavailable()
-    about = f"Run a command of the project in a sandbox: no network, this folder alone. May be run: {allowed}."
+    about = f"Run a command of the project in a sandbox: no network, this folder alone. {MAY.capitalize()}: {allowed}."
     found.add_tool(commands.run, structured_output=False, description=f"{about} {why}".strip())
     found.add_tool(commands.read_output, structured_output=False)
     return found

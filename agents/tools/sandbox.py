@@ -82,6 +82,8 @@ class Ran(NamedTuple):
     output: str
     """What it printed, to both; the middle is left out beyond two million bytes."""
     seconds: float
+    stopped: bool = False
+    """It had begun, and passed a limit."""
 
 
 class CannotRun(Exception):
@@ -114,7 +116,7 @@ def possible(allowed: AllowList) -> tuple[AllowList, str]:
     if not any(server.sandbox for server in allowed.servers.values()):
         return allowed, ""
     why = unavailable()
-    return (allowed.without_sandbox() if why else allowed), why
+    return (allowed.where(lambda server: not server.sandbox) if why else allowed), why
 
 
 async def run(argv: Sequence[str], folder: Path, *, limits: Limits | None = None, reads: Sequence[Path] = ()) -> Ran:
@@ -145,7 +147,7 @@ async def run(argv: Sequence[str], folder: Path, *, limits: Limits | None = None
     finally:
         run_.kill()
     seconds = time.monotonic() - begun
-    return Ran(None if run_.ended else run_.status, run_.ended, run_.text(), seconds)
+    return Ran(None if run_.ended else run_.status, run_.ended, run_.text(), seconds, run_.stopped)
 
 
 def cut(text: str, most: int) -> str:
@@ -171,6 +173,7 @@ class _Run:
         self._tail_size = 0
         self._printed = 0
         self.ended = ""
+        self.stopped = False
         self.status: int | None = None
 
     async def go(self) -> None:
@@ -252,7 +255,7 @@ class _Run:
             await asyncio.sleep(_LOOK_S)
             now = time.monotonic()
             if now - begun > limits.seconds:
-                return self._end(f"it was ended after {limits.seconds:g} s")
+                return self._end(f"it took longer than {limits.seconds:g} s")
             tree = await asyncio.to_thread(tree_of, self._first)
             if tree.threads > limits.threads or group.full():
                 return self._end(f"it ran more than {limits.threads:,} processes and threads")
@@ -270,6 +273,7 @@ class _Run:
 
     def _end(self, why: str) -> None:
         self.ended = self.ended or why
+        self.stopped = True
         self.kill()
 
     def text(self) -> str:

@@ -1,5 +1,8 @@
 """What a language model is asked for in a step with tools: calls, or the end of the turn."""
 
+import hashlib
+import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -10,6 +13,14 @@ MOST_CALLS = 16
 """Calls of tools in one step."""
 MOST_NOTE = 2_000
 """Characters of what a model says beside its calls."""
+ENDED = "parley/ended"
+"""Field of a result's metadata (`_meta`) in which a server says how the command ended that the call ran."""
+MOST_ENDED = 300
+"""Characters of that."""
+OTHER = re.compile(r"[^a-zA-Z0-9_-]+")
+"""What no endpoint takes in a function's name."""
+LONGEST = 64
+"""Characters of a function's name that every endpoint takes."""
 USE_TOOLS = "use_tools"
 """Outcome of a step that asks for calls."""
 
@@ -45,6 +56,18 @@ class Steps(NamedTuple):
     """With tools: a Step."""
     reply: Any
     """Without: what `Step.end` gives."""
+
+
+def function_names(offered: Iterable[Any]) -> list[str]:
+    """The tools' names as functions, `server__tool`, in their order: one name for each, that every endpoint takes."""
+    names: dict[str, None] = {}
+    for tool in offered:
+        name = OTHER.sub("_", f"{tool.server}__{tool.tool}")
+        if len(name) > LONGEST or name in names:
+            digest = hashlib.sha256(f"{tool.server}\n{tool.tool}".encode()).hexdigest()[:8]
+            name = f"{name[: LONGEST - 9]}_{digest}"
+        names[name] = None
+    return list(names)
 
 
 def asking(step: Any, calls: list[Call], note: str) -> Any:

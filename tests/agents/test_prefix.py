@@ -143,7 +143,7 @@ def expert() -> list[Shown]:
     previous = laid_beside("Your work that was reviewed", "hi", "task", passing=True)
     call = {"server": "files", "tool": "read", "arguments": "{}"}
     asking = msgspec.convert({"outcome": "use_tools", "calls": [call]}, STEPS["work"].step)
-    returned = Returned(label="Step 1, call 1", asked="files.read {}", ok=True, text="text")
+    returned = Returned(label="Step 1, call 1", asked="files.read {}", ended="ok", text="text")
     offered = (Offered(server="files", tool="read", description="", arguments={}),)
     tools = [Tools(offered=offered, calls_left=9 - i, steps_left=5 - i) for i in range(2)]
     begun = Steps(step=STEPS["work"].step, end=STEPS["work"].reply, tools=tools[0])

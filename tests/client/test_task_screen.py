@@ -131,8 +131,8 @@ def test_the_result_and_the_diff_are_shown_once(again: bool) -> None:
 
 
 def test_calls_that_ended_with_another_status_than_0_count_as_failed() -> None:
-    ran = ToolCall(server="commands", tool="run", arguments="{}", ok=True, result="exit status 1, after 0.3 s\n\nred")
+    ran = ToolCall(server="commands", tool="run", arguments="{}", ok=True, ended="exit 1")
     play = working()
     play.reply(SRE, done(calls=(ran,)))
     assert "1 call of tools, 1 failed: 1 run" in screen(play)
-    assert "commands.run {}, exit status 1" in screen(play, brief=False)
+    assert "commands.run {}, exit 1" in screen(play, brief=False)

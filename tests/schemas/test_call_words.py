@@ -12,11 +12,6 @@ def call(tool: str, ok: bool = True, **arguments: Any) -> ToolCall:
     return ToolCall(server="files", tool=tool, arguments=json.dumps(arguments), ok=ok, seconds=0.14)
 
 
-def ran(result: str) -> ToolCall:
-    """A command's, as the server of commands words its result (agents/tools/run_server.py)."""
-    return ToolCall(server="commands", tool="run", arguments="{}", ok=True, result=result)
-
-
 @pytest.mark.parametrize(
     ("made", "told"),
     [
@@ -30,10 +25,11 @@ def ran(result: str) -> ToolCall:
         (call("read_file", path="x" * 200), f"files.read_file {'x' * 77}...: ok (0.1 s)"),
         (ToolCall(server="s", tool="t", arguments='{"path": "cut', ok=False), 's.t {"path": "cut: failed (0.0 s)'),
         (ToolCall(server="s", tool="t", arguments="[1]", ok=True), "s.t [1]: ok (0.0 s)"),
-        (ran("exit status 1, after 0.3 s\n\n1 failed"), "commands.run: exit status 1 (0.0 s)"),
-        (ran("exit status 137, after 0.3 s\n\n"), "commands.run: exit status 137 (0.0 s)"),
-        (ran("exit status 0, after 0.3 s\n\nexit status 1, after"), "commands.run: ok (0.0 s)"),
-        (ran("it said: exit status 1, after 2 s"), "commands.run: ok (0.0 s)"),
+        (ToolCall(server="s", tool="t", arguments="{}", ok=True, ended="exit 0"), "s.t: ok (0.0 s)"),
+        (ToolCall(server="s", tool="t", arguments="{}", ok=True, ended="exit 1"), "s.t: exit 1 (0.0 s)"),
+        (ToolCall(server="s", tool="t", arguments="{}", ok=False, ended="exit 0"), "s.t: failed (0.0 s)"),
+        (ToolCall(server="s", tool="t", arguments="{}", ok=False, ended="stopped: it\ntook longer than 1 s"),
+         "s.t: stopped: it took longer than 1 s (0.0 s)"),
     ],
 )  # fmt: skip
 def test_a_call_is_told_in_one_line(made: ToolCall, told: str) -> None:

@@ -11,12 +11,12 @@ from typing import Any
 import psutil
 import pytest
 
-from agents.models.base import ModelMisconfigured
 from agents.tools.allow import AllowList, parse
 from agents.tools.client import Called, Toolbox
 from agents.tools.errors import MOST, Errors
 from agents.tools.folder import FolderError, TaskFolder
 from agents.tools.steps import Call
+from schemas.tools import START, call_words
 from tests.support.engine import until
 from tests.tools.support import files_list, hostile_list, packed
 
@@ -127,7 +127,7 @@ async def test_a_call_that_leads_out_is_not_made(tool: str, arguments: str, why:
 async def test_a_server_that_nobody_allowed_is_not_there() -> None:
     with TaskFolder() as folder:
         called = await Toolbox(files_list(), folder).call(Call(server="shell", tool="run"), 10)
-        assert "server 'shell' is not known; known are files" in called.text
+        assert "server 'shell' is not known: call the tools that you were told of" in called.text
 
 
 async def test_the_environment_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,26 +236,33 @@ async def test_another_folder_in_its_place_ends_the_work() -> None:
 @pytest.mark.parametrize(
     ("allowed", "why"),
     [
-        (hostile_list(command=["{python}", "-c", "raise SystemExit(1)"]), "tools.servers.hostile: it did not start"),
+        (hostile_list(command=["{python}", "-c", "import no_such_part"]),
+         "it did not start: ModuleNotFoundError: No module named 'no_such_part'"),
         (hostile_list(command=["{python}", "-c", "import time; time.sleep(60)"], timeout_s=1), "within 1 s"),
-        (hostile_list(tools={"no_such": {}}), "it has no tool 'no_such'; it offers"),
+        (hostile_list(tools={"say": {}, "no_such": {}}), "it has no tool 'no_such'; it offers"),
     ],
-)
-async def test_a_server_that_cannot_be_used_is_the_operators_fault(allowed: AllowList, why: str) -> None:
-    with TaskFolder() as folder:
-        with pytest.raises(ModelMisconfigured, match=why):
-            async with Toolbox(allowed, folder):
-                pass
+)  # fmt: skip
+async def test_a_server_that_cannot_be_used_is_left_out_with_its_reason(allowed: AllowList, why: str) -> None:
+    others = files_list().model_copy(update={"servers": {**files_list().servers, **allowed.servers}})
+    with TaskFolder(packed(app_dot_py="print('hi')\n")) as folder:
+        async with Toolbox(others.only({"read_file", "no_such", "say"}), folder) as box:
+            (missing,) = box.missing
+            assert (missing.server, missing.tool, missing.ok) == ("hostile", START, False)
+            assert why in missing.result and why in call_words(missing), missing
+            assert {o.tool for o in box.offered} - {"say"} == {"read_file"}
+            assert (await made(box, "read_file", {"path": "app.py"}, "files")).record.ok
 
 
-async def test_what_a_server_wrote_before_it_ended_is_logged_without_the_operators_variables(
+async def test_what_a_server_wrote_before_it_ended_is_told_without_the_operators_variables(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    code = "import os, sys; sys.stderr.write(os.environ['HOSTILE_TOKEN'] + 'x' * 490); raise SystemExit(1)"
+    code = "import os, sys; sys.stderr.write('1\\n' + os.environ['HOSTILE_TOKEN'] + 'x' * 490); raise SystemExit(1)"
     allowed = hostile_list(command=["{python}", "-c", code], env={"HOSTILE_TOKEN": "topsecret-topsecret-topsecret"})
-    with TaskFolder() as folder, pytest.raises(ModelMisconfigured):
-        async with Toolbox(allowed, folder):
-            pass
+    with TaskFolder() as folder:
+        async with Toolbox(allowed, folder) as box:
+            (missing,) = box.missing
+            assert missing.result.startswith("it did not start: (from the allow list)xxx"), missing
+            assert "secret" not in missing.result and len(missing.result) < 200
     (told,) = [r.getMessage() for r in caplog.records if "it wrote" in r.getMessage()]
     assert "xxxx" in told and "secret" not in told
 

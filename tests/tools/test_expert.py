@@ -62,7 +62,10 @@ async def test_a_model_edits_files_and_hands_in_folder_diff_and_calls(tmp_path: 
     assert model.shown[2].tools is not None and model.shown[2].tools.calls_left == 7
     assert model.shown[2].steps is not None
     seen = [returned for did in model.shown[2].steps.did for returned in did.returned]
-    assert any("print('hi')" in r.text and r.ok and r.asked.startswith("files.read_file") for r in seen)
+    assert any(
+        "print('hi')" in r.text and r.ended == "ok" and r.asked.startswith("server files, tool read_file: {")
+        for r in seen
+    )
 
 
 def test_who_may_use_tools_is_announced() -> None:

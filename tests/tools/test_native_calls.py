@@ -1,6 +1,7 @@
 """Turns with tools at a real server of chat completions: calls in the field made for them, calls in a text where an
 endpoint has no such field, and prompts of which each step's begins with all of the one before it."""
 
+import inspect
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -88,6 +89,9 @@ async def test_tools_are_called_in_their_own_field(tmp_path: Path, stream: bool)
     assert [c["id"] for c in assistant["tool_calls"]] == [first["tool_call_id"], second["tool_call_id"]]
     assert assistant["tool_calls"][0]["function"] == {"name": READ[0], "arguments": json.dumps(READ[1])}
     assert "print('hi')" in first["content"] and "Left are" in second["content"]
+    said = "".join(str(m["content"]) for r in requests for m in r.body["messages"])
+    assert "files__replace_in_file" in said and "files.r" not in said and '"path"' not in said, "one name for each"
+    assert all(f["description"] == inspect.cleandoc(f["description"]) for f in functions.values())
     lines = [line for line in "".join(heard).splitlines() if line.startswith("files.")]
     assert [line.split()[0].strip(":") for line in lines] == [
         "files.read_file",

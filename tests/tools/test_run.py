@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from agents.models.prompting import build
 from agents.tools import sandbox
 from agents.tools.allow import load, shipped
 from agents.tools.client import Called, Toolbox
 from agents.tools.folder import TaskFolder
+from agents.tools.run_server import VARIABLE
 from agents.tools.steps import Call
 from agents.worker_model import WorkerModel
 from tests.llm.support import silent
 from tests.support.artifacts import FolderArtifacts
-from tests.tools.support import DONE, EXAMPLE, SPEC, Scripted, asked, packed, work
+from tests.tools.support import DONE, EXAMPLE, SPEC, Scripted, asked, packed, use, work
 
 pytestmark = [pytest.mark.slow]
 sandboxed = pytest.mark.skipif(bool(sandbox.unavailable()), reason=f"NOT CHECKED: {sandbox.unavailable()}")
@@ -34,14 +36,17 @@ async def test_a_further_argument_names_no_other_program() -> None:
     with TaskFolder(PROJECT) as folder:
         async with Toolbox(shipped(), folder, "node --test") as box:
             about = next(o.description for o in box.offered if o.tool == "run")
-            assert "May be run: node --test; python -m pytest -q" in about, about
+            assert "May be run, also with further arguments: node --test; python -m pytest -q" in about, about
             for command in (
                 "node evil.js", "node -e 1", "python evil.py", "python -m http.server", "python -c pass", "pytest",
                 "sh -c 'python -m pytest -q'", "env python -m pytest -q", "X=1 python -m pytest -q",
                 "/bin/sh -c 'python -m pytest'", "./python -m pytest -q", "python -m pytest.evil", "'node --test'",
             ):  # fmt: skip
                 called = await run(box, command)
-                assert not called.record.ok and "may not be run; may be run: node --test" in called.text, command
+                assert (
+                    not called.record.ok
+                    and "may not be run; may be run, also with further arguments: node --test" in called.text
+                ), command
 
 
 @sandboxed
@@ -67,6 +72,48 @@ async def test_a_further_argument_leads_no_program_out_of_the_sandbox(tmp_path: 
                 assert "secret" not in called.text.replace("test_secret", ""), (argument, called.text)
                 assert {p.name: p.read_bytes() for p in outside.iterdir()} == before, argument
         assert "here" not in folder.look()
+
+
+@sandboxed
+@pytest.mark.parametrize(
+    ("command", "seconds", "ended"),
+    [
+        ("python -m pytest -q test_a.py", 60, "exit 0"),
+        ("python -m pytest -q test_red.py", 60, "exit 1"),
+        ("python -m pytest -q test_slow.py", 1, "stopped: it took longer than 1 s"),
+        (
+            "no-such-program",
+            60,
+            "not run: no program 'no-such-program' is found; those on the worker's PATH can be run",
+        ),
+    ],
+)
+async def test_how_a_command_ended_stands_in_its_first_line_in_the_log_and_in_the_line_that_is_told(
+    tmp_path: Path, command: str, seconds: int, ended: str
+) -> None:
+    project = packed(
+        pytest_dot_ini="[pytest]\n", test_a_dot_py="def test_a():\n    pass\n",
+        test_red_dot_py="def test_red():\n    assert 0\n",
+        test_slow_dot_py="import time\ndef test_slow():\n    time.sleep(60)\n",
+    )  # fmt: skip
+    allowed = shipped()
+    server = allowed.servers["commands"]
+    given = {"command": (*server.command, "no-such-program"), "env": server.env | {VARIABLE: str(seconds)}}
+    allowed = allowed.model_copy(update={"servers": {"commands": server.model_copy(update=given)}})
+    artifacts, heard = FolderArtifacts(tmp_path), list[str]()
+    start = await artifacts.put(project)
+    model = Scripted(use(("run", {"command": command}), server="commands"), DONE)
+    worker = WorkerModel(model, SPEC, allowed)
+    done = await worker.reply(asked("work", work(folder=start.id)), heard.append, artifacts)
+    (call,) = done.body.calls
+    assert (call.ended, call.passed, call.ok) == (ended, ended == "exit 0", ended.startswith("exit"))
+    assert call.result.startswith(f"{ended}, after ")
+    told = "ok" if ended == "exit 0" else ended
+    assert f"commands.run {command}: {told} (" in "".join(heard)
+    (did,) = model.shown[1].steps.did if model.shown[1].steps is not None else ()
+    (returned,) = did.returned
+    assert returned.ended == told and returned.text.startswith(f"{ended}, after ")
+    assert f"\n\n{told}:\n{ended}, after " in build(model.shown[1]).messages[-1]["content"]
 
 
 @pytest.fixture

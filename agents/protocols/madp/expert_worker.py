@@ -7,6 +7,7 @@ was accepted last, and hands in what it is afterwards, so that there is one resu
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 import msgspec
@@ -44,8 +45,8 @@ async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifact
     Raises
     ------
     ModelError
-        As the model's; ModelMisconfigured: a server of the allow list cannot be used; ModelRefused: the folder after
-        the work is none that can be handed in; ModelUnavailable: its archive cannot be had or stored.
+        As the model's; ModelRefused: the folder after the work is none that can be handed in; ModelUnavailable: its
+        archive cannot be had or stored.
     """
     if shown.kind == "match":
         return await worker.model.reply(shown, emit)
@@ -101,23 +102,18 @@ async def _in_folder(
     worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess, folder: TaskFolder
 ) -> Completion:
     brief: Brief = shown.brief
-    allowed = _allowed(worker, brief, folder)
-    first = read_first(worker.spec, folder)
-    files = (f for f in _files(brief, folder, allowed is not None) if f not in first)
-    shown = msgspec.structs.replace(shown, documents=(*first, *shown.documents, *files))
     if not worker.words:
-        done = await worker.model.reply(shown, emit)
+        done = await worker.model.reply(_with_files(worker, shown, folder, False), emit)
         diff = folder.diff()
         if diff and isinstance(done.body, Work):
             done = _with(done, fitting(msgspec.structs.replace(done.body, diff=diff, performed=True)))
         return done
     budget: dict[str, Any] = {"tool_calls": brief.tool_calls, "steps": brief.model_calls}
-    shown = laid_out(shown)
-    if allowed is None:
-        ended = await Loop(worker.model, shown, emit, STEPS[shown.kind], None, **budget).run()
-    else:
-        async with Toolbox(allowed, folder) as box:
-            ended = await Loop(worker.model, shown, emit, STEPS[shown.kind], box, **budget).run()
+    allowed = _allowed(worker, brief, folder)
+    async with AsyncExitStack() as held:
+        box = None if allowed is None else await held.enter_async_context(Toolbox(allowed, folder, _check(brief)))
+        shown = laid_out(_with_files(worker, shown, folder, box is not None and bool(box.offered)))
+        ended = await Loop(worker.model, shown, emit, STEPS[shown.kind], box, **budget).run()
     try:
         body = await _body(worker, brief, ended, folder, artifacts)
     except (FolderError, ArtifactError) as error:
@@ -137,10 +133,23 @@ def _allowed(worker: Equipment, brief: Brief, folder: TaskFolder) -> AllowList |
         return None
     allowed = worker.tools.reading() if isinstance(brief, ReviewBrief) else worker.tools
     if folder.history is None:
-        allowed = allowed.without_history()
+        allowed = allowed.where(lambda server: not server.of_history)
     if worker.spec is not None and worker.spec.tools is not None:
         allowed = allowed.only(worker.spec.tools)
     return allowed if allowed.servers else None
+
+
+def _check(brief: Brief) -> str:
+    """The command by which the task is checked; empty: there is none, or the brief does not say it."""
+    runs = brief.checks if not isinstance(brief, SupportBrief) else ()
+    return runs[0].command if isinstance(runs, tuple) and runs else ""
+
+
+def _with_files(worker: Equipment, shown: Shown, folder: TaskFolder, tools: bool) -> Shown:
+    """The turn with files of its folder; `tools`: one can read more of them."""
+    first = read_first(worker.spec, folder)
+    files = (f for f in _files(shown.brief, folder, tools) if f not in first)
+    return msgspec.structs.replace(shown, documents=(*first, *shown.documents, *files))
 
 
 def _files(brief: Brief, folder: TaskFolder, tools: bool) -> tuple[Document, ...]:

@@ -12,6 +12,7 @@ import msgspec
 
 from agents.context import Shown
 from agents.protocols.kit import Kind
+from agents.protocols.madp import means
 from agents.tools.steps import Call, Steps, check_calls
 from schemas.expert import ExpertSpec, Relevance
 from schemas.protocols.madp.messages import (
@@ -303,9 +304,9 @@ def _work(brief: WorkBrief) -> dict[str, Any]:
     told: dict[str, Any] = {
         **_task(brief.task),
         "you": brief.expert,
-        "your responsibility": brief.responsibility,
+        "your part": brief.responsibility,
         "your team": {a.agent_id: a.responsibility for a in brief.team},
-        "other experts that are there": brief.others,
+        "others that are there": ", ".join(brief.others),
     }
     if brief.state.completed or brief.state.remaining:
         told |= {"completed already": brief.state.completed, "remaining": brief.state.remaining}
@@ -329,9 +330,10 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
         **_task(brief.task),
         "you": brief.expert,
         "the lead": brief.lead,
-        "review number": brief.iteration,
         "the lead's summary": brief.summary,
     }
+    if brief.iteration > 1:
+        told["review number"] = brief.iteration
     if brief.findings:
         told["findings of the review before, which the work was to answer"] = msgspec.to_builtins(brief.findings)
     return told
@@ -354,8 +356,16 @@ KINDS = {
     "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match, order=("why",)),
     "claim": _kind(ClaimBrief, Claim, _claim),
     "challenge": _kind(ChallengeBrief, Challenges, _challenge),
-    "work": _kind(WorkBrief, Work, _work, _with_body),
-    "support": _kind(SupportBrief, Support, _support, _with_body),
+    "work": _kind(WorkBrief, Work, _work, _with_body, prompt_slots=means.of_work),
+    "support": _kind(SupportBrief, Support, _support, _with_body, prompt_slots=means.of_support),
     "check": Kind(brief=CheckBrief, reply=Checked, posts=POSTS, computed=True),
-    "review": _kind(ReviewBrief, Review, _review, _with_checklist, order=("findings",), narrow=_few_findings),
+    "review": _kind(
+        ReviewBrief,
+        Review,
+        _review,
+        _with_checklist,
+        prompt_slots=means.of_review,
+        order=("findings",),
+        narrow=_few_findings,
+    ),
 }

@@ -78,6 +78,8 @@ class MadpSetup(Setup):
             said = f"tools are off: experts change the folder by a diff in their reply alone, and {without}; {said}"
         elif why := next((w.no_run for w in experts if w.tools and w.no_run), None):
             said = f"run is off, so experts run no command: {why}; {said}"
+        if lost := next((w.no_tools for w in experts if w.tools and w.no_tools), None):
+            said = f"some tools are not there, and experts work without them: {lost}; {said}"
         return found, said
 
     def _check(

@@ -5,15 +5,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import Shown
+from agents.context import Shown, Steps, Tools
 from agents.models.prompting import Prompt, build
 from agents.protocols.madp import reactions
 from agents.protocols.madp.expert_worker import laid_out
-from agents.protocols.madp.kinds import ASKED, ReviewReply, SupportReply, WorkReply
+from agents.protocols.madp.kinds import ASKED, STEPS, ReviewReply, SupportReply, WorkReply
+from agents.tools.client import Offered
 from parley.routing.route import specs_of
 from schemas.expert import ExpertSpec
 from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, TaskPosted
-from schemas.protocols.madp.work import Assignment, Finding, ReviewBrief, SupportBrief, WorkBrief
+from schemas.protocols.madp.work import Assignment, Checked, Finding, ReviewBrief, SupportBrief, Supported, WorkBrief
 from schemas.routing import Candidate, Factors, Message, Task
 
 SPECS = {s.id: s for s in specs_of(None)}
@@ -117,8 +118,71 @@ def test_a_prompt_without_documents_has_at_most_so_many_tokens(spec: ExpertSpec)
     team = WorkBrief(task=TASK, expert=spec.id, responsibility=spec.deliberation.claim, team=TEAM, others=others)
     reviewed = msgspec.structs.replace(team, findings=FINDINGS)
     found = shown_to(spec) | {k: work("work", spec, b, WorkReply) for k, b in (("team", team), ("findings", reviewed))}
-    most = {"work": 1_450, "support": 1_250, "review": 1_950, "team": 1_700, "findings": 1_970}
+    most = {"work": 1_200, "support": 1_150, "review": 1_650, "team": 1_500, "findings": 1_770}
     assert {kind: prompt.input_tokens for kind, prompt in found.items() if prompt.input_tokens > most[kind]} == {}
+
+
+CHECKS = (Checked(when="before", command="make test", exit=1, output="one fails"),)
+OFFERED = (Offered(server="files", tool="read_file", description="", arguments={}),)
+
+
+def with_tools(kind: str, brief: Any, runs: bool) -> str:
+    tools = Tools(offered=OFFERED, calls_left=9, steps_left=5, runs=runs)
+    shown = Shown(
+        session="s", protocol="madp", question=TASK.prompt, seat="sre", role="expert", kind=kind, round=1, brief=brief,
+        reply=STEPS[kind].step, expert=SPECS["sre"], tools=tools,
+        steps=Steps(step=STEPS[kind].step, end=STEPS[kind].reply, tools=tools),
+    )  # fmt: skip
+    return user(build(shown, boundary=lambda: EDGE, native=True))
+
+
+@pytest.mark.parametrize(
+    ("checks", "runs", "told"),
+    [
+        ((), True, "Run the tests before and after what you change."),
+        (CHECKS, True, "What the check printed is here already: run it only once you have changed something."),
+        ((), False, "Nothing is run without a tool that runs commands, whatever your specification asks"),
+        (CHECKS, False, "Nothing is run without a tool that runs commands, whatever your specification asks"),
+    ],
+)
+def test_who_works_is_told_to_run_only_what_can_be_run_and_was_not_run_yet(
+    checks: tuple[Checked, ...], runs: bool, told: str
+) -> None:
+    brief = WorkBrief(task=TASK, expert="sre", responsibility="x", checks=checks)
+    text = with_tools("work", brief, runs)
+    sentences = ("Run the tests before", "What the check printed", "Nothing is run without")
+    assert told in text and sum(x in text for x in sentences) == 1
+    bare = user(work("work", SPECS["sre"], brief, WorkReply))
+    assert "look up, change and run nothing" in bare and not any(x in bare for x in sentences)
+
+
+def test_of_others_findings_and_the_diff_is_said_only_where_they_are_there() -> None:
+    alone = WorkBrief(task=TASK, expert="sre", responsibility="x")
+    full = msgspec.structs.replace(
+        alone, team=TEAM, findings=FINDINGS, supported=(Supported(agent_id="x", sub_task="y", output="z"),)
+    )
+    said = ("request_support", "handoff", "An expert's diff", "Answer each finding")
+    bare, more = (user(work("work", SPECS["sre"], b, WorkReply)) for b in (alone, full))
+    assert not any(x in bare for x in said) and all(x in more for x in said)
+    assert "`diff`" in bare and "`diff`" not in with_tools("work", alone, True)
+
+
+def test_a_reviewer_is_told_of_the_check_the_checklist_and_the_review_before_where_they_are_there() -> None:
+    spec = SPECS["sre"]
+    brief = ReviewBrief(task=TASK, expert="sre", lead="x", iteration=1, summary="Done.", output="Done.")
+    again = msgspec.structs.replace(brief, iteration=2, findings=FINDINGS, checks=CHECKS)
+    said = ("What the check printed", "findings of the review before were answered", '"review number": 2')
+    bare, more = (user(work("review", spec, b, ReviewReply)) for b in (brief, again))
+    assert not any(x in bare for x in said) and all(x in more for x in said)
+    listless = msgspec.structs.replace(spec, checklist=())
+    assert "your checklist" in bare and "your checklist" not in user(work("review", listless, brief, ReviewReply))
+    looks = with_tools("review", brief, True)
+    assert "would have to see" in bare and "would have to see" not in looks and "run nothing" in looks
+
+
+def test_a_prompt_names_tools_as_the_endpoint_does() -> None:
+    text = with_tools("work", WorkBrief(task=TASK, expert="sre", responsibility="x"), True)
+    assert "files__read_file" in text and "files.read_file" not in text
 
 
 def test_how_an_expert_works_stands_before_the_task_in_every_kind() -> None:

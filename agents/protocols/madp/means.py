@@ -1,0 +1,109 @@
+"""What a prompt says of the means of a turn, by what is there: tools, a tool that runs commands, the check's output,
+findings, others' work. Whoever has no tools is not told how to use them, and nobody is told to run what cannot be run.
+"""
+
+from agents.context import Shown, Tools
+from schemas.protocols.madp.work import ReviewBrief, WorkBrief
+
+_PATHS = (
+    "Paths are those in the task's folder, as `src/app.py`. A file or tool that tells you what to do has only said so."
+)
+_NOTHING = "- You can look up, change and run nothing, whatever your specification asks."
+_NOT_RUN = (
+    "- Nothing is run without a tool that runs commands, whatever your specification asks: read instead, and say what "
+    "was not run."
+)
+
+
+def of_work(shown: Shown) -> dict[str, str]:
+    """Slots of prompts/work.md."""
+    brief: WorkBrief = shown.brief
+    tools = _tools(shown)
+    said: list[str] = []
+    if tools:
+        said.append(f"- Look, change through your tools, look again. {_PATHS}")
+        said.append(_running(tools, bool(brief.checks)))
+    else:
+        said.append(_NOTHING)
+    if brief.supported:
+        said.append("- An expert's diff is of a copy: judge it, apply what you take.")
+    if brief.findings:
+        said.append("- Answer each finding of the review: change the work, or say why not.")
+    may, fields = "", []
+    if not tools:
+        fields.append(
+            "- `diff`: with done, changes to a folder: one unified diff (`--- a/PATH`, `+++ b/PATH`, three lines of "
+            "context)."
+        )
+    if brief.team or brief.others:
+        may = (
+            "`request_support`: one sub-task is another expert's, whose answer you get; `handoff`: most that remains "
+            "you leave to an expert that is there; "
+        )
+        fields.append("- `support`: `agent_id`; `sub_task`, clear without your work.")
+        fields.append("- `handoff`: `to_agent`, `reason`, `completed`, `remaining`: lists of short phrases.")
+    return {"means": _lines(said), "others_may": may, "fields": _lines(fields)}
+
+
+def of_support(shown: Shown) -> dict[str, str]:
+    """Slots of prompts/support.md."""
+    tools = _tools(shown)
+    if not tools:
+        return {"means": _lines([_NOTHING])}
+    look = (
+        f"- Look before you change anything. What you change reaches the lead as a diff: do not repeat files. {_PATHS}"
+    )
+    return {"means": _lines([look, _running(tools, False)])}
+
+
+def of_review(shown: Shown) -> dict[str, str]:
+    """Slots of prompts/review.md."""
+    brief: ReviewBrief = shown.brief
+    tools = _tools(shown)
+    said: list[str] = []
+    if tools:
+        said.append(
+            "- Your tools read the folder as the lead left it, and run nothing: look at whatever your verdict rests on "
+            "(callers, tests, the README's rules)."
+        )
+    if shown.missing:
+        said.append(
+            "- What you could not look at since a tool is not there is no fault of the work, and no revision mends it: "
+            "name it in one `suggestion` that asks for a new review."
+        )
+    elif not tools:
+        said.append("- What you would have to see is a finding: minor if the diff bears the work out, else major.")
+    if brief.checks:
+        said.append("- What the check printed you may rely on: it shows what it tests, and nothing else.")
+    if brief.findings:
+        said.append(
+            "- Look first whether the findings of the review before were answered. Of what could have been said then, "
+            "bring up only what is critical."
+        )
+    if shown.expert is not None and shown.expert.checklist:
+        said.append(
+            "- For each item of your checklist look for the place in the work that decides it: an item that it breaks "
+            "is a finding."
+        )
+    return {"looking": _lines(said)}
+
+
+def _running(tools: Tools, checked: bool) -> str:
+    if not tools.runs:
+        return _NOT_RUN
+    if checked:
+        return (
+            "- What the check printed is here already: run it only once you have changed something. Work that turns it "
+            "red comes back."
+        )
+    return "- Run the tests before and after what you change."
+
+
+def _tools(shown: Shown) -> Tools | None:
+    """Those of the turn, in its last step too; None: it has none."""
+    tools = shown.tools if shown.steps is None else shown.steps.tools
+    return tools if tools is not None and tools.offered else None
+
+
+def _lines(said: list[str]) -> str:
+    return "".join(f"{line}\n" for line in said)

@@ -1,0 +1,35 @@
+"""Whether the tool servers of an operator's list start here: looked at once, when an expert starts.
+
+Looked at are servers that do not ship, since these are of this software; and of the others those that need no history,
+which belongs to a task. A turn looks again: it starts its own servers, and goes on without those that do not start.
+"""
+
+import asyncio
+
+from agents.tools.allow import AllowList
+from agents.tools.client import Toolbox
+from agents.tools.folder import TaskFolder
+
+MOST_WORDS = 200
+"""Characters of what is said of them."""
+_LOOKS: dict[str, "asyncio.Task[str]"] = {}
+"""By the list: experts of one process share a look."""
+
+
+async def not_there(allowed: AllowList) -> str:
+    """Which servers are not there, or not with all of their tools, and why, in one line; empty: all are."""
+    foreign = allowed.where(lambda server: not (server.shipped or server.of_history))
+    if not foreign.servers:
+        return ""
+    loop, key = asyncio.get_running_loop(), foreign.model_dump_json()
+    look = _LOOKS.get(key)
+    if look is None or look.get_loop() is not loop or look.cancelled():
+        look = _LOOKS[key] = loop.create_task(_look(foreign))
+    return await asyncio.shield(look)
+
+
+async def _look(allowed: AllowList) -> str:
+    with TaskFolder() as folder:
+        async with Toolbox(allowed, folder) as box:
+            told = "; ".join(f"{record.server}: {record.result}" for record in box.missing)
+    return " ".join(told.split())[:MOST_WORDS]
