@@ -8,7 +8,9 @@ from msgspec import UNSET, UnsetType
 
 _SHOWN = 80
 """Characters of the argument that a call is told by."""
-_ENDED = 240
+_BEFORE = re.compile(r"exit status (?!0\b)\d{1,3}(?=, after )")
+"""How the result of a command began that did not succeed, before `ended` was recorded."""
+_MOST_ENDED = 240
 """Characters of how a command ended."""
 _TELLING = ("path", "command", "pattern", "text", "query", "patch", "folder", "name")
 """Arguments that say what a call is about, the most telling first."""
@@ -36,7 +38,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def passed(self) -> bool:
         """It was made, and the command that it ran, if any, succeeded."""
-        return self.ok and self.ended in (UNSET, PASSED)
+        return self.ok and self.ended in (UNSET, PASSED) and not (self.ended is UNSET and _BEFORE.match(self.result))
 
 
 START = "(start)"
@@ -51,14 +53,17 @@ def call_words(call: ToolCall) -> str:
     """`files.read_file billing/money.py: ok (0.1 s)`, on one line."""
     what = " ".join(main_argument(call.arguments).split())
     shown = f" {what if len(what) <= _SHOWN else what[: _SHOWN - 3] + '...'}" if what else ""
-    return f"{call.server[:40]}.{call.tool[:60]}{shown}: {call_ended(call)} ({call.seconds:.1f} s)"
+    return f"{call.server[:40]}.{call.tool[:60]}{shown}: {ended_words(call)} ({call.seconds:.1f} s)"
 
 
-def call_ended(call: ToolCall) -> str:
+def ended_words(call: ToolCall) -> str:
     """How a call ended, in words: `ok`, `failed`, or how the command ended that it ran, on one line."""
     if call.passed:
         return "ok"
-    told = "" if isinstance(call.ended, UnsetType) else " ".join(call.ended.split())[:_ENDED]
+    if isinstance(call.ended, UnsetType):
+        before = _BEFORE.match(call.result) if call.ok else None
+        return before[0] if before else "failed"
+    told = " ".join(call.ended.split())[:_MOST_ENDED]
     return told if told and told != PASSED else "failed"
 
 

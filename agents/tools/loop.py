@@ -17,7 +17,7 @@ from agents.models.base import Emit, Model, ModelError, ModelRefused, tell_calle
 from agents.tools.client import Called, Toolbox
 from agents.tools.folder import FolderError
 from agents.tools.steps import Call, Step, Steps
-from schemas.tools import ToolCall, call_ended, call_words
+from schemas.tools import ToolCall, call_words, ended_words
 from schemas.turn import Usage
 
 _LAST_SHARE = 0.2
@@ -163,7 +163,7 @@ class Loop:
             if self._left >= 1:
                 self._left -= 1
                 called = await self._made(call)
-                ended, text = call_ended(called.record), called.text
+                ended, text = ended_words(called.record), called.text
             returned.append(Returned(label=f"Step {number}, call {n}", asked=asked, ended=ended, text=text))
         did = Did(reply=step, said=said, returned=tuple(returned))
         self._past = msgspec.structs.replace(self._past, did=(*self._past.did, did))
