@@ -8,7 +8,7 @@ from client.text import clean, count, line
 from schemas.protocols.madp.messages import Settings
 from schemas.protocols.madp.work import Finding
 from schemas.result import Stop
-from schemas.tools import ToolCall, call_ended
+from schemas.tools import ToolCall, ended_words
 
 WIDE = 300
 """Characters of what is said at length, on one line."""
@@ -19,7 +19,7 @@ DIFF_LINES = 200
 def call_lines(calls: Sequence[ToolCall]) -> Iterator[StyledLine]:
     """Each call, and how it ended where it did not succeed."""
     for call in calls:
-        ended = call_ended(call)
+        ended = ended_words(call)
         told = "" if ended == "ok" else f", {ended}"
         yield "quiet", f"        {line(call.server)}.{line(call.tool)} {line(call.arguments, WIDE)}{told}"
 
@@ -29,7 +29,7 @@ def calls_words(calls: Sequence[ToolCall]) -> str:
     by_tool: dict[str, int] = {}
     for call in calls:
         by_tool[call.tool] = by_tool.get(call.tool, 0) + 1
-    failed = sum(call_ended(call) != "ok" for call in calls)
+    failed = sum(ended_words(call) != "ok" for call in calls)
     bad = f", {failed} failed" if failed else ""
     told = ", ".join(f"{n} {line(tool)}" for tool, n in by_tool.items())
     return f"{count(len(calls), 'call')} of tools{bad}: {told}"
