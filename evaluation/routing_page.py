@@ -101,10 +101,11 @@ is ever refused.
 """
 
 
-DEPTH_NOTE = """The target of 85 % for depth is missed. The labels of this half are narrower than those of the half to
-develop on, where instant and quick are one, and where the matcher agrees for 89 %: whether one expert works alone or
-has one beside is not told by the words of a task, and differs by who labels it. What more can be told from words is
-whether several are needed: that is told for three of four such tasks of the half to develop on.
+DEPTH_NOTE = """The target of 85 % for depth is missed. The half to develop on, where the matcher agrees for 89 %, is labelled in
+another way: instant and quick are one there, standard and extended are one, and no task has to be quick or standard.
+So three differences could not be fitted: whether an expert works alone or has one beside, standard or extended, and
+where nothing but standard will do. The rest is missed where the lead is unsure, or one expert's work is taken for that
+of several.
 """
 _ABOUT = {
     "golden, test half": "{tasks} tasks over the shipped experts (`evaluation/golden/README.md`), written from their "
