@@ -101,8 +101,9 @@ is ever refused.
 """
 
 
-DEPTH_NOTE = """The target of 85 % for depth is missed. The half to develop on, where the matcher agrees for 89 %, is labelled in
-another way: instant and quick are one there, standard and extended are one, and no task has to be quick or standard.
+DEPTH_NOTE = """\
+The target of 85 % for depth is missed. The half to develop on, where the matcher agrees for 89 %, is labelled
+in another way: instant and quick are one there, standard and extended are one, and no task has to be quick or standard.
 So three differences could not be fitted: whether an expert works alone or has one beside, standard or extended, and
 where nothing but standard will do. The rest is missed where the lead is unsure, or one expert's work is taken for that
 of several.
