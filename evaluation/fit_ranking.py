@@ -17,19 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from agents.encoders import Encoder
+from agents.encoders import Cached, Encoder
 from agents.encoders.base import Vectors
+from agents.encoders.embedded import Embedded
 from agents.experts import builtin
 from agents.matching import ranking
 from agents.matching.features import Prepared
+from agents.matching.fitted import Fitted, Weights, chance
 from agents.matching.ranking import AGAINST, BY_ENCODER, SIGNS, Rank, described
-from agents.matching.subject_model import make_readers
 from agents.matching.subjects import Floats
 from agents.matching.vectors import SpecVectors
-from evaluation.fit_routing import fit_sure
+from evaluation.fit_routing import enough, fit_sure
 from evaluation.routing import Case, wilson
 from evaluation.routing_data import RoutingSet, golden
-from evaluation.routing_registries import TRAIN, TRAIN_MORE, registries
+from evaluation.routing_registries import LARGE, TRAIN, TRAIN_MORE, registries
+from schemas.expert import ExpertSpec
 from schemas.routing import Task
 
 PENALTY = 3.0
@@ -39,11 +41,21 @@ GOLDEN_COUNTS = 0.3
 TAKES_PART = 0.15
 PRECISION = 0.6
 """Of the tasks that nobody takes, at least so many shall be nobody's."""
-HARDLY = 1 / 160
 SMALLER = (1, 2, 3, 5)
 """Experts of the registries, drawn from each invented one, that confidence and abstention are fitted for beside the
 whole: most of its tasks are nobody's there."""
 SMALL_COUNTS = 0.15
+LARGER = (40, 80, 150)
+"""Experts of registries put together of several invented ones, which confidence and abstention are fitted for, too.
+Prompts of all others are nobody's there."""
+LARGE_COUNTS, EVERY = 0.5, 3
+"""How much a prompt there counts; every third one is used."""
+LIKELY = 20
+"""Experts of each prompt, the likeliest, that confidence is fitted on."""
+NOBODYS = 0.35
+"""How much all of nobody's count there, beside all others."""
+KEPT = 100_000
+"""Texts whose vectors are kept meanwhile."""
 OF_EACH, SEED = 12, 7
 """Prompts of each registry that are kept as tasks of other fields."""
 
@@ -59,8 +71,11 @@ class Rows(NamedTuple):
     lead: Floats
     part: Floats
     """(prompts, experts)."""
-    counts: float
+    counts: Floats
+    """(prompts,): how much each counts."""
     kinds: tuple[str, ...]
+    source: NDArray[np.int64]
+    """(prompts,): the registry that each was written for, by its place."""
 
     @property
     def anybody(self) -> NDArray[np.bool_]:
@@ -68,11 +83,18 @@ class Rows(NamedTuple):
         return np.asarray(self.lead.any(axis=1))
 
 
-async def rows_of(of: RoutingSet, counts: float, plain: Encoder | None, beside: Vectors | None = None) -> Rows:
+async def rows_of(
+    of: RoutingSet, counts: Sequence[float], source: Sequence[int], said_by: SpecVectors[ranking.Parts] | None,
+    plain: Encoder | None, beside: Vectors | None = None,
+) -> Rows:  # fmt: skip
     """Of a registry. Prompts in other languages are left out: the matcher abstains of itself.
 
     Parameters
     ----------
+    counts, source
+        As of Rows, for each prompt.
+    said_by
+        What the encoder makes of specifications.
     plain
         The plain encoder; None: by words.
     beside
@@ -80,11 +102,10 @@ async def rows_of(of: RoutingSet, counts: float, plain: Encoder | None, beside: 
     """
     prepared = Prepared(of.specs)
     prepared.apart = False
-    if plain is not None:
-        said_by = SpecVectors(plain, ranking.phrases, ranking.Parts.of)
+    if said_by is not None:
         prepared.compare_by(await said_by.of(prepared.specs), beside)
-    found, wholes, cases = [], [], []
-    for case in of.cases:
+    found, wholes, cases, kept = [], [], [], []
+    for n, case in enumerate(of.cases):
         heard = prepared.read_task(Task(prompt=case.prompt, files_mentioned=case.files))
         if heard.foreign or not (heard.parts or case.files):
             continue
@@ -93,6 +114,7 @@ async def rows_of(of: RoutingSet, counts: float, plain: Encoder | None, beside: 
         found.append(features)
         wholes.append(said)
         cases.append(case)
+        kept.append(n)
     ids = [s.id for s in prepared.specs]
 
     def right(named: Callable[[Case], frozenset[str]]) -> Floats:
@@ -100,7 +122,8 @@ async def rows_of(of: RoutingSet, counts: float, plain: Encoder | None, beside: 
 
     return Rows(
         of.name, np.array(found), np.array(wholes), right(lambda c: c.right),
-        right(lambda c: c.right | frozenset(c.support)), counts, tuple(c.kind for c in cases),
+        right(lambda c: c.right | frozenset(c.support)), np.array(counts)[kept],
+        tuple(c.kind for c in cases), np.array(source)[kept],
     )  # fmt: skip
 
 
@@ -108,7 +131,7 @@ def fit_score(sets: Sequence[Rows], columns: Sequence[int]) -> Floats:
     """Weights of the score: the chance that somebody who may lead has by softmax is made as large as it gets."""
     middle = [s.found - s.found.mean(axis=1, keepdims=True) for s in sets]
     scale = np.concatenate([m.reshape(-1, m.shape[2]) for m in middle]).std(axis=0) + 1e-9
-    some = [(s.found[s.anybody][:, :, columns] / scale[columns], s.lead[s.anybody], s.counts) for s in sets]
+    some = [(s.found[s.anybody][:, :, columns] / scale[columns], s.lead[s.anybody], s.counts[s.anybody]) for s in sets]
 
     def loss(w: Floats) -> tuple[float, Floats]:
         value, slope = PENALTY / 2 * float(w @ w), PENALTY * w
@@ -117,8 +140,8 @@ def fit_score(sets: Sequence[Rows], columns: Sequence[int]) -> Floats:
             e = np.exp(scores - scores.max(axis=1, keepdims=True))
             p = e / e.sum(axis=1, keepdims=True)
             right = (p * y).sum(axis=1)
-            value -= n * float(np.log(right).sum())
-            slope = slope - n * (((p * y) / right[:, None] - p)[:, :, None] * x).sum(axis=(0, 1))
+            value -= float((n * np.log(right)).sum())
+            slope = slope - ((n[:, None] * ((p * y) / right[:, None] - p))[:, :, None] * x).sum(axis=(0, 1))
         return value, slope
 
     bounds = [(None, 0.0) if c in AGAINST else (0.0, None) for c in columns]
@@ -141,11 +164,19 @@ class LeftOut(NamedTuple):
         """(prompts,): 1 where the likeliest may lead."""
         return np.asarray(self.rows.lead[np.arange(len(self.first)), self.first])
 
+    def without(self, registry: int) -> "LeftOut":
+        """Less the prompts that were written for one registry."""
+        use = self.rows.source != registry
+        of = self.rows
+        found, whole, lead, part, counts = (a[use] for a in (of.found, of.whole, of.lead, of.part, of.counts))
+        rows = Rows(of.name, found, whole, lead, part, counts, (), of.source[use])
+        return LeftOut(rows, self.told[use], self.first[use])
+
 
 class Found(NamedTuple):
     """One set of weights, and how it does on registries left out."""
 
-    fitted: ranking.Fitted
+    fitted: Fitted
     right: Floats
     confidence: Floats
     taken: NDArray[np.bool_]
@@ -154,13 +185,17 @@ class Found(NamedTuple):
     names: tuple[str, ...]
 
 
-def fit(sets: Sequence[Rows], columns: Sequence[int], smaller: Sequence[Sequence[Rows]] = ()) -> Found:
+def fit(
+    sets: Sequence[Rows], columns: Sequence[int], smaller: Sequence[Sequence[Rows]] = (), larger: Sequence[Rows] = ()
+) -> Found:
     """See Found.
 
     Parameters
     ----------
     smaller
         Of each registry, the same prompts among fewer experts.
+    larger
+        Registries put together of several.
     """
     left, few = [], []
     for i, s in enumerate(sets):
@@ -171,34 +206,36 @@ def fit(sets: Sequence[Rows], columns: Sequence[int], smaller: Sequence[Sequence
     def sure(of: Sequence[LeftOut], *, parts: bool) -> Floats:
         x, y, n = [], [], []
         for one in of:
-            use = np.ones(one.rows.lead.shape, np.bool_)
+            use = one.told[:, :, 1] >= np.sort(one.told[:, :, 1], axis=1)[:, -LIKELY:][:, :1]
             if parts:
                 use[np.arange(len(use)), one.first] = False
             x.append(one.told[use])
             y.append((one.rows.part if parts else one.rows.lead)[use])
-            n.append(np.full(int(use.sum()), one.rows.counts))
+            n.append(np.broadcast_to(one.rows.counts[:, None], use.shape)[use])
         return fit_sure(np.concatenate(x), np.concatenate(y), counts=np.concatenate(n))
 
     def somebody(of: Sequence[LeftOut]) -> Floats:
         x = np.concatenate([one.rows.whole for one in of])
         y = np.concatenate([one.rows.anybody for one in of]).astype(np.float64)
-        return fit_sure(x, y, SIGNS, np.concatenate([np.full(len(one.first), one.rows.counts) for one in of]))
+        return fit_sure(x, y, SIGNS, np.concatenate([one.rows.counts for one in of]))
 
-    everything = [*left, *(one for some in few for one in some)]
-    chance, said = [], []
+    every_score = fit_score(sets, columns)
+    large = [_left_out(one, every_score) for one in larger]
+    everything = [*left, *(one for some in few for one in some), *large]
+    chances, said = [], []
     for i, one in enumerate(left):
         own = {id(o) for o in (one, *few[i])}
-        others = [o for o in everything if id(o) not in own]
-        chance.append(ranking.chance(tuple(somebody(others)), one.rows.whole))
-        every = ranking.chance(tuple(sure(others, parts=False)), one.told)
+        others = [o.without(i) for o in everything if id(o) not in own]
+        chances.append(chance(tuple(somebody(others)), one.rows.whole))
+        every = chance(tuple(sure(others, parts=False)), one.told)
         said.append(every[np.arange(len(one.first)), one.first])
     hit = np.concatenate([one.hit for one in left])
     anybody = np.concatenate([one.rows.anybody for one in left])
-    counts = np.concatenate([np.full(len(one.first), one.rows.counts) for one in left])
-    abstain = _threshold(np.concatenate(chance), hit, anybody, counts)
-    taken = np.concatenate(chance) >= abstain
-    fitted = ranking.Fitted(
-        score=_rounded(fit_score(sets, columns)), lead=_rounded(sure(everything, parts=False)),
+    counts = np.concatenate([one.rows.counts for one in left])
+    abstain = _threshold(np.concatenate(chances), hit, anybody, counts)
+    taken = np.concatenate(chances) >= abstain
+    fitted = Fitted(
+        score=_rounded(every_score), lead=_rounded(sure(everything, parts=False)),
         part=_rounded(sure(left, parts=True)), inside=_rounded(somebody(everything)), abstain=abstain,
         takes_part=TAKES_PART,
     )  # fmt: skip
@@ -229,6 +266,37 @@ def fewer(of: RoutingSet, count: int, draw: np.random.Generator) -> RoutingSet:
     return msgspec.structs.replace(of, specs=specs, cases=cases)
 
 
+def together(sets: Sequence[RoutingSet], count: int, draw: np.random.Generator) -> tuple[RoutingSet, list[int]]:
+    """(a registry of about so many experts, put together of some; of each prompt, the place of the one that it was
+    written for). Prompts that are nobody's in their own registry are left out where that is not among them."""
+    specs: list[ExpertSpec] = []
+    cases: list[Case] = []
+    source: list[int] = []
+    for place in draw.permutation(len(sets)):
+        of = sets[place]
+        own = [s for s in of.specs if not s.general]
+        joins = len(specs) + len(own) <= count + SMALLER[-1]
+        renamed = {s.id: f"{s.id[:36]}-{place}" for s in own} if joins else {}
+        for s in own if joins else ():
+            left = {renamed[other]: what for other, what in s.domain.defers.items() if other in renamed}
+            domain = msgspec.structs.replace(s.domain, defers=left)
+            specs.append(msgspec.structs.replace(s, id=renamed[s.id], domain=domain))
+        for c in of.cases[::EVERY]:
+            if joins or c.right:
+                leads = tuple(renamed[x] for x in c.leads if x in renamed)
+                lead = renamed.get(c.lead or "")
+                cases.append(msgspec.structs.replace(c, leads=leads, lead=lead, support=()))
+                source.append(int(place))
+    made = msgspec.structs.replace(sets[0], name=f"{len(specs)} experts", specs=tuple(specs), cases=tuple(cases))
+    return made, source
+
+
+def _large_counts(of: RoutingSet) -> list[float]:
+    right = [bool(c.right) for c in of.cases]
+    nobodys = NOBODYS * sum(right) / max(1, len(right) - sum(right))
+    return [LARGE_COUNTS * (1.0 if r else nobodys) for r in right]
+
+
 def _threshold(chance: Floats, hit: Floats, anybody: NDArray[np.bool_], counts: Floats) -> float:
     """The chance below which nobody leads: with which most are right, of those that abstain rightly often enough."""
     best, most = 0.05, -1.0
@@ -242,25 +310,14 @@ def _threshold(chance: Floats, hit: Floats, anybody: NDArray[np.bool_], counts: 
     return best
 
 
-def enough(by_words: Found, read: Found) -> float:
-    """The least confidence by words alone from which on to ask the encoder would make hardly a task more right."""
-    found = 1.01
-    for t in np.round(np.arange(0.99, 0.5, -0.01), 2):
-        right = np.where(by_words.confidence >= t, by_words.right, read.right)
-        if right.mean() < read.right.mean() - HARDLY:
-            break
-        found = float(t)
-    return found
-
-
 def _rounded(w: Floats) -> tuple[float, ...]:
     return tuple(round(float(v), 5) for v in w)
 
 
-async def fit_all(folders: Sequence[Path], to: Path) -> dict[str, Found]:
-    """Write ranking.json; what each set came to on registries left out."""
+async def fit_all(folders: Sequence[Path], to: Path) -> tuple[dict[str, Found], list[str]]:
+    """Write ranking.json; (what each set came to on registries left out, lines of figures of large ones)."""
     sets = [(r, 1.0) for folder in folders for r in registries(folder)] + [(golden("dev", builtin()), GOLDEN_COUNTS)]
-    plain = make_readers().alike
+    plain = Cached(Embedded.checked(), KEPT)
     draw = np.random.Generator(np.random.PCG64(SEED))
     beside = []
     for of, _ in sets:  # as many of each field
@@ -269,21 +326,40 @@ async def fit_all(folders: Sequence[Path], to: Path) -> dict[str, Found]:
         beside.append(await plain.encode([prompts[i] for i in some]))
     np.savez_compressed(to / ranking.OTHERS.name, rows=np.concatenate(beside).astype(np.float16))
     drawn = [[fewer(of, count, draw) for count in SMALLER] for of, _ in sets]
-    found = {}
+    large = [together([of for of, counts in sets if counts == 1], count, draw) for count in LARGER]
+    said_by = SpecVectors(plain, ranking.phrases, ranking.Parts.of)
+    found, large_lines = {}, []
     for name in ("read", "words"):
-        mine = plain if name == "read" else None
+        mine, vectors = (plain, said_by) if name == "read" else (None, None)
         columns = [c for c in Rank if mine is not None or c not in BY_ENCODER]
         rows, smaller = [], []
         for i, (of, counts) in enumerate(sets):
             other = np.concatenate([b for j, b in enumerate(beside) if j != i])
-            rows.append(await rows_of(of, counts, mine, other))
-            smaller.append([await rows_of(few, counts * SMALL_COUNTS, mine, other) for few in drawn[i]])
-        found[name] = fit(rows, columns, smaller)
-    weights = ranking.Weights(
+            n = len(of.cases)
+            rows.append(await rows_of(of, [counts] * n, [i] * n, vectors, mine, other))
+            few_counts = [counts * SMALL_COUNTS] * n
+            smaller.append([await rows_of(few, few_counts, [i] * n, vectors, mine, other) for few in drawn[i]])
+        every = np.concatenate(beside)
+        larger = [await rows_of(of, _large_counts(of), source, vectors, mine, every) for of, source in large]
+        found[name] = fit(rows, columns, smaller, larger)
+        large_lines += [f"{name}:", *large_told(found[name].fitted, larger)]
+    weights = Weights(
         read=found["read"].fitted, words=found["words"].fitted, enough=enough(found["words"], found["read"])
     )
     (to / ranking.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(weights), indent=1) + b"\n")
-    return found
+    return found, large_lines
+
+
+def large_told(fitted: Fitted, larger: Sequence[Rows]) -> list[str]:
+    """Lines of figures of large registries, which abstention was fitted on: how often a task is refused."""
+    lines = []
+    for one in larger:
+        out, anybody = chance(fitted.inside, one.whole) < fitted.abstain, one.anybody
+        lines.append(
+            f"  {one.lead.shape[1]:>3} experts: refused {out[anybody].mean():.1%} of {anybody.sum()} of theirs, "
+            f"{out[~anybody].mean():.1%} of {(~anybody).sum()} of others'"
+        )
+    return lines
 
 
 def told(found: Found) -> list[str]:
@@ -316,11 +392,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--figures", type=Path, metavar="FILE", help="write what is printed there too")
     given = parser.parse_args(arguments)
     lines = []
-    for name, found in asyncio.run(fit_all(given.registries, given.to)).items():
+    sets, large = asyncio.run(fit_all(given.registries, given.to))
+    for name, found in sets.items():
         lines.append(f"{name}: {found.right.mean():.1%} right, each registry by weights fitted on others")
         lines += told(found)
-    print("\n".join(lines))
+    print("\n".join([*lines, *large]))
     if given.figures is not None:
+        given.figures.with_name(LARGE.name).write_text("\n".join(large) + "\n", encoding="utf-8")
         given.figures.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
 

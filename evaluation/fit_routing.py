@@ -10,7 +10,7 @@ import argparse
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -21,6 +21,7 @@ from agents.encoders import Encoder
 from agents.experts import builtin
 from agents.matching import features, vectors, weighted
 from agents.matching.features import Prepared
+from agents.matching.fitted import Fitted, Weights
 from agents.matching.subject_model import make_readers
 from agents.matching.subjects import Floats
 from evaluation.fit_subjects import training
@@ -80,7 +81,9 @@ def fit_score(rows: Rows, use: NDArray[np.bool_], columns: Sequence[int]) -> Flo
     return np.asarray(found / scale)
 
 
-def fit_sure(x: Floats, y: Floats, signs: Sequence[int] = (), counts: Floats | None = None) -> Floats:
+def fit_sure(
+    x: Floats, y: Floats, signs: Sequence[int] = (), counts: Floats | None = None, penalty: float = SURE_PENALTY
+) -> Floats:
     """Logistic regression; the constant is not penalised.
 
     Parameters
@@ -91,6 +94,8 @@ def fit_sure(x: Floats, y: Floats, signs: Sequence[int] = (), counts: Floats | N
         For each column: 1, its weight is not below 0; -1, not above; 0, it is free. Empty: all are free.
     counts
         How much each row counts; None: 1.
+    penalty
+        Of the squared weights.
     """
     n = np.ones(len(x)) if counts is None else counts
     scale = x.std(axis=0)
@@ -99,9 +104,9 @@ def fit_sure(x: Floats, y: Floats, signs: Sequence[int] = (), counts: Floats | N
 
     def loss(w: Floats) -> tuple[float, Floats]:
         s = z @ w
-        value = (n * np.logaddexp(0, np.where(y > 0, -s, s))).sum() + SURE_PENALTY / 2 * (w[1:] ** 2).sum()
+        value = (n * np.logaddexp(0, np.where(y > 0, -s, s))).sum() + penalty / 2 * (w[1:] ** 2).sum()
         slope = z.T @ (n * (1 / (1 + np.exp(-s)) - y))
-        slope[1:] += SURE_PENALTY * w[1:]
+        slope[1:] += penalty * w[1:]
         return float(value), slope
 
     bounds = [(0.0 if sign > 0 else None, 0.0 if sign < 0 else None) for sign in signs or [0] * x.shape[1]]
@@ -111,7 +116,7 @@ def fit_sure(x: Floats, y: Floats, signs: Sequence[int] = (), counts: Floats | N
 class Found(NamedTuple):
     """One set of weights, and how good it is on prompts that it was not fitted on."""
 
-    fitted: weighted.Fitted
+    fitted: Fitted
     right: Floats
     """(prompts,): 1 where it is right."""
     confidence: Floats
@@ -182,7 +187,7 @@ def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int]) -> Found:
     chance = np.where(rows.speaks, chance, 0.0)
     abstain = _threshold(chance[0], whole.hit, 1 - whole.anybody)
     # What takes part is asked of those who do not lead: who leads has its confidence.
-    found = weighted.Fitted(
+    found = Fitted(
         score=_rounded(fit_score(rows, inside, columns)),
         lead=sure(lambda e: e.rows.speaks[:, None] & np.ones_like(e.first), lambda e: e.rows.lead),
         part=sure(lambda e: e.rows.speaks[:, None] & ~e.first, lambda e: e.rows.part),
@@ -196,8 +201,20 @@ def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int]) -> Found:
     return Found(found, right, np.where(led, np.where(whole.first, said, 0).sum(axis=1), 0.0))
 
 
-def enough(by_words: Found, read: Found) -> float:
-    """The least confidence by words alone from which on to ask the reader would make hardly a task more right."""
+class Judged(Protocol):
+    """How a set of weights does on prompts that it was not fitted on."""
+
+    @property
+    def right(self) -> Floats:
+        """(prompts,): 1 where it is right."""
+
+    @property
+    def confidence(self) -> Floats:
+        """(prompts,): of the lead; 0 where it abstains."""
+
+
+def enough(by_words: Judged, read: Judged) -> float:
+    """The least confidence by words alone from which on to ask an encoder would make hardly a task more right."""
     found = 1.01
     for t in np.round(np.arange(0.99, 0.5, -0.01), 2):
         right = np.where(by_words.confidence >= t, by_words.right, read.right)
@@ -264,7 +281,7 @@ async def fit_all(folder: Path, to: Path) -> dict[str, float]:
         every = list(features.Feature)
         columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_READER)]
         sets[name] = fit(await rows(specs), [await rows(few) for few in drawn], columns)
-    found = weighted.Weights(
+    found = Weights(
         reader=reader.name, read=sets["read"].fitted, words=sets["words"].fitted,
         enough=enough(sets["words"], sets["read"]),
     )  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from evaluation.statistics import Interval
+from schemas.routing import DEPTHS
 
 Z = 1.959963984540054
 """Of the normal distribution: 95 % lie within so many standard deviations."""
@@ -99,6 +100,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     reliability: tuple[Bin, ...]
     confusion: dict[str, dict[str, int]]
     """Who should lead -> who does -> how often, where that is wrong."""
+    depths: dict[str, dict[str, int]] = {}
+    """The depths that a prompt may have -> the one that it has -> how often."""
 
 
 def wilson(hits: int, of: int) -> Share:
@@ -148,6 +151,7 @@ def report(name: str, matcher: str, cases: Sequence[Case], routed: Sequence[Rout
         calibration_error=error,
         reliability=bins,
         confusion=_confusion(pairs, right),
+        depths=_depths(deep),
     )
 
 
@@ -161,6 +165,14 @@ def _grouped(cases: Sequence[Case], right: Sequence[bool], key: Callable[[Case],
         if key(case):
             groups.setdefault(key(case), []).append(ok)
     return {name: wilson(sum(groups[name]), len(groups[name])) for name in sorted(groups)}
+
+
+def _depths(deep: Sequence[tuple[frozenset[str], str]]) -> dict[str, dict[str, int]]:
+    counts = Counter((" or ".join(d for d in DEPTHS if d in may), depth) for may, depth in deep)
+    found: dict[str, dict[str, int]] = {}
+    for (may, depth), count in sorted(counts.items()):
+        found.setdefault(may, {})[depth] = count
+    return found
 
 
 def _confusion(pairs: Iterable[tuple[Case, Routed]], right: Sequence[bool]) -> dict[str, dict[str, int]]:

@@ -22,6 +22,10 @@ TRAIN = Path(__file__).parent / "registries" / "train"
 TRAIN_MORE = TRAIN.with_name("train_more")
 LEFT_OUT = TRAIN.with_name("left_out.txt")
 """What `python -m evaluation.fit_ranking --figures` wrote with the shipped weights."""
+LARGE = TRAIN.with_name("large.txt")
+"""The same, of large registries."""
+FROZEN = TRAIN.with_name("frozen.md")
+"""What the registries to test on came to, which were measured once."""
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -148,7 +148,8 @@ class Matcher:
                 if prepared.apart:
                     prepared.index(await self._subjects(readers).of(prepared.specs, spent))
                 else:
-                    prepared.compare_by(await self._phrases(readers).of(prepared.specs, spent))
+                    phrases = await self._phrases(readers).of(prepared.specs, spent)
+                    await asyncio.to_thread(prepared.compare_by, phrases)
             self._prepared[readers is not None] = specs, prepared
             return prepared
 

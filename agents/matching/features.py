@@ -23,7 +23,7 @@ from agents.matching.sanitize import sanitized
 from agents.matching.spelling import Speller
 from agents.matching.subjects import NONE, SUBJECTS, Floats
 from agents.matching.vectors import Encoded, sentences, spoken
-from agents.matching.word_roots import PromptReading, read, root, roots, stands_in
+from agents.matching.word_roots import PromptReading, count_words, read, root, roots, stands_in
 from agents.matching.words import fit
 from agents.retrieval.corpus import word_set
 from schemas.expert import ExpertSpec
@@ -263,7 +263,7 @@ class Prepared:
             reading = PromptReading((), "")
         parts: tuple[str, ...] = ()
         if reading.words:
-            pieces = [p for p in _CLAUSE.split(reading.kept) if len(read(p).words) >= _CLAUSE_WORDS]
+            pieces = [p for p in _CLAUSE.split(reading.kept) if count_words(p) >= _CLAUSE_WORDS]
             parts = (reading.kept, *(pieces[-_MOST_PARTS:] if len(pieces) > 1 else ()))
         code = " ".join(s[:_CODE] for s in task.code_snippets[:3])
         if code:
@@ -354,7 +354,9 @@ class Prepared:
             found[:, Rank.PIECES] = self._pieces.shares(kept)
         else:
             found = by_words.copy()
+        usual = None
         if read_as is not None and self._compared is not None and len(read_as):
+            usual = self._compared.usual
             rows = dict(zip(heard.texts, read_as, strict=True))
             self._compared.fill(
                 found,
@@ -363,7 +365,11 @@ class Prepared:
                 rows.get(heard.unwanted_text),
                 rows.get(heard.file_names) if heard.parts else None,
             )
-        return found, ranking.whole(found, len(set(heard.reading.wanted)))
+        return found, ranking.whole(found, len(set(heard.reading.wanted)), usual)
+
+    def is_far(self, found: Floats) -> bool:
+        """As of ranking.Compared, of features that the encoder was asked for."""
+        return self._compared is not None and self._compared.is_far(found)
 
     def _compare(self, found: Floats, read_as: Vectors, none_by_words: float) -> tuple[float, float]:
         """Fill in the features by the reader: (the likeliest subject's chance, that of none of theirs)."""

@@ -37,9 +37,10 @@ _MUCH = 0.3
 def is_foreign(text: str) -> bool:
     """Whether a text is surely in another language than English; few words tell nothing."""
     words = [w.lower() for w in _WORD.findall(text)]
-    letters = sum(len(w) for w in words)
-    if sum(ord(c) >= _LATIN for w in words for c in w) > _MUCH * letters:
+    plain = text.isascii()
+    letters = 0 if plain else sum(map(len, words))
+    if not plain and sum(ord(c) >= _LATIN for w in words for c in w) > _MUCH * letters:
         return True
-    english, others = sum(w in _ENGLISH for w in words), sum(w in _OTHERS for w in words)
-    accents = sum(any(0xC0 <= ord(c) < _LATIN for c in w) for w in words)
+    english, others = sum(map(_ENGLISH.__contains__, words)), sum(map(_OTHERS.__contains__, words))
+    accents = 0 if plain else sum(any(0xC0 <= ord(c) < _LATIN for c in w) for w in words)
     return others + accents >= _FEW and others + accents > english

@@ -15,10 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from agents.encoders.base import Vectors
+from agents.matching import fitted
+from agents.matching.fitted import Weights, standing
 from agents.matching.subjects import Floats
 from schemas.expert import ExpertSpec
 
@@ -28,8 +29,19 @@ OTHERS = Path(__file__).parent / "others.npz"
 _NEAR = 8
 """Phrases of a specification that are nearest to a task."""
 _FEW = 3
-_FAR = 6.0
-"""At this much a logarithm of a chance and a lead are cut."""
+_USUAL_COUNT = 12
+"""Experts of a registry as they mostly are; the more there are beyond, the nearer somebody lies to anything."""
+_DRAWN = 400
+"""Examples, at most, by which it is found how near a registry's own tasks lie to it."""
+_SAME = 0.995
+"""Cosine from which on two phrases are the same."""
+_AS_USUAL = (4.0, 1.5)
+"""Mean and standard deviation of Rank.BEYOND of a registry's own tasks, before any example is seen."""
+_ENOUGH_EXAMPLES, _RARE = 20, 0.02
+"""From so many examples an expert on they tell how near its tasks lie: what is further off than all but this share of
+them is nobody's."""
+_PRIOR = 10
+"""How many examples that counts as."""
 _WORD = re.compile(r"[a-z0-9]+")
 _PIECES = (3, 4, 5)
 """Lengths of pieces of words, in characters."""
@@ -87,41 +99,13 @@ _TOLD = [
     Rank.PIECES,
 ]  # fmt: skip
 """What confidence goes by, of the expert itself."""
-SIGNS = (0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
+SIGNS = (0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, 1)
 """Of what `whole` says: the more of a task anybody speaks to, the more it is somebody's."""
 
 
-class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One set of weights."""
-
-    score: tuple[float, ...]
-    """For each Rank."""
-    lead: tuple[float, ...]
-    """For what `described` says: that an expert is a right lead."""
-    part: tuple[float, ...]
-    """The same, for those who are not the likeliest lead: that one leads or supports."""
-    inside: tuple[float, ...]
-    """For what `whole` says: that the task is anybody's."""
-    abstain: float
-    """Nobody leads where the chance of that is below this."""
-    takes_part: float
-    """From which chance of having a part on an expert is a candidate beside the first."""
-
-
-class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """ranking.json."""
-
-    read: Fitted
-    words: Fitted
-    """Without the encoder."""
-    enough: float
-    """Confidence by words alone from which on the encoder is not asked."""
-
-
-@lru_cache(maxsize=1)
 def weights() -> Weights:
     """The shipped ones."""
-    return msgspec.json.decode(FILE.read_bytes(), type=Weights)
+    return fitted.weights(FILE)
 
 
 @lru_cache(maxsize=1)
@@ -177,29 +161,31 @@ class Pieces:
         self._count = n
         self._new = math.log(n + 1) ** 2
         rare = [0.0, *(math.log((n + 1) / (count + 0.5)) ** 2 for count in range(1, n + 1))]
-        self._known = {piece: (rare[len(who)], np.array(who)) for piece, who in who_has.items()}
+        self._places = {piece: i for i, piece in enumerate(who_has)}
+        self._rare = np.array([rare[len(who)] for who in who_has.values()])
+        self._who = [np.array(who, np.int32) for who in who_has.values()]
 
     def shares(self, text: str) -> Floats:
         """(experts,): how much of a text's pieces each specification has, 0 to 1."""
         every = pieces(text)
-        known = [k for piece in every if (k := self._known.get(piece)) is not None]
+        known = sorted(k for piece in every if (k := self._places.get(piece)) is not None)
         if not known:
             return np.zeros(self._count)
-        total = sum(rare for rare, _ in known) + self._new * (len(every) - len(known))
-        weights = np.repeat([rare for rare, _ in known], [len(who) for _, who in known])
-        found = np.bincount(np.concatenate([who for _, who in known]), weights, self._count)
+        rare, who = self._rare[known], [self._who[k] for k in known]
+        total = float(rare.sum()) + self._new * (len(every) - len(known))
+        found = np.bincount(np.concatenate(who), np.repeat(rare, list(map(len, who))), self._count)
         return np.asarray(np.sqrt(found / max(total, 1e-9)))
 
 
 def pieces(text: str) -> frozenset[str]:
     """The pieces of a text's words."""
-    return frozenset(
-        edged[i : i + size]
-        for word in set(_WORD.findall(text.lower()))
-        for edged in (f"<{word[:_LONGEST]}>",)
-        for size in _PIECES
-        for i in range(len(edged) - size + 1)
-    )
+    return frozenset().union(*map(_pieces_of, set(_WORD.findall(text.lower()))))
+
+
+@lru_cache(maxsize=20_000)
+def _pieces_of(word: str) -> frozenset[str]:
+    edged = f"<{word[:_LONGEST]}>"
+    return frozenset(edged[i : i + size] for size in _PIECES for i in range(len(edged) - size + 1))
 
 
 class Compared:
@@ -228,6 +214,25 @@ class Compared:
         beside = others() if beside is None else beside
         self._near = _usual([p.every for p in parts], beside, _NEAR)
         self._near_triggers = _usual([p.triggers for p in parts], beside, None)
+        near = self._own_tasks(parts)
+        middle = (sum(near) + _PRIOR * _AS_USUAL[0]) / (len(near) + _PRIOR)
+        squares = sum((f - middle) ** 2 for f in near) + _PRIOR * _AS_USUAL[1] ** 2
+        self.usual: tuple[float, float] = middle, math.sqrt(squares / (len(near) + _PRIOR))
+        """(mean, standard deviation) of the greatest Rank.BEYOND that tasks of this registry have, by its examples."""
+        many = sum(len(p.examples) for p in parts) >= _ENOUGH_EXAMPLES * len(parts)
+        self._least = float(np.quantile(near, _RARE)) if many else -math.inf
+
+    def is_far(self, found: Floats) -> bool:
+        """Whether a task lies further off than nearly all examples of this registry do from the others; False where
+        there are too few to tell."""
+        return bool(found[:, Rank.BEYOND].max() < self._least)
+
+    def _own_tasks(self, parts: Sequence[Parts]) -> list[float]:
+        """The greatest Rank.BEYOND of each example, beside all other phrases."""
+        examples = np.concatenate([p.examples for p in parts])
+        drawn = examples[:: -(-len(examples) // _DRAWN) or 1]
+        mean, spread = self._near
+        return [float(((_mean(self._every.sorted(one, _SAME), _NEAR) - mean) / spread).max()) for one in drawn]
 
     def fill(
         self, found: Floats, said: Vectors, last: Vectors | None, unwanted: Vectors | None, names: Vectors | None
@@ -262,10 +267,12 @@ class _Table:
         counts = np.array([len(r) for r in rows])
         self._there = np.arange(max(1, int(counts.max(initial=0)))) < counts[:, None]
 
-    def sorted(self, vector: Vectors) -> Floats:
-        """(experts, most): cosines, the greatest first; NaN where there are no more."""
+    def sorted(self, vector: Vectors, below: float = math.inf) -> Floats:
+        """(experts, most): cosines, the greatest first; NaN where there are no more, and for those that are not below a
+        bound."""
+        cosines = self._rows @ vector
         found = np.full(self._there.shape, np.nan)
-        found[self._there] = self._rows @ vector
+        found[self._there] = cosines if below == math.inf else np.where(cosines < below, cosines, np.nan)
         return np.asarray(-np.sort(-found, axis=1))
 
 
@@ -292,35 +299,26 @@ def _mean(cosines: Floats, most: int) -> Floats:
 
 def described(scores: Floats, found: Floats, whole_: Floats) -> Floats:
     """What confidence and relevance are computed from: (experts, 4 + _TOLD + `whole` without its constant)."""
-    top = np.sort(scores)[::-1]
-    chances = scores - top[0] - np.log(np.exp(scores - top[0]).sum())
-    best = np.where(scores == top[0], top[1] if len(top) > 1 else top[0] - _FAR, top[0])
-    rows = np.empty((len(scores), 4 + len(_TOLD) + len(whole_) - 1))
-    rows[:, 0] = 1
-    rows[:, 1] = np.maximum(chances, -_FAR)
-    rows[:, 2] = np.clip(scores - best, -_FAR, _FAR)
-    rows[:, 3] = math.log(len(scores))
-    rows[:, 4 : 4 + len(_TOLD)] = found[:, _TOLD]
-    rows[:, 4 + len(_TOLD) :] = whole_[1:]
-    return rows
+    n = len(scores)
+    count = np.full((n, 1), math.log(n))
+    return np.hstack([standing(scores), count, found[:, _TOLD], np.broadcast_to(whole_[1:], (n, len(whole_) - 1))])
 
 
-def whole(found: Floats, roots: int) -> Floats:
+def whole(found: Floats, roots: int, usual: tuple[float, float] | None) -> Floats:
     """Of a task, how much of it anybody's specification speaks to.
 
     Parameters
     ----------
     roots
         Words of meaning that it has.
+    usual
+        As of Compared; None: the encoder was not asked.
     """
     most = found.max(axis=0, initial=0.0)
+    beyond = 0.0 if usual is None else (most[Rank.BEYOND] - usual[0]) / usual[1]
     return np.array([
         1.0, most[Rank.NEAREST], most[Rank.NEAR], most[Rank.PROFILE], most[Rank.WORDS], most[Rank.PIECES],
         min(2.0, float((found[:, Rank.PRIMARY] + found[:, Rank.SECONDARY]).max(initial=0.0))),
         most[Rank.FILES], most[Rank.TRIGGERS], most[Rank.BEYOND], float(roots <= 2),
+        math.log(max(1.0, len(found) / _USUAL_COUNT)), max(-4.0, min(4.0, beyond)),
     ])  # fmt: skip
-
-
-def chance(weights_: Sequence[float], rows: Floats) -> Floats:
-    """Logistic."""
-    return np.asarray(1 / (1 + np.exp(-(rows @ np.array(weights_)))))

@@ -51,15 +51,21 @@ class SubjectWeights(NamedTuple):
 def grams(text: str) -> tuple[Places, NDArray[np.float32]]:
     """What stands in a text: (places among BUCKETS, how often, dampened: 1 + log of the count)."""
     words = _TOKEN.findall(text.lower())
-    every = [*words, *(f"{a} {b}" for a, b in pairwise(words))]
+    found = Counter([zlib.crc32(f"{a} {b}".encode()) for a, b in pairwise(words)])
     for word in words:
-        edged = f"<{word[:_LONGEST]}>"
-        every += ["." + edged[i : i + size] for size in _PIECES for i in range(len(edged) - size + 1)]
-    found = Counter(every)
+        found.update(_grams_of(word))
     if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.float32)
-    places = np.array([zlib.crc32(g.encode()) % BUCKETS for g in found], np.int64)
-    return places, 1 + np.log(np.array(list(found.values()), np.float32))
+    places = np.fromiter(found, np.int64, len(found)) % BUCKETS
+    return places, 1 + np.log(np.fromiter(found.values(), np.float32, len(found)))
+
+
+@lru_cache(maxsize=20_000)
+def _grams_of(word: str) -> tuple[int, ...]:
+    """A word and its pieces, as numbers that hardly any two of them share."""
+    edged = f"<{word[:_LONGEST]}>"
+    pieces = ("." + edged[i : i + size] for size in _PIECES for i in range(len(edged) - size + 1))
+    return tuple(zlib.crc32(g.encode()) for g in (word, *pieces))
 
 
 def weighed(text: str, rarity: NDArray[np.float32]) -> tuple[Places, NDArray[np.float32]]:

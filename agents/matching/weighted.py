@@ -21,7 +21,6 @@ features, not of experts. Confidence and abstention are fitted among all shipped
 where most tasks are nobody's.
 """
 
-from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -29,8 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.encoders.base import Vectors
-from agents.matching import ranking, verbs, words
+from agents.matching import ranking, several, verbs, words
 from agents.matching.features import BY_SUBJECT, FOREIGN, NAMED, PARTS, Feature, Prepared, ReadTask, Scope
+from agents.matching.fitted import Fitted, Weights, chance, standing
+from agents.matching.fitted import weights as read_weights
 from agents.matching.subjects import NONE, Floats
 from agents.matching.word_roots import root, roots, stands_in
 from schemas.expert import ExpertSpec
@@ -46,8 +47,6 @@ _HARDLY_LEADS = 0.15
 """Confidence below which an expert's domain is not held against those of others: that two hardly lead says nothing."""
 _LIKE = 0.5
 """Cosine from which on an example is like a task."""
-_FAR = 6.0
-"""At this much a logarithm of a chance and a lead are cut."""
 LEAST_OF_NAMED = 0.6
 """Confidence, at least, of whom a task names by a primary trigger and the models were not fitted for: they know no word
 of his field, and take his tasks for others'."""
@@ -56,49 +55,15 @@ _SILENT = 100.0
 _VAGUE = frozenset(root(v) for v in words.VAGUE_VERBS if " " not in v)
 
 
-class Fitted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One set of weights."""
-
-    score: tuple[float, ...]
-    """For each features.Feature."""
-    lead: tuple[float, ...]
-    """For a constant, log p, the lead over the others, features.BY_SUBJECT, PARTS and Scope: that an expert is a right
-    lead."""
-    part: tuple[float, ...]
-    """The same, for those who are not the likeliest lead: that one leads or supports."""
-    inside: tuple[float, ...]
-    """For a constant and features.Scope: that the task is anybody's."""
-    abstain: float
-    """Nobody leads where the chance of that is below this."""
-    takes_part: float
-    """From which chance of having a part on an expert is a candidate beside the first: it is told as CANDIDATE."""
-
-
-class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """weights.json."""
-
-    reader: str
-    """Which one the set `read` is for."""
-    read: Fitted
-    words: Fitted
-    """Without the reader."""
-    enough: float
-    """Confidence by words alone from which on the reader is not asked."""
-
-
-@lru_cache(maxsize=1)
 def weights() -> Weights:
     """The shipped ones."""
-    return msgspec.json.decode(FILE.read_bytes(), type=Weights)
+    return read_weights(FILE)
 
 
 def described(scores: Floats, features: Floats, scope: Floats) -> Floats:
     """What confidence and relevance are computed from: (experts, 3 + BY_SUBJECT + PARTS + Scope)."""
-    top = np.sort(scores)[::-1]
-    chances = scores - top[0] - np.log(np.exp(scores - top[0]).sum())
-    best = np.where(scores == top[0], top[1] if len(top) > 1 else top[0] - _FAR, top[0])
-    columns = [np.ones_like(scores), np.maximum(chances, -_FAR), np.clip(scores - best, -_FAR, _FAR)]
-    return np.column_stack([*columns, features[:, [*BY_SUBJECT, *PARTS]], np.tile(scope, (len(scores), 1))])
+    scopes = np.broadcast_to(scope, (len(scores), len(scope)))
+    return np.hstack([standing(scores), features[:, [*BY_SUBJECT, *PARTS]], scopes])
 
 
 def judged(fitted: Fitted, prepared: Prepared, features: Floats, scope: Floats) -> tuple[Floats, Floats]:
@@ -146,7 +111,12 @@ def enough(prepared: Prepared, heard: ReadTask) -> tuple[tuple[Floats, Floats] |
     fitted = weights().words
     features, scope = prepared.features(heard, None)
     lead, _ = judged(fitted, prepared, features, scope)
-    return (features, scope), is_inside(fitted, scope) and float(lead.max()) >= weights().enough
+    alone = several.chance_of(_by_words(heard), None) < several.weights().ask
+    return (features, scope), alone and is_inside(fitted, scope) and float(lead.max()) >= weights().enough
+
+
+def _by_words(heard: ReadTask) -> Floats:
+    return several.by_words(heard.reading.kept, heard.reading.wanted, len(heard.parts))
 
 
 def decide(
@@ -177,9 +147,12 @@ def decide(
             )
         else:
             rank = ranking.weights().words if read_as is None else ranking.weights().read
-            lead, part, taken = ranked(rank, *prepared.ranks(heard, read_as, found[0] if found else None))
-            first = int(lead.argmax())
+            ranks = prepared.ranks(heard, read_as, found[0] if found else None)
+            lead, part, taken = ranked(rank, *ranks)
+            taken = taken and (read_as is None or not prepared.is_far(ranks[0]))
         lead, part, clear = verbs.adjusted(prepared.specs, heard.reading.wanted, lead, part)
+        if prepared.apart and clear:
+            part = several.sized(several.chance_of(_by_words(heard), read_as), int(lead.argmax()), part, CANDIDATE)
         part = verbs.sized(heard.reading.kept, heard.reading.wanted, lead, part, CANDIDATE)
         first = int(lead.argmax())
         if taken:
@@ -207,17 +180,17 @@ def decide(
     )
 
 
-def ranked(fitted: ranking.Fitted, found: Floats, whole: Floats) -> tuple[Floats, Floats, bool]:
+def ranked(fitted: Fitted, found: Floats, whole: Floats) -> tuple[Floats, Floats, bool]:
     """(confidence, relevance) of each expert where subjects do not tell them apart, and whether anybody takes it."""
     rows = ranking.described(found @ np.array(fitted.score), found, whole)
     lead, inside = leading(fitted, found, whole, rows)
-    part = ranking.chance(fitted.part, rows)
+    part = chance(fitted.part, rows)
     odds = part / np.maximum(1 - part, 1e-9) * (1 - fitted.takes_part) / fitted.takes_part
     part = odds / (odds + 1 / CANDIDATE - 1)
     return lead, np.maximum(lead, part), inside
 
 
-def leading(fitted: ranking.Fitted, found: Floats, whole: Floats, rows: Floats | None = None) -> tuple[Floats, bool]:
+def leading(fitted: Fitted, found: Floats, whole: Floats, rows: Floats | None = None) -> tuple[Floats, bool]:
     """(confidence of each expert, whether anybody takes it).
 
     Parameters
@@ -227,7 +200,7 @@ def leading(fitted: ranking.Fitted, found: Floats, whole: Floats, rows: Floats |
     """
     if rows is None:
         rows = ranking.described(found @ np.array(fitted.score), found, whole)
-    return ranking.chance(fitted.lead, rows), bool(ranking.chance(fitted.inside, whole) >= fitted.abstain)
+    return chance(fitted.lead, rows), bool(chance(fitted.inside, whole) >= fitted.abstain)
 
 
 def _candidate(spec: ExpertSpec, lead: float, part: float) -> Candidate:

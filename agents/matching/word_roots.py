@@ -69,6 +69,12 @@ _ASIDE = word_set(
     mustn't needn't isn't aren't wasn't"""
 )
 """What a negation begins with that only sets something aside."""
+_BEGINS = word_set(
+    """leave never don't dont do does should must need doesn't shouldn't mustn't needn't isn't aren't wasn't not without
+    no rather instead apart other except excluding avoid ignore skip avoiding ignoring skipping nothing anything forget
+    hands"""
+)
+"""What a negation that excludes begins with, where it is not the beginning of a clause."""
 _LONGEST_SCOPE = 9
 """Words that one negation reaches over at most."""
 
@@ -120,11 +126,7 @@ def _read(text: str) -> PromptReading:
     tokens = [m.group().lower().replace("’", "'") for m in found]
     scopes = _excluded(tokens)
     out = {i for begin, end in scopes for i in range(begin, end)}
-    words = tuple(
-        Word(token, root(token), i not in out)
-        for i, token in enumerate(tokens)
-        if token[0].isalnum() and token not in _EMPTY and (len(token) > 1 or token in "cr")
-    )
+    words = tuple(Word(token, root(token), i not in out) for i, token in enumerate(tokens) if _carries(token))
     if not out:
         return PromptReading(words, text)
     left = [shown[m.start() : m.end()] for i, m in enumerate(found) if i not in out]
@@ -134,6 +136,17 @@ def _read(text: str) -> PromptReading:
     if all(_sets_aside(tokens, begin) for begin, _ in scopes):
         return PromptReading(words, "")
     return PromptReading(tuple(replace(w, wanted=True) for w in words), text)
+
+
+def _carries(token: str) -> bool:
+    """Whether a token carries meaning."""
+    return token not in _EMPTY and token[0].isalnum() and (len(token) > 1 or token in "cr")
+
+
+def count_words(text: str) -> int:
+    """How many words `read` finds in a text, without reading it."""
+    shown = text if _ONE_WORD.search(text) else _CAMEL.sub(" ", text)
+    return sum(map(_carries, _TOKEN.findall(shown.lower().replace("’", "'"))))
 
 
 @lru_cache(maxsize=KEPT)
@@ -178,7 +191,8 @@ def _excluded(tokens: Sequence[str]) -> list[tuple[int, int]]:
     """The scope of each negation that excludes: (the negation's place, the first one after it)."""
     found: list[tuple[int, int]] = []
     for i, token in enumerate(tokens):
-        if not found or i >= found[-1][1]:
+        may_begin = token in _BEGINS or not i or tokens[i - 1] in _STOPS
+        if may_begin and (not found or i >= found[-1][1]):
             reach = _reach(tokens, i, token)
             if reach:
                 found.append((i, reach + (reach < len(tokens) and tokens[reach] in (",", ";"))))

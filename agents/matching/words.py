@@ -4,8 +4,10 @@ The score is how many of an expert's triggers stand in the prompt as bare string
 confidence that 4.1 goes by is computed by nothing in the source; for the baseline it is the score itself.
 """
 
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Callable, Sequence
+from fnmatch import translate
+from functools import lru_cache
 from itertools import combinations
 
 from agents.matching.word_roots import read, roots, share
@@ -45,8 +47,14 @@ def fit(spec: ExpertSpec, name: str) -> int:
     """
     parts = name.replace("\\", "/").lower().strip("/").split("/")
     tails = ["/".join(parts[i:]) for i in range(len(parts))]
-    found = [p for p in spec.triggers.files if any(fnmatchcase(tail, p.lower()) for tail in tails)]
-    return max((_telling(p) + _telling(p.rpartition("/")[2]) for p in found), default=0)
+    patterns = map(_compiled, spec.triggers.files)
+    return max((telling for fits, telling in patterns if any(map(fits, tails))), default=0)
+
+
+@lru_cache(maxsize=20_000)
+def _compiled(pattern: str) -> tuple[Callable[[str], object], int]:
+    """(whether a path fits a pattern, how telling it is)."""
+    return re.compile(translate(pattern.lower())).match, _telling(pattern) + _telling(pattern.rpartition("/")[2])
 
 
 def _telling(pattern: str) -> int:
@@ -75,7 +83,8 @@ def has_overlapping_domains(candidates: Sequence[tuple[ExpertSpec, float]], prom
     """
     said = read(prompt).wanted
     return any(
-        (abs(p - q) <= CLOSE and not _defers(a, b, said) and not _defers(b, a, said)) or _own_the_same(a, b)
+        (abs(p - q) <= CLOSE and not _defers(a, b, said) and not _defers(b, a, said))
+        or _own_the_same(a.domain.owns, b.domain.owns)
         for (a, p), (b, q) in combinations(candidates, 2)
     )
 
@@ -84,9 +93,10 @@ def _defers(one: ExpertSpec, other: ExpertSpec, said: Sequence[str]) -> bool:
     return share(roots(one.domain.defers.get(other.id, "")), said) > 0
 
 
-def _own_the_same(one: ExpertSpec, other: ExpertSpec) -> bool:
-    for mine in one.domain.owns:
-        for theirs in other.domain.owns:
+@lru_cache(maxsize=20_000)
+def _own_the_same(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    for mine in one:
+        for theirs in other:
             a, b = set(roots(mine)), set(roots(theirs))
             if len(a & b) > max(1.0, SAME * min(len(a), len(b))):
                 return True
