@@ -151,9 +151,11 @@ def decide(
             lead, part, taken = ranked(rank, *ranks)
             taken = taken and (read_as is None or not prepared.is_far(ranks[0]))
         lead, part, clear = verbs.adjusted(prepared.specs, heard.reading.wanted, lead, part)
+        sized = part
         if prepared.apart and clear:
-            part = several.sized(several.chance_of(_by_words(heard), read_as), int(lead.argmax()), part, CANDIDATE)
-        part = verbs.sized(heard.reading.kept, heard.reading.wanted, lead, part, CANDIDATE)
+            sized = several.sized(several.chance_of(_by_words(heard), read_as), int(lead.argmax()), part, CANDIDATE)
+        sized = verbs.sized(heard.reading.kept, heard.reading.wanted, lead, sized, CANDIDATE)
+        part = np.where(sized < CANDIDATE, sized, np.maximum(sized, part))  # who takes part is as relevant as before
         first = int(lead.argmax())
         if taken:
             candidates = words.by_rank(
