@@ -83,6 +83,11 @@ class Client(library.Client):
     async def publish(
         self, subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None
     ) -> None:
+        if not self.put(subject, payload, reply, headers):
+            await super().publish(subject, payload, reply, headers)
+
+    def put(self, subject: str, payload: bytes, reply: str = "", headers: Mapping[str, str] | None = None) -> bool:
+        """Publish at once, without waiting; False, and nothing is sent, where only `publish` can do it."""
         if (
             not self._direct
             or len(payload) > _SMALL
@@ -93,8 +98,7 @@ class Client(library.Client):
             or _ODD.search(subject)
             or _ODD.search(reply)
         ):
-            await super().publish(subject, payload, reply, headers)
-            return
+            return False
         if headers:
             lines = "".join([f"{key}: {_one_line(value)}\r\n" for key, value in headers.items()])
             block = f"NATS/1.0\r\n{lines}\r\n".encode()
@@ -111,6 +115,7 @@ class Client(library.Client):
         if not self._write_due:
             self._write_due = True
             asyncio.get_running_loop().call_soon(self._write)
+        return True
 
     def _write(self) -> None:
         """What is pending, in one write; what the library's flusher took meanwhile is gone from there."""

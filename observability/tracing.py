@@ -11,7 +11,7 @@ span is a child of the sender's and links to it as well: messages are handled on
             ...
 """
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from opentelemetry import trace
@@ -83,11 +83,13 @@ def process(
     session: str = "",
     message_id: str = "",
     attributes: Mapping[str, Attribute] | None = None,
+    others: Sequence[Mapping[str, str] | None] = (),
 ) -> AbstractContextManager[Span]:
-    """A span around the handling of one message: child of, and link to, the span that sent it."""
+    """A span around the handling of one message: child of, and link to, the span that sent it. `others`: headers of
+    messages that are handled together with it, whose spans it links to."""
     if not enabled():
         return _NOTHING
-    return _process(template, subject, headers, session, message_id, attributes)
+    return _process(template, subject, headers, session, message_id, attributes, others)
 
 
 def span(name: str, attributes: Mapping[str, Attribute] | None = None) -> AbstractContextManager[Span]:
@@ -132,11 +134,13 @@ def _process(
     session: str,
     message_id: str,
     more: Mapping[str, Attribute] | None,
+    others: Sequence[Mapping[str, str] | None],
 ) -> Iterator[Span]:
     attributes = _attributes("process", template, subject, session, message_id)
     attributes.update(more or {})
     context = extract(headers)
-    links = [Link(trace.get_current_span(context).get_span_context())] if context is not None else []
+    senders = [context, *(extract(h) for h in others)]
+    links = [Link(trace.get_current_span(c).get_span_context()) for c in senders if c is not None]
     with _tracer.start_as_current_span(
         f"process {template}", context=context, kind=SpanKind.CONSUMER, attributes=attributes, links=links
     ) as current:
