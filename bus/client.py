@@ -64,21 +64,18 @@ class Client(library.Client):
             return
         self.stats["in_msgs"] += 1
         self.stats["in_bytes"] += len(data)
+        found: dict[str, str] | None = None
         try:
-            now(await self._message(sid, subject, reply, data, headers))
+            if headers and headers.startswith(_PLAIN_HEADERS):
+                found = {}
+                for line in headers[10:-4].decode(errors="replace").split("\r\n"):
+                    key, _, value = line.partition(":")
+                    found[key] = value.strip()
+            elif headers:
+                found = await self._process_headers(headers)
+            now(Msg(self, subject.decode(), reply.decode(), data, found, _sid=sid))
         except Exception:  # whatever a sender put there must not end the loop that reads
             _LOGGER.exception("a message was not handled", extra={"subject": subject.decode(errors="replace")})
-
-    async def _message(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> Msg:
-        found: dict[str, str] | None = None
-        if headers and headers.startswith(_PLAIN_HEADERS):
-            found = {}
-            for line in headers[10:-4].decode(errors="replace").split("\r\n"):
-                key, _, value = line.partition(":")
-                found[key] = value.strip()
-        elif headers:
-            found = await self._process_headers(headers)
-        return Msg(_client=self, subject=subject.decode(), reply=reply.decode(), data=data, headers=found, _sid=sid)
 
     async def publish(
         self, subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None
@@ -91,12 +88,10 @@ class Client(library.Client):
         if (
             not self._direct
             or len(payload) > _SMALL
-            or not self.is_connected
-            or self.is_draining_pubs
+            or self._status != self.CONNECTED
             or self._pending_data_size > _MOST_PENDING
             or not subject
-            or _ODD.search(subject)
-            or _ODD.search(reply)
+            or _ODD.search(subject + reply)
         ):
             return False
         if headers:
