@@ -112,7 +112,8 @@ class Sessions:
     async def take(self, sid: str, cause: str, event: log.Event) -> Receipt:
         """One transition after the first: stepped, appended, carried out; or refused with the reason."""
         headers: dict[str, str] = {}
-        tracing.inject(headers)
+        if tracing.enabled():
+            tracing.inject(headers)
         return await group.outcome_of(partial(self.submit, sid), cause, event, headers=headers)
 
     def submit(self, sid: str, waiting: Waiting) -> None:
@@ -151,7 +152,7 @@ class Sessions:
             first = waiting[0]
             with tracing.process(
                 "step", subjects.log_of(sid), headers=first.headers, session=sid,
-                others=[w.headers for w in waiting[1:]],
+                others=[w.headers for w in waiting[1:]] if tracing.enabled() else (),
             ):  # fmt: skip
                 await self._try_together(sid, held, waiting)
         except PayloadTooLarge as error:
