@@ -48,7 +48,7 @@ class Effects:
         key: bytes,
         lane: str,
         notifier: Notifier,
-        turns_per_message: int = 1,
+        turns_per_message: int = 0,
     ) -> None:
         self._connection = connection
         self._protocols = protocols
