@@ -6,10 +6,13 @@ rates do not. A target that was missed is marked, and does not fail the run.
 
 import argparse
 import asyncio
+import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+import traceback
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +23,19 @@ from benchmarks import competition as teams
 from benchmarks import controller as maci
 from benchmarks import routing as tasks
 from benchmarks.bare_worker import loop_factory
+from benchmarks.calls import measure as count_calls
 from benchmarks.debates import Case, Run, bench, stack
+from benchmarks.receiver import receiver
 from benchmarks.report import Figures
+from parley.stack.lease import Stack
 
-PARTS = ("floors", "debates", "start", "memory", "client", "controller", "competition", "routing", "prompts")
+PARTS = ("floors", "debates", "calls", "start", "memory", "client", "controller", "competition", "routing", "prompts")
 LATENCY_S = 0.05
+OTHERWISE: dict[str, Callable[[Stack], Stack]] = {
+    "a turn a message": lambda s: msgspec.structs.replace(s, turns_per_message=1),
+    "two moderators": lambda s: msgspec.structs.replace(s, moderators=2),
+}
+"""What is changed of the shipped stack."""
 
 
 def cases(quick: bool, latency_s: float, at_once: tuple[int, ...] = (1, 100)) -> list[Case]:
@@ -57,15 +68,40 @@ async def floors(quick: bool, figures: Figures) -> None:
                     figures.request_s = await loop.requests(count)
                     figures.publish_s = report.median((await loop.publishes(count, 1))[1])
                     figures.publish_100_us = (await loop.publishes(4 * count, 100))[0]
+                    figures.append_100_us = await loop.appends(4 * count, 100)
 
 
 async def debates(quick: bool, figures: Figures) -> None:
-    """The same debates over the real engine."""
-    for latency_s, together in ((0.0, 8), (LATENCY_S, 8), (0.0, 1)):
-        async with bench(stack(latency_s, together)) as running:
-            runs = await _each(running.run, cases(quick, latency_s, (1, 100) if together > 1 else (100,)))
+    """The same debates over the real engine: as shipped first, then otherwise."""
+    for latency_s in (0.0, LATENCY_S):
+        async with bench(stack(latency_s)) as running:
+            figures.engine += await _each(running.run, cases(quick, latency_s))
             figures.memory = {**running.memory(), **figures.memory}
-        (figures.engine if together > 1 else figures.engine_single).extend(runs)
+    for name, changed in OTHERWISE.items():
+        async with bench(changed(stack(0.0))) as running:
+            figures.otherwise[name] = await _each(running.run, cases(quick, 0.0, (100,)))
+    for name, variables in (("traced", {}), ("all of it traced", {"OTEL_TRACES_SAMPLER": "always_on"})):
+        with receiver() as address, _environment(OTEL_EXPORTER_OTLP_ENDPOINT=address, **variables):
+            async with bench(stack(0.0)) as running:
+                figures.otherwise[name] = await _each(running.run, cases(quick, 0.0, (100,)))
+
+
+@contextmanager
+def _environment(**variables: str) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+async def calls(quick: bool, figures: Figures) -> None:
+    """Function calls a reply in the moderator."""
+    for debaters, rounds in ((3, 3), (8, 5)):
+        counted = await count_calls(debaters, rounds, 100 if quick else 300)
+        figures.calls[f"N{debaters}R{rounds}"] = counted.each
 
 
 async def start(quick: bool, figures: Figures) -> None:
@@ -108,7 +144,7 @@ async def prefixes(quick: bool, figures: Figures) -> None:
 
 
 def main() -> int:
-    """Run what was asked for; 0 unless something broke."""
+    """Run what was asked for, and print what was measured, also where a part broke; 0 unless one did."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__.splitlines()[0] if __doc__ else None
     )
@@ -122,17 +158,23 @@ def main() -> int:
     figures = Figures(machine=report.machine())
     print(report.machine_text(figures.machine), flush=True)
     run: dict[str, Any] = {
-        "floors": floors, "debates": debates, "start": start, "memory": memory, "client": client,
+        "floors": floors, "debates": debates, "calls": calls, "start": start, "memory": memory, "client": client,
         "controller": controller, "competition": competition, "routing": routing, "prompts": prefixes,
     }  # fmt: skip
+    broken = 0
     for part in given.parts or PARTS:
         print(f"... {part}", file=sys.stderr, flush=True)
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(run[part](given.quick, figures))
+        try:
+            with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                runner.run(run[part](given.quick, figures))
+        except Exception as error:  # what the other parts took minutes to measure is kept
+            traceback.print_exception(error)
+            figures.missing[part] = f"it broke: {type(error).__name__}: {error}"
+            broken = 1
+        if given.json:
+            given.json.write_bytes(msgspec.json.format(report.as_json(figures), indent=2) + b"\n")
     print(report.text(figures))
-    if given.json:
-        given.json.write_bytes(msgspec.json.format(report.as_json(figures), indent=2) + b"\n")
-    return 0
+    return broken
 
 
 if __name__ == "__main__":

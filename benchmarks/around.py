@@ -122,7 +122,7 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
 async def open_sessions(count: int = OPEN) -> Open:
     """A moderator that holds `count` debates of three whose models are slow."""
     case = Case(debaters=3, rounds=3, at_once=1, total=1, latency_s=3_600.0)
-    async with bench(stack(case.latency_s, turns_per_message=3)) as running:
+    async with bench(stack(case.latency_s)) as running:
         await _open(running, case, 100)  # what is allocated once
         before = running.memory()
         await _open(running, case, count)

@@ -181,6 +181,24 @@ class Durable:
         await asyncio.gather(*(keep_busy() for _ in range(at_once)))
         return (time.perf_counter() - started) / count * 1e6, times
 
+    async def appends(self, count: int, at_once: int) -> float:
+        """Append and acknowledge by compare-and-swap, each of `at_once` to a session of its own: us of wall time for
+        one."""
+        left = iter(range(count))
+
+        async def keep_busy(sid: str) -> None:
+            last = 0
+            for _ in left:
+                headers = {
+                    "Nats-Expected-Last-Subject-Sequence": str(last),
+                    "Nats-Expected-Last-Subject-Sequence-Subject": subjects.log_of(sid),
+                }
+                last = (await self._js.publish(subjects.log(sid, subjects.STEP), ANSWER, headers=headers)).seq
+
+        started = time.perf_counter()
+        await asyncio.gather(*(keep_busy(f"a{n}") for n in range(at_once)))
+        return (time.perf_counter() - started) / count * 1e6
+
     async def requests(self, count: int) -> float:
         """Core requests of the worker, one after another, answered here at once: seconds at the median."""
         pipes = self._worker

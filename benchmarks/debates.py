@@ -90,7 +90,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self.case.ideal_s * self.case.total / self.case.at_once / self.wall_s
 
 
-def stack(latency_s: float, turns_per_message: int = 1, agents: int = 1) -> Stack:
+def stack(latency_s: float, turns_per_message: int = 0, agents: int = 1) -> Stack:
     """One moderator, one queue of debaters, one judge, with the stub model."""
     options = {"latency_s": latency_s}
     model = "benchmarks.protocol:make"

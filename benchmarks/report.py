@@ -32,11 +32,15 @@ class Figures(msgspec.Struct, kw_only=True):
     asyncio: list[Run] = []
     durable: list[Run] = []
     engine: list[Run] = []
-    engine_single: list[Run] = []
-    """With one turn a WORK message, the default."""
+    """As shipped."""
+    otherwise: dict[str, list[Run]] = {}
+    """What was changed of the shipped stack -> the same with it."""
+    calls: dict[str, float] = {}
+    """Debate -> Python function calls a reply in the moderator."""
     request_s: float | None = None
     publish_s: float | None = None
     publish_100_us: float | None = None
+    append_100_us: float | None = None
     help_s: float | None = None
     first_turn: FirstTurn | None = None
     memory: dict[str, Memory] = {}
@@ -138,8 +142,9 @@ def _operations(f: Figures) -> list[str]:
         return []
     return [
         "",
-        f"bare core request {f.request_s * 1e3:.3f} ms, bare publish and ack (file) {f.publish_s * 1e3:.3f} ms "
-        f"({f.publish_s / f.request_s:.1f}x), with 100 under way {f.publish_100_us:.0f} us each",
+        f"floors: bare core request {f.request_s * 1e3:.3f} ms, bare publish and ack (file) {f.publish_s * 1e3:.3f} ms "
+        f"({f.publish_s / f.request_s:.1f}x), with 100 under way {f.publish_100_us:.0f} us each, "
+        f"as an append by compare-and-swap {f.append_100_us or 0:.0f} us",
     ]
 
 
@@ -227,9 +232,13 @@ def text(f: Figures) -> str:
     lines = _run_lines("bare asyncio", f.asyncio, [])
     lines += _run_lines("bare durable loop", f.durable, f.asyncio)
     lines += _operations(f)
-    lines += _run_lines("Parley, a round a message", f.engine, f.durable)
-    lines += _run_lines("Parley, a turn a message", f.engine_single, f.durable)
-    lines += _split_lines([*f.durable, *f.engine, *f.engine_single])
+    lines += _run_lines("Parley", f.engine, f.durable)
+    for name, runs in f.otherwise.items():
+        lines += _run_lines(f"Parley, {name}", runs, f.durable)
+    lines += _split_lines([*f.durable, *f.engine, *(run for runs in f.otherwise.values() for run in runs)])
+    if f.calls:
+        each = ", ".join(f"{name} {calls:.0f}" for name, calls in f.calls.items())
+        lines += ["", f"Python function calls a reply in the moderator, 50 sessions at once: {each}"]
     lines += _memory_lines(f)
     if f.first_turn:
         t = f.first_turn
@@ -279,11 +288,10 @@ def _run_json(run: Run) -> dict[str, Any]:
 
 def as_json(f: Figures) -> bytes:
     """Everything, for programs."""
-    plain = {
-        k: v for k, v in msgspec.to_builtins(f).items() if k not in ("asyncio", "durable", "engine", "engine_single")
-    }
-    for name in ("asyncio", "durable", "engine", "engine_single"):
+    plain = {k: v for k, v in msgspec.to_builtins(f).items() if k not in ("asyncio", "durable", "engine", "otherwise")}
+    for name in ("asyncio", "durable", "engine"):
         plain[name] = [_run_json(run) for run in getattr(f, name)]
+    plain["otherwise"] = {name: [_run_json(run) for run in runs] for name, runs in f.otherwise.items()}
     if f.open:
         plain["open"]["bytes_a_session"] = f.open.bytes_a_session
     plain["targets"] = [msgspec.to_builtins(t) for t in targets(f)]

@@ -64,37 +64,36 @@ class Client(library.Client):
             return
         self.stats["in_msgs"] += 1
         self.stats["in_bytes"] += len(data)
+        found: dict[str, str] | None = None
         try:
-            now(await self._message(sid, subject, reply, data, headers))
+            if headers and headers.startswith(_PLAIN_HEADERS):
+                found = {}
+                for line in headers[10:-4].decode(errors="replace").split("\r\n"):
+                    key, _, value = line.partition(":")
+                    found[key] = value.strip()
+            elif headers:
+                found = await self._process_headers(headers)
+            now(Msg(self, subject.decode(), reply.decode(), data, found, _sid=sid))
         except Exception:  # whatever a sender put there must not end the loop that reads
             _LOGGER.exception("a message was not handled", extra={"subject": subject.decode(errors="replace")})
-
-    async def _message(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> Msg:
-        found: dict[str, str] | None = None
-        if headers and headers.startswith(_PLAIN_HEADERS):
-            found = {}
-            for line in headers[10:-4].decode(errors="replace").split("\r\n"):
-                key, _, value = line.partition(":")
-                found[key] = value.strip()
-        elif headers:
-            found = await self._process_headers(headers)
-        return Msg(_client=self, subject=subject.decode(), reply=reply.decode(), data=data, headers=found, _sid=sid)
 
     async def publish(
         self, subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None
     ) -> None:
+        if not self.put(subject, payload, reply, headers):
+            await super().publish(subject, payload, reply, headers)
+
+    def put(self, subject: str, payload: bytes, reply: str = "", headers: Mapping[str, str] | None = None) -> bool:
+        """Publish at once, without waiting; False, and nothing is sent, where only `publish` can do it."""
         if (
             not self._direct
             or len(payload) > _SMALL
-            or not self.is_connected
-            or self.is_draining_pubs
+            or self._status != self.CONNECTED
             or self._pending_data_size > _MOST_PENDING
             or not subject
-            or _ODD.search(subject)
-            or _ODD.search(reply)
+            or _ODD.search(subject + reply)
         ):
-            await super().publish(subject, payload, reply, headers)
-            return
+            return False
         if headers:
             lines = "".join([f"{key}: {_one_line(value)}\r\n" for key, value in headers.items()])
             block = f"NATS/1.0\r\n{lines}\r\n".encode()
@@ -111,6 +110,7 @@ class Client(library.Client):
         if not self._write_due:
             self._write_due = True
             asyncio.get_running_loop().call_soon(self._write)
+        return True
 
     def _write(self) -> None:
         """What is pending, in one write; what the library's flusher took meanwhile is gone from there."""

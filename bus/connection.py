@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import inspect
 import logging
+import math
 import re
 import time
 from collections import deque
@@ -23,30 +24,27 @@ from typing import Any, cast
 import msgspec
 
 from bus.accounts import Credentials
+from bus.answers import Answers, Pending
 from bus.client import Client, size_of
 from bus.errors import (
     ApiError,
     BusError,
     Closed,
-    Conflict,
     Denied,
     Disconnected,
     NoModerator,
     NoStream,
     PayloadTooLarge,
-    RequestTimeout,
-    StoreError,
     Unreachable,
     WrongCredentials,
     shown_address,
 )
 from bus.library import Msg, Subscription
 from bus.library import errors as library
+from bus.storing import Begun, PubAck, acknowledged, fields
 
 HEADROOM = 16 * 1024
 """Bytes that are left free under the server's max_payload."""
-CONFLICTS = (10071, 10164)
-"""err_code of a lost compare-and-swap."""
 RECONNECT_WAIT_S = 0.25
 PING_INTERVAL_S = 15
 FLUSH_TIMEOUT_S = 2.0
@@ -59,36 +57,6 @@ _log = logging.getLogger(__name__)
 
 Headers = Mapping[str, str]
 Handler = Callable[[Msg], Awaitable[None]] | Callable[[Msg], None]
-
-
-class PubAck(msgspec.Struct, frozen=True, kw_only=True):
-    """A stream has the message."""
-
-    stream: str
-    seq: int
-    duplicate: bool = False
-    """Its id was known: nothing new was stored."""
-
-
-class _Refusal(msgspec.Struct, frozen=True):
-    description: str = ""
-    err_code: int = 0
-
-
-class _Stored(msgspec.Struct, frozen=True):
-    stream: str = ""
-    seq: int = 0
-    duplicate: bool = False
-    error: _Refusal | None = None
-
-
-class _Pending(msgspec.Struct, eq=False):
-    subject: str
-    future: asyncio.Future[Msg]
-    reply: str
-
-
-_stored = msgspec.json.Decoder(_Stored)
 
 
 class Connection:
@@ -120,8 +88,7 @@ class Connection:
         self._ending: asyncio.Task[None] | None = None
         self._opening = True
         self._retry_first = False
-        self._pending: dict[str, _Pending] = {}
-        self._counter = 0
+        self._answers = Answers()
         self._inbox = ""
 
     # -- life
@@ -166,7 +133,7 @@ class Connection:
                     await self.nc.flush(1)
                 except library.Error as error:
                     _log.info("bus: closed without a last flush: %s", error)
-            self._fail_all(lambda subject: Closed())
+            self._answers.fail_all(lambda subject: Closed())
             await self._end()
         await self._reconnect_no_more()
         transport: Any = self.nc._transport
@@ -241,7 +208,7 @@ class Connection:
             if pending.future.done():
                 pending.future.result()
         finally:
-            self._forget(token)
+            self._answers.forget(token)
 
     async def request(self, subject: str, payload: bytes, timeout_s: float, headers: Headers | None = None) -> Msg:
         """Ask over core NATS, and wait for one answer.
@@ -257,14 +224,12 @@ class Connection:
         Denied, PayloadTooLarge, Closed
             It was not.
         """
-        token, pending = self._register(subject)
-        expiry = asyncio.get_running_loop().call_later(timeout_s, self._expire, token, timeout_s)
+        token, pending = self._register(subject, timeout_s=timeout_s)
         try:
             await self._send(subject, payload, f"{self._inbox}.{token}", headers)
             answer = await pending.future
         finally:
-            expiry.cancel()
-            self._forget(token)
+            self._answers.forget(token)
         if answer.headers and not answer.data and answer.headers.get("Status") == "503":
             raise NoModerator(subject)
         return answer
@@ -297,24 +262,37 @@ class Connection:
         RequestTimeout, Disconnected
             It may be stored all the same, even later: repeat it with the same id or expectation.
         """
-        fields = dict(headers or {})
-        if msg_id is not None:
-            fields["Nats-Msg-Id"] = msg_id
-        if expected_last is not None:
-            fields["Nats-Expected-Last-Subject-Sequence"] = str(expected_last[1])
-            fields["Nats-Expected-Last-Subject-Sequence-Subject"] = expected_last[0]
+        given = fields(headers, msg_id, expected_last)
         try:
-            answer = await self.request(subject, payload, timeout_s, fields or None)
+            answer = await self.request(subject, payload, timeout_s, given or None)
         except NoModerator:
             raise NoStream(subject) from None
-        try:
-            ack = _stored.decode(answer.data)
-        except msgspec.DecodeError as error:
-            raise StoreError(0, f"not an acknowledgement ({error})", subject) from None
-        if ack.error is not None:
-            kind = Conflict if ack.error.err_code in CONFLICTS else StoreError
-            raise kind(ack.error.err_code, ack.error.description, subject)
-        return PubAck(stream=ack.stream, seq=ack.seq, duplicate=ack.duplicate)
+        return acknowledged(subject, answer)
+
+    def begin(
+        self,
+        subject: str,
+        payload: bytes,
+        *,
+        msg_id: str | None = None,
+        expected_last: tuple[str, int] | None = None,
+        headers: Headers | None = None,
+        timeout_s: float = 5.0,
+    ) -> Awaitable[PubAck]:
+        """`store` in two halves: the message is on its way when this returns, and the acknowledgement is awaited later,
+        where `store`'s errors are raised. Costs no task."""
+        given = fields(headers, msg_id, expected_last)
+        if size_of(payload, given) <= self.max_size and not self.nc.is_closed:
+            token, pending = self._register(subject, timeout_s=timeout_s)
+            if self.nc.put(subject, payload, f"{self._inbox}.{token}", given):
+                return Begun(self._answers, token, pending)
+            self._answers.forget(token)
+        return asyncio.ensure_future(self.store(subject, payload, headers=given, timeout_s=timeout_s))
+
+    def put(self, subject: str, payload: bytes) -> bool:
+        """`publish` at once, without waiting; False, and nothing is sent, where only `publish` can do it, or says why
+        it cannot be done."""
+        return len(payload) <= self.max_size and self.nc.put(subject, payload)
 
     async def api(self, suffix: str, body: object = None, timeout_s: float = 5.0) -> dict[str, Any]:
         """Ask JetStream's API (`STREAM.INFO.LOG`); the answer as it came.
@@ -359,7 +337,7 @@ class Connection:
         except library.Error as error:
             raise self._mapped(error, subject) from None
         finally:
-            self._forget(token)
+            self._answers.forget(token)
 
     # -- inside
 
@@ -392,34 +370,15 @@ class Connection:
             return Disconnected(subject)
         return BusError(f"{subject}: {error}")
 
-    def _register(self, subject: str, reply: str = "") -> tuple[str, _Pending]:
+    def _register(self, subject: str, reply: str = "", timeout_s: float = math.inf) -> tuple[str, Pending]:
         if self.nc.is_closed:
             raise Closed()
-        self._counter += 1
-        token = str(self._counter)
-        pending = self._pending[token] = _Pending(subject, asyncio.get_running_loop().create_future(), reply)
-        return token, pending
-
-    def _forget(self, token: str) -> None:
-        pending = self._pending.pop(token, None)
-        if pending is not None and pending.future.done() and not pending.future.cancelled():
-            pending.future.exception()  # seen
-
-    def _expire(self, token: str, timeout_s: float) -> None:
-        pending = self._pending.get(token)
-        if pending is not None and not pending.future.done():
-            pending.future.set_exception(RequestTimeout(pending.subject, timeout_s))
-
-    def _fail_all(self, make: Callable[[str], BusError]) -> None:
-        for pending in self._pending.values():
-            if not pending.future.done():
-                pending.future.set_exception(make(pending.subject))
+        return self._answers.expect(subject, reply, timeout_s)
 
     def _answered(self, msg: Msg) -> None:
         inbox, _, token = msg.subject.rpartition(".")
-        pending = self._pending.get(token) if inbox == self._inbox else None
-        if pending is not None and not pending.future.done():
-            pending.future.set_result(msg)
+        if inbox == self._inbox:
+            self._answers.came(token, msg)
 
     # -- what the client tells us
 
@@ -441,7 +400,7 @@ class Connection:
             return
         operation = _OPERATIONS[found[1].lower()]
         denied = Denied(found[2], operation)
-        for pending in self._pending.values():  # the client hands on the text in lower case
+        for pending in self._answers.all():  # the client hands on the text in lower case
             if found[2].lower() in (pending.subject.lower(), pending.reply.lower()) and not pending.future.done():
                 denied = Denied(pending.reply if operation == "be answered" else pending.subject, operation)
                 pending.future.set_exception(denied)
@@ -453,7 +412,7 @@ class Connection:
     async def _disconnected(self) -> None:
         if self._closing:
             return
-        self._fail_all(Disconnected)
+        self._answers.fail_all(Disconnected)
         for callback in self.on_disconnect:
             callback()
 
@@ -463,7 +422,7 @@ class Connection:
             callback()
 
     async def _closed(self) -> None:
-        self._fail_all(lambda subject: Closed())
+        self._answers.fail_all(lambda subject: Closed())
         if not self._closing and self._on_closed is not None:
             self._on_closed()
 

@@ -1,7 +1,8 @@
 """LOG: append by compare-and-swap, and read one session.
 
-One stream for all sessions; one message a transition. The session's last sequence is the version that an append must
-name: who has folded less than all of it is refused by the broker, whatever he believes about himself.
+One stream for all sessions; one message for what was appended together: a transition, or several (bus.packs). The
+session's last sequence is the version that an append must name: who has folded less than all of it is refused by the
+broker, whatever he believes about himself.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError
 from bus.library import Msg
+from bus.packs import unpack
 from schemas.post import SessionRow
 from schemas.wire import decode, encode
 
@@ -27,9 +29,10 @@ payloads."""
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """One message of LOG."""
+    """One entry of LOG, or what lies beside the entries."""
 
     seq: int
+    """Of its message: entries that were appended together have the same."""
     kind: str
     data: bytes
 
@@ -67,7 +70,7 @@ class Log:
             page, more = await self._page(sid, found[-1].seq)
             found += page
             if not more:
-                return found
+                return [Stored(s.seq, s.kind, entry) for s in found for entry in unpack(s.data)]
 
     async def purge(self, sid: str, before: int) -> None:
         """Remove what one session has ahead of sequence `before`."""

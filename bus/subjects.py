@@ -34,10 +34,13 @@ its own name only, and the broker renames it there to the subject without the ow
 """
 
 import re
+from functools import lru_cache
 
 _ROOT = "parley"
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _ESCAPED = re.compile(r"=([0-9A-F]{2})")
+_KEPT = 4_096
+"""Escaped names that are remembered: the same few sessions, queues and channels come again and again."""
 ANY = "any"
 """The lane of whichever moderator is free."""
 
@@ -51,6 +54,7 @@ class BadSubject(ValueError):
         super().__init__(f"subject {subject!r}, wanted {wanted}")
 
 
+@lru_cache(_KEPT)
 def escape(name: str) -> str:
     """One-to-one into a subject token."""
     if _PLAIN.match(name):
@@ -62,6 +66,7 @@ def escape(name: str) -> str:
     )
 
 
+@lru_cache(_KEPT)
 def unescape(token: str) -> str:
     """The id behind a token. Refuses a token that `escape` never makes.
 

@@ -3,10 +3,12 @@
 Setting it again replaces it; it arrives in IN like any other submission.
 """
 
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 
 from bus import subjects
 from bus.connection import Connection
+from bus.storing import PubAck
 from schemas.session import TimerDue
 from schemas.wire import encode
 
@@ -19,14 +21,15 @@ class Timers:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def arm(self, sid: str, at_ns: int, msg_id: str) -> None:
-        """Fire at a Unix time in ns (good to about 250 ms), in place of any timer of this session."""
+    def arm(self, sid: str, at_ns: int, msg_id: str) -> Awaitable[PubAck]:
+        """Fire at a Unix time in ns (good to about 250 ms), in place of any timer of this session: on its way when this
+        returns, armed when what it returns is awaited."""
         at = datetime.fromtimestamp(at_ns / 1e9, UTC)
         headers = {
             "Nats-Schedule": "@at " + at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "Nats-Schedule-Target": subjects.fired(sid),
         }
-        await self._connection.store(subjects.timer(sid), _DUE, msg_id=msg_id, headers=headers)
+        return self._connection.begin(subjects.timer(sid), _DUE, msg_id=msg_id, headers=headers)
 
     async def clear(self, sid: str) -> None:
         """Nothing is due any more."""

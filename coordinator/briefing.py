@@ -67,7 +67,7 @@ def build(
     lane: str,
     decided_ns: int,
     reissued: bool = False,
-    turns_per_message: int = 1,
+    turns_per_message: int = 0,
 ) -> list[Sending]:
     """WORK messages for the asks of one transition that are still open.
 
@@ -77,6 +77,9 @@ def build(
         The state after the transition or any later one.
     n
         The transition whose commands these are.
+    turns_per_message
+        At most so many turns of one queue, round and channel lie in a message. 0: as many as let the queue's copies
+        share them.
 
     Raises
     ------
@@ -93,8 +96,9 @@ def build(
             groups.setdefault(place, []).append((index, ask))
     sendings = []
     for (queue, round_, channel), asks in groups.items():
+        most = turns_per_message or share(session.opened, queue, len(asks))
         rest = iter(asks)
-        while whole := list(islice(rest, turns_per_message)):
+        while whole := list(islice(rest, most)):
             # Grouped as they were first, whatever was answered since: one place in the log, one subject.
             part = [(i, a) for i, a in whole if turn_id(n, i) in session.turns]
             if not part:
@@ -114,6 +118,15 @@ def build(
             )
             sendings.append(Sending(queue, turn_id(n, whole[0][0]), work))
     return sendings
+
+
+def share(opened: log.Opened, queue: str, turns: int) -> int:
+    """How many of a queue's turns of one round lie in a message, at least one: each copy gets as many, and none more
+    than it has room for. It follows from the opening alone, so that a message that is sent again is the same."""
+    serving = next((w for w in opened.workers if w.queue == queue), None)
+    if serving is None or serving.copies is msgspec.UNSET:
+        return 1  # nobody is known, or a release asked that sent each turn alone
+    return max(1, min(-(-turns // serving.copies), serving.room // serving.copies))
 
 
 def queue_of(seat: Seat, ask: log.Ask) -> str:

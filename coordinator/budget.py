@@ -107,6 +107,16 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
     """What is booked of a turn's reported usage: at most what was reserved for it, so that no participant decides over
     the session's budget. `person`: one answers, who reserves nothing."""
     most = Reservation() if person else reservation(seat, caps)
+    cents = usage.cost_usd <= most.cost_usd * (1 + 1e-9)  # the same sum, added up in another order
+    if (
+        cents
+        and usage.output_tokens <= min(caps.all_output * most.calls, most.tokens)
+        and usage.input_tokens <= most.tokens - usage.output_tokens
+        and usage.calls <= most.calls
+        and (usage.cached_tokens or 0) <= usage.input_tokens
+        and (most.tokens or usage.unpriced is msgspec.UNSET)
+    ):
+        return usage
     output = min(usage.output_tokens, caps.all_output * most.calls, most.tokens)
     kept = msgspec.structs.replace(
         usage,
@@ -118,7 +128,6 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
     )
     if kept.cached_tokens:
         kept = msgspec.structs.replace(kept, cached_tokens=min(kept.cached_tokens, kept.input_tokens) or msgspec.UNSET)
-    cents = usage.cost_usd <= most.cost_usd * (1 + 1e-9)  # the same sum, added up in another order
     return usage if cents and msgspec.structs.replace(kept, cost_usd=usage.cost_usd) == usage else kept
 
 

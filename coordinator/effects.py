@@ -4,8 +4,8 @@ the log position, so that carrying it out twice is carrying it out once."""
 import asyncio
 import contextlib
 from bisect import bisect_left
-from collections.abc import Coroutine, Mapping
-from typing import Any
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from bus import subjects
 from bus.channels import CLIENTS, may_read
@@ -28,6 +28,14 @@ from schemas.wire import decode, encode
 Commands = tuple[log.Command, ...]
 
 
+class Part(NamedTuple):
+    """What one transition leads to."""
+
+    n: int
+    commands: Commands
+    sendings: list[briefing.Sending]
+
+
 class Effects:
     """Carries commands out, over one connection of a moderator."""
 
@@ -40,7 +48,7 @@ class Effects:
         key: bytes,
         lane: str,
         notifier: Notifier,
-        turns_per_message: int = 1,
+        turns_per_message: int = 0,
     ) -> None:
         self._connection = connection
         self._protocols = protocols
@@ -61,26 +69,50 @@ class Effects:
         )  # fmt: skip
 
     async def carry_out(
-        self, session: Session, n: int, commands: Commands, sendings: list[briefing.Sending], *, reissued: bool = False
-    ) -> None:
-        """The effects of transition `n`.
+        self, session: Session, parts: Sequence[Part], *, reissued: bool = False
+    ) -> list[Exception | None]:
+        """The effects of transitions that were appended together. All are on their way before one is awaited.
 
         Parameters
         ----------
         session
-            The state after it, or any later one.
+            The state after the last of them, or any later one.
 
-        Raises
-        ------
-        BusError
-            Some may not be out: carry it out again.
+        Returns
+        -------
+        For each transition, what went wrong: some of its effects may not be out, and it must be carried out again.
         """
-        sid = session.sid
-        effects: list[Coroutine[Any, Any, Any]] = [self._send(sid, sending, reissued) for sending in sendings]
-        for i, command in enumerate(commands):
+        errors: list[Exception | None] = [None] * len(parts)
+        begun: list[tuple[int, Awaitable[Any]]] = []
+        for place, part in enumerate(parts):
+            begun += [(place, effect) for effect in self._begin(session, part, reissued)]
+        place, at_ns = self._timer(session, parts)
+        if at_ns is not None:
+            again = "-again" if reissued else ""
+            msg_id = f"{session.sid}-{parts[place].n}-timer{again}"
+            begun.append((place, self._timers.arm(session.sid, at_ns, msg_id)))
+        for place, part in enumerate(parts):  # last: what is to be stored is on its way when all wake up
+            try:
+                await self._say(session, part.n, part.commands)
+            except Exception as error:
+                errors[place] = error
+        for place, effect in begun:
+            try:
+                await effect
+            except Exception as error:
+                errors[place] = errors[place] or error
+        return errors
+
+    def _begin(self, session: Session, part: Part, reissued: bool) -> list[Awaitable[Any]]:
+        """Everything of one transition that is stored, on its way."""
+        sid, n = session.sid, part.n
+        effects = [self._send(sid, sending, reissued) for sending in part.sendings]
+        for i, command in enumerate(part.commands):
             match command:
+                case log.Say() | log.Ask() | log.SetTimer():
+                    pass  # the most frequent ones first: they go out on their own ways
                 case log.ClearTimer():
-                    effects.append(self._clear_timer(sid))
+                    effects.append(asyncio.ensure_future(self._clear_timer(sid)))
                 case log.StartChild() if command.session in session.children:
                     effects.append(self._submit(sid, command.session, command.opening, f"{sid}-{n}-{i}"))
                 case log.CancelChild():
@@ -92,42 +124,43 @@ class Effects:
                 case log.Notify():
                     self._notifier.call(sid, f"{sid}-{n}-{i}", command.severity, command.text, session.at_ns)
                 case log.Close() if session.opened.parent:
-                    effects.append(self.ended(sid, session.opened.parent, _ended(session)))
-        at_ns = self._timer(session, commands)
-        if at_ns is not None:
-            again = "-again" if reissued else ""
-            effects.append(self._timers.arm(sid, at_ns, f"{sid}-{n}-timer{again}"))
-        if any(isinstance(c, log.Say) for c in commands):  # last: what is to be stored is on its way when all wake up
-            effects.append(self._say(session, n, commands))
-        if len(effects) == 1:
-            await effects[0]
-        elif effects:
-            await asyncio.gather(*effects)
+                    effects.append(self._submit(sid, session.opened.parent, _ended(session), f"{sid}-ended"))
+        return effects
 
     async def _say(self, session: Session, n: int, commands: Commands) -> None:
         """Posts go out twice: for agents and others who see all sessions, and for their owner."""
-        first = _first_post(session, n)
-        for post in session.posts[first : first + sum(isinstance(c, log.Say) for c in commands)]:
-            await self._post(session.opened.author, post)
+        said = sum(isinstance(c, log.Say) for c in commands)
+        if said:
+            first = _first_post(session, n)
+            for post in session.posts[first : first + said]:
+                await self._post(session.opened.author, post)
 
     async def _post(self, owner: str, post: Post) -> None:
         subject, data = subjects.post(post.session, post.channel, post.kind), encode(post)
-        await self._connection.publish(subject, data)
+        if not self._connection.put(subject, data):
+            await self._connection.publish(subject, data)
         if may_read(CLIENTS, post.channel):
-            await self._connection.publish(subjects.owned(owner, subject), data)
+            subject = subjects.owned(owner, subject)
+            if not self._connection.put(subject, data):
+                await self._connection.publish(subject, data)
 
-    def _timer(self, session: Session, commands: Commands) -> int | None:
-        """When the session's timer is to fire, where these commands move it: when it is set for, or earlier, to look
-        whether somebody serves the turns that are out."""
+    def _timer(self, session: Session, parts: Sequence[Part]) -> tuple[int, int | None]:
+        """When the session's timer is to fire, where these transitions move it, and the last of them that does: when it
+        is set for, or earlier, to look whether somebody serves the turns that are out."""
         due = session.timer_ns
         if session.closed or due is None:
-            return None
-        is_set = any(isinstance(c, log.SetTimer) and c.at_ns == due for c in commands)
-        if not is_set and not any(isinstance(c, log.Ask) for c in commands):
-            return None
+            return 0, None
+        asks = place = -1
+        for i, part in enumerate(parts):
+            if any(isinstance(c, log.Ask) for c in part.commands):
+                asks = i
+            if any(isinstance(c, log.SetTimer) and c.at_ns == due for c in part.commands):
+                place = i
+        if place < 0 and asks < 0:
+            return 0, None
         queues = self._protocols[session.opened.protocol].watched(session)
         look = min(due, self._presence.look_ns(queues)) if queues else due
-        return look if is_set or look < due else None
+        return max(place, asks), look if place >= 0 or look < due else None
 
     async def ended(self, sid: str, parent: str, ended: SessionEnded) -> None:
         """Tell a session that one which it started is over. Told again, it is not awaited any more."""
@@ -145,28 +178,31 @@ class Effects:
         for post in end.posts[-2:]:
             await self._post(end.author, post)
 
-    async def _submit(self, sid: str, to: str, message: object, msg_id: str) -> None:
+    def _submit(self, sid: str, to: str, message: object, msg_id: str) -> Awaitable[Any]:
         """From one session to another, through INNER."""
         headers: dict[str, str] = {}
         subject = subjects.inner(sid, to)
         with tracing.publish("inner", subject, headers=headers, session=to, message_id=msg_id):
-            await self._connection.store(subject, encode(message), msg_id=msg_id, headers=headers)
+            return self._connection.begin(subject, encode(message), msg_id=msg_id, headers=headers)
 
-    async def _send(self, sid: str, sending: briefing.Sending, reissued: bool) -> None:
+    def _send(self, sid: str, sending: briefing.Sending, reissued: bool) -> Awaitable[Any]:
         """One WORK message. Sent again, it is stored only if the first is not there any more: however late that is."""
         headers: dict[str, str] = {}
         subject = subjects.work(sending.queue, sid, sending.number)
         with tracing.publish("work", subject, headers=headers, session=sid, message_id=f"{sid}-{sending.number}"):
             data = encode(sending.work)
             if not reissued:
-                await self._connection.store(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
-                return
-            with contextlib.suppress(Conflict):
-                await self._connection.store(subject, data, expected_last=(subject, 0), headers=headers)
+                return self._connection.begin(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
+            return _unless_there(self._connection.begin(subject, data, expected_last=(subject, 0), headers=headers))
 
     async def _clear_timer(self, sid: str) -> None:
         with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
             await self._timers.clear(sid)
+
+
+async def _unless_there(stored: Awaitable[Any]) -> None:
+    with contextlib.suppress(Conflict):
+        await stored
 
 
 def _ended(session: Session) -> SessionEnded:

@@ -148,7 +148,11 @@ class Intake:
             if not SESSION_ID.fullmatch(sid):
                 raise BadSessionId(sid)
             submission: Submission = decode(delivery.data, Submission)  # type: ignore[arg-type]
-            with logs.session(sid), tracing.process("in", delivery.subject, headers=delivery.headers, session=sid):
+            begins = isinstance(submission, OpenSession)
+            with (
+                logs.session(sid),
+                tracing.process("in", delivery.subject, headers=delivery.headers, session=sid, begins=begins),
+            ):
                 taken = await self._submitted(channel, author, sid, cause, submission)
         except (SchemaError, subjects.BadSubject) as error:
             return f"undecodable: {error}"

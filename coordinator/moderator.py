@@ -10,7 +10,6 @@ import contextlib
 import logging
 import secrets
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Self
 
@@ -29,13 +28,14 @@ from coordinator.artifact_store import Shelf
 from coordinator.budget import pays_for_tries
 from coordinator.effects import Effects
 from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.group import Outcome, Receipt, Waiting
 from coordinator.folded.held import Held
 from coordinator.intake import BadSessionId, Intake
-from coordinator.machine import Protocol
+from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from coordinator.queries import Desk
-from coordinator.session_store import Receipt, Sessions
+from coordinator.session_store import Sessions
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
@@ -51,6 +51,32 @@ _ANNOUNCED_S = 1.5
 """So long a person who sits down may still be unheard here."""
 
 
+class _Serving:
+    """Requests in hand, by who asked."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, int] = {}
+        self.total = 0
+        """Of all."""
+
+    def __getitem__(self, who: str) -> int:
+        return self._of.get(who, 0)
+
+    def add(self, who: str) -> None:
+        """One more is in hand."""
+        self.total += 1
+        self._of[who] = self._of.get(who, 0) + 1
+
+    def drop(self, who: str) -> None:
+        """One of them is done."""
+        self.total -= 1
+        left = self._of[who] - 1
+        if left:
+            self._of[who] = left
+        else:
+            del self._of[who]
+
+
 class Moderator:
     """One moderator process's half that touches the bus. An async context manager; closing drains."""
 
@@ -64,7 +90,7 @@ class Moderator:
         lane: str | None = None,
         in_ack_wait_s: float = 8.0,
         work_ack_wait_s: float = 8.0,
-        turns_per_message: int = 1,
+        turns_per_message: int = 0,
         log_max_age_s: float = streams.LOG_MAX_AGE_S,
         unreadable_s: float = 3_600.0,
         notify_url: str = "",
@@ -98,7 +124,7 @@ class Moderator:
         self._desk = Desk(self.sessions, self._asides, self.presence, self._unreadable, self._lane)
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues: set[str] = set()
-        self._serving: Counter[str] = Counter()
+        self._serving = _Serving()
         self._tasks: set[asyncio.Task[None]] = set()
         self._subs: list[Subscription] = []
         self._started = 0.0
@@ -123,8 +149,8 @@ class Moderator:
         serve = self._serve
         any_ = subjects.ANY
         for subject, queue, handler in (
-            (subjects.say_lane(self._lane), "", serve(subjects.parse_say, self._on_say)),
-            (subjects.say_lane(any_), shared, serve(subjects.parse_say, self._on_say)),
+            (subjects.say_lane(self._lane), "", serve(subjects.parse_say, self._on_say, now=self._on_reply)),
+            (subjects.say_lane(any_), shared, serve(subjects.parse_say, self._on_say, now=self._on_reply)),
             (subjects.check_lane(self._lane), "", serve(subjects.parse_check, self._on_check)),
             (subjects.check_lane(any_), shared, serve(subjects.parse_check, self._on_check)),
             (subjects.PUT_ALL, shared, serve(subjects.parse_authored, self._shelf.put)),
@@ -159,6 +185,7 @@ class Moderator:
         for sub in self._subs:
             with contextlib.suppress(Exception):
                 await sub.unsubscribe()
+        await self.sessions.settled(5.0)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=5.0)
         for task in self._tasks:
@@ -193,10 +220,12 @@ class Moderator:
         read: str = "",
         *,
         owned: bool = False,
+        now: Callable[[Msg, tuple[str, ...], str], bool] | None = None,
     ) -> Callable[[Msg], None]:
         """A handler of requests: bounded for each author, each in a task of its own, answered whatever happens.
 
-        `owned`: the subject names whose sessions the asker reads, which the handler is told last.
+        `owned`: the subject names whose sessions the asker reads, which the handler is told last. `now`: takes a
+        request without a task, and sees to its answer; what it leaves (False) is handled as all others.
         """
 
         def receive(msg: Msg) -> None:
@@ -204,60 +233,66 @@ class Moderator:
                 of, subject = subjects.parse_owned(msg.subject) if owned else (None, msg.subject)
                 parts = parse(subject)
             except subjects.BadSubject as error:
-                self._spawn(self._answer(msg, Answer(verdict="refused", why=str(error))))
+                self._answer(msg, Answer(verdict="refused", why=str(error)))
                 return
             # The author where the subject names one; else the account, which the server adds to the request.
             who = ("" if owned else ".".join(parts[1:-1])) or asker(msg.headers) or parts[0]
             if parts[-1] and not SESSION_ID.fullmatch(parts[-1]):
-                self._spawn(self._answer(msg, Answer(verdict="refused", why=str(BadSessionId(parts[-1])))))
+                self._answer(msg, Answer(verdict="refused", why=str(BadSessionId(parts[-1]))))
                 return
-            if self._serving[who] >= _PER_AUTHOR or len(self._tasks) >= _ALL:
+            if self._serving[who] >= _PER_AUTHOR or self._serving.total >= _ALL:
                 self._metrics.submissions.labels(kind="request", verdict="busy").inc()
-                self._spawn(self._answer(msg, Answer(verdict="busy")))
+                self._answer(msg, Answer(verdict="busy"))
                 return
-            self._serving[who] += 1
-            self._spawn(handle(msg, parts, who, of))
+            self._serving.add(who)
+            if now is None or not now(msg, parts, who):
+                self._spawn(handle(msg, parts, who, of))
 
         async def handle(msg: Msg, parts: tuple[str, ...], who: str, of: str | None) -> None:
             if read:
                 self._metrics.reads.labels(kind=read).inc()
             try:
                 answer = await (handler(msg, *parts) if of is None else handler(msg, *parts, of))
-            except PayloadTooLarge as error:
-                await self._put_aside(msg.subject, parts[-1], f"request-{time.time_ns()}", f"raised: {error}", msg.data)
-                answer = Answer(verdict="refused", why=str(error))
-            except BrokenLog as error:
-                self._unreadable.meet(error)
-                _LOGGER.info("left to another moderator: %s", error, extra={"subject": msg.subject})
-                if parts[0] == self._lane:
-                    return  # who asks this moderator alone takes silence for its end, and asks any
-                answer = Answer(verdict="busy")  # who asks any asks again
-            except BusError as error:
-                _LOGGER.warning("not answered: %s", error, extra={"subject": msg.subject})
-                return  # silence is retried
-            except SchemaError as error:
-                await self._put_aside(
-                    msg.subject, parts[-1], f"request-{time.time_ns()}", f"undecodable: {error}", msg.data
-                )
-                answer = Answer(verdict="refused", why=str(error))
             except Exception as error:
-                _LOGGER.exception("handling raised", extra={"subject": msg.subject})
-                why = f"raised: {type(error).__name__}: {error}"
-                await self._put_aside(msg.subject, parts[-1], f"request-{time.time_ns()}", why, msg.data)
-                answer = Answer(verdict="refused", why=HANDLING_RAISED)
+                answer = await self._fault(msg, parts, error)
             finally:
-                self._serving[who] -= 1
-                if not self._serving[who]:
-                    del self._serving[who]
-            await self._answer(msg, answer)
+                self._serving.drop(who)
+            if answer is not None:
+                self._answer(msg, answer)
 
         return receive
 
-    async def _answer(self, msg: Msg, answer: object) -> None:
+    async def _fault(self, msg: Msg, parts: tuple[str, ...], error: Exception) -> Answer | None:
+        """What is said where handling a request raised; None: nothing, and silence is retried."""
+        why = ""
+        if isinstance(error, PayloadTooLarge):
+            why, told = f"raised: {error}", str(error)
+        elif isinstance(error, BrokenLog):
+            self._unreadable.meet(error)
+            _LOGGER.info("left to another moderator: %s", error, extra={"subject": msg.subject})
+            # Who asks this moderator alone takes silence for its end, and asks any; who asks any asks again.
+            return None if parts[0] == self._lane else Answer(verdict="busy")
+        elif isinstance(error, BusError):
+            _LOGGER.warning("not answered: %s", error, extra={"subject": msg.subject})
+            return None
+        elif isinstance(error, SchemaError):
+            why, told = f"undecodable: {error}", str(error)
+        else:
+            _LOGGER.error("handling raised", extra={"subject": msg.subject}, exc_info=error)
+            why, told = f"raised: {type(error).__name__}: {error}", HANDLING_RAISED
+        await self._put_aside(msg.subject, parts[-1], f"request-{time.time_ns()}", why, msg.data)
+        return Answer(verdict="refused", why=told)
+
+    def _answer(self, msg: Msg, answer: object) -> None:
         if not msg.reply:
             return
+        data = encode(answer)
+        if not self._connection.put(msg.reply, data):
+            self._spawn(self._answered(msg.reply, data))
+
+    async def _answered(self, reply: str, data: bytes) -> None:
         try:
-            await self._connection.publish(msg.reply, encode(answer))
+            await self._connection.publish(reply, data)
         except BusError as error:
             _LOGGER.warning("answer not sent: %s", error)
 
@@ -267,33 +302,59 @@ class Moderator:
         with contextlib.suppress(BusError):
             await self._asides.put(sid, subject, cause, why, payload, time.time_ns())
 
+    def _on_reply(self, msg: Msg, parts: tuple[str, ...], who: str) -> bool:
+        """A reply to a turn waits for its session's next append with whatever else waits there."""
+        _lane, channel, author, sid = parts
+        try:
+            reply: Say = decode(msg.data, Say)  # type: ignore[arg-type]
+            if not isinstance(reply, Reply) or not may_submit(channel, reply):
+                return False
+            event = log.Replied(
+                turn=reply.turn, body=compact(reply.body), error=reply.error, usage=reply.usage, model=reply.model,
+                model_s=reply.model_s, deliveries=reply.deliveries, flags=reply.flags,
+            )  # fmt: skip
+        except SchemaError:
+            return False
+
+        def check(session: Session | None) -> str:
+            return briefing.not_its_turn(session, self._key, channel, author, sid, reply.turn, reply.token)
+
+        def tell(outcome: Outcome) -> None:
+            self._serving.drop(who)
+            if isinstance(outcome, Receipt):
+                self._answer(msg, self._said("reply", outcome))
+            else:
+                self._spawn(self._told_fault(msg, parts, outcome))
+
+        asked_by = briefing.turn_transition(reply.turn)
+        cause = f"turn:{reply.turn}"
+        waiting = Waiting(cause, event, tell, check=check, asked_by=asked_by, headers=msg.headers)
+        self.sessions.submit(sid, waiting)
+        return True
+
+    async def _told_fault(self, msg: Msg, parts: tuple[str, ...], error: Exception) -> None:
+        answer = await self._fault(msg, parts, error)
+        if answer is not None:
+            self._answer(msg, answer)
+
+    def _said(self, kind: str, taken: Receipt) -> Answer:
+        verdict = "accepted" if taken.accepted else "refused"
+        self._metrics.submissions.labels(kind=kind, verdict=verdict).inc()
+        return Answer(verdict=verdict, why=taken.why, n=taken.n)
+
     async def _on_say(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Answer:
         message: Say = decode(msg.data, Say)  # type: ignore[arg-type]
         if not may_submit(channel, message):
             return Answer(verdict="refused", why=f"channel {channel} takes no {type(message).__name__.lower()}")
         with logs.session(sid), tracing.process("say", msg.subject, headers=msg.headers, session=sid):
-            if isinstance(message, Reply):
-                taken = await self._reply(channel, author, sid, message)
-            elif isinstance(message, Sit):
+            if isinstance(message, Sit):
                 taken = await self._sit(author, sid, message)
-            else:
+            elif isinstance(message, Speak):
                 taken = await self._speak(channel, author, sid, message)
-        verdict = "accepted" if taken.accepted else "refused"
-        self._metrics.submissions.labels(kind=type(message).__name__.lower(), verdict=verdict).inc()
-        return Answer(verdict=verdict, why=taken.why, n=taken.n)
-
-    async def _reply(self, channel: str, author: str, sid: str, reply: Reply) -> Receipt:
-        held = await self.sessions.look(sid)
-        if held.session is None or held.session.n <= briefing.turn_transition(reply.turn):
-            held = await self.sessions.look(sid, fresh=True)
-        fault = briefing.not_its_turn(held.session, self._key, channel, author, sid, reply.turn, reply.token)
-        if fault:
-            return Receipt(False, why=fault)
-        event = log.Replied(
-            turn=reply.turn, body=compact(reply.body), error=reply.error, usage=reply.usage, model=reply.model,
-            model_s=reply.model_s, deliveries=reply.deliveries, flags=reply.flags,
-        )  # fmt: skip
-        return await self.sessions.take(sid, f"turn:{reply.turn}", event)
+            else:
+                compact(message.body)  # raises what kept it from being taken at once
+                raise AssertionError("a reply that can be read is taken at once")
+        return self._said(type(message).__name__.lower(), taken)
 
     async def _speak(self, channel: str, author: str, sid: str, speak: Speak) -> Receipt:
         event = log.Spoke(

@@ -25,6 +25,10 @@ _Key = tuple[str, str]
 """(queue, instance)"""
 
 
+def _copies(one: Announcement) -> int:
+    return 1 if one.copies is msgspec.UNSET else one.copies
+
+
 def _merged(one: Announcement, other: Announcement) -> Announcement:
     return msgspec.structs.replace(
         one,
@@ -36,6 +40,7 @@ def _merged(one: Announcement, other: Announcement) -> Announcement:
         ),
         tools=one.tools or other.tools,
         room=min(one.room + other.room, 10_000),
+        copies=_copies(one) + _copies(other),
         busy=one.busy + other.busy,
     )
 
@@ -138,10 +143,11 @@ class Presence:
             self._known = None
 
     def alive(self) -> tuple[Announcement, ...]:
-        """One announcement a living queue, experts left out, sorted by queue: its copies' room added up, the dearest of
-        their prices."""
+        """One announcement a living queue, experts left out, sorted by queue: how many copies it has, their room added
+        up, the dearest of their prices."""
         self._workers.forget()
-        return tuple(_by_queue(self._workers.items()).values())
+        living = _by_queue(self._workers.items()).values()
+        return tuple(msgspec.structs.replace(a, copies=_copies(a)) for a in living)
 
     def reasoning_tokens(self) -> int | msgspec.UnsetType:
         """The most that a living model may think in one call; UNSET: none says."""

@@ -1,4 +1,5 @@
-"""Transitions: fold a session's log, step the machine, append, carry the effects out.
+"""Transitions: fold a session's log, step the machine, append, carry the effects out. What waits for one session goes
+through that together (coordinator.folded.group).
 
 Nothing here is owned: what is kept between two transitions is a cache of the log, and an append that the broker refuses
 says that the cache is old. The rules that make this exact (one message a transition; reload before anything is dropped;
@@ -8,43 +9,37 @@ effects out before an answer) are those of docs/bus.md.
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 
 from bus import subjects
 from bus.connection import Connection
-from bus.errors import BusError, Conflict
-from bus.log import Log, Stored
+from bus.errors import BusError, Conflict, PayloadTooLarge
+from bus.log import Log
+from bus.packs import pack
 from bus.streams import purge_session
-from coordinator.effects import Effects
-from coordinator.folded import lost
+from coordinator.briefing import Sending
+from coordinator.effects import Effects, Part
+from coordinator.folded import group, lost
 from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.cache import Cache
+from coordinator.folded.group import Receipt, Step, Waiting
 from coordinator.folded.held import Held
-from coordinator.machine import Illegal, Protocol, Session, record, record_opening
+from coordinator.folded.tombstone import tombstone
+from coordinator.machine import Protocol, Session, record_opening
 from coordinator.measures import note
 from coordinator.protocols import STANDING
+from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
 from schemas.post import SessionRow
-from schemas.stops import STOPS, VERSION_LOST
-from schemas.wire import Json, SchemaError, decode, encode
+from schemas.stops import VERSION_LOST
+from schemas.wire import Json, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 _TRIES = 50
-_CLOSED_KEPT = 200
-"""Closed sessions that stay folded: their readers come soon, or not."""
-
-
-class Receipt(msgspec.Struct, frozen=True):
-    """What became of a submission: accepted at a transition, or refused and why."""
-
-    accepted: bool
-    n: int = -1
-    why: str = ""
-    again: bool = False
-    """It had been taken before."""
 
 
 class Sessions:
@@ -63,30 +58,23 @@ class Sessions:
     ) -> None:
         self._connection = connection
         self._log = Log(connection)
-        self._protocols = protocols
+        self._cache = Cache(self._log, protocols, metrics, unreadable, most)
         self._effects = effects
         self._metrics = metrics
-        self._unreadable = unreadable
-        self._most = most
         self._checkpoint = checkpoint
-        self._held: OrderedDict[str, Held] = OrderedDict()
         self._rows: dict[str, SessionRow] = {}
         self._rows_to = 0
         self._listing = asyncio.Lock()
-        self._closed: OrderedDict[str, None] = OrderedDict()
+        self._drains: set[asyncio.Task[None]] = set()
 
     # -- looking
     async def look(self, sid: str, *, fresh: bool = False) -> Held:
         """The session; `fresh` also reads the log's tail. Its `session` is None where the log has no opening."""
-        held = self._get(sid)
-        if fresh or held.last_seq == 0:
-            async with held.lock:
-                await self._reload(sid, held)
-        return held
+        return await self._cache.look(sid, fresh=fresh)
 
     async def recent(self, sid: str, within_s: float) -> Held:
         """The session as the log had it within the last seconds."""
-        held = self._get(sid)
+        held = self._cache.get(sid)
         return held if time.monotonic() - held.looked_at < within_s else await self.look(sid, fresh=True)
 
     async def find(self, sid: str) -> Held | None:
@@ -94,109 +82,10 @@ class Sessions:
         held = await self.look(sid, fresh=True)
         return held if held.last_seq else None
 
-    def _get(self, sid: str) -> Held:
-        held = self._held.get(sid)
-        if held is None:
-            held = self._held[sid] = Held()
-            while len(self._held) > self._most:
-                oldest, candidate = next(iter(self._held.items()))
-                if candidate.lock.locked():
-                    break
-                del self._held[oldest]
-            self._metrics.sessions_cached.set(len(self._held))
-        else:
-            self._held.move_to_end(sid)
-        return held
-
-    async def _reload(self, sid: str, held: Held) -> bool:
-        """Fold what was appended since; whether there was anything. Raises BrokenLog."""
-        looked_at = time.monotonic()
-        stored = await self._log.read(sid, held.last_seq)
-        held.looked_at = looked_at
-        end = next((i for i, m in enumerate(stored) if m.kind == subjects.ERASED), None)
-        if end is not None:  # nobody needs to understand what lies before
-            if lost.read_end(stored[end]) is None:
-                stored = stored[end:]
-            else:
-                held.empty(lost.fold(sid, await self._log.read(sid)))
-                held.last_seq = stored[end].seq
-                stored = stored[end + 1 :]
-        for message in stored:
-            self._fold(sid, held, message)
-        self._unreadable.drop(sid)
-        return bool(stored) or end is not None
-
-    def _fold(self, sid: str, held: Held, message: Stored) -> None:
-        """Take one message of the log; a message that cannot be taken changes nothing, now and at every later look."""
-        if message.kind == subjects.REFUSED:
-            refused = decode(message.data, log.Refused)
-            held.refusals[refused.cause] = refused
-        elif message.kind == subjects.ERASED:
-            held.empty()
-        elif not held.lost:  # what came later was taken by a moderator that did not know of such an end
-            try:
-                self._fold_entry(sid, held, _entry(sid, message))
-            except BrokenLog as error:
-                if sid not in STANDING:
-                    raise
-                # The moderators' own, of another version of them: what it remembered is gone, and it is opened anew.
-                _LOGGER.warning("%s; it is opened anew", error)
-                held.session = held.protocol = None
-        held.last_seq = message.seq
-
-    def _fold_entry(self, sid: str, held: Held, entry: log.Entry) -> None:
-        if held.session is None and entry.n and sid in STANDING:
-            return  # its opening is older than the log keeps: it is opened anew
-        if isinstance(entry.event, log.Opened):
-            name, version = entry.event.protocol, entry.event.version
-            protocol = self._protocol(sid, name, version)
-            if not protocol.steps(version):
-                why = f"it is of {name} {version}, and this moderator has {protocol.version}"
-                raise BrokenLog(sid, "version", why, name, version)
-        else:
-            if held.session is None or held.protocol is None or entry.n != held.session.n:
-                raise BrokenLog(sid, "gap", f"entry {entry.n} does not follow")
-            protocol, name, version = held.protocol, held.protocol.name, held.session.opened.version
-        try:
-            session, again = _stepped(protocol, sid, held, entry)
-        except Exception as error:  # the events of another version may break anything
-            why = f"entry {entry.n} cannot be taken: {type(error).__name__}: {error}"
-            raise BrokenLog(sid, "entry", why, name, version) from error
-        if again.digest != entry.digest:
-            raise BrokenLog(sid, "digest", f"entry {entry.n} recomputes to something else", name, version)
-        self._keep(held, protocol, session, again.commands, entry)
-        if session.closed:
-            self._retire(sid, held)
-
-    def _protocol(self, sid: str, name: str, version: int) -> Protocol:
-        protocol = self._protocols.get(name)
-        if protocol is None:
-            why = f"protocol {name} is not known here; known are {', '.join(sorted(self._protocols))}"
-            raise BrokenLog(sid, "protocol", why, name, version)
-        return protocol
-
-    @staticmethod
-    def _keep(
-        held: Held,
-        protocol: Protocol,
-        session: Session,
-        commands: tuple[log.Command, ...],
-        entry: log.Entry,
-    ) -> None:
-        held.protocol = protocol
-        held.session = session
-        held.digest = entry.digest
-        held.causes[entry.cause] = entry.n
-        if entry.cause.startswith("in:"):
-            held.authors[entry.cause] = getattr(entry.event, "author", "")
-        if commands:
-            held.last = commands
-            held.last_n = entry.n
-
     # -- one transition
     async def open(self, sid: str, cause: str, opened: log.Opened) -> Receipt:
         """The first transition. Raises Inadmissible where the machine refuses it."""
-        held = self._get(sid)  # as its caller has just looked; an append to a log that moved since is refused
+        held = self._cache.get(sid)  # as its caller has just looked; an append to a log that moved since is refused
         async with held.lock:
             for _ in range(_TRIES):
                 if cause in held.causes:
@@ -206,45 +95,132 @@ class Sessions:
                     return Receipt(False, why=f"session {sid} exists already")
                 if opened.parent and held.refused_by(opened.parent, "cancel"):
                     return Receipt(False, why=f"session {opened.parent} cancelled it before it was opened")
-                protocol = self._protocol(sid, opened.protocol, opened.version)
+                protocol = self._cache.protocol(sid, opened.protocol, opened.version)
                 session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
                 row = SessionRow(
                     session=sid, seq=0, protocol=opened.protocol, question=opened.question[:300], status="open",
                     opened_ns=entry.at_ns,
                 )  # fmt: skip
-                if await self._append(sid, held, protocol, session, entry, row):
+                asked = self._effects.build(session, 0, entry.commands, entry.at_ns)  # a leak stops it here
+                done = await self._append(sid, held, protocol, [Step(None, session, entry, asked)], row)
+                if done is not None:
+                    if done[0] is not None:
+                        raise done[0]
                     return Receipt(True, 0)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
     async def take(self, sid: str, cause: str, event: log.Event) -> Receipt:
         """One transition after the first: stepped, appended, carried out; or refused with the reason."""
-        held = await self.look(sid)
-        async with held.lock:
-            for _ in range(_TRIES):
-                if cause in held.causes:
-                    await self._again(sid, held, held.causes[cause])
-                    return Receipt(True, held.causes[cause], again=True)
-                if held.session is None or held.protocol is None:
-                    if await self._reload(sid, held):
-                        continue
-                    if held.lost:  # whoever ended it may have died before the effects were out
-                        await self._effects.lost(sid, held.lost)
-                    return Receipt(
-                        False, why=f"session {sid}: {held.over}" if held.over else f"there is no session {sid}"
-                    )
-                started = time.perf_counter()
-                try:
-                    session, entry = record(held.protocol, held.session, held.digest, event, time.time_ns(), cause)
-                except Illegal as why:
-                    # A compare-and-swap fences what is accepted, never what is dropped: look again before dropping.
-                    if await self._reload(sid, held):
-                        continue
-                    return Receipt(False, why=str(why))
-                self._metrics.step_seconds.observe(time.perf_counter() - started)
-                row = self._closing_row(session, entry)
-                if await self._append(sid, held, held.protocol, session, entry, row):
-                    return Receipt(True, entry.n)
+        headers: dict[str, str] = {}
+        if tracing.enabled():
+            tracing.inject(headers)
+        return await group.outcome_of(partial(self.submit, sid), cause, event, headers=headers)
+
+    def submit(self, sid: str, waiting: Waiting) -> None:
+        """Let one more submission wait for its session, and say what became of it. What comes before the next append
+        is taken with it."""
+        held = self._cache.get(sid)
+        held.waiting.append(waiting)
+        if not held.draining:
+            held.draining = True
+            task = asyncio.create_task(self._drain(sid, held))
+            self._drains.add(task)
+            task.add_done_callback(self._drains.discard)
+
+    async def settled(self, within_s: float) -> None:
+        """Wait until nothing waits any more, so long at most."""
+        if self._drains:
+            await asyncio.wait(self._drains, timeout=within_s)
+
+    async def _drain(self, sid: str, held: Held) -> None:
+        """All that waits for one session, one append after another."""
+        waiting: list[Waiting] = []
+        try:
+            with logs.session(sid):
+                while held.waiting:
+                    async with held.lock:  # what comes while somebody else has it waits together
+                        waiting, held.waiting = group.cut(held.waiting)
+                        await self._take_together(sid, held, waiting)
+        finally:
+            held.draining = False
+            for w in (*waiting, *held.waiting):  # only where this task was cancelled
+                w.settle(BusError(f"session {sid}: not taken any more"))
+
+    async def _take_together(self, sid: str, held: Held, waiting: list[Waiting]) -> None:
+        """Settles each of them."""
+        try:
+            first = waiting[0]
+            with tracing.process(
+                "step", subjects.log_of(sid), headers=first.headers, session=sid,
+                others=[w.headers for w in waiting[1:]] if tracing.enabled() else (),
+            ):  # fmt: skip
+                await self._try_together(sid, held, waiting)
+        except PayloadTooLarge as error:
+            if len(waiting) == 1:
+                waiting[0].settle(error)
+            else:  # each may have room alone
+                for w in waiting:
+                    if not w.over:
+                        await self._take_together(sid, held, [w])
+        except Exception as error:
+            for w in waiting:
+                w.settle(error)
+
+    async def _try_together(self, sid: str, held: Held, waiting: list[Waiting]) -> None:
+        n = -1 if held.session is None else held.session.n
+        if held.last_seq == 0 or any(w.asked_by >= n for w in waiting):
+            await self._cache.reload(sid, held)
+        for _ in range(_TRIES):
+            waiting = await self._repeated(sid, held, waiting)
+            if not waiting:
+                return
+            if held.session is None or held.protocol is None:
+                if await self._cache.reload(sid, held):
+                    continue
+                if held.lost:  # whoever ended it may have died before the effects were out
+                    await self._effects.lost(sid, held.lost)
+                why = f"session {sid}: {held.over}" if held.over else f"there is no session {sid}"
+                for w in waiting:
+                    w.settle(Receipt(False, why=why))
+                return
+            found = group.fold(
+                held.protocol, held.session, held.digest, held.causes, waiting, time.time_ns(), self._build
+            )
+            # A compare-and-swap fences what is accepted, never what is dropped: look again before dropping. Where some
+            # were appended in the same go, that was the look.
+            if not found.taken and found.dropped and await self._cache.reload(sid, held):
+                continue
+            errors: list[Exception | None] = []
+            if found.taken:
+                steps = [step for _, step in found.taken]
+                row = self._closing_row(steps[-1].after, steps[-1].entry)
+                done = await self._append(sid, held, held.protocol, steps, row)
+                if done is None:
+                    continue
+                errors = done
+            _settle(found, errors)
+            return
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
+
+    def _build(self, session: Session, entry: log.Entry) -> list[Sending]:
+        return self._effects.build(session, entry.n, entry.commands, entry.at_ns)
+
+    async def _repeated(self, sid: str, held: Held, waiting: list[Waiting]) -> list[Waiting]:
+        """Settle those whose cause was taken before; the others."""
+        left = []
+        for w in waiting:
+            if w.over:
+                continue
+            n = held.causes.get(w.cause)
+            if n is None:
+                left.append(w)
+                continue
+            try:
+                await self._again(sid, held, n)
+                w.settle(Receipt(True, n, again=True))
+            except Exception as error:
+                w.settle(error)
+        return left
 
     async def refuse(self, sid: str, refused: log.Refused) -> bool:
         """Record beside the transitions that a submission to IN was refused; False: it was taken before."""
@@ -264,59 +240,63 @@ class Sessions:
                 try:
                     held.last_seq = await self._log.append(sid, subjects.REFUSED, encode(refused), held.last_seq, row)
                 except Conflict:
-                    await self._reload(sid, held)
+                    await self._cache.reload(sid, held)
                     continue
                 held.refusals[refused.cause] = refused
                 break
         return True
 
     async def _append(
-        self, sid: str, held: Held, protocol: Protocol, session: Session, entry: log.Entry, row: SessionRow | None
-    ) -> bool:
-        """Append and carry out; False where somebody else moved the session (its tail is folded then)."""
-        sendings = self._effects.build(session, entry.n, entry.commands, entry.at_ns)  # a leak stops it here
-        kind = subjects.OPENED if entry.n == 0 else subjects.CLOSED if session.closed else subjects.STEP
-        before = held.session
+        self, sid: str, held: Held, protocol: Protocol, steps: list[Step], row: SessionRow | None
+    ) -> list[Exception | None] | None:
+        """Append these steps as one message, and carry them out: for each, what kept its effects from getting out. None
+        where somebody else moved the session (its tail is folded then)."""
+        session, entries = steps[-1].after, [step.entry for step in steps]
+        last = entries[-1]
+        kind = subjects.OPENED if last.n == 0 else subjects.CLOSED if session.closed else subjects.STEP
         if self._checkpoint is not None:
             self._checkpoint("stepped", sid)
         started = time.perf_counter()
         try:
-            seq = await self._log.append(sid, kind, encode(entry), held.last_seq, row)
+            seq = await self._log.append(sid, kind, pack(entries), held.last_seq, row)
         except Conflict:
             self._metrics.append_conflicts.inc()
-            await self._reload(sid, held)
-            return False
+            await self._cache.reload(sid, held)
+            return None
+        except PayloadTooLarge:
+            raise
         except BusError:
             # No answer: it may be stored. The tail knows; if it is not there, its sender tries again.
-            await self._reload(sid, held)
-            if held.causes.get(entry.cause) != entry.n or held.digest != entry.digest:
+            await self._cache.reload(sid, held)
+            if held.causes.get(last.cause) != last.n or held.digest != last.digest:
                 raise
         else:
             self._metrics.append_seconds.observe(time.perf_counter() - started)
-            self._keep(held, protocol, session, entry.commands, entry)
+            for step in steps:
+                self._cache.keep(held, protocol, step.after, step.entry.commands, step.entry)
             held.last_seq = seq
-        note(self._metrics, protocol, before, session, entry)
-        _tell(session, entry)
+        for step in steps:
+            if step.seconds:
+                self._metrics.step_seconds.observe(step.seconds)
+            note(self._metrics, protocol, step.before, step.after, step.entry)
+            _tell(step.after, step.entry)
         if self._checkpoint is not None:
             self._checkpoint("appended", sid)
-        await self._effects.carry_out(held.session or session, entry.n, entry.commands, sendings)
+        if held.session is not None:
+            session = held.session
+        parts = [Part(s.entry.n, s.entry.commands, self._still(session, s)) for s in steps]
+        errors = await self._effects.carry_out(session, parts)
         if self._checkpoint is not None:
             self._checkpoint("effected", sid)
         if session.closed:
-            self._retire(sid, held)
-        return True
+            self._cache.retire(sid, held)
+        return errors
 
-    def _retire(self, sid: str, held: Held) -> None:
-        """A closed session's documents are asked for by nobody; and only so many closed sessions stay folded."""
-        assert held.session is not None
-        bare = msgspec.structs.replace(held.session.opened, documents=())
-        held.session = msgspec.structs.replace(held.session, opened=bare)
-        self._closed[sid] = None
-        self._closed.move_to_end(sid)
-        while len(self._closed) > _CLOSED_KEPT:
-            oldest, _ = self._closed.popitem(last=False)
-            if oldest != sid:
-                self._held.pop(oldest, None)
+    def _still(self, session: Session, step: Step) -> list[Sending]:
+        """What a step asks, without turns that a later one withdrew."""
+        if all(turn.id in session.turns for sending in step.sendings for turn in sending.work.turns):
+            return step.sendings
+        return self._build(session, step.entry)
 
     @staticmethod
     def _closing_row(session: Session, entry: log.Entry) -> SessionRow | None:
@@ -346,7 +326,9 @@ class Sessions:
         sendings = self._effects.build(held.session, n, commands, held.session.at_ns, reissued=True)
         if not timer:  # these are an entry's last commands: the others keep their places, which are their ids
             commands = tuple(c for c in commands if not isinstance(c, log.SetTimer | log.Ask))  # turns are in sendings
-        await self._effects.carry_out(held.session, n, commands, sendings, reissued=True)
+        (error,) = await self._effects.carry_out(held.session, [Part(n, commands, sendings)], reissued=True)
+        if error is not None:
+            raise error
 
     async def reissue(self, sid: str, cause: str = "", *, timer: bool = True) -> None:
         """Carry a transition's effects out once more: that of a cause (it may have been stored by a process that died
@@ -385,11 +367,11 @@ class Sessions:
                         return Receipt(False, why=f"there is no session {sid}")
                     if held.session is not None and not held.session.closed:
                         return Receipt(False, why=f"session {sid} is open; cancel it first")
-                    erased, row = _tombstone(sid, held.session or held.lost, author, time.time_ns())
+                    erased, row = tombstone(sid, held.session or held.lost, author, time.time_ns())
                     try:
                         seq = await self._log.append(sid, subjects.ERASED, encode(erased), held.last_seq, row)
                     except Conflict:
-                        await self._reload(sid, held)
+                        await self._cache.reload(sid, held)
                         continue
                     held.last_seq = seq
                     held.empty()
@@ -401,7 +383,7 @@ class Sessions:
     async def lose(self, error: BrokenLog) -> bool:
         """End a session that nobody can run, for which something has waited for too long; False: it is over already,
         and all that comes for it is to be dropped."""
-        sid, held = error.sid, self._get(error.sid)
+        sid, held = error.sid, self._cache.get(error.sid)
         async with held.lock:
             stored = await self._log.read(sid)
             if any(m.kind == subjects.ERASED for m in stored):
@@ -416,14 +398,14 @@ class Sessions:
             _LOGGER.error("ended, as no moderator can run it: %s", error)
             label = self._metrics.protocol(row.protocol)
             self._metrics.sessions_closed.labels(protocol=label, reason=VERSION_LOST).inc()
-            await self._reload(sid, held)
+            await self._cache.reload(sid, held)
             if held.lost:
                 await self._effects.lost(sid, held.lost)
         return True
 
     def forget(self, sid: str) -> None:
         """Drop what this process holds of a session that another one erased."""
-        self._held.pop(sid, None)
+        self._cache.drop(sid)
 
 
 def _tell(session: Session, entry: log.Entry) -> None:
@@ -443,33 +425,16 @@ def _tell(session: Session, entry: log.Entry) -> None:
         )
 
 
-def _entry(sid: str, message: Stored) -> log.Entry:
-    try:
-        return decode(message.data, log.Entry)
-    except SchemaError as error:
-        raise BrokenLog(sid, "entry", f"an entry cannot be read: {error}") from error
-
-
-def _stepped(protocol: Protocol, sid: str, held: Held, entry: log.Entry) -> tuple[Session, log.Entry]:
-    if isinstance(entry.event, log.Opened):
-        return record_opening(protocol, sid, entry.event, entry.at_ns, entry.cause)
-    assert held.session is not None
-    return record(protocol, held.session, held.digest, entry.event, entry.at_ns, entry.cause)
-
-
-def _tombstone(sid: str, session: Session | lost.Lost | None, author: str, at_ns: int) -> tuple[log.Erased, SessionRow]:
-    """What stays, and its row: neither holds a word of the session."""
-    assert session is not None
-    if isinstance(session, lost.Lost):
-        reason, protocol, closed_ns = VERSION_LOST, session.protocol, session.closed_ns
-    else:
-        assert session.stopped is not None, "a closed session was stopped"
-        reason, protocol, closed_ns = session.stopped.reason, session.opened.protocol, session.at_ns
-    status = STOPS[reason].status
-    facts = {"protocol": protocol, "opened_ns": session.opened_ns, "closed_ns": closed_ns}
-    erased = log.Erased(at_ns=at_ns, author=author, status=status, reason=reason, **facts)  # type: ignore[arg-type]
-    row = SessionRow(
-        session=sid, seq=0, question="", status="erased", reason=reason, erased_ns=at_ns, erased_by=author,
-        **facts,  # type: ignore[arg-type]
-    )  # fmt: skip
-    return erased, row
+def _settle(found: group.Folded, errors: list[Exception | None]) -> None:
+    """Say to each of a group that was appended what became of it."""
+    failed: dict[int, Exception] = {}
+    for (w, step), error in zip(found.taken, errors, strict=True):
+        if error is not None:
+            failed[step.entry.n] = error
+        w.settle(error or Receipt(True, step.entry.n))
+    for w, n in found.repeated:
+        w.settle(failed.get(n) or Receipt(True, n, again=True))
+    for w, why in (*found.refused, *found.dropped):
+        w.settle(Receipt(False, why=why))
+    for w, raised in found.failed:
+        w.settle(raised)

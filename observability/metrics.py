@@ -9,12 +9,10 @@ instance or anything else that a client chooses.  Names are units first-class: `
 """
 
 from collections.abc import Mapping
-from functools import cache
-from typing import TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
-M = TypeVar("M", Counter, Gauge, Histogram)
+from observability.series import Counter, Gauge, Histogram, Spread
 
 FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 """Bucket bounds in seconds for what the moderator does itself."""
@@ -59,12 +57,6 @@ class Bounded:
         return name
 
 
-def _quick(metric: M) -> M:
-    """Remember the children of a metric by their labels: finding one costs the client library some 3 us each time."""
-    metric.labels = cache(metric.labels)  # type: ignore[method-assign]
-    return metric
-
-
 class Metrics:
     """All series of one process, registered with `registry` (a fresh one by default).
 
@@ -86,14 +78,14 @@ class Metrics:
         self._bus()
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
-        made = self._added[name] = _quick(Counter(f"parley_{name}", text, labels, registry=self.registry))
+        made = self._added[name] = Counter(f"parley_{name}", text, labels, self.registry)
         return made
 
     def _gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
-        return _quick(Gauge(f"parley_{name}", text, labels, registry=self.registry))
+        return Gauge(f"parley_{name}", text, labels, self.registry)
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], labels: tuple[str, ...] = ()) -> Histogram:
-        made = _quick(Histogram(f"parley_{name}", text, labels, buckets=buckets, registry=self.registry))
+        made = Histogram(f"parley_{name}", text, labels, buckets, self.registry)
         self._added[name] = made
         return made
 
@@ -105,9 +97,8 @@ class Metrics:
         KeyError
             There is no such counter or histogram.
         """
-        metric = self._added[series]
-        child = metric.labels(**labels) if labels else metric
-        if isinstance(child, Histogram):
+        child = self._added[series].labels(**labels)
+        if isinstance(child, Spread):
             child.observe(value)
         else:
             child.inc(value)

@@ -9,9 +9,16 @@ span is a child of the sender's and links to it as well: messages are handled on
     with tracing.process(template, subject, session=sid, headers=message.headers):
         with tracing.span("step"):
             ...
+
+A session is traced whole or not at all. That is decided where it begins (`begins`), and travels with its messages: what
+carries no context, of a session that this process has not traced so far, leads to no span. Unless OTEL_TRACES_SAMPLER
+says otherwise, `A_MINUTE` sessions a minute are traced, so that a busy process pays for few.
 """
 
-from collections.abc import Iterator, Mapping, MutableMapping
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from opentelemetry import trace
@@ -21,9 +28,38 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 Attribute = str | bool | int | float
 
+A_MINUTE = 20
+"""Sessions a minute that are traced, and at once."""
+_KEPT = 2_000
+"""Traced sessions whose context is remembered, for messages that carry none: fired timers."""
+
 _propagator = TraceContextTextMapPropagator()
 _tracer = trace.get_tracer("parley")
 _NOTHING: AbstractContextManager[Span] = nullcontext(trace.INVALID_SPAN)
+_traced: OrderedDict[str, dict[str, str]] = OrderedDict()
+
+
+class Sampler:
+    """Lets so many through a minute, and as many at once."""
+
+    def __init__(self, a_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._a_minute = a_minute
+        self._clock = clock
+        self._left = a_minute
+        self._at = clock()
+
+    def __call__(self) -> bool:
+        """Whether one more is traced."""
+        now = self._clock()
+        self._left = min(self._a_minute, self._left + (now - self._at) * self._a_minute / 60.0)
+        self._at = now
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+
+_sampler = Sampler(A_MINUTE)
 
 
 def enabled() -> bool:
@@ -70,7 +106,7 @@ def publish(
     subject
         Where the message goes.
     """
-    if not enabled():
+    if not enabled() or not trace.get_current_span().is_recording():
         return _NOTHING
     return _publish(template, subject, headers, session, message_id)
 
@@ -83,16 +119,35 @@ def process(
     session: str = "",
     message_id: str = "",
     attributes: Mapping[str, Attribute] | None = None,
+    others: Sequence[Mapping[str, str] | None] = (),
+    begins: bool = False,
 ) -> AbstractContextManager[Span]:
-    """A span around the handling of one message: child of, and link to, the span that sent it."""
+    """A span around the handling of one message: child of, and link to, the span that sent it.
+
+    Parameters
+    ----------
+    others
+        Headers of messages that are handled together with it, whose spans it links to.
+    begins
+        A session begins with it, so that it is decided here whether it is traced.
+    """
     if not enabled():
         return _NOTHING
-    return _process(template, subject, headers, session, message_id, attributes)
+    context = extract(headers)
+    if context is None:
+        context = extract(_traced.get(session))
+        if context is None and not (begins and _is_sampled()):
+            return _NOTHING
+    return _process(template, subject, context, session, message_id, attributes, others)
+
+
+def _is_sampled() -> bool:
+    return bool(os.environ.get("OTEL_TRACES_SAMPLER")) or _sampler()  # the SDK decides, where it is told how
 
 
 def span(name: str, attributes: Mapping[str, Attribute] | None = None) -> AbstractContextManager[Span]:
-    """A span for something inside this process. An exception that leaves it is recorded."""
-    if not enabled():
+    """A span for something inside this process, of what is traced. An exception that leaves it is recorded."""
+    if not enabled() or not trace.get_current_span().is_recording():
         return _NOTHING
     return _tracer.start_as_current_span(name, attributes=attributes)
 
@@ -128,16 +183,22 @@ def _publish(
 def _process(
     template: str,
     subject: str,
-    headers: Mapping[str, str] | None,
+    context: Context | None,
     session: str,
     message_id: str,
     more: Mapping[str, Attribute] | None,
+    others: Sequence[Mapping[str, str] | None],
 ) -> Iterator[Span]:
     attributes = _attributes("process", template, subject, session, message_id)
     attributes.update(more or {})
-    context = extract(headers)
-    links = [Link(trace.get_current_span(context).get_span_context())] if context is not None else []
+    senders = [context, *(extract(h) for h in others)]
+    links = [Link(trace.get_current_span(c).get_span_context()) for c in senders if c is not None]
     with _tracer.start_as_current_span(
         f"process {template}", context=context, kind=SpanKind.CONSUMER, attributes=attributes, links=links
     ) as current:
+        if session and session not in _traced and current.is_recording():
+            _traced[session] = {}
+            inject(_traced[session])
+            if len(_traced) > _KEPT:
+                _traced.popitem(last=False)
         yield current

@@ -252,6 +252,46 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Chains event, commands and the state after to the entry before (BLAKE2b, 128 bits, hex)."""
 
 
+# ---------------------------------------------------------------- packs
+
+FORM = 2
+"""Of the form in which entries lie in LOG. Of the first one, a message is an entry; of this one it may be a pack."""
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="said"):
+    """A post (`Say`) whose body is that of an event in the same pack."""
+
+    of: int
+    """The event's place in the pack, from 0."""
+    channel: str
+    kind: str
+    round: int
+    seat: str = ""
+
+
+class PackedEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry, with `Said` in place of posts whose body lies in the pack already."""
+
+    n: int
+    at_ns: int
+    cause: str
+    event: Json
+    commands: tuple[
+        Ask | Say | Said | Invite | StartChild | CancelChild | Tell | Notify | SetTimer | ClearTimer | Close, ...
+    ]
+    digest: str
+
+
+class Pack(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of LOG that holds several entries, or one whose post repeats its reply."""
+
+    v: int
+    entries: tuple[PackedEntry, ...]
+
+
+# ---------------------------------------------------------------- beside the entries
+
+
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
     """A submission to IN that was refused: recorded beside the transitions, not among them, for its author to find."""
 

@@ -35,6 +35,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     room: int = 1
     """Turns at once."""
     busy: int = 0
+    copies: int | msgspec.UnsetType = msgspec.UNSET
+    """Where it stands for all that serve its queue: how many those are. A worker leaves it out."""
     expertise: tuple[str, ...] = ()
     """Words for what it declares to know; used where a protocol weighs seats."""
     draining: bool = False

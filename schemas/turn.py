@@ -54,6 +54,13 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """In one model call, for what it thinks beside its answer. Left out: the agent's own setting counts."""
 
     def __post_init__(self) -> None:
+        if (
+            0 <= self.input_tokens <= 1e12
+            and 0 <= self.output_tokens <= 1e12
+            and 0 <= self.calls <= 1e12
+            and 0 <= (self.reasoning_tokens or 0) <= 1e12
+        ):
+            return  # made often, and nearly always right
         for field in ("input_tokens", "output_tokens", "calls"):
             in_range(f"caps.{field}", getattr(self, field), 0, 1e12)
         in_range("caps.reasoning_tokens", self.reasoning_tokens or 0, 0, 1e12)
@@ -149,6 +156,14 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Of some of it no price is known, and the cost is without that. Left out: the cost is all."""
 
     def __post_init__(self) -> None:
+        if (
+            0 <= self.input_tokens <= 1e12
+            and 0 <= self.output_tokens <= 1e12
+            and 0 <= self.calls <= 1e12
+            and 0 <= self.cost_usd <= 1e12
+            and 0 <= (self.cached_tokens or 0) <= 1e12
+        ):
+            return  # made often, and nearly always right
         for field in ("input_tokens", "output_tokens", "calls", "cost_usd"):
             in_range(f"usage.{field}", getattr(self, field), 0, 1e12)
         in_range("usage.cached_tokens", self.cached_tokens or 0, 0, 1e12)

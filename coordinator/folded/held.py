@@ -4,6 +4,7 @@ import asyncio
 import math
 
 from coordinator.folded import lost
+from coordinator.folded.group import Waiting
 from coordinator.machine import Protocol, Session
 from schemas import log
 
@@ -12,8 +13,8 @@ class Held:
     """A session as this process last saw it."""
 
     __slots__ = (
-        "authors", "causes", "digest", "erased", "last", "last_n", "last_seq", "lock", "looked_at", "lost", "protocol",
-        "refusals", "session",
+        "authors", "causes", "digest", "draining", "erased", "last", "last_n", "last_seq", "lock", "looked_at", "lost",
+        "protocol", "refusals", "session", "waiting",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -33,6 +34,10 @@ class Held:
         self.lost: lost.Lost | None = None
         """What stays known where nobody could run it; `session` is None then."""
         self.lock = asyncio.Lock()
+        self.waiting: list[Waiting] = []
+        """Submissions that came since the last append began."""
+        self.draining = False
+        """Whether a task is at them."""
 
     @property
     def refused(self) -> str:

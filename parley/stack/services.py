@@ -99,7 +99,7 @@ def moderator(
     *,
     token_key: bytes,
     ack_wait_s: float = 8.0,
-    turns_per_message: int = 1,
+    turns_per_message: int = 0,
     log_max_age_s: float = LOG_MAX_AGE_S,
     unreadable_s: float = 3_600.0,
     notify_url: str = "",

@@ -17,6 +17,7 @@ from bus.accounts import load_credentials
 from bus.channels import CLIENTS, CONTROL, readable_by
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError
+from bus.packs import unpack
 from bus.posts import Reader
 from client.client import Client
 from parley.stack.lease import OWNER, Lease, Stack
@@ -269,7 +270,8 @@ class Rig:
                 raise
             seq = message["seq"]
             if subjects.parse_log(message["subject"])[1] != subjects.REFUSED:
-                found.append(Stored(base64.b64decode(message["data"]), _unix_ns(message["time"])))
+                at_ns = _unix_ns(message["time"])
+                found += [Stored(entry, at_ns) for entry in unpack(base64.b64decode(message["data"]))]
 
     async def history(self, sid: str) -> dict[str, tuple[Post, ...]]:
         """Channel -> posts, asked for by those who may read it."""

@@ -162,7 +162,7 @@ async def test_the_end_is_told_though_the_moderator_dies_as_it_closes(bare: Engi
     closing: list[str] = []
 
     def checkpoint(at: str, session: str) -> None:
-        held = moderator.sessions._held["s1-c1"].session if session == "s1-c1" else None
+        held = moderator.sessions._cache.get("s1-c1").session if session == "s1-c1" else None
         if at == "appended" and held is not None and held.closed and not closing:
             closing.append(session)
             raise BusError("killed here")

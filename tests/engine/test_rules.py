@@ -236,7 +236,7 @@ async def test_a_fresh_turn_is_not_asked_about(bare: Engine, tmp_path: Path) -> 
     await bare.workers({"journal": str(tmp_path / "journal")})
     await bare.open("s1")
     await bare.closed("s1")
-    assert moderator._metrics.checks.labels(open="yes")._value.get() == 0
+    assert moderator._metrics.checks.labels(open="yes").value == 0
     assert len(journal(tmp_path / "journal")) == 9
 
 
@@ -248,13 +248,13 @@ async def test_a_question_about_a_closed_turn_reissues_what_it_led_to(bare: Engi
     works = {q: await asked(bare, q) for q in ("panelist_1", "panelist_2", "panelist_3")}
     for q, w in works.items():
         await say(bare, q, w, w.turns[0], "a")
-    before = a._metrics.effects_reissued._value.get()
+    before = a._metrics.effects_reissued.labels().value
     w = works["panelist_3"]
     connection, _ = work_subject["s1", w.turns[0].id]
     question = encode(Check(turn=w.turns[0].id, token=w.turns[0].token))
     msg = await connection.request(subjects.check("a", w.channel, "panelist_3", "s1"), question, 5.0)
     assert decode(msg.data, Checked).open is False
-    assert a._metrics.effects_reissued._value.get() == before + 1
+    assert a._metrics.effects_reissued.labels().value == before + 1
 
 
 # -- rule 6
@@ -346,7 +346,7 @@ async def test_a_timer_that_fires_early_reissues_and_is_set_again(bare: Engine) 
     entry = (await bare.entries("s1"))[1]
     assert type(entry.event).__name__ == "TimerFired"
     assert [type(c).__name__ for c in entry.commands] == ["SetTimer"]
-    assert moderator._metrics.effects_reissued._value.get() == 1
+    assert moderator._metrics.effects_reissued.labels().value == 1
 
 
 # -- lanes, and what cannot be handled
@@ -360,7 +360,7 @@ async def test_a_reply_finds_another_moderator_when_its_lane_is_gone(bare: Engin
     second = await bare.moderator(lane="second")
     workers = await bare.workers()
     await bare.closed("s1")
-    misses = sum(w._metrics.lane.labels(outcome="miss")._value.get() for w in workers)
+    misses = sum(w._metrics.lane.labels(outcome="miss").value for w in workers)
     assert misses >= 3, "the first round's turns name a lane that is gone"
     assert second.ready is None
 
@@ -408,7 +408,7 @@ async def test_a_reply_whose_handling_raises_is_put_aside(bare: Engine) -> None:
     work = await asked(bare, "panelist_1")
     answer = await say(bare, "panelist_1", work, work.turns[0], "a")
     assert answer.verdict == "refused" and "put aside" in answer.why
-    assert moderator._metrics.aside.labels(kind="raised")._value.get() == 1
+    assert moderator._metrics.aside.labels(kind="raised").value == 1
     assert moderator.ready is None
 
 
@@ -424,7 +424,7 @@ async def test_a_reply_that_is_no_utf8_is_put_aside(bare: Engine) -> None:
     subject = subjects.say("a", work.channel, "panelist_1", "s1")
     msg = await connection.request(subject, good.replace(b"MARK", b"\xff\xfe"), 5.0)
     assert decode(msg.data, Answer).verdict == "refused"
-    assert moderator._metrics.aside.labels(kind="undecodable")._value.get() == 1
+    assert moderator._metrics.aside.labels(kind="undecodable").value == 1
     assert len(await bare.log("s1")) == 1
 
 

@@ -4,8 +4,9 @@ import re
 import time
 
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from observability import series
 from observability.metrics import MAX_VALUES, TURN_OUTCOMES, Bounded, Metrics
 
 FORBIDDEN_LABELS = {"session", "sid", "seat", "turn", "instance", "author", "worker", "question", "queue"}
@@ -46,6 +47,40 @@ def test_what_is_counted_is_exposed() -> None:
     assert get("parley_turns_total", {"role": "panelist", "outcome": "accepted"}) == 2
     assert get("parley_turn_overhead_seconds_bucket", {"le": "0.0025"}) == 0
     assert get("parley_turn_overhead_seconds_bucket", {"le": "0.005"}) == 1
+
+
+def test_it_is_exposed_as_the_client_library_exposes_its_own() -> None:
+    """Same text for the same counts, but for the times at which series were made."""
+    ours, theirs = CollectorRegistry(), CollectorRegistry()
+    text = 'How many; a "quoted" word.'
+    bounds = (0.001, 0.5, 1, 2.5)
+    mine = (
+        series.Counter("x_total", text, ("role", "model"), ours), series.Counter("y_total", text, (), ours),
+        series.Gauge("g", text, ("role",), ours), series.Gauge("h", text, (), ours),
+        series.Histogram("s_seconds", text, ("role",), bounds, ours), series.Histogram("t", text, (), bounds, ours),
+    )  # fmt: skip
+    library = (
+        Counter("x_total", text, ("role", "model"), registry=theirs), Counter("y_total", text, registry=theirs),
+        Gauge("g", text, ("role",), registry=theirs), Gauge("h", text, registry=theirs),
+        Histogram("s_seconds", text, ("role",), buckets=bounds, registry=theirs),
+        Histogram("t", text, buckets=bounds, registry=theirs),
+    )  # fmt: skip
+    for x, y, g, h, s, t in (mine, library):
+        x.labels(model='a"\n', role="b").inc()
+        x.labels(role="b", model='a"\n').inc(2.5)
+        y.inc()
+        g.labels(role="b").set(3)
+        h.set_function(lambda: 7)
+        for value in (0.0005, 0.001, 0.7, 9.0):
+            s.labels(role="b").observe(value)
+            t.observe(value)
+        with pytest.raises(ValueError, match="non-negative"):
+            y.inc(-1)
+        with pytest.raises(ValueError, match="label"):
+            x.labels(role="b")
+    shown = [re.sub(r"(_created\S*) \S+", r"\1", generate_latest(r).decode()) for r in (ours, theirs)]
+    assert shown[0] == shown[1]
+    assert "x_total{" in shown[0] and 't_bucket{le="+Inf"} 4.0' in shown[0]
 
 
 def test_ratios_do_not_start_as_nothing() -> None:

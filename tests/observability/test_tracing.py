@@ -19,7 +19,10 @@ import io, json, sys
 from observability import logs, setup, tracing
 stop = setup.setup_tracing("sender", instance="one")
 headers = {}
-with tracing.publish("work.*", "work.a", headers=headers, session="s1", message_id="m1"):
+with (
+    tracing.process("in", "in.s1", headers=None, session="s1", begins=True),
+    tracing.publish("work.*", "work.a", headers=headers, session="s1", message_id="m1"),
+):
     out = io.StringIO()
     logs.setup_logging(stream=out)
     import logging; logging.getLogger("x").info("inside")
@@ -33,7 +36,9 @@ from observability import setup, tracing
 stop = setup.setup_tracing("taker")
 headers = json.loads(sys.argv[1])
 try:
-    with tracing.process("work.*", "work.a", headers=headers, session="s1", attributes={"deliveries": 2}):
+    with tracing.process(
+        "work.*", "work.a", headers=headers, session="s1", attributes={"deliveries": 2}, begins=len(sys.argv) > 2
+    ):
         with tracing.span("step", {"n": 1}):
             raise ValueError("no")
 except ValueError:
@@ -67,7 +72,7 @@ def test_a_span_crosses_two_processes() -> None:
     with Receiver() as receiver:
         sent = json.loads(run(SENDER, endpoint=receiver.url))
         run(TAKER, json.dumps(sent["headers"]), endpoint=receiver.url)
-        spans = receiver.spans(3)
+        spans = receiver.spans(4)
     publish = spans["sender", "publish work.*"]
     process = spans["taker", "process work.*"]
     step = spans["taker", "step"]
@@ -93,9 +98,49 @@ def test_a_span_crosses_two_processes() -> None:
     assert sent["line"]["span_id"] == publish.span_id.hex()
 
 
+DECIDED = """
+import json
+from observability import setup, tracing
+stop = setup.setup_tracing("decides")
+told = []
+def took(sid, headers=None, begins=False):
+    out = {}
+    with tracing.process("in", "in.x", headers=headers, session=sid, begins=begins):
+        with tracing.publish("work", "work.x", headers=out, session=sid), tracing.span("inside"):
+            told.append("traceparent" in out)
+    return out
+first = took("s1", begins=True)
+took("s1")                                    # a timer carries no context
+took("s2")                                    # it began elsewhere, and is not traced there
+took("s2", headers=first)                     # it is traced there: the decision travels
+for n in range(30):
+    took(f"more-{n}", begins=True)
+stop()
+print(json.dumps(told))
+"""
+
+
+def test_a_session_is_traced_whole_or_not_at_all_and_so_many_a_minute() -> None:
+    with Receiver() as receiver:
+        told = json.loads(run(DECIDED, endpoint=receiver.url))
+        receiver.spans(3)
+    assert told[:4] == [True, True, False, True]
+    assert told[4:] == [True] * (tracing.A_MINUTE - 1) + [False] * (31 - tracing.A_MINUTE)
+
+
+def test_the_sampler_lets_through_so_many_a_minute() -> None:
+    now = [0.0]
+    takes = tracing.Sampler(2, lambda: now[0])
+    assert [takes() for _ in range(3)] == [True, True, False]
+    now[0] = 31.0
+    assert [takes(), takes()] == [True, False]
+    now[0] = 1_000.0
+    assert [takes() for _ in range(3)] == [True, True, False]
+
+
 def test_a_message_without_a_context_or_with_a_broken_one_starts_a_trace() -> None:
     with Receiver() as receiver:
-        run(TAKER, json.dumps({"traceparent": "00-nonsense"}), endpoint=receiver.url)
+        run(TAKER, json.dumps({"traceparent": "00-nonsense"}), "begins", endpoint=receiver.url)
         span = receiver.spans(2)["taker", "process work.*"]
     assert (span.parent_span_id, len(span.links)) == (b"", 0)
 

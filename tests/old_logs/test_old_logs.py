@@ -13,10 +13,13 @@ from client import records
 from client.client import Client
 from client.records import read_record
 from coordinator.protocols import PROTOCOLS, STANDING
+from coordinator.replay import replay
 from schemas import log
 from schemas.post import SessionRow
 from schemas.result import Result
-from schemas.stops import STOPS
+from schemas.session import TimerDue
+from schemas.stops import STOPS, VERSION_LOST
+from schemas.wire import decode, encode
 from tests.parley.support import Front
 from tests.support.engine import Engine
 
@@ -29,7 +32,7 @@ BEFORE = {
     "8f75d90-maci": "round_limit",
     "a8569c4-critic": "round_limit",
     "ca7831c-competition": "played", "ca7831c-consensus": "round_limit",
-    "7e0d3ca-madp": "planned", "5d0b627-madp": "planned",
+    "7e0d3ca-madp": "planned", "5d0b627-madp": "planned", "1f79e67-consensus": "round_limit",
 }  # fmt: skip
 """The reason that each of them was recorded with."""
 EXIT_CODES = {"cap": 3, "round_limit": 3, "max_rounds": 3, "played": 0, "planned": 3, "quorum": 1}
@@ -143,14 +146,32 @@ async def test_a_moderator_lists_them_and_gives_them_out(tmp_path: Path) -> None
                 assert (await client.result(record.sid)).stop.reason == BEFORE[name]
 
 
-async def _store(kept: Log, record: records.Record) -> None:
-    entries, last = records.entries_of(record), 0
+async def test_a_session_that_was_open_then_ends_with_a_reason(tmp_path: Path) -> None:
+    """Its first entries lie in the log one by one, as that release wrote them; what comes now is appended behind."""
+    record = read_record(LOGS["1f79e67-consensus"])
+    async with Engine(tmp_path) as engine:
+        connection = await engine.connect("moderator")
+        await ensure_streams(connection, ack_wait_s=engine.ack_wait_s)
+        await _store(Log(connection), record, 3)
+        await engine.moderator()
+        await engine.workers()
+        await connection.store(subjects.fired(record.sid), encode(TimerDue()))
+        result = decode((await engine.closed(record.sid)).body, Result)
+        assert result.stop.reason in STOPS and result.stop.reason != VERSION_LOST
+        assert result.outcome
+        found = await engine.log(record.sid)
+        assert found[:3] == record.entries[:3] and len(found) > 4
+        assert replay(PROTOCOLS.get, record.sid, found).session.closed
+
+
+async def _store(kept: Log, record: records.Record, many: int | None = None) -> None:
+    entries, last = records.entries_of(record)[:many], 0
     opened: Any = entries[0].event
     row = SessionRow(
         session=record.sid, seq=0, protocol=opened.protocol, question=opened.question, status="open",
         opened_ns=entries[0].at_ns,
     )  # fmt: skip
-    for entry, text in zip(entries, record.entries, strict=True):
+    for entry, text in zip(entries, record.entries[:many], strict=True):
         close = next((c for c in entry.commands if isinstance(c, log.Close)), None)
         ended = SessionRow(
             session=record.sid, seq=0, protocol=opened.protocol, question="", status=close.status, reason=close.reason,

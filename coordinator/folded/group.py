@@ -1,0 +1,190 @@
+"""What waits for one session, folded together: each submission is one event, and all that were taken are one append.
+
+    fold(protocol, session, digest, causes, waiting, at_ns, build) -> Folded       pure: nothing is sent or awaited
+
+Each event is stepped in the state that the one ahead led to, and becomes an entry of its own with its own cause, number
+and digest: what comes out is what the same submissions would have come to one after another. One that is refused, is a
+repeat, or breaks the machine leaves no trace in the others.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from coordinator.briefing import Sending
+from coordinator.machine import Illegal, Protocol, Session, record
+from schemas import log
+
+MOST = 64
+"""Submissions of one append."""
+MOST_BYTES = 1_000_000
+"""Of the bodies of one append, unless the first alone has more."""
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What became of a submission: accepted at a transition, or refused and why."""
+
+    accepted: bool
+    n: int = -1
+    why: str = ""
+    again: bool = False
+    """It had been taken before."""
+
+
+Outcome = Receipt | Exception
+
+
+class Waiting:
+    """A submission that waits for its session's next append."""
+
+    __slots__ = ("asked_by", "cause", "check", "event", "headers", "over", "tell")
+
+    def __init__(
+        self,
+        cause: str,
+        event: log.Event,
+        tell: Callable[[Outcome], None],
+        *,
+        check: Callable[[Session | None], str] | None = None,
+        asked_by: int = -1,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        tell
+            Called once with what became of it; must not block.
+        check
+            Why it is refused in a state, before it is stepped; empty if it is not.
+        asked_by
+            The transition that it answers: a process that has not folded so far reads the log's tail first.
+        headers
+            Of its message, with its sender's trace.
+        """
+        self.cause = cause
+        self.event = event
+        self.tell = tell
+        self.check = check
+        self.asked_by = asked_by
+        self.headers = headers
+        self.over = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of what it says, as far as they may be many."""
+        body = getattr(self.event, "body", None)
+        return 0 if body is None else len(bytes(body))
+
+    def settle(self, outcome: Outcome) -> None:
+        """Say what became of it; only the first time counts."""
+        if not self.over:
+            self.over = True
+            self.tell(outcome)
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One transition that is to be appended."""
+
+    before: Session | None
+    """None for the opening."""
+    after: Session
+    entry: log.Entry
+    sendings: list[Sending]
+    """What it asks."""
+    seconds: float = 0.0
+    """That the machine took for it."""
+
+
+class Folded(msgspec.Struct):
+    """What a group came to, each submission in one of these lists, in the order of the group."""
+
+    session: Session
+    digest: str
+    taken: list[tuple[Waiting, Step]] = []
+    """To be appended, in this order."""
+    refused: list[tuple[Waiting, str]] = []
+    """By their own check, in whatever state."""
+    dropped: list[tuple[Waiting, str]] = []
+    """They have no place in the state; in a later one they may have."""
+    repeated: list[tuple[Waiting, int]] = []
+    """Their cause was taken at this transition, in this group or before."""
+    failed: list[tuple[Waiting, Exception]] = []
+    """The machine raised."""
+
+
+Build = Callable[[Session, log.Entry], list[Sending]]
+
+
+def fold(
+    protocol: Protocol,
+    session: Session,
+    digest: str,
+    causes: Mapping[str, int],
+    waiting: Sequence[Waiting],
+    at_ns: int,
+    build: Build,
+) -> Folded:
+    """Step a session through what waits for it.
+
+    Parameters
+    ----------
+    causes
+        Causes taken before, and their transitions.
+    at_ns
+        Unix time of all these events, ns.
+    build
+        The WORK messages of an entry; what it raises fails that submission alone.
+    """
+    found = Folded(session, digest)
+    mine: dict[str, int] = {}
+    for w in waiting:
+        n = causes.get(w.cause, mine.get(w.cause))
+        if n is not None:
+            found.repeated.append((w, n))
+            continue
+        if w.check is not None and (why := w.check(found.session)):
+            found.refused.append((w, why))
+            continue
+        started = time.perf_counter()
+        try:
+            after, entry = record(protocol, found.session, found.digest, w.event, at_ns, w.cause)
+            seconds = time.perf_counter() - started
+            sendings = build(after, entry)
+        except Illegal as error:
+            found.dropped.append((w, str(error)))
+            continue
+        except Exception as error:
+            found.failed.append((w, error))
+            continue
+        found.taken.append((w, Step(found.session, after, entry, sendings, seconds)))
+        found.session, found.digest = after, entry.digest
+        mine[w.cause] = entry.n
+    return found
+
+
+def cut(waiting: list[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
+    """The submissions of the next append, at least one, and the rest."""
+    size = 0
+    for place, w in enumerate(waiting[:MOST]):
+        size += w.size
+        if place and size > MOST_BYTES:
+            return waiting[:place], waiting[place:]
+    return waiting[:MOST], waiting[MOST:]
+
+
+async def outcome_of(submit: Callable[[Waiting], None], cause: str, event: log.Event, **more: object) -> Receipt:
+    """Hand a submission over, and wait for what became of it. Raises what its handling raised."""
+    future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+
+    def tell(outcome: Outcome) -> None:
+        if future.done():
+            return
+        if isinstance(outcome, Receipt):
+            future.set_result(outcome)
+        else:
+            future.set_exception(outcome)
+
+    submit(Waiting(cause, event, tell, **more))  # type: ignore[arg-type]
+    return await future

@@ -1,0 +1,190 @@
+"""Counters, gauges and histograms as plain numbers: counting is an addition, and whoever scrapes pays for the rest.
+
+They are used and exposed as those of the client library (same names, labels, types and samples), which locks and checks
+at each count. Every process counts in the thread of its event loop.
+"""
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from math import inf
+from typing import ClassVar, Generic, TypeVar
+
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.utils import floatToGoString
+
+C = TypeVar("C", "Count", "Level", "Spread")
+
+
+def _bound(value: float) -> str:
+    """A bound as it is exposed."""
+    return str(floatToGoString(value))  # type: ignore[no-untyped-call]
+
+
+class Count:
+    """A number that only grows."""
+
+    __slots__ = ("created", "value")
+
+    def __init__(self) -> None:
+        self.value = 0.0
+        self.created = time.time()
+
+    def inc(self, by: float = 1.0) -> None:
+        """Add to it. Raises ValueError for less than nothing."""
+        if by < 0:
+            raise ValueError("Counters can only be incremented by non-negative amounts.")
+        self.value += by
+
+
+class Level:
+    """A number that goes up and down."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self) -> None:
+        self._value: float | Callable[[], float] = 0.0
+
+    @property
+    def value(self) -> float:
+        """As it is now."""
+        return float(self._value() if callable(self._value) else self._value)
+
+    def set(self, value: float) -> None:
+        """Make it this."""
+        self._value = value
+
+    def inc(self, by: float = 1.0) -> None:
+        """Add to it, less than nothing too."""
+        self._value = self.value + by
+
+    def set_function(self, asked: Callable[[], float]) -> None:
+        """Ask for it at each scrape."""
+        self._value = asked
+
+
+class Spread:
+    """How often values fell into each of some ranges."""
+
+    __slots__ = ("bounds", "counts", "created", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        """The last: above all bounds."""
+        self.total = 0.0
+        self.created = time.time()
+
+    def observe(self, value: float) -> None:
+        """Count one value."""
+        self.total += value
+        self.counts[bisect_left(self.bounds, value)] += 1
+
+
+class Series(Generic[C]):
+    """One metric: a number for each of the values that its labels have had."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, name: str, text: str, labels: tuple[str, ...], registry: CollectorRegistry) -> None:
+        self._name = name
+        self._text = text
+        self._labelnames = labels
+        self._found: dict[tuple[tuple[str, str], ...], C] = {}
+        self._children: dict[tuple[str, ...], C] = {}
+        if not labels:
+            self._children[()] = self._new()
+        registry.register(self)
+
+    def _new(self) -> C:
+        raise NotImplementedError
+
+    def labels(self, **labels: str) -> C:
+        """The number for these values. Raises ValueError where they are not the metric's labels."""
+        asked = tuple(labels.items())
+        found = self._found.get(asked)
+        if found is None:
+            if sorted(labels) != sorted(self._labelnames):
+                raise ValueError("Incorrect label names")
+            values = tuple(str(labels[name]) for name in self._labelnames)
+            found = self._children.get(values)
+            if found is None:
+                found = self._children[values] = self._new()
+            self._found[asked] = found
+        return found
+
+    def describe(self) -> Iterable[Metric]:
+        """The metric without numbers, as a registry asks for it."""
+        return [Metric(self._name, self._text, self.kind)]
+
+    def collect(self) -> Iterable[Metric]:
+        """The metric with its numbers of now."""
+        metric = Metric(self._name, self._text, self.kind)
+        for values, child in list(self._children.items()):
+            self._add(metric, dict(zip(self._labelnames, values, strict=True)), child)
+        return [metric]
+
+    def _add(self, metric: Metric, labels: dict[str, str], child: C) -> None:
+        raise NotImplementedError
+
+
+class Counter(Series[Count]):
+    """A metric that counts; its name ends in `_total`, which its family's does not."""
+
+    kind = "counter"
+
+    def __init__(self, name: str, text: str, labels: tuple[str, ...], registry: CollectorRegistry) -> None:
+        super().__init__(name.removesuffix("_total"), text, labels, registry)
+        if not labels:
+            self.inc = self._children[()].inc
+
+    def _new(self) -> Count:
+        return Count()
+
+    def _add(self, metric: Metric, labels: dict[str, str], child: Count) -> None:
+        metric.add_sample(f"{self._name}_total", labels, child.value)
+        metric.add_sample(f"{self._name}_created", labels, child.created)
+
+
+class Gauge(Series[Level]):
+    """A metric that says how much there is now."""
+
+    kind = "gauge"
+
+    def __init__(self, name: str, text: str, labels: tuple[str, ...], registry: CollectorRegistry) -> None:
+        super().__init__(name, text, labels, registry)
+        if not labels:
+            only = self._children[()]
+            self.set, self.inc, self.set_function = only.set, only.inc, only.set_function
+
+    def _new(self) -> Level:
+        return Level()
+
+    def _add(self, metric: Metric, labels: dict[str, str], child: Level) -> None:
+        metric.add_sample(self._name, labels, child.value)
+
+
+class Histogram(Series[Spread]):
+    """A metric that says how values are spread."""
+
+    kind = "histogram"
+
+    def __init__(
+        self, name: str, text: str, labels: tuple[str, ...], bounds: tuple[float, ...], registry: CollectorRegistry
+    ) -> None:
+        self._bounds = tuple(map(float, bounds))
+        super().__init__(name, text, labels, registry)
+        if not labels:
+            self.observe = self._children[()].observe
+
+    def _new(self) -> Spread:
+        return Spread(self._bounds)
+
+    def _add(self, metric: Metric, labels: dict[str, str], child: Spread) -> None:
+        so_far = 0
+        for bound, count in zip((*self._bounds, inf), child.counts, strict=True):
+            so_far += count
+            metric.add_sample(f"{self._name}_bucket", {**labels, "le": _bound(bound)}, so_far)
+        metric.add_sample(f"{self._name}_count", labels, so_far)
+        metric.add_sample(f"{self._name}_sum", labels, child.total)
+        metric.add_sample(f"{self._name}_created", labels, child.created)
