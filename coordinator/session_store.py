@@ -5,7 +5,6 @@ says that the cache is old. The rules that make this exact (one message a transi
 effects out before an answer) are those of docs/bus.md.
 """
 
-import asyncio
 import logging
 import time
 from collections import OrderedDict
@@ -19,7 +18,7 @@ from bus.errors import BusError, Conflict
 from bus.log import Log, Stored
 from bus.streams import purge_session
 from coordinator.effects import Effects
-from coordinator.folded import lost
+from coordinator.folded import lost, rows
 from coordinator.folded.broken import BrokenLog, Unreadable
 from coordinator.folded.held import Held
 from coordinator.machine import Illegal, Protocol, Session, record, record_opening
@@ -27,7 +26,6 @@ from coordinator.measures import note
 from coordinator.protocols import STANDING
 from observability.metrics import Metrics
 from schemas import log
-from schemas.post import SessionRow
 from schemas.stops import STOPS, VERSION_LOST
 from schemas.wire import Json, SchemaError, decode, encode
 
@@ -70,9 +68,6 @@ class Sessions:
         self._most = most
         self._checkpoint = checkpoint
         self._held: OrderedDict[str, Held] = OrderedDict()
-        self._rows: dict[str, SessionRow] = {}
-        self._rows_to = 0
-        self._listing = asyncio.Lock()
         self._closed: OrderedDict[str, None] = OrderedDict()
 
     # -- looking
@@ -208,11 +203,7 @@ class Sessions:
                     return Receipt(False, why=f"session {opened.parent} cancelled it before it was opened")
                 protocol = self._protocol(sid, opened.protocol, opened.version)
                 session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
-                row = SessionRow(
-                    session=sid, seq=0, protocol=opened.protocol, question=opened.question[:300], status="open",
-                    opened_ns=entry.at_ns,
-                )  # fmt: skip
-                if await self._append(sid, held, protocol, session, entry, row):
+                if await self._append(sid, held, protocol, session, entry):
                     return Receipt(True, 0)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
@@ -241,8 +232,7 @@ class Sessions:
                         continue
                     return Receipt(False, why=str(why))
                 self._metrics.step_seconds.observe(time.perf_counter() - started)
-                row = self._closing_row(session, entry)
-                if await self._append(sid, held, held.protocol, session, entry, row):
+                if await self._append(sid, held, held.protocol, session, entry):
                     return Receipt(True, entry.n)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
@@ -255,12 +245,7 @@ class Sessions:
                     return False
                 if refused.cause in held.refusals:
                     break
-                row = None
-                if refused.what == "open":
-                    row = SessionRow(
-                        session=sid, seq=0, protocol="", question="", status="refused", reason=refused.why[:300],
-                        opened_ns=refused.at_ns,
-                    )  # fmt: skip
+                row = rows.of_refused(sid, refused) if refused.what == "open" else None
                 try:
                     held.last_seq = await self._log.append(sid, subjects.REFUSED, encode(refused), held.last_seq, row)
                 except Conflict:
@@ -268,14 +253,15 @@ class Sessions:
                     continue
                 held.refusals[refused.cause] = refused
                 break
+            if refused.what == "open" and held.session is None and not held.over:
+                await self._effects.index.put(rows.of_refused(sid, refused))
         return True
 
-    async def _append(
-        self, sid: str, held: Held, protocol: Protocol, session: Session, entry: log.Entry, row: SessionRow | None
-    ) -> bool:
+    async def _append(self, sid: str, held: Held, protocol: Protocol, session: Session, entry: log.Entry) -> bool:
         """Append and carry out; False where somebody else moved the session (its tail is folded then)."""
         sendings = self._effects.build(session, entry.n, entry.commands, entry.at_ns)  # a leak stops it here
         kind = subjects.OPENED if entry.n == 0 else subjects.CLOSED if session.closed else subjects.STEP
+        row = None if kind == subjects.STEP else rows.of(session)
         before = held.session
         if self._checkpoint is not None:
             self._checkpoint("stepped", sid)
@@ -318,18 +304,6 @@ class Sessions:
             if oldest != sid:
                 self._held.pop(oldest, None)
 
-    @staticmethod
-    def _closing_row(session: Session, entry: log.Entry) -> SessionRow | None:
-        if not session.closed:
-            return None
-        for command in entry.commands:
-            if isinstance(command, log.Close):
-                return SessionRow(
-                    session=session.sid, seq=0, protocol=session.opened.protocol, question="", status=command.status,
-                    reason=command.reason, opened_ns=session.opened_ns, closed_ns=entry.at_ns,
-                )  # fmt: skip
-        return None
-
     # -- effects
     async def _again(self, sid: str, held: Held, n: int, *, timer: bool = True) -> None:
         """Carry transition `n`'s effects out once more, marked re-issued: the first time may not have got out."""
@@ -368,12 +342,6 @@ class Sessions:
                 found.append(msgspec.Raw(stored.data))
         return found[n:]
 
-    async def rows(self) -> list[SessionRow]:
-        """One row a session, in the order of their openings; only what is new since the last time is read."""
-        async with self._listing:
-            self._rows_to = await self._log.rows(self._rows, self._rows_to)
-        return list(self._rows.values())
-
     async def erase(self, sid: str, author: str) -> Receipt:
         """Remove a closed session's texts: its log but for one message that says so, its turns, its timer, what was put
         aside of it. Repeating it finishes what a killed process began."""
@@ -385,9 +353,10 @@ class Sessions:
                         return Receipt(False, why=f"there is no session {sid}")
                     if held.session is not None and not held.session.closed:
                         return Receipt(False, why=f"session {sid} is open; cancel it first")
-                    erased, row = _tombstone(sid, held.session or held.lost, author, time.time_ns())
+                    erased = _tombstone(held.session or held.lost, author, time.time_ns())
+                    last, row = held.last_seq, rows.of_erased(sid, erased)
                     try:
-                        seq = await self._log.append(sid, subjects.ERASED, encode(erased), held.last_seq, row)
+                        seq = await self._log.append(sid, subjects.ERASED, encode(erased), last, row)
                     except Conflict:
                         await self._reload(sid, held)
                         continue
@@ -395,6 +364,8 @@ class Sessions:
                     held.empty()
                 await self._log.purge(sid, held.last_seq)
                 await purge_session(self._connection, sid)
+                if (left := await rows.of_log(self._log, sid)) is not None:
+                    await self._effects.index.put(left)
                 return Receipt(True)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
@@ -457,19 +428,16 @@ def _stepped(protocol: Protocol, sid: str, held: Held, entry: log.Entry) -> tupl
     return record(protocol, held.session, held.digest, entry.event, entry.at_ns, entry.cause)
 
 
-def _tombstone(sid: str, session: Session | lost.Lost | None, author: str, at_ns: int) -> tuple[log.Erased, SessionRow]:
-    """What stays, and its row: neither holds a word of the session."""
+def _tombstone(session: Session | lost.Lost | None, author: str, at_ns: int) -> log.Erased:
+    """What stays: no word of the session."""
     assert session is not None
     if isinstance(session, lost.Lost):
-        reason, protocol, closed_ns = VERSION_LOST, session.protocol, session.closed_ns
+        reason, protocol, owner, closed_ns = VERSION_LOST, session.protocol, session.author, session.closed_ns
     else:
         assert session.stopped is not None, "a closed session was stopped"
-        reason, protocol, closed_ns = session.stopped.reason, session.opened.protocol, session.at_ns
-    status = STOPS[reason].status
-    facts = {"protocol": protocol, "opened_ns": session.opened_ns, "closed_ns": closed_ns}
-    erased = log.Erased(at_ns=at_ns, author=author, status=status, reason=reason, **facts)  # type: ignore[arg-type]
-    row = SessionRow(
-        session=sid, seq=0, question="", status="erased", reason=reason, erased_ns=at_ns, erased_by=author,
-        **facts,  # type: ignore[arg-type]
+        opened = session.opened
+        reason, protocol, owner, closed_ns = session.stopped.reason, opened.protocol, opened.author, session.at_ns
+    return log.Erased(
+        at_ns=at_ns, author=author, status=STOPS[reason].status, reason=reason, protocol=protocol, owner=owner,
+        opened_ns=session.opened_ns, closed_ns=closed_ns,
     )  # fmt: skip
-    return erased, row
