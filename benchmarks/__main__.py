@@ -19,11 +19,12 @@ from benchmarks import around, bare, model_client, prompts, report
 from benchmarks import competition as teams
 from benchmarks import controller as maci
 from benchmarks import routing as tasks
+from benchmarks import stored as kept
 from benchmarks.bare_worker import loop_factory
 from benchmarks.debates import Case, Run, bench, stack
 from benchmarks.report import Figures
 
-PARTS = ("floors", "debates", "start", "memory", "client", "controller", "competition", "routing", "prompts")
+PARTS = ("floors", "debates", "start", "memory", "client", "controller", "competition", "routing", "prompts", "stored")
 LATENCY_S = 0.05
 
 
@@ -107,6 +108,15 @@ async def prefixes(quick: bool, figures: Figures) -> None:
     figures.prompts = await prompts.measure()
 
 
+async def stored(quick: bool, figures: Figures) -> None:
+    """Lists, an unknown id and `parley ask` beside many stored sessions, and beside none."""
+    counts = tuple(c for c in kept.COUNTS if not quick or c <= kept.QUICK)
+    try:
+        figures.stored = await asyncio.to_thread(kept.measure, counts)
+    except (around.NotMeasured, subprocess.TimeoutExpired) as why:
+        figures.missing["stored"] = str(why)
+
+
 def main() -> int:
     """Run what was asked for; 0 unless something broke."""
     parser = argparse.ArgumentParser(
@@ -123,7 +133,7 @@ def main() -> int:
     print(report.machine_text(figures.machine), flush=True)
     run: dict[str, Any] = {
         "floors": floors, "debates": debates, "start": start, "memory": memory, "client": client,
-        "controller": controller, "competition": competition, "routing": routing, "prompts": prefixes,
+        "controller": controller, "competition": competition, "routing": routing, "prompts": prefixes, "stored": stored,
     }  # fmt: skip
     for part in given.parts or PARTS:
         print(f"... {part}", file=sys.stderr, flush=True)

@@ -32,6 +32,7 @@ from schemas.session import OpenSession
 from schemas.wire import decode, encode
 
 COUNTS = (0, 1_000, 100_000)
+QUICK = 1_000
 _TIMES = 5
 _COMMAND_S = 120.0
 _AT_ONCE = 200
