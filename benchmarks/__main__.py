@@ -22,6 +22,7 @@ from benchmarks import around, bare, model_client, prompts, report
 from benchmarks import competition as teams
 from benchmarks import controller as maci
 from benchmarks import routing as tasks
+from benchmarks import stored as kept
 from benchmarks.bare_worker import loop_factory
 from benchmarks.calls import measure as count_calls
 from benchmarks.debates import Case, Run, bench, stack
@@ -29,7 +30,10 @@ from benchmarks.receiver import receiver
 from benchmarks.report import Figures
 from parley.stack.lease import Stack
 
-PARTS = ("floors", "debates", "calls", "start", "memory", "client", "controller", "competition", "routing", "prompts")
+PARTS = (
+    "floors", "debates", "calls", "start", "memory", "client", "controller", "competition", "routing", "prompts",
+    "stored",
+)  # fmt: skip
 LATENCY_S = 0.05
 OTHERWISE: dict[str, Callable[[Stack], Stack]] = {
     "a turn a message": lambda s: msgspec.structs.replace(s, turns_per_message=1),
@@ -143,6 +147,15 @@ async def prefixes(quick: bool, figures: Figures) -> None:
     figures.prompts = await prompts.measure()
 
 
+async def stored(quick: bool, figures: Figures) -> None:
+    """Lists, an unknown id and `parley ask` beside many stored sessions, and beside none."""
+    counts = tuple(c for c in kept.COUNTS if not quick or c <= kept.QUICK)
+    try:
+        figures.stored = await asyncio.to_thread(kept.measure, counts)
+    except (around.NotMeasured, subprocess.TimeoutExpired) as why:
+        figures.missing["stored"] = str(why)
+
+
 def main() -> int:
     """Run what was asked for, and print what was measured, also where a part broke; 0 unless one did."""
     parser = argparse.ArgumentParser(
@@ -159,7 +172,7 @@ def main() -> int:
     print(report.machine_text(figures.machine), flush=True)
     run: dict[str, Any] = {
         "floors": floors, "debates": debates, "calls": calls, "start": start, "memory": memory, "client": client,
-        "controller": controller, "competition": competition, "routing": routing, "prompts": prefixes,
+        "controller": controller, "competition": competition, "routing": routing, "prompts": prefixes, "stored": stored,
     }  # fmt: skip
     broken = 0
     for part in given.parts or PARTS:

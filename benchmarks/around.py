@@ -42,7 +42,7 @@ class FirstTurn(msgspec.Struct, frozen=True, kw_only=True):
     """To the end of the process."""
 
 
-def _command() -> list[str]:
+def command() -> list[str]:
     script = Path(sys.executable).with_name("parley")
     return [str(script)] if script.exists() else [sys.executable, "-m", "parley"]
 
@@ -52,7 +52,7 @@ def help_s(times: int) -> float:
     found = []
     for _ in range(times):
         started = time.perf_counter()
-        done = subprocess.run([*_command(), "--help"], capture_output=True, timeout=_HELP_S, check=False)
+        done = subprocess.run([*command(), "--help"], capture_output=True, timeout=_HELP_S, check=False)
         found.append(time.perf_counter() - started)
         if done.returncode:
             raise NotMeasured(f"parley --help ended with {done.returncode}: {_last(done.stderr)}")
@@ -79,7 +79,7 @@ def _ask_once() -> FirstTurn:
         environment = {**os.environ, "PARLEY_STATE": str(state)}
         started_ns = time.time_ns()
         done = subprocess.run(
-            [*_command(), "ask", "When does the backup run?", "--protocol", "consensus", "--evidence", str(evidence),
+            [*command(), "ask", "When does the backup run?", "--protocol", "consensus", "--evidence", str(evidence),
              "--json"],
             capture_output=True, timeout=_ASK_S, check=False, env=environment,
         )  # fmt: skip

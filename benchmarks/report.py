@@ -15,6 +15,7 @@ from benchmarks import controller as maci
 from benchmarks import model_client
 from benchmarks import prompts as prefixes
 from benchmarks import routing as tasks
+from benchmarks import stored as kept
 from benchmarks.around import FirstTurn, Open
 from benchmarks.debates import Case, Run
 from benchmarks.processes import Memory
@@ -50,6 +51,7 @@ class Figures(msgspec.Struct, kw_only=True):
     competition: list[teams.Figure] = []
     routing: tasks.Measured | None = None
     prompts: list[prefixes.Figure] = []
+    stored: list[kept.Figure] = []
     missing: dict[str, str] = {}
     """What could not be measured, and why."""
 
@@ -256,6 +258,7 @@ def text(f: Figures) -> str:
     lines += ["", *teams.lines(f.competition)] if f.competition else []
     lines += ["", *tasks.lines(f.routing)] if f.routing else []
     lines += ["", *prefixes.lines(f.prompts)] if f.prompts else []
+    lines += ["", *kept.lines(f.stored)] if f.stored else []
     lines += [f"not measured: {name}: {why}" for name, why in f.missing.items()]
     rows = targets(f)
     lines += ["", "targets"] if rows else []

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bus import channels, subjects
-from bus.accounts import AGENT, MODERATOR, OPERATOR, OWNER, SYS, User
+from bus.accounts import AGENT, CLIENT, MODERATOR, OPERATOR, OWNER, SYS, User
 from schemas.expert import ROLE
 
 
@@ -60,6 +60,9 @@ def _services(user: User) -> list[Crossing]:
             asked += [subjects.inbox_by(name, user.name), subjects.requests_by("fate", name, user.name)]
         elif user.kind == AGENT:
             asked += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
+    if user.kind == CLIENT:
+        mine = [subjects.own("mine", name, "*") for name in dict.fromkeys((user.name, *user.reads))]
+        asked += [subjects.own("sessions", user.name, "*")] if user.sees_all else mine
     if user.kind == OWNER:
         asked += [
             subjects.own_by(user.name),

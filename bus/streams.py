@@ -9,6 +9,7 @@
 | TIMER | one message a subject | schedules, and what they make |
 | ASIDE | the last `ASIDE_MESSAGES` | what could not be handled |
 | ARTIFACTS | by age, as LOG; one message a subject, never another | objects by the hash of their content |
+| INDEX | by age, as LOG; the last message of a subject | one row a session, for lists |
 
 A timer is a message on `subjects.timer(sid)` with the headers `Nats-Schedule: @at <RFC 3339>` and
 `Nats-Schedule-Target: subjects.fired(sid)`. Publishing again replaces it, purging its subject cancels it. When it is
@@ -27,7 +28,10 @@ from bus.connection import Connection
 from bus.errors import ApiError
 
 LOG, IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "LOG", "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
-STREAMS = (LOG, TIMER, IN, INNER, WORK, ASIDE, ARTIFACTS)
+INDEX = "INDEX"
+STREAMS = (LOG, TIMER, IN, INNER, WORK, ASIDE, ARTIFACTS, INDEX)
+WHOLE = {"parley-index": "whole"}
+"""Metadata of INDEX: every session that LOG has stands there."""
 MODERATORS = "moderators"
 """The consumer of IN, and that of INNER, which all moderators share."""
 
@@ -46,6 +50,8 @@ MAX_ACK_PENDING = 100_000
 MAX_WAITING = 4_096
 _ALREADY = 10058
 """err_code: the stream exists with another configuration."""
+_ABSENT = 10059
+"""err_code: there is no such stream."""
 
 Storage = Literal["file", "memory"]
 
@@ -108,6 +114,13 @@ def stream_configs(*, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "
             "discard_new_per_subject": True,
             "allow_direct": True,
         },
+        INDEX: {
+            "subjects": [subjects.INDEX_ALL],
+            "retention": "limits",
+            "max_age": _ns(log_max_age_s),
+            "max_msgs_per_subject": 1,
+            "allow_direct": True,
+        },
     }
     return {name: {"name": name, **common, **rows[name]} for name in STREAMS}
 
@@ -127,6 +140,8 @@ async def ensure_streams(
         JetStream refused, for instance to move a stream to another storage.
     """
     for name, config in stream_configs(log_max_age_s=log_max_age_s, storage=storage).items():
+        if name == INDEX and await _is_whole(conn):
+            config["metadata"] = dict(WHOLE)
         try:
             await conn.api(f"STREAM.CREATE.{name}", config)
         except ApiError as error:
@@ -135,6 +150,17 @@ async def ensure_streams(
             await conn.api(f"STREAM.UPDATE.{name}", config)
     for stream in (IN, INNER):
         await _ensure_consumer(conn, stream, MODERATORS, None, ack_wait_s)
+
+
+async def _is_whole(conn: Connection) -> bool:
+    """Whether INDEX may say that no session is missing: it said so, or it is to be made and there is no session."""
+    try:
+        found = (await conn.api(f"STREAM.INFO.{INDEX}"))["config"].get("metadata") or {}
+    except ApiError as error:
+        if error.err_code != _ABSENT:
+            raise
+        return not (await conn.api(f"STREAM.INFO.{LOG}"))["state"]["messages"]
+    return all(found.get(key) == value for key, value in WHOLE.items())
 
 
 async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_WAIT_S) -> None:

@@ -7,6 +7,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | subject | who publishes | what |
 |---|---|---|
 | `parley.log.<sid>.<kind>` | moderators | LOG: a message a transition; kind is opened, step, closed, refused, erased |
+| `parley.index.<state>.<owner>.<sid>` | moderators | INDEX: a session's row; state is refused, open, over |
 | `parley.in.<channel>.<author>.<sid>` | clients, timers, humans | IN: submissions that no worker stands behind |
 | `parley.inner.<sender>.<sid>` | moderators | INNER: what one session says to another |
 | `parley.work.<queue>.<sid>.<n>` | moderators | WORK: turns |
@@ -24,6 +25,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.take.<channel>.<author>.<sid>` | experts | an artifact that the author's open turn names, core request |
 | `parley.fate.<channel>.<author>.<sid>` | clients | what became of a submission, core request |
 | `parley.own.<what>.<author>.<sid>` | owners | sessions, logs, living workers, erasing a session, core request |
+| `parley.own.mine.<author>.<sid>` | clients | the author's own sessions, core request |
 | `parley.here.<role>.<queue>.<pin>`, `parley.call` | workers; moderators, helpers | announcements, and the call |
 | `parley.of.<owner>.ch.…`, and `.read.`, `.doc.`, `.get.` | as without `of` | the same, of one owner's sessions |
 
@@ -127,6 +129,15 @@ def parse_log(subject: str) -> tuple[str, str]:
     """(session, kind)."""
     sid, kind = _parse(subject, "log", 2)
     return sid, kind
+
+
+# -- INDEX
+INDEX_ALL = _join("index", ">")
+
+
+def index(state: str, owner: str, sid: str) -> str:
+    """Where a session's row stands; `*` stands for any state, owner or session."""
+    return _request("index", state, owner, sid)
 
 
 # -- of one owner
@@ -403,8 +414,9 @@ def read_of(channel: str) -> str:
 
 
 def parse_read(subject: str) -> tuple[str, str]:
-    """(channel, session)."""
-    channel, sid = _parse(subject, "read", 2)
+    """(channel, session) of history, documents and artifacts: `read`, `doc`, `get`."""
+    kind = subject.split(".")[1] if subject.count(".") else ""
+    channel, sid = _parse(subject, kind if kind in ("doc", "get") else "read", 2)
     return channel, sid
 
 
@@ -416,12 +428,6 @@ def doc(channel: str, sid: str) -> str:
 def doc_of(channel: str) -> str:
     """Documents shown on one channel in every session: what an account imports."""
     return _request("doc", channel, "*")
-
-
-def parse_doc(subject: str) -> tuple[str, str]:
-    """(channel, session)."""
-    channel, sid = _parse(subject, "doc", 2)
-    return channel, sid
 
 
 def put(channel: str, author: str, sid: str) -> str:
@@ -444,12 +450,6 @@ def get_of(channel: str) -> str:
     return _request("get", channel, "*")
 
 
-def parse_get(subject: str) -> tuple[str, str]:
-    """(channel, session)."""
-    channel, sid = _parse(subject, "get", 2)
-    return channel, sid
-
-
 def fate(channel: str, author: str, sid: str) -> str:
     """What became of a submission."""
     return _request("fate", channel, author, sid)
@@ -468,7 +468,8 @@ def parse_authored(subject: str) -> tuple[str, str, str]:
 
 
 def own(what: str, author: str, sid: str) -> str:
-    """What only an owner may ask: `sessions` and `workers` (sid is ignored), `log`, `erase`."""
+    """What only an owner may ask: `sessions`, `workers` and `index` (sid is ignored), `log`, `erase`; and a client of
+    its own sessions: `mine`."""
     return _request("own", what, author, sid)
 
 

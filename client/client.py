@@ -5,15 +5,18 @@ import contextlib
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from bus import artifacts, subjects
+from bus.accounts import CLIENT as CLIENT_KIND
+from bus.accounts import EVERYBODY
 from bus.accounts import OWNER as OWNER_KIND
 from bus.channels import CLIENT, CLIENTS, CONTROL, INBOX, OWNER, readable_by
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault, ModeratorsBusy
+from bus.index import OPEN
 from bus.posts import Reader
 from client.errors import BadInput, Refusal, Unanswered, Unreachable
 from schemas.post import (
@@ -21,11 +24,13 @@ from schemas.post import (
     AskFate,
     EraseSession,
     Fate,
+    IndexRebuilt,
     ListSessions,
     Live,
     LogPage,
     Post,
     ReadLog,
+    RebuildIndex,
     SessionRow,
     SessionRows,
 )
@@ -38,10 +43,21 @@ from schemas.wire import Undecodable, decode, encode
 T = TypeVar("T")
 
 _REQUEST_S = 2.0
+_PIECE_S = 15.0
+"""So long one piece of an index that is rebuilt may take."""
+_PAGE = 200
 _AGAIN_S = 0.02
 _LISTENING_S = 0.1
 _LATE_S = 10.0
 """So long after its asker gave up an opening may still be taken: clocks differ."""
+
+
+class Listed(NamedTuple):
+    """Sessions, those that changed last first."""
+
+    rows: list[SessionRow]
+    whole: bool
+    """False: sessions of a release before may be missing, until the index is rebuilt."""
 
 
 def new_sid() -> str:
@@ -62,7 +78,7 @@ class Client:
 
     def __init__(self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0) -> None:
         self.owner = connection.credentials.kind == OWNER_KIND
-        """Whether it may ask for sessions, logs and workers."""
+        """Whether it may ask for logs, workers and everybody's sessions."""
         self._connection = connection
         self._user = user
         self._url = url
@@ -165,21 +181,79 @@ class Client:
                 return decode(post.body, Result)
         return None
 
-    # -- for owners
-    async def sessions(self, limit: int | None = None) -> list[SessionRow]:
-        """Sessions, the newest first; all of them, or the newest `limit`."""
-        self._owners_only("sessions are listed to owners")
-        rows: list[SessionRow] = []
-        before: int | None = None
+    # -- lists
+    async def sessions(self, limit: int | None = None, *, only_open: bool = False) -> list[SessionRow]:
+        """Sessions, those that changed last first; all of them, or the newest `limit`. To an owner all of the tenant,
+        to a client those that its credential reads."""
+        return (await self.listed(limit, only_open=only_open)).rows
+
+    async def listed(self, limit: int | None = None, *, only_open: bool = False) -> Listed:
+        """As `sessions`, and whether sessions of a release before may be missing."""
+        rows: dict[tuple[str, str], SessionRow] = {}
+        whole = True
+        for subject in self._lists():
+            floor, pages = 0, 2
+            while pages > 1:  # what changed meanwhile moved from pages to come to those that were read
+                floor, pages, said = await self._pages(subject, floor, limit, only_open, rows)
+                whole = whole and said
+        found = sorted(rows.values(), key=lambda row: row.seq, reverse=True)
+        return Listed(found[:limit], whole)
+
+    async def _pages(
+        self, subject: str, floor: int, limit: int | None, only_open: bool, rows: dict[tuple[str, str], SessionRow]
+    ) -> tuple[int, int, bool]:
+        """Read the rows behind `floor`, newest first, into `rows`: the newest one's sequence, how many pages that took,
+        whether the index is whole."""
+        top, pages, read, before = floor, 0, 0, None
         while True:
-            size = 200 if limit is None else min(200, limit - len(rows))
-            ask = encode(ListSessions(before_seq=before, limit=size))
-            page = await self._ask(self._deadline(), subjects.own("sessions", self._user, ""), ask, SessionRows)
-            rows += page.rows
-            if not page.more or not page.rows or (limit is not None and len(rows) >= limit):
-                return rows
+            size = _PAGE if limit is None else min(_PAGE, limit - read)
+            page = await self._list(subject, ListSessions(before_seq=before, limit=size, open=only_open))
+            pages += 1
+            for row in page.rows:
+                known = rows.get((row.owner, row.session))
+                if known is None or known.seq < row.seq:
+                    rows[row.owner, row.session] = row
+                if only_open and row.status != OPEN:  # a moderator of the release before tells of all
+                    del rows[row.owner, row.session]
+                else:
+                    read += 1
+                top = max(top, row.seq)
+            if not page.more or not page.rows or read == limit or page.rows[-1].seq <= floor:
+                return top, pages, page.whole
             before = page.rows[-1].seq
 
+    async def row(self, sid: str) -> SessionRow | None:
+        """What a list says of one session; None where there is no such session, or where it is another's."""
+        for subject in self._lists():
+            page = await self._list(subject, ListSessions(session=sid))
+            for row in page.rows:  # a moderator of the release before does not know what was asked for
+                if row.session == sid:
+                    return row
+        return None
+
+    def _lists(self) -> list[str]:
+        """Where it asks for sessions: for all of the tenant, or for those of each client that it reads."""
+        if not (self.owner or self._connection.credentials.kind == CLIENT_KIND):
+            raise BadInput("creds", f"sessions are listed to owners and clients; {self._user!r} is neither")
+        granted = self._connection.credentials.reads
+        if self.owner or EVERYBODY in granted:
+            return [subjects.own("sessions", self._user, "")]
+        return [subjects.own("mine", name, "") for name in dict.fromkeys((self._user, *granted))]
+
+    async def _list(self, subject: str, asked: ListSessions) -> SessionRows:
+        return await self._ask(self._deadline(), subject, encode(asked), SessionRows)
+
+    async def rebuild_index(self) -> AsyncGenerator[IndexRebuilt, None]:
+        """Enter all sessions of the log in the index, piece by piece; what each came to. It may be left off and begun
+        again at any time."""
+        self._owners_only("the index is rebuilt for owners")
+        subject, done = subjects.own("index", self._user, ""), IndexRebuilt(seq=0, last_seq=0, sessions=0)
+        while not done.done:
+            ask = encode(RebuildIndex(after_seq=done.seq))
+            done = await self._ask(self._deadline(), subject, ask, IndexRebuilt, _PIECE_S)
+            yield done
+
+    # -- for owners
     async def log(self, sid: str, n: int = 0) -> list[str]:
         """The session's log from transition `n` on, one JSON text an entry, exactly as stored."""
         self._owners_only("logs are read by owners")
@@ -228,9 +302,11 @@ class Client:
     def _deadline(self) -> float:
         return time.monotonic() + self._patience_s
 
-    async def _ask(self, deadline: float, subject: str, data: bytes, wanted: type[T]) -> T:
+    async def _ask(
+        self, deadline: float, subject: str, data: bytes, wanted: type[T], timeout_s: float = _REQUEST_S
+    ) -> T:
         async def once() -> T:
-            answer = (await self._connection.request(subject, data, _REQUEST_S)).data
+            answer = (await self._connection.request(subject, data, timeout_s)).data
             try:
                 return decode(answer, wanted)
             except Undecodable as error:

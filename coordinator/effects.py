@@ -11,8 +11,10 @@ from bus import subjects
 from bus.channels import CLIENTS, may_read
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
+from bus.index import Index
 from bus.timers import Timers
 from coordinator import briefing
+from coordinator.folded import rows
 from coordinator.folded.lost import Lost
 from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
@@ -48,8 +50,10 @@ class Effects:
         key: bytes,
         lane: str,
         notifier: Notifier,
+        index: Index,
         turns_per_message: int = 0,
     ) -> None:
+        self.index = index
         self._connection = connection
         self._protocols = protocols
         self._presence = presence
@@ -125,6 +129,8 @@ class Effects:
                     self._notifier.call(sid, f"{sid}-{n}-{i}", command.severity, command.text, session.at_ns)
                 case log.Close() if session.opened.parent:
                     effects.append(self._submit(sid, session.opened.parent, _ended(session), f"{sid}-ended"))
+        if n == 0 or any(isinstance(c, log.Close) for c in part.commands):
+            effects.append(asyncio.ensure_future(self.index.put(rows.of(session))))
         return effects
 
     async def _say(self, session: Session, n: int, commands: Commands) -> None:
@@ -170,6 +176,7 @@ class Effects:
         """What a session that nobody could run leaves to be done: who waits for it is told, what is beneath it ends,
         and whoever follows it hears. Repeating it is fine."""
         await self._clear_timer(sid)
+        await self.index.put(rows.of_lost(sid, end))
         for child in end.children:
             await self._submit(sid, child, CancelSession(reason=f"session {sid} ended"), f"{sid}-lost-{child}")
         if end.parent:  # as one whose texts are gone: every release books all that it might have used

@@ -20,6 +20,7 @@ from bus.artifacts import Artifacts
 from bus.channels import may_submit
 from bus.connection import Connection
 from bus.errors import BusError, PayloadTooLarge
+from bus.index import Index
 from bus.library import Msg, Subscription
 from bus.log import Asides
 from bus.rights import asker
@@ -30,6 +31,7 @@ from coordinator.effects import Effects
 from coordinator.folded.broken import BrokenLog, Unreadable
 from coordinator.folded.group import Outcome, Receipt, Waiting
 from coordinator.folded.held import Held
+from coordinator.folded.listing import Listing
 from coordinator.intake import BadSessionId, Intake
 from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
@@ -112,16 +114,19 @@ class Moderator:
         self._notifier = Notifier(metrics, notify_url)
         self.presence = Presence(clock)
         self._unreadable = Unreadable(metrics, unreadable_s)
+        index = Index(connection)
         effects = Effects(
             connection, protocols=protocols, presence=self.presence, key=token_key, lane=self._lane,
-            notifier=self._notifier, turns_per_message=turns_per_message,
+            notifier=self._notifier, index=index, turns_per_message=turns_per_message,
         )  # fmt: skip
         self.sessions = Sessions(
             connection, protocols=protocols, effects=effects, metrics=metrics, unreadable=self._unreadable,
             checkpoint=checkpoint,
         )  # fmt: skip
         self._asides = Asides(connection)
-        self._desk = Desk(self.sessions, self._asides, self.presence, self._unreadable, self._lane)
+        self._desk = Desk(
+            self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index), self._lane
+        )
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues: set[str] = set()
         self._serving = _Serving()
@@ -164,8 +169,8 @@ class Moderator:
         # By those who see all sessions, and by those who read one owner's.
         for subject, parse, answer, what in (
             (subjects.READ_ALL, subjects.parse_read, self._desk.read, "read"),
-            (subjects.DOC_ALL, subjects.parse_doc, self._desk.documents, "doc"),
-            (subjects.GET_ALL, subjects.parse_get, self._shelf.get, "artifact"),
+            (subjects.DOC_ALL, subjects.parse_read, self._desk.documents, "doc"),
+            (subjects.GET_ALL, subjects.parse_read, self._shelf.get, "artifact"),
         ):
             for of in (False, True):
                 told = subjects.owned("*", subject) if of else subject

@@ -7,6 +7,7 @@ from bus.channels import PUBLIC
 from bus.library import Msg
 from bus.log import Asides
 from coordinator.folded.broken import Unreadable
+from coordinator.folded.listing import Listing
 from coordinator.presence import Presence
 from coordinator.session_store import Sessions
 from schemas.log import Aside
@@ -20,7 +21,7 @@ from schemas.post import (
     Posts,
     ReadLog,
     ReadPosts,
-    SessionRows,
+    RebuildIndex,
 )
 from schemas.presence import Workers
 from schemas.session import Document
@@ -28,18 +29,24 @@ from schemas.turn import Answer, Documents, FetchDocuments
 from schemas.wire import Json, decode
 
 _PAGE_BYTES = 1_000_000
-_MOST_ROWS = 1_000
 
 
 class Desk:
     """Answers questions; changes nothing, but for an owner who has a session erased."""
 
     def __init__(
-        self, sessions: Sessions, asides: Asides, presence: Presence, unreadable: Unreadable, name: str
+        self,
+        sessions: Sessions,
+        asides: Asides,
+        presence: Presence,
+        unreadable: Unreadable,
+        listing: Listing,
+        name: str,
     ) -> None:
         """`name`: this moderator's."""
         self._sessions = sessions
         self._unreadable = unreadable
+        self._listing = listing
         self._name = name
         self._asides = asides
         self._presence = presence
@@ -102,9 +109,14 @@ class Desk:
         return Fate(fate="pending")
 
     async def own(self, msg: Msg, what: str, author: str, sid: str) -> msgspec.Struct:
-        """An owner's questions: `sessions`, `log`, `workers`; and his order to `erase` a session."""
+        """An owner's questions: `sessions`, `log`, `workers`; his orders to `erase` a session and to rebuild the
+        `index`. And a client's question for sessions that are `mine`."""
         if what == "sessions":
-            return await self._list(decode(msg.data, ListSessions))
+            return await self._listing.page(decode(msg.data, ListSessions))
+        if what == "mine":  # the broker vouches for the author: a client lists nobody else's
+            return await self._listing.page(decode(msg.data, ListSessions), author)
+        if what == "index":
+            return await self._listing.rebuild(decode(msg.data, RebuildIndex))
         if what == "log":
             return await self._log(decode(msg.data, ReadLog), sid)
         if what == "workers":
@@ -117,13 +129,9 @@ class Desk:
             decode(msg.data, EraseSession)
             taken = await self._sessions.erase(sid, author)
             return Answer(verdict="accepted" if taken.accepted else "refused", why=taken.why, n=taken.n)
-        return Answer(verdict="refused", why=f"there is no {what} to ask for; known are erase, log, sessions, workers")
-
-    async def _list(self, asked: ListSessions) -> SessionRows:
-        rows = [r for r in await self._sessions.rows() if asked.before_seq is None or r.seq < asked.before_seq]
-        rows.sort(key=lambda r: r.seq, reverse=True)
-        limit = max(1, min(asked.limit, _MOST_ROWS))
-        return SessionRows(rows=tuple(rows[:limit]), more=len(rows) > limit)
+        return Answer(
+            verdict="refused", why=f"there is no {what} to ask for; known are erase, index, log, sessions, workers"
+        )
 
     async def _log(self, asked: ReadLog, sid: str) -> LogPage:
         entries = await self._sessions.entries(sid, asked.n)

@@ -22,7 +22,7 @@ from bus.packs import pack
 from bus.streams import purge_session
 from coordinator.briefing import Sending
 from coordinator.effects import Effects, Part
-from coordinator.folded import group, lost
+from coordinator.folded import group, lost, rows
 from coordinator.folded.broken import BrokenLog, Unreadable
 from coordinator.folded.cache import Cache
 from coordinator.folded.group import Receipt, Step, Waiting
@@ -34,7 +34,6 @@ from coordinator.protocols import STANDING
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
-from schemas.post import SessionRow
 from schemas.stops import VERSION_LOST
 from schemas.wire import Json, decode, encode
 
@@ -62,9 +61,6 @@ class Sessions:
         self._effects = effects
         self._metrics = metrics
         self._checkpoint = checkpoint
-        self._rows: dict[str, SessionRow] = {}
-        self._rows_to = 0
-        self._listing = asyncio.Lock()
         self._drains: set[asyncio.Task[None]] = set()
 
     # -- looking
@@ -97,12 +93,8 @@ class Sessions:
                     return Receipt(False, why=f"session {opened.parent} cancelled it before it was opened")
                 protocol = self._cache.protocol(sid, opened.protocol, opened.version)
                 session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
-                row = SessionRow(
-                    session=sid, seq=0, protocol=opened.protocol, question=opened.question[:300], status="open",
-                    opened_ns=entry.at_ns,
-                )  # fmt: skip
                 asked = self._effects.build(session, 0, entry.commands, entry.at_ns)  # a leak stops it here
-                done = await self._append(sid, held, protocol, [Step(None, session, entry, asked)], row)
+                done = await self._append(sid, held, protocol, [Step(None, session, entry, asked)])
                 if done is not None:
                     if done[0] is not None:
                         raise done[0]
@@ -193,8 +185,7 @@ class Sessions:
             errors: list[Exception | None] = []
             if found.taken:
                 steps = [step for _, step in found.taken]
-                row = self._closing_row(steps[-1].after, steps[-1].entry)
-                done = await self._append(sid, held, held.protocol, steps, row)
+                done = await self._append(sid, held, held.protocol, steps)
                 if done is None:
                     continue
                 errors = done
@@ -231,12 +222,7 @@ class Sessions:
                     return False
                 if refused.cause in held.refusals:
                     break
-                row = None
-                if refused.what == "open":
-                    row = SessionRow(
-                        session=sid, seq=0, protocol="", question="", status="refused", reason=refused.why[:300],
-                        opened_ns=refused.at_ns,
-                    )  # fmt: skip
+                row = rows.of_refused(sid, refused) if refused.what == "open" else None
                 try:
                     held.last_seq = await self._log.append(sid, subjects.REFUSED, encode(refused), held.last_seq, row)
                 except Conflict:
@@ -244,16 +230,19 @@ class Sessions:
                     continue
                 held.refusals[refused.cause] = refused
                 break
+            if refused.what == "open" and held.session is None and not held.over:
+                await self._effects.index.put(rows.of_refused(sid, refused))
         return True
 
     async def _append(
-        self, sid: str, held: Held, protocol: Protocol, steps: list[Step], row: SessionRow | None
+        self, sid: str, held: Held, protocol: Protocol, steps: list[Step]
     ) -> list[Exception | None] | None:
         """Append these steps as one message, and carry them out: for each, what kept its effects from getting out. None
         where somebody else moved the session (its tail is folded then)."""
         session, entries = steps[-1].after, [step.entry for step in steps]
         last = entries[-1]
         kind = subjects.OPENED if last.n == 0 else subjects.CLOSED if session.closed else subjects.STEP
+        row = None if kind == subjects.STEP else rows.of(session)
         if self._checkpoint is not None:
             self._checkpoint("stepped", sid)
         started = time.perf_counter()
@@ -298,18 +287,6 @@ class Sessions:
             return step.sendings
         return self._build(session, step.entry)
 
-    @staticmethod
-    def _closing_row(session: Session, entry: log.Entry) -> SessionRow | None:
-        if not session.closed:
-            return None
-        for command in entry.commands:
-            if isinstance(command, log.Close):
-                return SessionRow(
-                    session=session.sid, seq=0, protocol=session.opened.protocol, question="", status=command.status,
-                    reason=command.reason, opened_ns=session.opened_ns, closed_ns=entry.at_ns,
-                )  # fmt: skip
-        return None
-
     # -- effects
     async def _again(self, sid: str, held: Held, n: int, *, timer: bool = True) -> None:
         """Carry transition `n`'s effects out once more, marked re-issued: the first time may not have got out."""
@@ -350,12 +327,6 @@ class Sessions:
                 found.append(msgspec.Raw(stored.data))
         return found[n:]
 
-    async def rows(self) -> list[SessionRow]:
-        """One row a session, in the order of their openings; only what is new since the last time is read."""
-        async with self._listing:
-            self._rows_to = await self._log.rows(self._rows, self._rows_to)
-        return list(self._rows.values())
-
     async def erase(self, sid: str, author: str) -> Receipt:
         """Remove a closed session's texts: its log but for one message that says so, its turns, its timer, what was put
         aside of it. Repeating it finishes what a killed process began."""
@@ -367,9 +338,10 @@ class Sessions:
                         return Receipt(False, why=f"there is no session {sid}")
                     if held.session is not None and not held.session.closed:
                         return Receipt(False, why=f"session {sid} is open; cancel it first")
-                    erased, row = tombstone(sid, held.session or held.lost, author, time.time_ns())
+                    erased = tombstone(held.session or held.lost, author, time.time_ns())
+                    last, row = held.last_seq, rows.of_erased(sid, erased)
                     try:
-                        seq = await self._log.append(sid, subjects.ERASED, encode(erased), held.last_seq, row)
+                        seq = await self._log.append(sid, subjects.ERASED, encode(erased), last, row)
                     except Conflict:
                         await self._cache.reload(sid, held)
                         continue
@@ -377,6 +349,8 @@ class Sessions:
                     held.empty()
                 await self._log.purge(sid, held.last_seq)
                 await purge_session(self._connection, sid)
+                if (left := await rows.of_log(self._log, sid)) is not None:
+                    await self._effects.index.put(left)
                 return Receipt(True)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 

@@ -5,7 +5,6 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -33,6 +32,7 @@ from parley.stack.access import bus_options, front, run
 from parley.stack.announce import wishes_words
 from parley.stack.earlier_sessions import earlier_words, open_sessions
 from parley.stack.followed import following
+from parley.stack.lease import Lease
 from parley.stack.people import how_to_sit
 from parley.stack.wait_served import unserved, when_served, when_up
 from schemas.presence import Announcement
@@ -40,6 +40,8 @@ from schemas.result import Result
 from schemas.session import OpenSession
 
 replace = msgspec.structs.replace
+_EARLIER_S = 2.0
+"""So long, at the end of a session, the list of earlier ones that go on is waited for."""
 _WITHDRAW_S = 5.0
 """So long an interrupted opening's fate is waited for."""
 
@@ -149,14 +151,14 @@ async def _run(
     await when_served(lease, lambda: _open(parley, opening, interrupts, sid))
     interrupts.follows(can_leave=lease is None or lease.running().permanent, owns=True)
     options = bus_options(request.plan.settings)
+    telling = asyncio.ensure_future(_tell_earlier(parley, lease, view, options))
     try:
-        if lease is not None and lease.began:
-            await _tell_earlier(parley, lease.state, view, options)
         view.runs(opening.protocol, opening.settings)
         view.located(options)
         view.opened(sid, opening.protocol, opening.question, opening.continues)
         _tell_seats(parley, sid, view, request)
         result = await follow_opened(parley, sid, view, interrupts, everything=request.look.everything)
+        await asyncio.wait((telling,), timeout=_EARLIER_S)
         if next_steps.needed(there, opening):
             for text in await next_steps.words(opening.protocol):
                 view.note(text)
@@ -165,6 +167,8 @@ async def _run(
         if not isinstance(error, TimeoutError):
             await cancel(parley, sid, "nobody reads what it says")
         raise
+    finally:
+        telling.cancel()
 
 
 async def _tell_expected(parley: Parley, opening: OpenSession, view: View) -> None:
@@ -220,10 +224,12 @@ async def _open(parley: Parley, opening: OpenSession, interrupts: Interrupts, si
     raise unsure(sid)
 
 
-async def _tell_earlier(parley: Parley, state: Path, view: View, options: str) -> None:
-    """Sessions of an earlier stack in this directory go on with this one."""
+async def _tell_earlier(parley: Parley, lease: Lease | None, view: View, options: str) -> None:
+    """Sessions of an earlier stack in this directory go on with this one. Nothing waits for the list of them."""
+    if lease is None or not lease.began:
+        return
     with contextlib.suppress(ParleyError, BusError):
-        text = earlier_words(await open_sessions(parley.client, state), options)
+        text = earlier_words(await open_sessions(parley.client, lease.state), options)
         if text:
             view.note(text)
 

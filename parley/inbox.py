@@ -49,22 +49,20 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def waiting(client: "Client", session: str = "") -> list[Waiting]:
-    """Open items, the most urgent first: of every open session (owners only), or of one.
+    """Open items, the most urgent first: of every open session that the credentials read, or of one.
 
     Raises
     ------
     BadInput
-        Credentials that are no owner's, and no session is named.
+        Credentials that are neither an owner's nor a client's, and no session is named.
     UnknownSession
         There is no such session.
     """
     if session:
         tasks = {session: ("", "")}
     else:
-        rows = await client.sessions()
-        tasks = {
-            r.session: (r.question, r.protocol) for r in rows if r.status == "open" and r.protocol not in _NO_ITEMS
-        }
+        rows = await client.sessions(only_open=True)
+        tasks = {r.session: (r.question, r.protocol) for r in rows if r.protocol not in _NO_ITEMS}
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def one(sid: str, protocol: str) -> tuple[OpenItem, ...]:

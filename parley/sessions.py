@@ -1,7 +1,8 @@
 """Sessions of a bus, of a state directory or of an exported file: listed, read, exported, followed, ended."""
 
+import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 from bus.errors import UnknownSession
 from client import visible_posts
 from client.api import Parley
+from client.client import Listed
 from client.errors import BadInput, Interrupted, Refusal
 from client.records import Record, read_record, record_of
 from client.session_view import Seen
@@ -22,8 +24,19 @@ from parley.follow import Ended, follow
 from parley.settings import Settings
 from parley.show.view import choose
 from parley.stack.access import bus_options, last_stack, place, run
-from schemas.post import SessionRow
+from schemas.post import IndexRebuilt
 from schemas.result import Result
+from schemas.session import SESSION_ID
+
+
+class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
+    """What rebuilding the index came to."""
+
+    sessions: int
+    """Sessions that were entered, or stood there already."""
+    unreadable: tuple[str, ...]
+    """Sessions whose log does not say what a row needs: no list has them."""
+    whole: bool
 
 
 class NoSession(BadInput):
@@ -33,8 +46,8 @@ class NoSession(BadInput):
         super().__init__("session", f"there is no session {sid} in {where}")
 
 
-def list_sessions(settings: Settings, limit: int, *, standing: bool) -> list[SessionRow]:
-    """The newest sessions.
+def list_sessions(settings: Settings, limit: int, *, standing: bool) -> Listed:
+    """The newest sessions that the credentials read.
 
     Parameters
     ----------
@@ -42,16 +55,51 @@ def list_sessions(settings: Settings, limit: int, *, standing: bool) -> list[Ses
         Also those that moderators keep for themselves (coordinator.protocols.STANDING).
     """
 
-    async def main() -> list[SessionRow]:
+    async def main() -> Listed:
         async with last_stack(settings) as parley:
             if parley is None:
-                return []
+                return Listed([], True)
             if standing:
-                return await parley.client.sessions(limit)
-            rows = await parley.client.sessions(limit + len(STANDING))
-            return [row for row in rows if row.session not in STANDING][:limit]
+                return await parley.client.listed(limit)
+            found = await parley.client.listed(limit + len(STANDING))
+            return Listed([row for row in found.rows if row.session not in STANDING][:limit], found.whole)
 
     return run(main())
+
+
+def rebuild_index(settings: Settings, on_progress: Callable[[IndexRebuilt, int], None]) -> Rebuilt:
+    """Enter every session of the log in the index that lists are read from.
+
+    Parameters
+    ----------
+    on_progress
+        Called after each piece, with it and the number of sessions so far.
+
+    Raises
+    ------
+    BadInput
+        The credentials are no owner's.
+    Refusal
+        The moderator is of a release that keeps no index.
+    Interrupted
+        By the user: what was entered stays.
+    """
+
+    async def main() -> Rebuilt:
+        sessions, unreadable = 0, list[str]()
+        async with last_stack(settings) as parley:
+            if parley is not None:
+                async with contextlib.aclosing(parley.client.rebuild_index()) as pieces:
+                    async for piece in pieces:
+                        sessions += piece.sessions
+                        unreadable += piece.unreadable
+                        on_progress(piece, sessions)
+        return Rebuilt(sessions=sessions, unreadable=tuple(dict.fromkeys(unreadable)), whole=True)
+
+    try:
+        return run(main())
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; what was entered stays, and the command may be given again") from None
 
 
 def search(settings: Settings, wanted: Sequence[str], *, limit: int, among: int) -> Search:
@@ -106,13 +154,13 @@ def record(settings: Settings, name: str) -> Record:
 
 
 async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
-    for row in await parley.client.sessions():
-        if row.session == sid and row.status == "erased":
-            at = time.strftime("%Y-%m-%d %H:%M", time.localtime((row.erased_ns or 0) / 1e9))
-            return BadInput("session", f"session {sid} was erased by {row.erased_by} at {at}")
-        if row.session == sid:
-            return BadInput("session", f"session {sid} was refused: {row.reason}")
-    return NoSession(sid, place(settings))
+    row = await parley.client.row(sid) if SESSION_ID.fullmatch(sid) else None
+    if row is None:
+        return NoSession(sid, place(settings))
+    if row.status == "erased":
+        at = time.strftime("%Y-%m-%d %H:%M", time.localtime((row.erased_ns or 0) / 1e9))
+        return BadInput("session", f"session {sid} was erased by {row.erased_by} at {at}")
+    return BadInput("session", f"session {sid} was refused: {row.reason}")
 
 
 def seen(settings: Settings, name: str, *, everything: bool) -> Seen:
@@ -186,8 +234,7 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
                 raise NoSession(sid, place(settings))
             if not parley.client.owner:
                 raise BadInput("creds", "only an owner's credentials may erase a session")
-            rows = {r.session: r for r in await parley.client.sessions()}
-            row = rows.get(sid)
+            row = await parley.client.row(sid)
             if row is None:
                 raise NoSession(sid, place(settings))
             if row.status == "open":

@@ -316,6 +316,8 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     opened_ns: int
     closed_ns: int | None = None
+    owner: str | msgspec.UnsetType = msgspec.UNSET
+    """Whose it was. Left out: a release erased it that kept no lists by owner."""
 
 
 class Aside(msgspec.Struct, frozen=True, kw_only=True):

@@ -79,10 +79,15 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListSessions(msgspec.Struct, frozen=True, kw_only=True):
-    """An owner asks for sessions, the newest first."""
+    """An owner asks for sessions, or a client for its own: those that changed last come first."""
 
     before_seq: int | None = None
+    """Only rows ahead of this one: the last `seq` of the page before."""
     limit: int = 50
+    session: str = ""
+    """Only this one. A moderator of the release before does not know the field."""
+    open: bool = False
+    """Only sessions that are open. A moderator of the release before does not know the field."""
 
 
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +95,9 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
 
     session: str
     seq: int
+    """Where the row stands in the list: it rises when the session changes."""
+    owner: str = ""
+    """The client that opened it, or the session above it; empty for moderators' own, and where it is not known."""
     protocol: str
     question: str
     status: str
@@ -107,6 +115,30 @@ class SessionRows(msgspec.Struct, frozen=True, kw_only=True):
 
     rows: tuple[SessionRow, ...]
     more: bool = False
+    whole: bool = True
+    """False: sessions of a release before may be missing, until the index is rebuilt."""
+
+
+class RebuildIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """An owner has sessions entered in the index from the log, piece by piece."""
+
+    after_seq: int = 0
+    """The piece begins behind this sequence of the log: the `seq` of the piece before."""
+
+
+class IndexRebuilt(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece is done."""
+
+    seq: int
+    """The log was read up to this sequence."""
+    last_seq: int
+    """The log's last sequence."""
+    sessions: int
+    """Sessions that were looked at in this piece."""
+    unreadable: tuple[str, ...] = ()
+    """Those among them whose log does not say what a row needs: they are not entered."""
+    done: bool = False
+    """It was the last piece, and the index is whole."""
 
 
 class EraseSession(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,10 @@ from typing import Any
 import msgspec
 
 from client.text import count, line
+from schemas.post import IndexRebuilt
+
+NOT_WHOLE = "sessions of an earlier release may be missing until the index is rebuilt"
+_NAMED = 10
 
 
 class FoundSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,10 +52,27 @@ def found_lines(found: Search) -> Iterator[str]:
 
 
 def sessions_table(rows: Sequence[Any]) -> Iterator[str]:
-    """A list of sessions in lines, the newest first."""
+    """A list of sessions in lines, as they come."""
     reasons = max(10, *(len(line(row.reason, 30)) for row in rows)) if rows else 10
     yield f"{'session':20}  {'opened':16}  {'protocol':10}  {'status':9}  {'reason':{reasons}}  question"
     for row in rows:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.opened_ns / 1e9))
         how = f"{line(row.protocol):10}  {line(row.status):9}  {line(row.reason, 30):{reasons}}"
         yield f"{line(row.session):20}  {at}  {how}  {line(row.question, 60)}"
+
+
+def rebuilding(piece: IndexRebuilt, sessions: int) -> str:
+    """How far the index is rebuilt, in a line. `sessions`: so many so far."""
+    share = 1.0 if piece.done else min(1.0, piece.seq / max(1, piece.last_seq))
+    return f"parley: {share:.0%} of the log is read, {count(sessions, 'session')}"
+
+
+def rebuilt_lines(found: Any) -> Iterator[str]:
+    """What rebuilding came to (parley.sessions.Rebuilt)."""
+    yield f"{count(found.sessions, 'session')} in the index; nothing is missing" + (
+        f" but {count(len(found.unreadable), 'session')} that cannot be read" if found.unreadable else ""
+    )
+    for sid in found.unreadable[:_NAMED]:
+        yield f"  {line(sid)}"
+    if len(found.unreadable) > _NAMED:
+        yield f"  and {len(found.unreadable) - _NAMED} more; --json names all"

@@ -40,7 +40,9 @@ class _Tagged(msgspec.Struct, frozen=True):
     """That a command starts."""
 
 
-class _Opening(msgspec.Struct, frozen=True):
+class Opening(msgspec.Struct, frozen=True):
+    """As much of an opening as every release writes."""
+
     protocol: str = ""
     version: int = 0
     question: str = ""
@@ -56,6 +58,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     """A session that ended because nobody could run it."""
 
     protocol: str
+    question: str
     author: str
     """Whose it is."""
     parent: str
@@ -83,14 +86,28 @@ def read_end(stored: Stored) -> log.Entry | None:
         return None
 
 
+def read_opening(stored: Stored) -> tuple[Opening, int] | None:
+    """What the opening entry of any release says, and when it was; None for what is no opening."""
+    entry = _read(stored.data, _AnyEntry)
+    told = None if entry is None or entry.n else _read(entry.event, Opening)
+    return told and (told, entry.at_ns)
+
+
+def read_close(stored: Stored) -> tuple[log.Close, int] | None:
+    """How an entry ends its session, and when; None where it does not."""
+    entry = _read(stored.data, _AnyEntry)
+    ends = [] if entry is None else [_read(c, log.Close) for c in entry.commands if _tagged(c).t == "close"]
+    return (ends[0], entry.at_ns) if ends and ends[0] is not None else None
+
+
 def fold(sid: str, stored: Sequence[Stored]) -> Lost:
     """What a whole log says, its ending included."""
     entries = list(_entries(stored))
     opening = _opening(entries)
     children = dict.fromkeys(c.session for e in entries for c in map(_tagged, e.commands) if c.t == "start_child")
     return Lost(
-        protocol=opening.protocol, author=opening.author, parent=opening.parent, children=tuple(children),
-        causes={e.cause: e.n for e in entries},
+        protocol=opening.protocol, question=opening.question, author=opening.author, parent=opening.parent,
+        children=tuple(children), causes={e.cause: e.n for e in entries},
         authors={e.cause: _tagged(e.event).author for e in entries if e.cause.startswith("in:")},
         posts=tuple(_posts(sid, entries)), opened_ns=entries[0].at_ns if entries else 0,
         closed_ns=entries[-1].at_ns if entries else 0,
@@ -135,9 +152,9 @@ def _entries(stored: Iterable[Stored]) -> Iterable[_AnyEntry]:
             yield found
 
 
-def _opening(entries: Sequence[_AnyEntry]) -> _Opening:
-    first = _read(entries[0].event, _Opening) if entries and not entries[0].n else None
-    return first or _Opening()
+def _opening(entries: Sequence[_AnyEntry]) -> Opening:
+    first = _read(entries[0].event, Opening) if entries and not entries[0].n else None
+    return first or Opening()
 
 
 def _tagged(command: msgspec.Raw) -> _Tagged:

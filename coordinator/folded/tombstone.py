@@ -3,23 +3,19 @@
 from coordinator.folded.lost import Lost
 from coordinator.machine import Session
 from schemas import log
-from schemas.post import SessionRow
 from schemas.stops import STOPS, VERSION_LOST
 
 
-def tombstone(sid: str, session: Session | Lost | None, author: str, at_ns: int) -> tuple[log.Erased, SessionRow]:
-    """What stays, and its row: neither holds a word of the session."""
+def tombstone(session: Session | Lost | None, author: str, at_ns: int) -> log.Erased:
+    """No word of the session."""
     assert session is not None
     if isinstance(session, Lost):
-        reason, protocol, closed_ns = VERSION_LOST, session.protocol, session.closed_ns
+        reason, protocol, owner, closed_ns = VERSION_LOST, session.protocol, session.author, session.closed_ns
     else:
         assert session.stopped is not None, "a closed session was stopped"
-        reason, protocol, closed_ns = session.stopped.reason, session.opened.protocol, session.at_ns
-    status = STOPS[reason].status
-    facts = {"protocol": protocol, "opened_ns": session.opened_ns, "closed_ns": closed_ns}
-    erased = log.Erased(at_ns=at_ns, author=author, status=status, reason=reason, **facts)  # type: ignore[arg-type]
-    row = SessionRow(
-        session=sid, seq=0, question="", status="erased", reason=reason, erased_ns=at_ns, erased_by=author,
-        **facts,  # type: ignore[arg-type]
+        opened = session.opened
+        reason, protocol, owner, closed_ns = session.stopped.reason, opened.protocol, opened.author, session.at_ns
+    return log.Erased(
+        at_ns=at_ns, author=author, status=STOPS[reason].status, reason=reason, protocol=protocol, owner=owner,
+        opened_ns=session.opened_ns, closed_ns=closed_ns,
     )  # fmt: skip
-    return erased, row

@@ -53,6 +53,9 @@ def _reading(actor: Actor) -> Iterator[Attack]:
     object_ = subjects.artifact(scene.beside("log"), "0" * 64)
     yield "gets an artifact directly", _api(actor, "DIRECT.GET.ARTIFACTS", {"last_by_subj": object_})
     yield "gets an artifact directly, by subject", _api(actor, f"DIRECT.GET.ARTIFACTS.{object_}")
+    row = subjects.index("*", "*", scene.sid)
+    yield "gets a session's row directly", _api(actor, "DIRECT.GET.INDEX", {"last_by_subj": row})
+    yield "gets a session's row as a message", _api(actor, "STREAM.MSG.GET.INDEX", {"last_by_subj": row})
     chunks = {"deliver_subject": actor.conn.nc.new_inbox(), "no_consumers": True}
     yield "copies the whole log", _api(actor, "STREAM.SNAPSHOT.LOG", chunks)
 
@@ -93,6 +96,7 @@ def _consumers(actor: Actor) -> Iterator[Attack]:
             "CREATE.INNER.{name}",
             {**settled, "filter_subject": inner},
         ),
+        "a consumer of sessions' rows": ("INDEX", "CREATE.INDEX.{name}", named),
         "a consumer of artifacts": ("ARTIFACTS", "CREATE.ARTIFACTS.{name}", named),
     }
     for what, (stream, suffix, config) in forms.items():
@@ -126,6 +130,7 @@ def _streams(actor: Actor) -> Iterator[Attack]:
         "sources turns": {"sources": [{"name": "WORK"}]},
         "mirrors what sessions tell each other": {"mirror": {"name": "INNER"}},
         "sources what sessions tell each other": {"sources": [{"name": "INNER"}]},
+        "mirrors sessions' rows": {"mirror": {"name": "INDEX"}},
         "mirrors artifacts": {"mirror": {"name": "ARTIFACTS"}},
         "keeps what is told to the owners of sessions": {
             "subjects": [subjects.owned("*", subjects.channel_all("public"))],
@@ -183,6 +188,8 @@ def _destroying(actor: Actor) -> Iterator[Attack]:
     inner = {"filter": subjects.inner_of_session(scene.fresh())}
     yield "purges what was told to a session", _api(actor, "STREAM.PURGE.INNER", inner)
     yield "purges artifacts", _api(actor, "STREAM.PURGE.ARTIFACTS", {"filter": subjects.artifact_of(scene.fresh())})
+    of_nobody = {"filter": subjects.index("*", "*", scene.fresh())}
+    yield "purges a session's row", _api(actor, "STREAM.PURGE.INDEX", of_nobody)
     yield "deletes a log entry", lambda: _delete(actor)
     for stream in (
         "LOG",
@@ -190,6 +197,7 @@ def _destroying(actor: Actor) -> Iterator[Attack]:
         "IN",
         "INNER",
         "ARTIFACTS",
+        "INDEX",
     ):  # a deletion that says anything is refused for its form, by whom it reaches
         yield f"deletes the stream {stream}", _api(actor, f"STREAM.DELETE.{stream}", {"not": "empty"})
     yield "deletes moderators' consumer", _api(actor, "CONSUMER.DELETE.IN.moderators", {"not": "empty"})

@@ -33,7 +33,7 @@ from parley.attacks.scene import (
     writes,
 )
 from schemas.artifact import GetArtifact, PutArtifact
-from schemas.post import ReadPosts
+from schemas.post import ListSessions, ReadPosts, SessionRows
 from schemas.session import CancelSession, DecideItem, OpenSession, SessionEnded, TellSession
 from schemas.turn import Answer, FetchDocuments
 from schemas.wire import decode, encode, raw
@@ -197,6 +197,7 @@ def _asking(actor: Actor, owned: Owned) -> Iterator[Attack]:
         asked = partial(form, public)
         yield f"asks for {what} of a session of {who}", _asks(actor, owned, asked, payload)
         yield f"asks for {what} under the name of {who}", _asks(actor, owned, asked, payload, who)
+    yield f"lists the sessions of {who}", lambda: _lists(actor, owned)
     yield f"asks why an opening of {who} was refused", lambda: _why(actor, owned)
     yield f"learns what became of the opening of a session of {who}", lambda: _fate(actor, owned, sid)
 
@@ -240,6 +241,32 @@ async def _as_of_none(
     if await ask(owner, sid) == none:
         raise CannotRun("its owner gets no other answer")
     return Verdict(REFUSED, "answered as if there were no such session")
+
+
+async def _lists(actor: Actor, owned: Owned) -> Verdict:
+    """Among its own, the one by its id, and in the owner's name."""
+    scene = actor.scene
+    scene.needs(owned)
+    every, one = encode(ListSessions(limit=1_000)), encode(ListSessions(session=owned.sid))
+
+    async def has(who: str, author: str, asked: bytes) -> bool:
+        data = (await scene.connections[who].request(subjects.own("mine", author, ""), asked, ASK_S)).data
+        return any(row.session == owned.sid for row in decode(data, SessionRows).rows)
+
+    found = []
+    for author, asked in ((actor.name, every), (actor.name, one), (owned.owner, every), (owned.owner, one)):
+        try:
+            seen = await has(actor.name, author, asked)
+        except Denied as denied:
+            found.append(violation(denied))
+        except BusError as error:
+            found.append(Verdict(LET_THROUGH, f"no answer: {error}"))
+        else:
+            said = Verdict(SUCCEEDED, "it is on the list") if seen else Verdict(REFUSED, "it is not on the list")
+            found.append(said)
+    if not await has(owned.owner, owned.owner, every):
+        raise CannotRun("its owner does not find it either")
+    return worst(found)
 
 
 async def _why(actor: Actor, owned: Owned) -> Verdict:

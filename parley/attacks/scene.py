@@ -373,6 +373,7 @@ class Scene:
             await streams.purge_session(self.referee, sid)
             if sid != self.sid:
                 await self.referee.api("STREAM.PURGE.LOG", {"filter": subjects.log_of(sid)})
+                await self.referee.api("STREAM.PURGE.INDEX", {"filter": subjects.index("*", "*", sid)})
 
     def left_over(self, suffix: str, body: object = None) -> None:
         """What the referee asks of JetStream at the end."""

@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 from bus import accounts, channels, subjects
+from bus.index import STATES
 from parley.attacks.actor import Actor, Attack, worst
 from parley.attacks.scene import NOT_STORED, Verdict, writes
 
 Try = Callable[[], Awaitable[Verdict]]
-_ASKED = ("sessions", "workers", "log", "erase")
+_ASKED = ("sessions", "mine", "workers", "log", "index", "erase")
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
@@ -87,6 +88,8 @@ def _as_a_moderator(actor: Actor) -> Iterator[Attack]:
     yield "sets a timer", _at(actor, subjects.timer(sid))
     yield "makes a timer fire", _at(actor, subjects.fired(sid))
     yield "submits that a timer fired", _at(actor, subjects.inbox("timer", "timer", sid))
+    for state in STATES:
+        yield f"writes a session's row ({state})", _at(actor, subjects.index(state, "somebody", sid))
     yield "stores an artifact by itself", _at(actor, subjects.artifact(sid, "0" * 64))
     yield "submits as a session", _at(actor, subjects.inbox(channels.SESSION, actor.scene.sid, sid))
     yield "tells a session something as another session", _at(actor, subjects.inner(actor.scene.sid, sid))
@@ -123,6 +126,8 @@ def _asking(actor: Actor) -> Iterator[Attack]:
     names = [*(o.user for o in owners), *([] if actor.owner else [actor.name])]
     for what in _ASKED:
         for name in names:
+            if name == actor.name and what == ("sessions" if actor.user.row.sees_all else "mine") and not actor.agent:
+                continue  # what it may: a client lists its own, or those that it was granted
             # Of a session that is not there: where it gets through, nothing is erased.
             subject = subjects.own(what, name, scene.fresh())
             whose = "in its own name" if name == actor.name else f"as {name}"

@@ -1,5 +1,6 @@
 """The command line's `sessions` group: each command parses, calls one function, prints."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +25,7 @@ def sessions_list(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """The newest sessions.
+    """The sessions that changed last: of an owner's credentials all, of a client's its own.
 
     \b
     Example:
@@ -32,14 +33,48 @@ def sessions_list(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client.show.session_list import sessions_table
+        from client.show.session_list import NOT_WHOLE, sessions_table
         from parley import sessions
 
-        rows = sessions.list_sessions(settings, limit, standing=standing)
+        found = sessions.list_sessions(settings, limit, standing=standing)
         if json:
-            options.print_json({"sessions": rows})
+            options.print_json({"sessions": found.rows, "whole": found.whole})
         else:
-            write_lines(sessions_table(rows), None)
+            write_lines(sessions_table(found.rows), None)
+            if not found.whole:
+                from parley.stack.access import bus_options
+
+                print(f"parley: {NOT_WHOLE}; parley sessions rebuild-index{bus_options(settings)}", file=sys.stderr)
+
+
+@app.command("rebuild-index")
+def sessions_rebuild_index(
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Enter the sessions of earlier releases in the lists, from the log; an owner's credentials. It may be interrupted
+    and repeated at any time, and sessions go on meanwhile.
+
+    \b
+    Examples:
+      parley sessions rebuild-index
+      parley sessions rebuild-index --nats nats://bus:4222 --creds owner.json --json
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from client.show.session_list import rebuilding, rebuilt_lines
+        from parley import sessions
+
+        if json:
+            options.print_json(sessions.rebuild_index(settings, lambda piece, count: None))
+        else:
+            found = sessions.rebuild_index(
+                settings, lambda piece, count: print(rebuilding(piece, count), file=sys.stderr, flush=True)
+            )
+            write_lines(rebuilt_lines(found), None)
 
 
 @app.command("search")

@@ -18,8 +18,8 @@ async def open_sessions(client: "Client", state: Path) -> list[str]:
     """Those among the newest that go on; left out are standing ones, which nobody waits for, and those that a terminal
     follows (parley.stack.followed), this one included."""
     standing = {protocol.name for protocol in STANDING.values()}
-    rows = await client.sessions(200)
-    mine = [r.session for r in rows if r.status == "open" and r.protocol not in standing]
+    rows = await client.sessions(200, only_open=True)
+    mine = [r.session for r in rows if r.protocol not in standing]
     return [sid for sid in mine if not is_followed(state, sid)]
 
 

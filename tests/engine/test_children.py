@@ -69,7 +69,7 @@ async def test_a_session_beneath_runs_and_its_end_comes_back(bare: Engine) -> No
     budget = first.event.budget
     assert (budget.calls, budget.tokens) == (400, 900_000) and budget.seconds is not None and budget.seconds <= 100
     assert result["usage"]["by_seat"]["session s1-c1"]["calls"] == ended["result"]["usage"]["calls"]
-    assert [r.session for r in (await bare.sessions()).rows] == ["s1-c1", "s1"]
+    assert [r.session for r in (await bare.sessions()).rows] == ["s1", "s1-c1"]
 
 
 async def test_cancelling_a_session_cancels_what_is_beneath(bare: Engine) -> None:

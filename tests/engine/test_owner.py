@@ -64,13 +64,13 @@ async def test_a_client_is_not_told(stack: Engine) -> None:
 
 async def test_an_unknown_order_is_refused(stack: Engine) -> None:
     msg = await stack.owner.request(subjects.own("nonsense", "owner", ""), b"{}", 5.0)
-    assert "known are erase, log, sessions, workers" in decode(msg.data, Answer).why
+    assert "known are erase, index, log, sessions, workers" in decode(msg.data, Answer).why
 
 
 async def texts(connection: Connection, sid: str) -> str:
     """Everything that the streams hold of a session, as a moderator reads it."""
     found = ""
-    for stream in ("LOG", "WORK", "TIMER", "IN", "ASIDE"):
+    for stream in ("LOG", "INDEX", "WORK", "TIMER", "IN", "ASIDE"):
         info = await connection.api(f"STREAM.INFO.{stream}", {"subjects_filter": ">"})
         for subject in info["state"].get("subjects") or {}:
             if sid in subject.split("."):
@@ -91,7 +91,10 @@ async def test_erasing_leaves_a_tombstone_and_no_word(stack: Engine) -> None:
 
     assert (await erase(stack, "s1")).verdict == "accepted"
     left = await texts(moderator, "s1")
-    assert [line.split(" ")[0] for line in left.splitlines()] == [subjects.log("s1", subjects.ERASED)]
+    assert [line.split(" ")[0] for line in left.splitlines()] == [
+        subjects.log("s1", subjects.ERASED), subjects.index("over", "owner", "s1"),
+    ]  # fmt: skip
+    assert SECRET not in left
     info = await moderator.api("STREAM.INFO.LOG", {"subjects_filter": subjects.log_of("s1")})
     assert list(info["state"]["subjects"].values()) == [1]
     assert await stack.log("s1") == ()

@@ -135,6 +135,7 @@ async def test_a_moderator_lists_them_and_gives_them_out(tmp_path: Path) -> None
             await _store(Log(connection), record)
         moderator = await engine.moderator()
         client = Client(engine.owner, "owner")
+        assert [piece.done async for piece in client.rebuild_index()][-1], "the release that wrote them kept no index"
         rows = {row.session: row for row in await client.sessions()}
         for name, record in stored.items():
             row = rows[record.sid]

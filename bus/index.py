@@ -1,0 +1,151 @@
+"""INDEX: one small message a session, so that lists and look-ups read no log.
+
+A row stands under the session's state and owner, `subjects.index`. There is one row a session: who writes a later one
+names the last that it knows (compare-and-swap over all states), and removes what it replaces. What the log says of a
+session only ever goes forward: refused, open, over, erased. So of two rows the one that is further along wins, whoever
+writes last and however late. Writing a row again is fine.
+
+A row that is written moves to the stream's end. Its sequence is what lists are ordered by and paged with: the sessions
+that changed last come first.
+"""
+
+from collections import OrderedDict
+from typing import Any
+
+import msgspec
+
+from bus import direct, subjects
+from bus.connection import Connection
+from bus.errors import BusError, Conflict
+from bus.streams import INDEX, WHOLE
+from schemas.post import SessionRow
+from schemas.wire import decode, encode
+
+REFUSED, OPEN, OVER = "refused", "open", "over"
+STATES = (REFUSED, OPEN, OVER)
+"""In the order in which a session takes them; an erased one stays among those that are over."""
+_ERASED = "erased"
+_TRIES = 50
+_KEPT = 10_000
+"""Open sessions whose row's sequence this process remembers: it saves a question at their end."""
+_READ_AT_ONCE = 1_024
+_FIRST_WINDOW = 2
+_WIDER = 4
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Some rows, the last changed first."""
+
+    rows: tuple[SessionRow, ...]
+    more: bool
+    whole: bool
+    """Every session that the log has stands in the index."""
+
+
+class Index:
+    """The rows of all sessions, over one connection of a moderator."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._written: OrderedDict[str, int] = OrderedDict()
+
+    async def put(self, row: SessionRow) -> None:
+        """Let this be the session's row, unless it has one that is as far along.
+
+        Raises
+        ------
+        BusError
+            It is not known whether it is: put it again.
+        """
+        state = _state(row)
+        family = subjects.index("*", row.owner, row.session)
+        last, before = 0, None
+        if state == OVER:
+            last = self._written.pop(row.session, 0)
+            if not last:
+                last, before = await self._last(family)
+        for _ in range(_TRIES):
+            if before is not None and _along(before) >= _along(row):
+                break
+            try:
+                subject = subjects.index(state, row.owner, row.session)
+                ack = await self._connection.store(subject, encode(row), expected_last=(family, last))
+            except Conflict:
+                last, before = await self._last(family)
+                continue
+            if state == OPEN:
+                self._remember(row.session, ack.seq)
+            break
+        else:
+            raise BusError(f"session {row.session}: no row written in {_TRIES} tries")
+        if state == OVER or (state == OPEN and before is not None):
+            replaced = subjects.index(STATES[STATES.index(state) - 1], row.owner, row.session)
+            await self._connection.api(f"STREAM.PURGE.{INDEX}", {"filter": replaced})
+
+    def _remember(self, sid: str, seq: int) -> None:
+        self._written[sid] = seq
+        if len(self._written) > _KEPT:
+            self._written.popitem(last=False)
+
+    async def _last(self, family: str) -> tuple[int, SessionRow | None]:
+        got = await direct.last(self._connection, INDEX, family)
+        return (0, None) if got is None else (got.seq, decode(got.data, SessionRow))
+
+    async def find(self, sid: str, owner: str | None = None) -> SessionRow | None:
+        """The row of a session, of this owner's or of anybody's (None); None where there is none."""
+        seq, row = await self._last(subjects.index("*", "*" if owner is None else owner, sid))
+        return None if row is None else msgspec.structs.replace(row, seq=seq)
+
+    async def page(self, *, owner: str | None = None, state: str = "", before: int | None = None, limit: int) -> Page:
+        """The newest `limit` rows ahead of sequence `before`, read backwards in windows that widen where rows are few.
+
+        Parameters
+        ----------
+        owner
+            Whose; None: of all.
+        state
+            One of STATES, or empty for all.
+        """
+        info = await self._connection.api(f"STREAM.INFO.{INDEX}")
+        first, high = int(info["state"]["first_seq"]), int(info["state"]["last_seq"])
+        high = high if before is None else min(high, before - 1)
+        wanted = subjects.index(state or "*", "*" if owner is None else owner, "*")
+        width = _FIRST_WINDOW * (limit + 1)
+        found: list[SessionRow] = []
+        while high >= max(1, first) and len(found) <= limit:
+            low = max(1, first, high - width + 1)
+            window = await self._between(wanted, low, high)
+            if window is None:
+                width //= _WIDER
+                continue
+            found += reversed(window)
+            high, width = low - 1, width * _WIDER
+        return Page(tuple(found[:limit]), len(found) > limit, is_whole(info))
+
+    async def _between(self, wanted: str, low: int, high: int) -> list[SessionRow] | None:
+        """The rows from one sequence to another; None where they are too many to be read at once."""
+        most = min(high - low + 1, _READ_AT_ONCE)
+        found = await direct.batch(self._connection, INDEX, wanted, low - 1, most)
+        if high - low + 1 > most == len(found) and found[-1].seq < high:
+            return None
+        return [msgspec.structs.replace(decode(g.data, SessionRow), seq=g.seq) for g in found if g.seq <= high]
+
+    async def fill(self) -> None:
+        """Say that every session of the log stands in the index."""
+        config: dict[str, Any] = (await self._connection.api(f"STREAM.INFO.{INDEX}"))["config"]
+        await self._connection.api(f"STREAM.UPDATE.{INDEX}", {**config, "metadata": dict(WHOLE)})
+
+
+def is_whole(info: dict[str, Any]) -> bool:
+    """Whether the stream, as JetStream describes it, says that no session is missing."""
+    metadata = info["config"].get("metadata") or {}
+    return all(metadata.get(key) == value for key, value in WHOLE.items())
+
+
+def _state(row: SessionRow) -> str:
+    return row.status if row.status in (REFUSED, OPEN) else OVER
+
+
+def _along(row: SessionRow) -> tuple[int, int]:
+    """How far along the session is. Those that moderators keep for themselves may be opened anew."""
+    return (len(STATES) if row.status == _ERASED else STATES.index(_state(row)), row.opened_ns)

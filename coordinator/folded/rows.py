@@ -1,0 +1,99 @@
+"""A session's row in the index: as a folded session gives it, and as its log says without a machine.
+
+Both say the same, so that an index that is rebuilt is the one that was there.
+"""
+
+from typing import TypeVar
+
+import msgspec
+
+from bus import subjects
+from bus.log import Log, Stored
+from coordinator.folded import lost
+from coordinator.machine import Session
+from schemas import log
+from schemas.post import SessionRow
+from schemas.stops import STOPS, VERSION_LOST
+from schemas.wire import SchemaError, decode
+
+T = TypeVar("T")
+_QUESTION = 300
+_WHY = 300
+
+
+def of(session: Session) -> SessionRow:
+    """The row of an open or closed session."""
+    opened = session.opened
+    facts = SessionRow(
+        session=session.sid, seq=0, owner=opened.author, protocol=opened.protocol, question=opened.question[:_QUESTION],
+        status="open", opened_ns=session.opened_ns,
+    )  # fmt: skip
+    if not session.closed:
+        return facts
+    assert session.stopped is not None, "a closed session was stopped"
+    return _ended(facts, session.stopped.reason, session.at_ns)
+
+
+def of_lost(sid: str, end: lost.Lost) -> SessionRow:
+    """The row of a session that nobody could run."""
+    facts = SessionRow(
+        session=sid, seq=0, owner=end.author, protocol=end.protocol, question=end.question[:_QUESTION], status="open",
+        opened_ns=end.opened_ns,
+    )  # fmt: skip
+    return _ended(facts, VERSION_LOST, end.closed_ns)
+
+
+def of_refused(sid: str, refused: log.Refused) -> SessionRow:
+    """The row of an opening that was refused."""
+    return SessionRow(
+        session=sid, seq=0, owner=refused.author, protocol="", question="", status="refused", reason=refused.why[:_WHY],
+        opened_ns=refused.at_ns,
+    )  # fmt: skip
+
+
+def of_erased(sid: str, erased: log.Erased) -> SessionRow:
+    """The row of an erased session: no word of it."""
+    return SessionRow(
+        session=sid, seq=0, owner=erased.owner or "", protocol=erased.protocol, question="", status="erased",
+        reason=erased.reason, opened_ns=erased.opened_ns, closed_ns=erased.closed_ns, erased_ns=erased.at_ns,
+        erased_by=erased.author,
+    )  # fmt: skip
+
+
+async def of_log(entries: Log, sid: str) -> SessionRow | None:
+    """The row as the log says, without a machine; None where it does not say what a row needs. It reads single
+    messages, however long the session is; of one that was refused, all its refusals."""
+    end = await entries.last(sid, subjects.ERASED)
+    if end is not None and lost.read_end(end) is None:
+        erased = _read(end, log.Erased)
+        return None if erased is None else of_erased(sid, erased)
+    opened = await entries.last(sid, subjects.OPENED)
+    if opened is None:
+        beside = [_read(s, log.Refused) for s in await entries.read(sid) if s.kind == subjects.REFUSED]
+        return next((of_refused(sid, r) for r in beside if r is not None and r.what == "open"), None)
+    told = lost.read_opening(opened)
+    if told is None:
+        return None
+    opening, opened_ns = told
+    facts = SessionRow(
+        session=sid, seq=0, owner=opening.author, protocol=opening.protocol, question=opening.question[:_QUESTION],
+        status="open", opened_ns=opened_ns,
+    )  # fmt: skip
+    last = end or await entries.last(sid, subjects.CLOSED)
+    if last is None:
+        return facts
+    closed = lost.read_close(last)
+    return None if closed is None else _ended(facts, closed[0].reason, closed[1], closed[0].status)
+
+
+def _ended(facts: SessionRow, reason: str, closed_ns: int, status: str = "") -> SessionRow:
+    """`status`: empty for the one that the reason has in this release."""
+    status = status or STOPS[reason].status
+    return msgspec.structs.replace(facts, status=status, reason=reason, closed_ns=closed_ns)
+
+
+def _read(stored: Stored, wanted: type[T]) -> T | None:
+    try:
+        return decode(stored.data, wanted)
+    except SchemaError:
+        return None
