@@ -28,7 +28,6 @@ from bus.errors import (
     ApiError,
     BusError,
     Closed,
-    Conflict,
     Denied,
     Disconnected,
     NoModerator,
@@ -42,11 +41,10 @@ from bus.errors import (
 )
 from bus.library import Msg, Subscription
 from bus.library import errors as library
+from bus.storing import PubAck, Stores, acknowledged
 
 HEADROOM = 16 * 1024
 """Bytes that are left free under the server's max_payload."""
-CONFLICTS = (10071, 10164)
-"""err_code of a lost compare-and-swap."""
 RECONNECT_WAIT_S = 0.25
 PING_INTERVAL_S = 15
 FLUSH_TIMEOUT_S = 2.0
@@ -61,34 +59,10 @@ Headers = Mapping[str, str]
 Handler = Callable[[Msg], Awaitable[None]] | Callable[[Msg], None]
 
 
-class PubAck(msgspec.Struct, frozen=True, kw_only=True):
-    """A stream has the message."""
-
-    stream: str
-    seq: int
-    duplicate: bool = False
-    """Its id was known: nothing new was stored."""
-
-
-class _Refusal(msgspec.Struct, frozen=True):
-    description: str = ""
-    err_code: int = 0
-
-
-class _Stored(msgspec.Struct, frozen=True):
-    stream: str = ""
-    seq: int = 0
-    duplicate: bool = False
-    error: _Refusal | None = None
-
-
 class _Pending(msgspec.Struct, eq=False):
     subject: str
     future: asyncio.Future[Msg]
     reply: str
-
-
-_stored = msgspec.json.Decoder(_Stored)
 
 
 class Connection:
@@ -104,6 +78,8 @@ class Connection:
         Synchronous callbacks, called in order; they start tasks for what takes longer.
     denials
         The last refusals by the broker, newest last.
+    stores
+        What the streams did not take for want of room.
     """
 
     def __init__(self, url: str, credentials: Credentials, on_closed: Callable[[], None] | None) -> None:
@@ -115,6 +91,7 @@ class Connection:
         self.on_disconnect: list[Callable[[], None]] = []
         self.on_denied: list[Callable[[], None]] = []
         self.denials: deque[Denied] = deque(maxlen=100)
+        self.stores = Stores()
         self._on_closed = on_closed
         self._closing = False
         self._ending: asyncio.Task[None] | None = None
@@ -305,16 +282,14 @@ class Connection:
             fields["Nats-Expected-Last-Subject-Sequence-Subject"] = expected_last[0]
         try:
             answer = await self.request(subject, payload, timeout_s, fields or None)
+            ack = acknowledged(answer.data, subject)
         except NoModerator:
             raise NoStream(subject) from None
-        try:
-            ack = _stored.decode(answer.data)
-        except msgspec.DecodeError as error:
-            raise StoreError(0, f"not an acknowledgement ({error})", subject) from None
-        if ack.error is not None:
-            kind = Conflict if ack.error.err_code in CONFLICTS else StoreError
-            raise kind(ack.error.err_code, ack.error.description, subject)
-        return PubAck(stream=ack.stream, seq=ack.seq, duplicate=ack.duplicate)
+        except (RequestTimeout, StoreError) as error:
+            self.stores.met(subject, error)
+            raise
+        self.stores.met(subject, None)
+        return ack
 
     async def api(self, suffix: str, body: object = None, timeout_s: float = 5.0) -> dict[str, Any]:
         """Ask JetStream's API (`STREAM.INFO.LOG`); the answer as it came.

@@ -20,6 +20,7 @@ nothing but its own message.
 Requests are spelt out in JSON: the client's configuration classes do not know every field.
 """
 
+import logging
 from typing import Any, Literal
 
 from bus import subjects
@@ -34,9 +35,10 @@ MODERATORS = "moderators"
 DAY_S = 86_400.0
 IN_PER_SUBJECT = 100
 IN_MESSAGES = 5_000
-IN_BYTES = 2**30
-"""What may wait in IN altogether: one author can name as many sessions as it likes, and timers wait behind it. A
-moderator takes some 2,500 a second; who is refused for want of room asks again."""
+IN_BYTES = (2**30, 2**28, 2**26, 2**24)
+"""What may wait in IN altogether, the first that the server's store has room for: one author can name as many sessions
+as it likes, and timers wait behind it. A moderator takes some 2,500 a second; who is refused for want of room asks
+again. The server sets these bytes aside."""
 ASIDE_MESSAGES = 10_000
 LOG_MAX_AGE_S = 90 * DAY_S
 """How long a session's log is kept, unless a setting says otherwise."""
@@ -46,6 +48,10 @@ MAX_ACK_PENDING = 100_000
 MAX_WAITING = 4_096
 _ALREADY = 10058
 """err_code: the stream exists with another configuration."""
+_ABSENT = 10059
+_NO_STORAGE = 10047
+"""err_code: the server's store has not so much room to set aside."""
+_LOGGER = logging.getLogger(__name__)
 
 Storage = Literal["file", "memory"]
 
@@ -54,8 +60,10 @@ def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def stream_configs(*, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "file") -> dict[str, dict[str, Any]]:
-    """Stream -> its configuration as JetStream wants it. `log_max_age_s` 0 keeps logs for ever."""
+def stream_configs(
+    *, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "file", in_bytes: int = IN_BYTES[0]
+) -> dict[str, dict[str, Any]]:
+    """Stream -> its configuration as JetStream wants it. `log_max_age_s` 0 keeps logs for ever; `in_bytes`: of IN."""
     common = {
         "storage": storage,
         "num_replicas": 1,
@@ -81,7 +89,7 @@ def stream_configs(*, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "
             "retention": "workqueue",
             "max_msgs_per_subject": IN_PER_SUBJECT,
             "max_msgs": IN_MESSAGES,
-            "max_bytes": IN_BYTES,
+            "max_bytes": in_bytes,
             "discard": "new",
             "discard_new_per_subject": True,
             "sources": [
@@ -126,13 +134,16 @@ async def ensure_streams(
     ApiError
         JetStream refused, for instance to move a stream to another storage.
     """
-    for name, config in stream_configs(log_max_age_s=log_max_age_s, storage=storage).items():
+    for in_bytes in IN_BYTES:
+        configs = stream_configs(log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes)
         try:
-            await conn.api(f"STREAM.CREATE.{name}", config)
+            for name, config in configs.items():
+                await _ensure_stream(conn, name, config)
+            break
         except ApiError as error:
-            if error.err_code != _ALREADY:
+            if error.err_code != _NO_STORAGE or in_bytes == IN_BYTES[-1]:
                 raise
-            await conn.api(f"STREAM.UPDATE.{name}", config)
+            _LOGGER.info("IN is made smaller: %s", error)
     for stream in (IN, INNER):
         await _ensure_consumer(conn, stream, MODERATORS, None, ack_wait_s)
 
@@ -154,6 +165,26 @@ async def purge_session(conn: Connection, sid: str) -> None:
     )  # fmt: skip
     for stream, only in filters:
         await conn.api(f"STREAM.PURGE.{stream}", {"filter": only})
+
+
+async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) -> None:
+    """Make one stream, or bring it up to this configuration. Where the server has no room to set aside, a stream that
+    is there stays as it is once it cannot be made smaller."""
+    try:
+        await conn.api(f"STREAM.CREATE.{name}", config)
+        return
+    except ApiError as error:
+        if error.err_code not in (_ALREADY, _NO_STORAGE):
+            raise
+        refused = error
+    try:
+        await conn.api(f"STREAM.UPDATE.{name}", config)
+    except ApiError as error:
+        if error.err_code == _ABSENT:
+            raise refused from None
+        if error.err_code != _NO_STORAGE or config.get("max_bytes", IN_BYTES[-1]) > IN_BYTES[-1]:
+            raise
+        _LOGGER.warning("stream %s stays as it is: %s", name, error)
 
 
 async def _ensure_consumer(conn: Connection, stream: str, name: str, only: str | None, ack_wait_s: float) -> None:

@@ -15,6 +15,7 @@ from bus.channels import CLIENT, CLIENTS, CONTROL, INBOX, OWNER, readable_by
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault
 from bus.posts import Reader
+from bus.storing import lacks_room
 from client.errors import BadInput, Refusal, Unanswered, Unreachable
 from schemas.post import (
     CLOSED,
@@ -128,7 +129,7 @@ class Client:
         deadline = time.monotonic() + self._patience_s
         subject = subjects.inbox(channel, self._user, sid)
         msg_id = secrets.token_hex(16)
-        ack = await self._until(deadline, lambda: self._connection.store(subject, data, msg_id=msg_id))
+        ack = await self._until(deadline, lambda: self._connection.store(subject, data, msg_id=msg_id), storing=True)
         ask = encode(AskFate(seq=ack.seq))
         while True:
             fate = await self._ask(deadline, subjects.fate(channel, self._user, sid), ask, Fate)
@@ -244,8 +245,8 @@ class Client:
 
         return await self._until(deadline, once)
 
-    async def _until(self, deadline: float, call: Callable[[], Awaitable[T]]) -> T:
-        """Call again until it answers, or the deadline passes."""
+    async def _until(self, deadline: float, call: Callable[[], Awaitable[T]], *, storing: bool = False) -> T:
+        """Call again until it answers, or the deadline passes. `storing`: the call stores something."""
         pause = _AGAIN_S
         while True:
             try:
@@ -254,7 +255,9 @@ class Client:
                 raise Refusal("", str(error)) from error
             except (BusError, Undecodable) as error:
                 if time.monotonic() > deadline:
-                    raise self._nobody("no moderator answered") from error
+                    full = storing and lacks_room(error)
+                    what = "the bus stored nothing (its disk may be full, see parley doctor)"
+                    raise self._nobody(what if full else "no moderator answered") from error
                 await asyncio.sleep(pause)
                 pause = min(0.25, pause * 1.5)
 

@@ -95,7 +95,9 @@ class Moderator:
             checkpoint=checkpoint,
         )  # fmt: skip
         self._asides = Asides(connection)
-        self._desk = Desk(self.sessions, self._asides, self.presence, self._unreadable, self._lane)
+        self._desk = Desk(
+            self.sessions, self._asides, self.presence, self._unreadable, self._lane, connection.stores
+        )  # fmt: skip
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues: set[str] = set()
         self._serving: Counter[str] = Counter()

@@ -1,11 +1,14 @@
 """The moderator's front desk: what readers, clients and owners may ask, answered from the log and from presence."""
 
+import asyncio
+
 import msgspec
 
 from bus import subjects
 from bus.channels import PUBLIC
 from bus.library import Msg
 from bus.log import Asides
+from bus.storing import Stores
 from coordinator.folded.broken import Unreadable
 from coordinator.presence import Presence
 from coordinator.session_store import Sessions
@@ -29,15 +32,24 @@ from schemas.wire import Json, decode
 
 _PAGE_BYTES = 1_000_000
 _MOST_ROWS = 1_000
+_FRESH_S = 1.0
+"""So long a reader waits for the newest of a session, while a step of it is under way."""
 
 
 class Desk:
     """Answers questions; changes nothing, but for an owner who has a session erased."""
 
     def __init__(
-        self, sessions: Sessions, asides: Asides, presence: Presence, unreadable: Unreadable, name: str
+        self,
+        sessions: Sessions,
+        asides: Asides,
+        presence: Presence,
+        unreadable: Unreadable,
+        name: str,
+        stores: Stores,
     ) -> None:
-        """`name`: this moderator's."""
+        """`name`: this moderator's; `stores`: of its connection."""
+        self._stores = stores
         self._sessions = sessions
         self._unreadable = unreadable
         self._name = name
@@ -48,7 +60,11 @@ class Desk:
         """A channel's posts from `k` on, as many as fit one message. The broker has seen to it that the asker reads the
         channel, of the sessions of `owner` if one is named; of another's he hears what he hears of none."""
         asked = decode(msg.data, ReadPosts)
-        held = await self._sessions.find(sid)
+        try:
+            async with asyncio.timeout(_FRESH_S):
+                held = await self._sessions.find(sid)
+        except TimeoutError:  # a step is under way that the bus does not store: what was said before it is there
+            held = await self._sessions.look(sid)
         if held is not None and not held.is_of(owner):
             held = None
         if held is None or (held.session is None and held.lost is None):
@@ -111,7 +127,7 @@ class Desk:
             here = self._presence
             return Workers(
                 workers=here.everybody(), experts=here.experts(), listening_s=here.listening_s(), moderator=self._name,
-                unreadable=self._unreadable.sessions(),
+                unreadable=self._unreadable.sessions(), unstored=self._stores.trouble(),
             )  # fmt: skip
         if what == "erase":
             decode(msg.data, EraseSession)

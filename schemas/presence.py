@@ -145,6 +145,8 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """Which moderator answers."""
     unreadable: tuple[UnreadableSession, ...] = ()
     """Sessions that it leaves to another one."""
+    unstored: str = ""
+    """What the bus has not stored for it lately, for want of room, and since when; empty: nothing."""
 
     @property
     def heard(self) -> bool:

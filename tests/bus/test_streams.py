@@ -11,8 +11,9 @@ import pytest
 from nats.aio.msg import Msg
 
 from bus import rights, streams, subjects
-from bus.connection import Connection, PubAck
+from bus.connection import Connection
 from bus.errors import ApiError, Conflict, StoreError
+from bus.storing import PubAck
 from tests.conftest import Bus
 
 Dial = Callable[[str], Awaitable[Connection]]
@@ -174,6 +175,6 @@ async def test_what_waits_in_in_is_bounded_altogether(dial: Dial) -> None:
     config = (await moderator.api("STREAM.INFO.IN"))["config"]
     assert (config["max_msgs"], config["max_bytes"], config["discard"]) == (
         streams.IN_MESSAGES,
-        streams.IN_BYTES,
+        streams.IN_BYTES[0],
         "new",
     )
