@@ -73,6 +73,18 @@ class Log:
         """Remove what one session has ahead of sequence `before`."""
         await self._connection.api(f"STREAM.PURGE.{STREAM}", {"filter": subjects.log_of(sid), "seq": before})
 
+    async def last(self, sid: str) -> Stored | None:
+        """The last message of one session; None: there is none."""
+        body = json.dumps({"last_by_subj": subjects.log_of(sid)}).encode()
+        return _stored(await self._connection.request(_GET, body, 2.0))
+
+    async def last_rows(self, most: int) -> dict[str, SessionRow]:
+        """Session -> row, of the sessions that the last `most` messages of the log open."""
+        state = (await self._connection.api(f"STREAM.INFO.{STREAM}"))["state"]
+        found: dict[str, SessionRow] = {}
+        await self.rows(found, max(0, int(state["last_seq"]) - most))
+        return found
+
     async def _next(self, sid: str, after: int) -> Stored | None:
         body = json.dumps({"seq": after + 1, "next_by_subj": subjects.log_of(sid)}).encode()
         msg = await self._connection.request(_GET, body, 2.0)
@@ -156,6 +168,18 @@ class Log:
                 found[sid], status=row.status, reason=row.reason, closed_ns=row.closed_ns
             )
         return seq
+
+
+async def waiting(connection: Connection, stream: str, only: str) -> list[str]:
+    """The subjects under which a stream has messages, of those that match `only`."""
+    found: list[str] = []
+    while True:
+        asked = {"subjects_filter": only, "offset": len(found)}
+        answer = await connection.api(f"STREAM.INFO.{stream}", asked)
+        page = answer["state"].get("subjects") or {}
+        found += page
+        if not page or len(found) >= int(answer.get("total", 0)):
+            return found
 
 
 def _stored(msg: Msg) -> Stored | None:

@@ -159,12 +159,17 @@ async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_
 async def purge_session(conn: Connection, sid: str) -> None:
     """Remove what every stream but LOG holds of one session. Repeating it is fine."""
     filters = (
-        (WORK, subjects.work_of_session(sid)), (TIMER, subjects.timer(sid)), (TIMER, subjects.fired(sid)),
+        (WORK, subjects.work_of_session(sid)), (TIMER, subjects.timers_of(sid)),
         (IN, subjects.inbox_of_session(sid)), (INNER, subjects.inner_of_session(sid)), (ASIDE, subjects.aside(sid)),
         (ARTIFACTS, subjects.artifact_of(sid)),
     )  # fmt: skip
     for stream, only in filters:
         await conn.api(f"STREAM.PURGE.{stream}", {"filter": only})
+
+
+async def purge_timers(conn: Connection, sid: str) -> None:
+    """Remove one session's timer, and what it made. Repeating it is fine."""
+    await conn.api(f"STREAM.PURGE.{TIMER}", {"filter": subjects.timers_of(sid)})
 
 
 async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@ the log position, so that carrying it out twice is carrying it out once."""
 
 import asyncio
 import contextlib
+import time
 from bisect import bisect_left
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -25,6 +26,7 @@ from schemas.session import CancelSession, SessionEnded, TellSession
 from schemas.stops import VERSION_LOST
 from schemas.wire import decode, encode
 
+_SOON_NS = 300_000_000
 Commands = tuple[log.Command, ...]
 
 
@@ -93,6 +95,8 @@ class Effects:
                     self._notifier.call(sid, f"{sid}-{n}-{i}", command.severity, command.text, session.at_ns)
                 case log.Close() if session.opened.parent:
                     effects.append(self.ended(sid, session.opened.parent, _ended(session)))
+        if session.closed and not any(isinstance(c, log.ClearTimer) for c in commands):
+            effects.append(self._clear_timer(sid))  # it fired, and what it made lies there
         at_ns = self._timer(session, commands)
         if at_ns is not None:
             again = "-again" if reissued else ""
@@ -128,6 +132,13 @@ class Effects:
         queues = self._protocols[session.opened.protocol].watched(session)
         look = min(due, self._presence.look_ns(queues)) if queues else due
         return look if is_set or look < due else None
+
+    async def rearm(self, session: Session) -> None:
+        """Set the session's timer for its deadline, or for the next moment where that has passed."""
+        if session.timer_ns is not None:
+            now = time.time_ns()
+            at_ns = max(session.timer_ns, now + _SOON_NS)
+            await self._timers.arm(session.sid, at_ns, f"{session.sid}-{session.n}-timer-{now}")
 
     async def ended(self, sid: str, parent: str, ended: SessionEnded) -> None:
         """Tell a session that one which it started is over. Told again, it is not awaited any more."""

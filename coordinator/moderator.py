@@ -30,6 +30,7 @@ from coordinator.budget import pays_for_tries
 from coordinator.effects import Effects
 from coordinator.folded.broken import BrokenLog, Unreadable
 from coordinator.folded.held import Held
+from coordinator.folded.sweep import EVERY_S, Sweep
 from coordinator.intake import BadSessionId, Intake
 from coordinator.machine import Protocol
 from coordinator.notify import Notifier
@@ -68,11 +69,13 @@ class Moderator:
         log_max_age_s: float = streams.LOG_MAX_AGE_S,
         unreadable_s: float = 3_600.0,
         notify_url: str = "",
+        sweep_s: float = EVERY_S,
         clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         """`unreadable_s`: so long what comes for a session waits for a moderator that can run it, before the session
-        ends. `notify_url`: the webhook for calls to people; empty: none. `clock`: seconds, by which workers fall
+        ends. `notify_url`: the webhook for calls to people; empty: none. `sweep_s`: between two
+        looks for sessions that nothing would bring back. `clock`: seconds, by which workers fall
         silent. Raises schemas.wire.InvalidValue for no URL."""
         self._connection = connection
         self._log_max_age_s = log_max_age_s
@@ -95,8 +98,9 @@ class Moderator:
             checkpoint=checkpoint,
         )  # fmt: skip
         self._asides = Asides(connection)
+        self._sweep = Sweep(connection, self.sessions, self._unreadable, metrics, sweep_s)
         self._desk = Desk(
-            self.sessions, self._asides, self.presence, self._unreadable, self._lane, connection.stores
+            self.sessions, self._asides, self.presence, self._unreadable, self._lane, connection.stores, self._sweep
         )  # fmt: skip
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues: set[str] = set()
@@ -152,9 +156,12 @@ class Moderator:
         await self._intake.start()
         self._connection.on_reconnect.append(self._after_reconnect)
         self._started = time.monotonic()
+        self._sweeping = asyncio.create_task(self._sweep.run(), name="sweep")
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._sweeping.cancel()
+        await asyncio.gather(self._sweeping, return_exceptions=True)
         await self._intake.stop()
         with contextlib.suppress(ValueError):
             self._connection.on_reconnect.remove(self._after_reconnect)
@@ -176,6 +183,7 @@ class Moderator:
 
     def _after_reconnect(self) -> None:
         self.presence.interrupted()
+        self._sweep.again()
         self._spawn(self._call())
 
     async def _call(self) -> None:

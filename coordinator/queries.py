@@ -10,6 +10,7 @@ from bus.library import Msg
 from bus.log import Asides
 from bus.storing import Stores
 from coordinator.folded.broken import Unreadable
+from coordinator.folded.sweep import Sweep
 from coordinator.presence import Presence
 from coordinator.session_store import Sessions
 from schemas.log import Aside
@@ -47,8 +48,10 @@ class Desk:
         unreadable: Unreadable,
         name: str,
         stores: Stores,
+        sweep: Sweep,
     ) -> None:
         """`name`: this moderator's; `stores`: of its connection."""
+        self._sweep = sweep
         self._stores = stores
         self._sessions = sessions
         self._unreadable = unreadable
@@ -128,6 +131,7 @@ class Desk:
             return Workers(
                 workers=here.everybody(), experts=here.experts(), listening_s=here.listening_s(), moderator=self._name,
                 unreadable=self._unreadable.sessions(), unstored=self._stores.trouble(),
+                damaged=self._sweep.damaged(),
             )  # fmt: skip
         if what == "erase":
             decode(msg.data, EraseSession)

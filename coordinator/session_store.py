@@ -18,6 +18,7 @@ from bus.connection import Connection
 from bus.errors import BusError, Conflict
 from bus.log import Log, Stored
 from bus.streams import purge_session
+from coordinator.briefing import turn_transition
 from coordinator.effects import Effects
 from coordinator.folded import lost
 from coordinator.folded.broken import BrokenLog, Unreadable
@@ -355,6 +356,23 @@ class Sessions:
         async with held.lock:
             if held.session is not None or held.lost:
                 await self._again(sid, held, held.causes[cause] if cause else held.last_n, timer=timer)
+
+    def held(self) -> Mapping[str, Held]:
+        """What this process holds, by session."""
+        return self._held
+
+    async def revive(self, sid: str) -> bool:
+        """Send the open turns of an open session and set its timer once more, as nothing would bring it back; False:
+        it is none that would go on. Raises BrokenLog, BusError."""
+        held = await self.look(sid, fresh=True)
+        async with held.lock:
+            session = held.session
+            if session is None or session.closed or not (session.timer_ns or session.turns or session.children):
+                return False
+            for n in sorted({turn_transition(turn) for turn in session.turns} | {held.last_n}):
+                await self._again(sid, held, n, timer=False)
+            await self._effects.rearm(session)
+        return True
 
     # -- for owners
     async def entries(self, sid: str, n: int) -> list[Json]:

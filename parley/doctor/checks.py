@@ -245,6 +245,11 @@ class _Doctor:
             again = await client.workers(_ASK_S)
             met |= {u.session: u for u in again.unreadable}
             unstored = again.unstored or unstored
+        for damaged in found.damaged[:_MOST_UNREADABLE]:
+            self.lacks(
+                f"the log of session {damaged.session} is damaged: {damaged.why}",
+                "look at the bus's disk and at the server's log; sync_always keeps what a power loss would take",
+            )
         if unstored:
             self.lacks(
                 f"{unstored}; sessions wait",
