@@ -26,6 +26,7 @@ from agents.moderator_link import ModeratorLink, TurnArtifacts
 from agents.protocols import UnknownKind, kind_of
 from agents.show_turn import ContextError, show
 from agents.specs import AgentSpec
+from agents.still_open import StillOpen, before_request, begin
 from agents.tools.allow import AllowList
 from agents.worker_model import WorkerModel
 from bus import subjects
@@ -94,7 +95,7 @@ class Worker:
         self._ack_wait_s = ack_wait_s
         self._drain_s = drain_s
         self._hear = hear
-        self._checkpoint = checkpoint
+        self._checkpoint = checkpoint or (lambda _point, _session: None)
         self._instance = secrets.token_hex(6)
         self._link = ModeratorLink(connection, spec.queue, metrics)
         self._documents = DocumentCache(self._link)
@@ -291,6 +292,7 @@ class Worker:
             shown = await self._shown(work, turn)
         except (UnknownKind, ContextError, Undecodable) as fault:  # another version asks: a reply that says so
             return await self._submit(job, turn, None, str(fault), None, 0.0)
+        known = StillOpen(self._link, work, turn, self._ack_wait_s / 4)
         if not await self._is_open(job, turn):
             self._metrics.turns_skipped.inc()
             return "refused"
@@ -299,6 +301,9 @@ class Worker:
         started = time.perf_counter()
         usage, error, completion = None, "", None
         emit = self._emitter(work, turn)
+        self._checkpoint("asking", work.session)
+        begin(known)
+        await before_request()
         self._metrics.model_calls.labels(model=self._model_label).inc()
         try:
             with tracing.span(f"invoke_agent {turn.role}", self._attributes(work, turn) if tracing.enabled() else None):
@@ -332,8 +337,7 @@ class Worker:
         reply = self._reply(job, turn, completion, error, usage, model_s)
         if error:
             await self._live(work, turn, "failed", error)
-        if self._checkpoint is not None:
-            self._checkpoint("replied", work.session)
+        self._checkpoint("replied", work.session)
         job.submitting.add(turn.id)
         answer = await self._link.submit(work, turn, reply)
         if answer.verdict != "accepted" or error:
