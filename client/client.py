@@ -39,6 +39,8 @@ from schemas.wire import Undecodable, decode, encode
 T = TypeVar("T")
 
 _REQUEST_S = 2.0
+_FATE_S = 1.0
+"""A moderator that died with the question is not waited for longer: another one has the submission soon."""
 _AGAIN_S = 0.02
 _LISTENING_S = 0.1
 _LATE_S = 10.0
@@ -132,7 +134,7 @@ class Client:
         ack = await self._until(deadline, lambda: self._connection.store(subject, data, msg_id=msg_id), storing=True)
         ask = encode(AskFate(seq=ack.seq))
         while True:
-            fate = await self._ask(deadline, subjects.fate(channel, self._user, sid), ask, Fate)
+            fate = await self._ask(deadline, subjects.fate(channel, self._user, sid), ask, Fate, _FATE_S)
             if fate.fate == "taken":
                 return
             if fate.fate != "pending":
@@ -229,9 +231,11 @@ class Client:
     def _deadline(self) -> float:
         return time.monotonic() + self._patience_s
 
-    async def _ask(self, deadline: float, subject: str, data: bytes, wanted: type[T]) -> T:
+    async def _ask(
+        self, deadline: float, subject: str, data: bytes, wanted: type[T], within_s: float = _REQUEST_S
+    ) -> T:
         async def once() -> T:
-            answer = (await self._connection.request(subject, data, _REQUEST_S)).data
+            answer = (await self._connection.request(subject, data, within_s)).data
             try:
                 return decode(answer, wanted)
             except Undecodable as error:

@@ -6,6 +6,7 @@ A submission is acknowledged only after that is stored and the effects are out. 
 be stored, and what raises is recorded in ASIDE and terminated; what met trouble on the bus is left for another try.
 """
 
+import asyncio
 import contextlib
 import logging
 import secrets
@@ -90,7 +91,11 @@ class Intake:
         unreadable: Unreadable,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         ensure_streams: Callable[[], Coroutine[Any, Any, None]],
+        ack_wait_s: float,
     ) -> None:
+        """`ack_wait_s`: of the streams that it pulls from."""
+        self._ack_wait_s = ack_wait_s
+        self._in_hand: dict[str, tuple[Pull, Delivery, float]] = {}
         self._sessions = sessions
         self._asides = asides
         self._presence = presence
@@ -108,11 +113,14 @@ class Intake:
     async def start(self) -> None:
         """Begin to pull."""
         self._started = time.monotonic()
+        self._beating = asyncio.create_task(self._working(), name="intake heartbeat")
         for pull in self._pulls:
             await pull.start()
 
     async def stop(self) -> None:
-        """Take no more."""
+        """Take no more; what is in hand is seen through."""
+        self._beating.cancel()
+        await asyncio.gather(self._beating, return_exceptions=True)
         for pull in self._pulls:
             await pull.stop()
 
@@ -122,10 +130,31 @@ class Intake:
         return all(pull.alive for pull in self._pulls)
 
     def _on_submission(self, delivery: Delivery) -> None:
-        self._spawn(self._see_through(self._pulls[0], delivery, f"in:{delivery.seq}"))
+        self._take(self._pulls[0], delivery, f"in:{delivery.seq}")
 
     def _on_word(self, delivery: Delivery) -> None:
-        self._spawn(self._see_through(self._pulls[1], delivery, f"inner:{delivery.seq}"))
+        self._take(self._pulls[1], delivery, f"inner:{delivery.seq}")
+
+    def _take(self, pull: Pull, delivery: Delivery, cause: str) -> None:
+        """See it through; one that is in hand already, as this process was slow, only has a new subject to settle
+        at."""
+        if (held := self._in_hand.get(cause)) is not None:
+            held[1].ack_subject = delivery.ack_subject
+            pull.release()
+            return
+        self._in_hand[cause] = (pull, delivery, time.monotonic())
+        self._spawn(self._see_through(pull, delivery, cause))
+
+    async def _working(self) -> None:
+        """Tell the server of what takes longer than a moment: it soon hands out again what it hears nothing of."""
+        beat = self._ack_wait_s / 3
+        while True:
+            await asyncio.sleep(beat)
+            now = time.monotonic()
+            for pull, delivery, taken in list(self._in_hand.values()):
+                if now - taken >= beat * 0.9:
+                    with contextlib.suppress(BusError):
+                        await pull.settle(delivery, b"+WPI")
 
     async def _see_through(self, pull: Pull, delivery: Delivery, cause: str) -> None:
         try:
@@ -139,6 +168,7 @@ class Intake:
         except BusError as error:
             _LOGGER.warning("submission left for another try: %s", error, extra={"subject": delivery.subject})
         finally:
+            del self._in_hand[cause]
             pull.release()
 
     async def _handled(self, delivery: Delivery, cause: str) -> str:

@@ -46,6 +46,8 @@ from schemas.turn import HANDLING_RAISED, Answer, Check, Checked, Reply, Say, Si
 from schemas.wire import SchemaError, compact, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
+IN_ACK_WAIT_S = 1.5
+"""So long a submission waits that a moderator died with, before another one has it."""
 _PER_AUTHOR = 512
 _ALL = 8_192
 _ANNOUNCED_S = 1.5
@@ -63,7 +65,7 @@ class Moderator:
         metrics: Metrics,
         protocols: Mapping[str, Protocol],
         lane: str | None = None,
-        in_ack_wait_s: float = 8.0,
+        in_ack_wait_s: float = IN_ACK_WAIT_S,
         work_ack_wait_s: float = 8.0,
         turns_per_message: int = 1,
         log_max_age_s: float = streams.LOG_MAX_AGE_S,
@@ -111,7 +113,7 @@ class Moderator:
         self._intake = Intake(
             connection, sessions=self.sessions, asides=self._asides, presence=self.presence, protocols=protocols,
             effects=effects, metrics=metrics, unreadable=self._unreadable, spawn=self._spawn,
-            ensure_streams=self._ensure_streams,
+            ensure_streams=self._ensure_streams, ack_wait_s=in_ack_wait_s,
         )  # fmt: skip
 
     @property
