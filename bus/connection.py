@@ -15,7 +15,6 @@ import contextlib
 import inspect
 import logging
 import re
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
@@ -24,6 +23,7 @@ import msgspec
 
 from bus.accounts import Credentials
 from bus.client import Client, size_of
+from bus.clock import Clock, parsed_ns
 from bus.errors import (
     ApiError,
     BusError,
@@ -72,8 +72,8 @@ class Connection:
     ----------
     nc
         The client underneath.
-    connected_at_ns
-        Unix time of the last (re)connect.
+    clock
+        The server's time.
     on_reconnect, on_disconnect, on_denied
         Synchronous callbacks, called in order; they start tasks for what takes longer.
     denials
@@ -82,11 +82,14 @@ class Connection:
         What the streams did not take for want of room.
     """
 
-    def __init__(self, url: str, credentials: Credentials, on_closed: Callable[[], None] | None) -> None:
+    def __init__(
+        self, url: str, credentials: Credentials, on_closed: Callable[[], None] | None, clock: Clock | None = None
+    ) -> None:
         self.url = shown_address(url)
         self.credentials = credentials
         self.nc = Client()
-        self.connected_at_ns = 0
+        self.clock = clock or Clock()
+        self._connected_local_ns = 0
         self.on_reconnect: list[Callable[[], None]] = []
         self.on_disconnect: list[Callable[[], None]] = []
         self.on_denied: list[Callable[[], None]] = []
@@ -121,7 +124,7 @@ class Connection:
                 reconnected_cb=self._reconnected,
             )
             self._opening = False
-            self.connected_at_ns = time.time_ns()
+            self._connected_local_ns = self.clock.local()
             self._inbox = self.nc.new_inbox()
             await self.nc.hear(f"{self._inbox}.*", "", self._answered)
         except library.Error as error:
@@ -171,6 +174,11 @@ class Connection:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+    @property
+    def connected_at_ns(self) -> int:
+        """The server's time at the last (re)connect, ns."""
+        return self._connected_local_ns + self.clock.ahead_ns
 
     @property
     def connected(self) -> bool:
@@ -300,11 +308,13 @@ class Connection:
             JetStream refused, with its err_code.
         """
         payload = b"" if body is None else msgspec.json.encode(body)
+        asked_ns = self.clock.local()
         try:
             answer = await self.request(f"$JS.API.{suffix}", payload, timeout_s)
         except NoModerator:
             raise ApiError(0, "JetStream does not answer", suffix) from None
         found: dict[str, Any] = msgspec.json.decode(answer.data)
+        self.clock.answered(parsed_ns(found.get("ts", "")), asked_ns)
         error = found.get("error")
         if error:
             raise ApiError(error.get("err_code", 0), error.get("description", ""), suffix)
@@ -433,7 +443,7 @@ class Connection:
             callback()
 
     async def _reconnected(self) -> None:
-        self.connected_at_ns = time.time_ns()
+        self._connected_local_ns = self.clock.local()
         for callback in self.on_reconnect:
             callback()
 
@@ -450,6 +460,7 @@ async def connect(
     name: str,
     on_closed: Callable[[], None] | None = None,
     retry_first: bool = False,
+    clock: Clock | None = None,
 ) -> Connection:
     """Connect as one user.
 
@@ -462,12 +473,14 @@ async def connect(
         up): the process should end and be restarted.
     retry_first
         Wait until the server is there, however long; otherwise the first failure is raised.
+    clock
+        None: this machine's.
 
     Raises
     ------
     Unreachable, WrongCredentials
         Nobody listens there; the server does not know this key.
     """
-    connection = Connection(url, credentials, on_closed)
+    connection = Connection(url, credentials, on_closed, clock)
     await connection._open(url, name, retry_first)
     return connection

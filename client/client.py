@@ -90,7 +90,7 @@ class Client:
         sid = sid or new_sid()
         if request.expires_ns is None:
             expires_ns = time.time_ns() + int((self._patience_s + _LATE_S) * 1e9)
-            request = msgspec.structs.replace(request, expires_ns=expires_ns)
+            request = msgspec.structs.replace(request, expires_ns=expires_ns, expires_s=self._patience_s + _LATE_S)
         try:
             await self._submit(sid, request)
         except Unreachable as error:

@@ -3,7 +3,6 @@ the log position, so that carrying it out twice is carrying it out once."""
 
 import asyncio
 import contextlib
-import time
 from bisect import bisect_left
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -130,13 +129,13 @@ class Effects:
         if not is_set and not any(isinstance(c, log.Ask) for c in commands):
             return None
         queues = self._protocols[session.opened.protocol].watched(session)
-        look = min(due, self._presence.look_ns(queues)) if queues else due
+        look = min(due, self._connection.clock.now_ns() + self._presence.look_in_ns(queues)) if queues else due
         return look if is_set or look < due else None
 
     async def rearm(self, session: Session) -> None:
         """Set the session's timer for its deadline, or for the next moment where that has passed."""
         if session.timer_ns is not None:
-            now = time.time_ns()
+            now = self._connection.clock.now_ns()
             at_ns = max(session.timer_ns, now + _SOON_NS)
             await self._timers.arm(session.sid, at_ns, f"{session.sid}-{session.n}-timer-{now}")
 

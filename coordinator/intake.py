@@ -95,6 +95,7 @@ class Intake:
     ) -> None:
         """`ack_wait_s`: of the streams that it pulls from."""
         self._ack_wait_s = ack_wait_s
+        self._clock = connection.clock
         self._in_hand: dict[str, tuple[Pull, Delivery, float]] = {}
         self._sessions = sessions
         self._asides = asides
@@ -179,7 +180,7 @@ class Intake:
                 raise BadSessionId(sid)
             submission: Submission = decode(delivery.data, Submission)  # type: ignore[arg-type]
             with logs.session(sid), tracing.process("in", delivery.subject, headers=delivery.headers, session=sid):
-                taken = await self._submitted(channel, author, sid, cause, submission)
+                taken = await self._submitted(channel, author, sid, cause, submission, delivery.stored_ns)
         except (SchemaError, subjects.BadSubject) as error:
             return f"undecodable: {error}"
         except LocalFault as error:
@@ -219,7 +220,9 @@ class Intake:
                 return
         await self._asides.put("", delivery.subject[:200], cause, why, delivery.data, time.time_ns())
 
-    async def _submitted(self, channel: str, author: str, sid: str, cause: str, submission: Submission) -> bool:
+    async def _submitted(
+        self, channel: str, author: str, sid: str, cause: str, submission: Submission, stored_ns: int
+    ) -> bool:
         """Whether it was taken."""
         if not may_submit(channel, submission):
             return await self._refused(
@@ -227,7 +230,7 @@ class Intake:
             )
         match submission:
             case OpenSession():
-                return await self._open(channel, author, sid, cause, submission)
+                return await self._open(channel, author, sid, cause, submission, stored_ns)
             case CancelSession():
                 return await self._cancel(channel, author, sid, cause, submission)
             case TimerDue():
@@ -242,7 +245,7 @@ class Intake:
 
     async def _refused(self, sid: str, cause: str, what: str, author: str, field: str, why: str) -> bool:
         """Record it; what was taken when delivered before is carried out once more instead, and told as taken."""
-        refused = log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=time.time_ns())
+        refused = log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=self._clock.now_ns())
         if await self._sessions.refuse(sid, refused):
             _LOGGER.info("refused: %s", why)
             return False
@@ -301,7 +304,9 @@ class Intake:
             await self._sessions.reissue(sid, timer=False)
         return (await self._sessions.take(sid, cause, log.TimerFired(gone=gone))).accepted
 
-    async def _open(self, channel: str, author: str, sid: str, cause: str, request: OpenSession) -> bool:
+    async def _open(
+        self, channel: str, author: str, sid: str, cause: str, request: OpenSession, stored_ns: int
+    ) -> bool:
         """Whether there is such a session already is asked first only of a child: its append would be refused."""
         if channel == SESSION:
             held = await self._sessions.look(sid, fresh=True)
@@ -315,7 +320,10 @@ class Intake:
         if request.parent:
             why = f"parent: got {request.parent!r}, but sessions beneath others are opened by moderators"
             return await self._refused(sid, cause, "open", author, "parent", why)
-        late_s = 0.0 if request.expires_ns is None else (time.time_ns() - request.expires_ns) / 1e9
+        expires_ns = request.expires_ns
+        if request.expires_s is not msgspec.UNSET:  # by the server's clock alone
+            expires_ns = stored_ns + round(request.expires_s * 1e9)
+        late_s = 0.0 if expires_ns is None else (self._clock.now_ns() - expires_ns) / 1e9
         if late_s > 0:
             why = f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s"
             return await self._refused(sid, cause, "open", author, "session", why)

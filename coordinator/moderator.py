@@ -292,7 +292,7 @@ class Moderator:
                 taken = await self._speak(channel, author, sid, message)
         verdict = "accepted" if taken.accepted else "refused"
         self._metrics.submissions.labels(kind=type(message).__name__.lower(), verdict=verdict).inc()
-        return Answer(verdict=verdict, why=taken.why, n=taken.n)
+        return Answer(verdict=verdict, why=taken.why, n=taken.n, at_ns=self._connection.clock.now_ns())
 
     async def _reply(self, channel: str, author: str, sid: str, reply: Reply) -> Receipt:
         held = await self.sessions.look(sid)
@@ -349,12 +349,12 @@ class Moderator:
             fault = await self._pay_for(sid, check, held)
             if not fault and check.turn in held.session.turns:
                 self._metrics.checks.labels(open="yes").inc()
-                return Checked(open=True)
+                return Checked(open=True, at_ns=self._connection.clock.now_ns())
         self._metrics.checks.labels(open="no").inc()
         if f"turn:{check.turn}" in held.causes:
             # Whoever stored its reply may have died before the effects were out.
             await self.sessions.reissue(sid, f"turn:{check.turn}")
-        return Checked(open=False, why=fault or f"turn {check.turn} is not open")
+        return Checked(open=False, why=fault or f"turn {check.turn} is not open", at_ns=self._connection.clock.now_ns())
 
     async def _pay_for(self, sid: str, check: Check, held: Held) -> str:
         """Account for another try of an open turn before its worker pays for it, where an earlier one may have been

@@ -63,6 +63,7 @@ class Sessions:
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         self._connection = connection
+        self._clock = connection.clock
         self._log = Log(connection)
         self._protocols = protocols
         self._effects = effects
@@ -208,7 +209,7 @@ class Sessions:
                 if opened.parent and held.refused_by(opened.parent, "cancel"):
                     return Receipt(False, why=f"session {opened.parent} cancelled it before it was opened")
                 protocol = self._protocol(sid, opened.protocol, opened.version)
-                session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
+                session, entry = record_opening(protocol, sid, opened, self._clock.now_ns(), cause)
                 row = SessionRow(
                     session=sid, seq=0, protocol=opened.protocol, question=opened.question[:300], status="open",
                     opened_ns=entry.at_ns,
@@ -235,7 +236,9 @@ class Sessions:
                     )
                 started = time.perf_counter()
                 try:
-                    session, entry = record(held.protocol, held.session, held.digest, event, time.time_ns(), cause)
+                    session, entry = record(
+                        held.protocol, held.session, held.digest, event, self._clock.now_ns(), cause
+                    )
                 except Illegal as why:
                     # A compare-and-swap fences what is accepted, never what is dropped: look again before dropping.
                     if await self._reload(sid, held):
@@ -403,7 +406,7 @@ class Sessions:
                         return Receipt(False, why=f"there is no session {sid}")
                     if held.session is not None and not held.session.closed:
                         return Receipt(False, why=f"session {sid} is open; cancel it first")
-                    erased, row = _tombstone(sid, held.session or held.lost, author, time.time_ns())
+                    erased, row = _tombstone(sid, held.session or held.lost, author, self._clock.now_ns())
                     try:
                         seq = await self._log.append(sid, subjects.ERASED, encode(erased), held.last_seq, row)
                     except Conflict:
@@ -426,7 +429,7 @@ class Sessions:
                 return True
             if not stored or any(m.kind == subjects.CLOSED for m in stored) or sid in STANDING:
                 return False
-            entry, row = lost.ending(sid, stored, error, time.time_ns())
+            entry, row = lost.ending(sid, stored, error, self._clock.now_ns())
             try:
                 await self._log.append(sid, subjects.ERASED, encode(entry), stored[-1].seq, row)
             except Conflict:
