@@ -4,6 +4,7 @@ silence and `busy` are retried."""
 import asyncio
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from agents.artifacts import ArtifactError
 from bus import artifacts, subjects
@@ -24,6 +25,9 @@ _LANE_DEAD_S = 5.0
 _BUSY = encode(Answer(verdict="busy"))
 
 
+T = TypeVar("T", Answer, Checked)
+
+
 class ModeratorLink:
     """Requests of one queue's worker to whichever moderator answers."""
 
@@ -37,6 +41,7 @@ class ModeratorLink:
         """Is this turn still open, and may the model be paid for this attempt (schemas.turn.Check)?
 
         Raises BusError when nobody answered until the turn's deadline."""
+        asked_ns = self._connection.clock.local()
         data = encode(
             Check(
                 turn=turn.id, token=turn.token, attempt=attempt, deliveries=deliveries, decided_ns=work.decided_ns
@@ -48,15 +53,20 @@ class ModeratorLink:
             data,
             turn.deadline_ns,
         )
-        return decode(msg.data, Checked)
+        return self._timed(decode(msg.data, Checked), asked_ns)
 
     async def submit(self, work: Work, turn: Turn, reply: Reply) -> Answer:
         """Offer a reply until a moderator has taken or refused it. Raises BusError long after its deadline."""
         until_ns = turn.deadline_ns + int(_PATIENCE_S * 1e9)
+        asked_ns = self._connection.clock.local()
         msg = await self._ask(
             lambda lane: subjects.say(lane, work.channel, self._queue, work.session), work.lane, encode(reply), until_ns
         )
-        return decode(msg.data, Answer)
+        return self._timed(decode(msg.data, Answer), asked_ns)
+
+    def _timed(self, answer: T, asked_ns: int) -> T:
+        self._connection.clock.answered(answer.at_ns, asked_ns)
+        return answer
 
     async def documents(self, work: Work, turn: Turn, ids: tuple[str, ...]) -> Documents:
         """Documents by content hash, as many as fit one message. Raises BusError when nobody answered in time."""
@@ -80,7 +90,7 @@ class ModeratorLink:
                 except BusError as error:
                     if lane != subjects.ANY and isinstance(error, NoModerator):
                         self._bury(lane)
-                    elif time.time_ns() > until_ns:
+                    elif self._connection.clock.now_ns() > until_ns:
                         raise
                     continue
                 if msg.data == _BUSY:

@@ -24,8 +24,9 @@ from agents.models.base import Completion, LiveEmitter, Model, ModelError
 from agents.models.computed import with_computed
 from agents.moderator_link import ModeratorLink, TurnArtifacts
 from agents.protocols import UnknownKind, kind_of
-from agents.show_turn import ContextError, show
+from agents.show_turn import ContextError, show, span_attributes
 from agents.specs import AgentSpec
+from agents.still_open import StillOpen, before_request, begin
 from agents.tools.allow import AllowList
 from agents.worker_model import WorkerModel
 from bus import subjects
@@ -94,7 +95,7 @@ class Worker:
         self._ack_wait_s = ack_wait_s
         self._drain_s = drain_s
         self._hear = hear
-        self._checkpoint = checkpoint
+        self._checkpoint = checkpoint or (lambda _point, _session: None)
         self._instance = secrets.token_hex(6)
         self._link = ModeratorLink(connection, spec.queue, metrics)
         self._documents = DocumentCache(self._link)
@@ -286,12 +287,16 @@ class Worker:
     async def _turn(self, job: _Job, turn: Turn) -> str:
         """Ask the model and submit its reply; what became of it."""
         work = job.work
-        if time.time_ns() >= turn.deadline_ns:
+        clock = self._connection.clock
+        if clock.now_ns() >= turn.deadline_ns and not clock.sure:
+            await self._link.check(work, turn)  # this machine's clock may be ahead: the answer has the time
+        if clock.now_ns() >= turn.deadline_ns:
             return "expired"
         try:
             shown = await self._shown(work, turn)
         except (UnknownKind, ContextError, Undecodable) as fault:  # another version asks: a reply that says so
             return await self._submit(job, turn, None, str(fault), None, 0.0)
+        known = StillOpen(self._link, work, turn, self._ack_wait_s / 4)
         if not await self._is_open(job, turn):
             self._metrics.turns_skipped.inc()
             return "refused"
@@ -300,10 +305,16 @@ class Worker:
         started = time.perf_counter()
         usage, error, completion = None, "", None
         emit = self._emitter(work, turn)
+        self._checkpoint("asking", work.session)
+        begin(known)
+        await before_request()
         self._metrics.model_calls.labels(model=self._model_label).inc()
         try:
-            with tracing.span(f"invoke_agent {turn.role}", self._attributes(work, turn) if tracing.enabled() else None):
-                async with asyncio.timeout(max(0.0, (turn.deadline_ns - time.time_ns()) / 1e9)):
+            with tracing.span(
+                f"invoke_agent {turn.role}",
+                span_attributes(work, turn, self._model.name) if tracing.enabled() else None,
+            ):
+                async with asyncio.timeout(max(0.0, (turn.deadline_ns - clock.now_ns()) / 1e9)):
                     completion = await self._model.reply(shown, emit, TurnArtifacts(self._connection, work, turn))
         except TimeoutError:
             self._metrics.model_errors.labels(model=self._model_label, kind="deadline").inc()
@@ -323,7 +334,10 @@ class Worker:
         """What the model is shown. Raises UnknownKind, before documents are fetched, ContextError and Undecodable."""
         kind_of(work.protocol, turn.kind)
         documents = await self._documents.of(work, turn) if turn.documents else []
-        return msgspec.structs.replace(show(work, turn, documents), experts=self.experts)
+        shown = show(work, turn, documents)
+        return msgspec.structs.replace(
+            shown, experts=self.experts, deadline_ns=self._connection.clock.to_local(shown.deadline_ns)
+        )
 
     async def _submit(
         self, job: _Job, turn: Turn, completion: Completion | None, error: str, usage: Usage | None, model_s: float
@@ -333,8 +347,7 @@ class Worker:
         reply = self._reply(job, turn, completion, error, usage, model_s)
         if error:
             await self._live(work, turn, "failed", error)
-        if self._checkpoint is not None:
-            self._checkpoint("replied", work.session)
+        self._checkpoint("replied", work.session)
         job.submitting.add(turn.id)
         answer = await self._link.submit(work, turn, reply)
         if answer.verdict != "accepted" or error:
@@ -343,17 +356,6 @@ class Worker:
         else:
             _LOGGER.debug("turn answered", extra={"turn": turn.id, "seat": turn.seat, "model_s": round(model_s, 6)})
         return answer.verdict
-
-    def _attributes(self, work: Work, turn: Turn) -> dict[str, str | bool | int | float]:
-        return {
-            "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.agent.name": turn.seat,
-            "gen_ai.conversation.id": work.session,
-            "gen_ai.request.model": self._model.name,
-            "session.protocol": work.protocol,
-            "turn.kind": turn.kind,
-            "turn.round": work.round,
-        }
 
     def _reply(
         self, job: _Job, turn: Turn, completion: Completion | None, error: str, usage: Usage | None, model_s: float
@@ -390,7 +392,7 @@ class Worker:
                 continue
             if not checked.open:
                 return False
-            since = (time.time_ns() - self._connection.connected_at_ns) / 1e9
+            since = (self._connection.clock.now_ns() - self._connection.connected_at_ns) / 1e9
             if since > _AFTER_RECONNECT_S + _SECOND_LOOK_S:
                 return True
             await asyncio.sleep(_SECOND_LOOK_S)
@@ -402,7 +404,7 @@ class Worker:
                 return True
 
     def _fresh(self, job: _Job) -> bool:
-        age_s = (time.time_ns() - job.delivery.stored_ns) / 1e9
+        age_s = (self._connection.clock.now_ns() - job.delivery.stored_ns) / 1e9
         return (
             job.delivery.delivered == 1
             and not job.work.reissued

@@ -149,9 +149,13 @@ def public_key(seed: str) -> str:
 def write_private(path: Path, data: bytes) -> None:
     """Replace a file at once, with mode 600 from its first moment."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-    draft.replace(path)
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(data)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)  # a full disk keeps the file that was there
+        raise
 
 
 def rewrite_private(path: Path, data: bytes) -> None:

@@ -16,7 +16,6 @@ import inspect
 import logging
 import math
 import re
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
@@ -26,6 +25,7 @@ import msgspec
 from bus.accounts import Credentials
 from bus.answers import Answers, Pending
 from bus.client import Client, size_of
+from bus.clock import Clock, parsed_ns
 from bus.errors import (
     ApiError,
     BusError,
@@ -35,13 +35,15 @@ from bus.errors import (
     NoModerator,
     NoStream,
     PayloadTooLarge,
+    RequestTimeout,
+    StoreError,
     Unreachable,
     WrongCredentials,
     shown_address,
 )
 from bus.library import Msg, Subscription
 from bus.library import errors as library
-from bus.storing import Begun, PubAck, acknowledged, fields
+from bus.storing import Begun, PubAck, Stores, acknowledged, fields
 
 HEADROOM = 16 * 1024
 """Bytes that are left free under the server's max_payload."""
@@ -66,23 +68,29 @@ class Connection:
     ----------
     nc
         The client underneath.
-    connected_at_ns
-        Unix time of the last (re)connect.
+    clock
+        The server's time.
     on_reconnect, on_disconnect, on_denied
         Synchronous callbacks, called in order; they start tasks for what takes longer.
     denials
         The last refusals by the broker, newest last.
+    stores
+        What the streams did not take for want of room.
     """
 
-    def __init__(self, url: str, credentials: Credentials, on_closed: Callable[[], None] | None) -> None:
+    def __init__(
+        self, url: str, credentials: Credentials, on_closed: Callable[[], None] | None, clock: Clock | None = None
+    ) -> None:
         self.url = shown_address(url)
         self.credentials = credentials
         self.nc = Client()
-        self.connected_at_ns = 0
+        self.clock = clock or Clock()
+        self._connected_local_ns = 0
         self.on_reconnect: list[Callable[[], None]] = []
         self.on_disconnect: list[Callable[[], None]] = []
         self.on_denied: list[Callable[[], None]] = []
         self.denials: deque[Denied] = deque(maxlen=100)
+        self.stores = Stores()
         self._on_closed = on_closed
         self._closing = False
         self._ending: asyncio.Task[None] | None = None
@@ -111,7 +119,7 @@ class Connection:
                 reconnected_cb=self._reconnected,
             )
             self._opening = False
-            self.connected_at_ns = time.time_ns()
+            self._connected_local_ns = self.clock.local()
             self._inbox = self.nc.new_inbox()
             await self.nc.hear(f"{self._inbox}.*", "", self._answered)
         except library.Error as error:
@@ -161,6 +169,11 @@ class Connection:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+    @property
+    def connected_at_ns(self) -> int:
+        """The server's time at the last (re)connect, ns."""
+        return self._connected_local_ns + self.clock.ahead_ns
 
     @property
     def connected(self) -> bool:
@@ -265,9 +278,14 @@ class Connection:
         given = fields(headers, msg_id, expected_last)
         try:
             answer = await self.request(subject, payload, timeout_s, given or None)
+            ack = acknowledged(subject, answer)
         except NoModerator:
             raise NoStream(subject) from None
-        return acknowledged(subject, answer)
+        except (RequestTimeout, StoreError) as error:
+            self.stores.met(subject, error)
+            raise
+        self.stores.met(subject, None)
+        return ack
 
     def begin(
         self,
@@ -285,7 +303,7 @@ class Connection:
         if size_of(payload, given) <= self.max_size and not self.nc.is_closed:
             token, pending = self._register(subject, timeout_s=timeout_s)
             if self.nc.put(subject, payload, f"{self._inbox}.{token}", given):
-                return Begun(self._answers, token, pending)
+                return Begun(self._answers, token, pending, self.stores)
             self._answers.forget(token)
         return asyncio.ensure_future(self.store(subject, payload, headers=given, timeout_s=timeout_s))
 
@@ -303,11 +321,13 @@ class Connection:
             JetStream refused, with its err_code.
         """
         payload = b"" if body is None else msgspec.json.encode(body)
+        asked_ns = self.clock.local()
         try:
             answer = await self.request(f"$JS.API.{suffix}", payload, timeout_s)
         except NoModerator:
             raise ApiError(0, "JetStream does not answer", suffix) from None
         found: dict[str, Any] = msgspec.json.decode(answer.data)
+        self.clock.answered(parsed_ns(found.get("ts", "")), asked_ns)
         error = found.get("error")
         if error:
             raise ApiError(error.get("err_code", 0), error.get("description", ""), suffix)
@@ -417,7 +437,7 @@ class Connection:
             callback()
 
     async def _reconnected(self) -> None:
-        self.connected_at_ns = time.time_ns()
+        self._connected_local_ns = self.clock.local()
         for callback in self.on_reconnect:
             callback()
 
@@ -434,6 +454,7 @@ async def connect(
     name: str,
     on_closed: Callable[[], None] | None = None,
     retry_first: bool = False,
+    clock: Clock | None = None,
 ) -> Connection:
     """Connect as one user.
 
@@ -446,12 +467,14 @@ async def connect(
         up): the process should end and be restarted.
     retry_first
         Wait until the server is there, however long; otherwise the first failure is raised.
+    clock
+        None: this machine's.
 
     Raises
     ------
     Unreachable, WrongCredentials
         Nobody listens there; the server does not know this key.
     """
-    connection = Connection(url, credentials, on_closed)
+    connection = Connection(url, credentials, on_closed, clock)
     await connection._open(url, name, retry_first)
     return connection

@@ -30,6 +30,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bus import disk
 from bus.accounts import MAX_PAYLOAD, User, write_private
 from bus.errors import ServerFailed, ServerNotFound, ServerTooOld
 from bus.rendered import render
@@ -104,7 +105,8 @@ def forbidden(folder: Path) -> frozenset[str]:
 class EmbeddedServer:
     """A nats-server child that serves one table of users.
 
-    Everything of it lies in `folder`: `server.conf` (mode 600), `server.log`, `jetstream/`. Ready in about 15 ms.
+    Everything of it lies in `folder`: `server.conf` (mode 600), `server.log`, `jetstream/`. Ready in about 15 ms. Its
+    store may grow until the disk has no more than `disk.KEPT_BYTES` free, as it was when the server started.
 
     Parameters
     ----------
@@ -135,6 +137,7 @@ class EmbeddedServer:
         self._users = tuple(users)
         self._keys = dict(keys)
         self._options = {"max_payload": max_payload, "sync_always": sync_always}
+        self._max_store = 0
         self._extra = dict(extra or {})
         self._environ = dict(os.environ if environ is None else environ)
         self._process: subprocess.Popen[bytes] | None = None
@@ -179,6 +182,7 @@ class EmbeddedServer:
         self.folder.mkdir(parents=True, exist_ok=True)
         for old in self.folder.glob("*.ports"):
             old.unlink()
+        self._max_store = disk.limit(self.folder)
         self._write_config()
         log_from = self.log_path.stat().st_size if self.log_path.exists() else 0
         self._spawn([binary, "-c", str(self.config_path)])
@@ -261,6 +265,7 @@ class EmbeddedServer:
             self._keys,
             port=self.port or -1,
             store_dir=self.folder,  # the server adds jetstream/
+            max_file_store=self._max_store,
             extra=extra,
             **self._options,  # type: ignore[arg-type]
         )

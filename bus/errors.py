@@ -25,6 +25,7 @@
         │   └── Disconnected     the connection broke while it was under way
         ├── ServerNotFound     no nats-server binary on this machine
         ├── ServerTooOld       its version and the least that will do
+        ├── NoRoom             a disk without room for a store: what is needed, and what is free
         └── ServerFailed       the child did not come up
 
 No text ever holds a key.
@@ -243,6 +244,16 @@ class ServerTooOld(EnvironmentFault):
         self.version = version
         self.least = least
         super().__init__(f"nats-server is {version}, needed is {least} or later")
+
+
+class NoRoom(EnvironmentFault):
+    """The disk has no room for a store. Sizes in bytes."""
+
+    def __init__(self, path: str, needed: int, free: int) -> None:
+        self.path = path
+        self.needed = needed
+        self.free = free
+        super().__init__(f"{path} needs {needed / 1e6:,.1f} MB of free disk to start, and has {free / 1e6:,.1f} MB")
 
 
 class ServerFailed(EnvironmentFault):

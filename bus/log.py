@@ -69,10 +69,22 @@ class Log:
         """Remove what one session has ahead of sequence `before`."""
         await self._connection.api(f"STREAM.PURGE.{STREAM}", {"filter": subjects.log_of(sid), "seq": before})
 
-    async def last(self, sid: str, kind: str) -> Stored | None:
-        """The last entry of the last message of one kind of a session; None where there is none."""
+    async def last(self, sid: str, kind: str = "*") -> Stored | None:
+        """The last entry of the last message of a session, of one kind if one is named; None where there is none."""
         found = _stored(await direct.last(self._connection, STREAM, subjects.log(sid, kind)))
         return None if found is None else Stored(found.seq, found.kind, unpack(found.data)[-1])
+
+
+async def waiting(connection: Connection, stream: str, only: str) -> list[str]:
+    """The subjects under which a stream has messages, of those that match `only`."""
+    found: list[str] = []
+    while True:
+        asked = {"subjects_filter": only, "offset": len(found)}
+        answer = await connection.api(f"STREAM.INFO.{stream}", asked)
+        page = answer["state"].get("subjects") or {}
+        found += page
+        if not page or len(found) >= int(answer.get("total", 0)):
+            return found
 
 
 def _stored(got: direct.Got | None) -> Stored | None:

@@ -118,6 +118,7 @@ def render(
     port: int = 4222,
     max_payload: int = MAX_PAYLOAD,
     sync_always: bool = False,
+    max_file_store: int | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> str:
     """The nats-server configuration for these users (JSON, which nats-server reads).
@@ -134,6 +135,8 @@ def render(
         Bytes.
     sync_always
         Every write reaches the disk before it is acknowledged: survives power loss, about 40 times slower.
+    max_file_store
+        Bytes that JetStream may store in files; None: as much as the server thinks, three quarters of what is free.
     extra
         Further top-level settings.
 
@@ -147,6 +150,8 @@ def render(
     jetstream: dict[str, Any] = {"store_dir": str(store_dir)}
     if sync_always:
         jetstream["sync_interval"] = "always"
+    if max_file_store is not None:
+        jetstream["max_file_store"] = max_file_store
     config: dict[str, Any] = {
         "server_name": "parley",
         "host": host,

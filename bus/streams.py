@@ -21,6 +21,7 @@ nothing but its own message.
 Requests are spelt out in JSON: the client's configuration classes do not know every field.
 """
 
+import logging
 from typing import Any, Literal
 
 from bus import subjects
@@ -38,9 +39,10 @@ MODERATORS = "moderators"
 DAY_S = 86_400.0
 IN_PER_SUBJECT = 100
 IN_MESSAGES = 5_000
-IN_BYTES = 2**30
-"""What may wait in IN altogether: one author can name as many sessions as it likes, and timers wait behind it. A
-moderator takes some 2,500 a second; who is refused for want of room asks again."""
+IN_BYTES = (2**30, 2**28, 2**26, 2**24)
+"""What may wait in IN altogether, the first that the server's store has room for: one author can name as many sessions
+as it likes, and timers wait behind it. A moderator takes some 2,500 a second; who is refused for want of room asks
+again. The server sets these bytes aside."""
 ASIDE_MESSAGES = 10_000
 LOG_MAX_AGE_S = 90 * DAY_S
 """How long a session's log is kept, unless a setting says otherwise."""
@@ -52,6 +54,9 @@ _ALREADY = 10058
 """err_code: the stream exists with another configuration."""
 _ABSENT = 10059
 """err_code: there is no such stream."""
+_NO_STORAGE = 10047
+"""err_code: the server's store has not so much room to set aside."""
+_LOGGER = logging.getLogger(__name__)
 
 Storage = Literal["file", "memory"]
 
@@ -60,8 +65,10 @@ def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def stream_configs(*, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "file") -> dict[str, dict[str, Any]]:
-    """Stream -> its configuration as JetStream wants it. `log_max_age_s` 0 keeps logs for ever."""
+def stream_configs(
+    *, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "file", in_bytes: int = IN_BYTES[0]
+) -> dict[str, dict[str, Any]]:
+    """Stream -> its configuration as JetStream wants it. `log_max_age_s` 0 keeps logs for ever; `in_bytes`: of IN."""
     common = {
         "storage": storage,
         "num_replicas": 1,
@@ -87,7 +94,7 @@ def stream_configs(*, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "
             "retention": "workqueue",
             "max_msgs_per_subject": IN_PER_SUBJECT,
             "max_msgs": IN_MESSAGES,
-            "max_bytes": IN_BYTES,
+            "max_bytes": in_bytes,
             "discard": "new",
             "discard_new_per_subject": True,
             "sources": [
@@ -139,15 +146,19 @@ async def ensure_streams(
     ApiError
         JetStream refused, for instance to move a stream to another storage.
     """
-    for name, config in stream_configs(log_max_age_s=log_max_age_s, storage=storage).items():
-        if name == INDEX and await _is_whole(conn):
-            config["metadata"] = dict(WHOLE)
+    whole = await _is_whole(conn)
+    for in_bytes in IN_BYTES:
+        configs = stream_configs(log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes)
+        if whole:
+            configs[INDEX]["metadata"] = dict(WHOLE)
         try:
-            await conn.api(f"STREAM.CREATE.{name}", config)
+            for name, config in configs.items():
+                await _ensure_stream(conn, name, config)
+            break
         except ApiError as error:
-            if error.err_code != _ALREADY:
+            if error.err_code != _NO_STORAGE or in_bytes == IN_BYTES[-1]:
                 raise
-            await conn.api(f"STREAM.UPDATE.{name}", config)
+            _LOGGER.info("IN is made smaller: %s", error)
     for stream in (IN, INNER):
         await _ensure_consumer(conn, stream, MODERATORS, None, ack_wait_s)
 
@@ -174,12 +185,37 @@ async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_
 async def purge_session(conn: Connection, sid: str) -> None:
     """Remove what every stream but LOG holds of one session. Repeating it is fine."""
     filters = (
-        (WORK, subjects.work_of_session(sid)), (TIMER, subjects.timer(sid)), (TIMER, subjects.fired(sid)),
+        (WORK, subjects.work_of_session(sid)), (TIMER, subjects.timers_of(sid)),
         (IN, subjects.inbox_of_session(sid)), (INNER, subjects.inner_of_session(sid)), (ASIDE, subjects.aside(sid)),
         (ARTIFACTS, subjects.artifact_of(sid)),
     )  # fmt: skip
     for stream, only in filters:
         await conn.api(f"STREAM.PURGE.{stream}", {"filter": only})
+
+
+async def purge_timers(conn: Connection, sid: str) -> None:
+    """Remove one session's timer, and what it made. Repeating it is fine."""
+    await conn.api(f"STREAM.PURGE.{TIMER}", {"filter": subjects.timers_of(sid)})
+
+
+async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) -> None:
+    """Make one stream, or bring it up to this configuration. Where the server has no room to set aside, a stream that
+    is there stays as it is once it cannot be made smaller."""
+    try:
+        await conn.api(f"STREAM.CREATE.{name}", config)
+        return
+    except ApiError as error:
+        if error.err_code not in (_ALREADY, _NO_STORAGE):
+            raise
+        refused = error
+    try:
+        await conn.api(f"STREAM.UPDATE.{name}", config)
+    except ApiError as error:
+        if error.err_code == _ABSENT:
+            raise refused from None
+        if error.err_code != _NO_STORAGE or config.get("max_bytes", IN_BYTES[-1]) > IN_BYTES[-1]:
+            raise
+        _LOGGER.warning("stream %s stays as it is: %s", name, error)
 
 
 async def _ensure_consumer(conn: Connection, stream: str, name: str, only: str | None, ack_wait_s: float) -> None:

@@ -253,6 +253,11 @@ def fired(sid: str) -> str:
     return _join("fired", escape(sid))
 
 
+def timers_of(sid: str) -> str:
+    """A session's schedule and what it made: what is purged when it is over."""
+    return _join("*", escape(sid))
+
+
 # -- ASIDE
 ASIDE_ALL = _join("aside", "*")
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from bus import subjects
 from bus.connection import Connection
 from bus.storing import PubAck
+from bus.streams import purge_timers
 from schemas.session import TimerDue
 from schemas.wire import encode
 
@@ -32,5 +33,5 @@ class Timers:
         return self._connection.begin(subjects.timer(sid), _DUE, msg_id=msg_id, headers=headers)
 
     async def clear(self, sid: str) -> None:
-        """Nothing is due any more."""
-        await self._connection.api("STREAM.PURGE.TIMER", {"filter": subjects.timer(sid)})
+        """Nothing is due any more, and what was is over."""
+        await purge_timers(self._connection, sid)

@@ -162,7 +162,9 @@ class Pull:
             return
         self._owed = max(0, self._owed - 1)
         self._held += 1
-        self._on_message(Delivery(msg))
+        delivery = Delivery(msg)
+        self._connection.clock.stored(delivery.stored_ns)
+        self._on_message(delivery)
         if self._owed == 0:
             self._wake.set()
 

@@ -18,6 +18,7 @@ from bus.connection import Connection
 from bus.errors import BusError, LocalFault, ModeratorsBusy
 from bus.index import OPEN
 from bus.posts import Reader
+from bus.storing import lacks_room
 from client.errors import BadInput, Refusal, Unanswered, Unreachable
 from schemas.post import (
     CLOSED,
@@ -46,6 +47,8 @@ _REQUEST_S = 2.0
 _PIECE_S = 15.0
 """So long one piece of an index that is rebuilt may take."""
 _PAGE = 200
+_FATE_S = 1.0
+"""A moderator that died with the question is not waited for longer: another one has the submission soon."""
 _AGAIN_S = 0.02
 _LISTENING_S = 0.1
 _LATE_S = 10.0
@@ -103,7 +106,7 @@ class Client:
         sid = sid or new_sid()
         if request.expires_ns is None:
             expires_ns = time.time_ns() + int((self._patience_s + _LATE_S) * 1e9)
-            request = msgspec.structs.replace(request, expires_ns=expires_ns)
+            request = msgspec.structs.replace(request, expires_ns=expires_ns, expires_s=self._patience_s + _LATE_S)
         try:
             await self._submit(sid, request)
         except Unreachable as error:
@@ -144,10 +147,10 @@ class Client:
         deadline = time.monotonic() + self._patience_s
         subject = subjects.inbox(channel, self._user, sid)
         msg_id = secrets.token_hex(16)
-        ack = await self._until(deadline, lambda: self._connection.store(subject, data, msg_id=msg_id))
+        ack = await self._until(deadline, lambda: self._connection.store(subject, data, msg_id=msg_id), storing=True)
         ask = encode(AskFate(seq=ack.seq))
         while True:
-            fate = await self._ask(deadline, subjects.fate(channel, self._user, sid), ask, Fate)
+            fate = await self._ask(deadline, subjects.fate(channel, self._user, sid), ask, Fate, _FATE_S)
             if fate.fate == "taken":
                 return
             if fate.fate != "pending":
@@ -321,8 +324,8 @@ class Client:
 
         return await self._until(deadline, once)
 
-    async def _until(self, deadline: float, call: Callable[[], Awaitable[T]]) -> T:
-        """Call again until it answers, or the deadline passes."""
+    async def _until(self, deadline: float, call: Callable[[], Awaitable[T]], *, storing: bool = False) -> T:
+        """Call again until it answers, or the deadline passes. `storing`: the call stores something."""
         pause = _AGAIN_S
         while True:
             try:
@@ -331,8 +334,11 @@ class Client:
                 raise Refusal("", error.plain) from error
             except BusError as error:
                 if time.monotonic() > deadline:
+                    full = storing and lacks_room(error)
+                    what = "the bus stored nothing (its disk may be full, see parley doctor)"
                     busy = isinstance(error, ModeratorsBusy)
-                    raise self._nobody(f"{error}; none answered" if busy else "no moderator answered") from error
+                    none = f"{error}; none answered" if busy else "no moderator answered"
+                    raise self._nobody(what if full else none) from error
                 await asyncio.sleep(pause)
                 pause = min(0.25, pause * 1.5)
 

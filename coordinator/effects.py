@@ -27,6 +27,7 @@ from schemas.session import CancelSession, SessionEnded, TellSession
 from schemas.stops import VERSION_LOST
 from schemas.wire import decode, encode
 
+_SOON_NS = 300_000_000
 Commands = tuple[log.Command, ...]
 
 
@@ -90,6 +91,10 @@ class Effects:
         begun: list[tuple[int, Awaitable[Any]]] = []
         for place, part in enumerate(parts):
             begun += [(place, effect) for effect in self._begin(session, part, reissued)]
+        if session.closed and not any(isinstance(c, log.ClearTimer) for part in parts for c in part.commands):
+            begun.append(
+                (0, asyncio.ensure_future(self._clear_timer(session.sid)))
+            )  # it fired: what it made lies there
         place, at_ns = self._timer(session, parts)
         if at_ns is not None:
             again = "-again" if reissued else ""
@@ -165,8 +170,15 @@ class Effects:
         if place < 0 and asks < 0:
             return 0, None
         queues = self._protocols[session.opened.protocol].watched(session)
-        look = min(due, self._presence.look_ns(queues)) if queues else due
+        look = min(due, self._connection.clock.now_ns() + self._presence.look_in_ns(queues)) if queues else due
         return max(place, asks), look if place >= 0 or look < due else None
+
+    async def rearm(self, session: Session) -> None:
+        """Set the session's timer for its deadline, or for the next moment where that has passed."""
+        if session.timer_ns is not None:
+            now = self._connection.clock.now_ns()
+            at_ns = max(session.timer_ns, now + _SOON_NS)
+            await self._timers.arm(session.sid, at_ns, f"{session.sid}-{session.n}-timer-{now}")
 
     async def ended(self, sid: str, parent: str, ended: SessionEnded) -> None:
         """Tell a session that one which it started is over. Told again, it is not awaited any more."""

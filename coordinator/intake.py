@@ -6,6 +6,7 @@ A submission is acknowledged only after that is stored and the effects are out. 
 be stored, and what raises is recorded in ASIDE and terminated; what met trouble on the bus is left for another try.
 """
 
+import asyncio
 import contextlib
 import logging
 import secrets
@@ -90,7 +91,12 @@ class Intake:
         unreadable: Unreadable,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         ensure_streams: Callable[[], Coroutine[Any, Any, None]],
+        ack_wait_s: float,
     ) -> None:
+        """`ack_wait_s`: of the streams that it pulls from."""
+        self._ack_wait_s = ack_wait_s
+        self._clock = connection.clock
+        self._in_hand: dict[str, tuple[Pull, Delivery, float]] = {}
         self._sessions = sessions
         self._asides = asides
         self._presence = presence
@@ -108,11 +114,14 @@ class Intake:
     async def start(self) -> None:
         """Begin to pull."""
         self._started = time.monotonic()
+        self._beating = asyncio.create_task(self._working(), name="intake heartbeat")
         for pull in self._pulls:
             await pull.start()
 
     async def stop(self) -> None:
-        """Take no more."""
+        """Take no more; what is in hand is seen through."""
+        self._beating.cancel()
+        await asyncio.gather(self._beating, return_exceptions=True)
         for pull in self._pulls:
             await pull.stop()
 
@@ -122,10 +131,31 @@ class Intake:
         return all(pull.alive for pull in self._pulls)
 
     def _on_submission(self, delivery: Delivery) -> None:
-        self._spawn(self._see_through(self._pulls[0], delivery, f"in:{delivery.seq}"))
+        self._take(self._pulls[0], delivery, f"in:{delivery.seq}")
 
     def _on_word(self, delivery: Delivery) -> None:
-        self._spawn(self._see_through(self._pulls[1], delivery, f"inner:{delivery.seq}"))
+        self._take(self._pulls[1], delivery, f"inner:{delivery.seq}")
+
+    def _take(self, pull: Pull, delivery: Delivery, cause: str) -> None:
+        """See it through; one that is in hand already, as this process was slow, only has a new subject to settle
+        at."""
+        if (held := self._in_hand.get(cause)) is not None:
+            held[1].ack_subject = delivery.ack_subject
+            pull.release()
+            return
+        self._in_hand[cause] = (pull, delivery, time.monotonic())
+        self._spawn(self._see_through(pull, delivery, cause))
+
+    async def _working(self) -> None:
+        """Tell the server of what takes longer than a moment: it soon hands out again what it hears nothing of."""
+        beat = self._ack_wait_s / 3
+        while True:
+            await asyncio.sleep(beat)
+            now = time.monotonic()
+            for pull, delivery, taken in list(self._in_hand.values()):
+                if now - taken >= beat * 0.9:
+                    with contextlib.suppress(BusError):
+                        await pull.settle(delivery, b"+WPI")
 
     async def _see_through(self, pull: Pull, delivery: Delivery, cause: str) -> None:
         try:
@@ -139,6 +169,7 @@ class Intake:
         except BusError as error:
             _LOGGER.warning("submission left for another try: %s", error, extra={"subject": delivery.subject})
         finally:
+            del self._in_hand[cause]
             pull.release()
 
     async def _handled(self, delivery: Delivery, cause: str) -> str:
@@ -153,7 +184,7 @@ class Intake:
                 logs.session(sid),
                 tracing.process("in", delivery.subject, headers=delivery.headers, session=sid, begins=begins),
             ):
-                taken = await self._submitted(channel, author, sid, cause, submission)
+                taken = await self._submitted(channel, author, sid, cause, submission, delivery.stored_ns)
         except (SchemaError, subjects.BadSubject) as error:
             return f"undecodable: {error}"
         except LocalFault as error:
@@ -193,7 +224,9 @@ class Intake:
                 return
         await self._asides.put("", delivery.subject[:200], cause, why, delivery.data, time.time_ns())
 
-    async def _submitted(self, channel: str, author: str, sid: str, cause: str, submission: Submission) -> bool:
+    async def _submitted(
+        self, channel: str, author: str, sid: str, cause: str, submission: Submission, stored_ns: int
+    ) -> bool:
         """Whether it was taken."""
         if not may_submit(channel, submission):
             return await self._refused(
@@ -201,7 +234,7 @@ class Intake:
             )
         match submission:
             case OpenSession():
-                return await self._open(channel, author, sid, cause, submission)
+                return await self._open(channel, author, sid, cause, submission, stored_ns)
             case CancelSession():
                 return await self._cancel(channel, author, sid, cause, submission)
             case TimerDue():
@@ -216,7 +249,7 @@ class Intake:
 
     async def _refused(self, sid: str, cause: str, what: str, author: str, field: str, why: str) -> bool:
         """Record it; what was taken when delivered before is carried out once more instead, and told as taken."""
-        refused = log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=time.time_ns())
+        refused = log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=self._clock.now_ns())
         if await self._sessions.refuse(sid, refused):
             _LOGGER.info("refused: %s", why)
             return False
@@ -275,7 +308,9 @@ class Intake:
             await self._sessions.reissue(sid, timer=False)
         return (await self._sessions.take(sid, cause, log.TimerFired(gone=gone))).accepted
 
-    async def _open(self, channel: str, author: str, sid: str, cause: str, request: OpenSession) -> bool:
+    async def _open(
+        self, channel: str, author: str, sid: str, cause: str, request: OpenSession, stored_ns: int
+    ) -> bool:
         """Whether there is such a session already is asked first only of a child: its append would be refused."""
         if channel == SESSION:
             held = await self._sessions.look(sid, fresh=True)
@@ -289,7 +324,10 @@ class Intake:
         if request.parent:
             why = f"parent: got {request.parent!r}, but sessions beneath others are opened by moderators"
             return await self._refused(sid, cause, "open", author, "parent", why)
-        late_s = 0.0 if request.expires_ns is None else (time.time_ns() - request.expires_ns) / 1e9
+        expires_ns = request.expires_ns
+        if request.expires_s is not msgspec.UNSET:  # by the server's clock alone
+            expires_ns = stored_ns + round(request.expires_s * 1e9)
+        late_s = 0.0 if expires_ns is None else (self._clock.now_ns() - expires_ns) / 1e9
         if late_s > 0:
             why = f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s"
             return await self._refused(sid, cause, "open", author, "session", why)

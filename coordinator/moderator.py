@@ -32,6 +32,7 @@ from coordinator.folded.broken import BrokenLog, Unreadable
 from coordinator.folded.group import Outcome, Receipt, Waiting
 from coordinator.folded.held import Held
 from coordinator.folded.listing import Listing
+from coordinator.folded.sweep import EVERY_S, Sweep
 from coordinator.intake import BadSessionId, Intake
 from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
@@ -47,6 +48,8 @@ from schemas.turn import HANDLING_RAISED, Answer, Check, Checked, Reply, Say, Si
 from schemas.wire import SchemaError, compact, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
+IN_ACK_WAIT_S = 1.5
+"""So long a submission waits that a moderator died with, before another one has it."""
 _PER_AUTHOR = 512
 _ALL = 8_192
 _ANNOUNCED_S = 1.5
@@ -90,17 +93,19 @@ class Moderator:
         metrics: Metrics,
         protocols: Mapping[str, Protocol],
         lane: str | None = None,
-        in_ack_wait_s: float = 8.0,
+        in_ack_wait_s: float = IN_ACK_WAIT_S,
         work_ack_wait_s: float = 8.0,
         turns_per_message: int = 0,
         log_max_age_s: float = streams.LOG_MAX_AGE_S,
         unreadable_s: float = 3_600.0,
         notify_url: str = "",
+        sweep_s: float = EVERY_S,
         clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         """`unreadable_s`: so long what comes for a session waits for a moderator that can run it, before the session
-        ends. `notify_url`: the webhook for calls to people; empty: none. `clock`: seconds, by which workers fall
+        ends. `notify_url`: the webhook for calls to people; empty: none. `sweep_s`: between two
+        looks for sessions that nothing would bring back. `clock`: seconds, by which workers fall
         silent. Raises schemas.wire.InvalidValue for no URL."""
         self._connection = connection
         self._log_max_age_s = log_max_age_s
@@ -124,9 +129,11 @@ class Moderator:
             checkpoint=checkpoint,
         )  # fmt: skip
         self._asides = Asides(connection)
+        self._sweep = Sweep(connection, self.sessions, index, self._unreadable, metrics, sweep_s)
         self._desk = Desk(
-            self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index), self._lane
-        )
+            self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index), self._lane,
+            connection.stores, self._sweep,
+        )  # fmt: skip
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues: set[str] = set()
         self._serving = _Serving()
@@ -136,7 +143,7 @@ class Moderator:
         self._intake = Intake(
             connection, sessions=self.sessions, asides=self._asides, presence=self.presence, protocols=protocols,
             effects=effects, metrics=metrics, unreadable=self._unreadable, spawn=self._spawn,
-            ensure_streams=self._ensure_streams,
+            ensure_streams=self._ensure_streams, ack_wait_s=in_ack_wait_s,
         )  # fmt: skip
 
     @property
@@ -181,9 +188,12 @@ class Moderator:
         await self._intake.start()
         self._connection.on_reconnect.append(self._after_reconnect)
         self._started = time.monotonic()
+        self._sweeping = asyncio.create_task(self._sweep.run(), name="sweep")
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._sweeping.cancel()
+        await asyncio.gather(self._sweeping, return_exceptions=True)
         await self._intake.stop()
         with contextlib.suppress(ValueError):
             self._connection.on_reconnect.remove(self._after_reconnect)
@@ -206,6 +216,7 @@ class Moderator:
 
     def _after_reconnect(self) -> None:
         self.presence.interrupted()
+        self._sweep.again()
         self._spawn(self._call())
 
     async def _call(self) -> None:
@@ -403,12 +414,12 @@ class Moderator:
             fault = await self._pay_for(sid, check, held)
             if not fault and check.turn in held.session.turns:
                 self._metrics.checks.labels(open="yes").inc()
-                return Checked(open=True)
+                return Checked(open=True, at_ns=self._connection.clock.now_ns())
         self._metrics.checks.labels(open="no").inc()
         if f"turn:{check.turn}" in held.causes:
             # Whoever stored its reply may have died before the effects were out.
             await self.sessions.reissue(sid, f"turn:{check.turn}")
-        return Checked(open=False, why=fault or f"turn {check.turn} is not open")
+        return Checked(open=False, why=fault or f"turn {check.turn} is not open", at_ns=self._connection.clock.now_ns())
 
     async def _pay_for(self, sid: str, check: Check, held: Held) -> str:
         """Account for another try of an open turn before its worker pays for it, where an earlier one may have been

@@ -191,11 +191,11 @@ class Presence:
         """Which of these queues nobody has served for `ALIVE_S`, sorted."""
         return tuple(sorted(q for q in queues if self._silent_s(q) >= ALIVE_S))
 
-    def look_ns(self, queues: Iterable[str]) -> int:
-        """Unix time, ns, when the first of these queues (at least one) counts as gone if nothing is heard; at least
-        `LEAST_LOOK_S` from now."""
+    def look_in_ns(self, queues: Iterable[str]) -> int:
+        """In how many ns the first of these queues (at least one) counts as gone if nothing is heard; at least
+        `LEAST_LOOK_S`."""
         left = ALIVE_S - max(map(self._silent_s, queues))
-        return time.time_ns() + int(max(left, LEAST_LOOK_S) * 1e9)
+        return int(max(left, LEAST_LOOK_S) * 1e9)
 
     async def settled(self) -> None:
         """Wait while it is young and experts are still answering the call that began it: who opens a task says who was

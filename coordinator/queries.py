@@ -1,13 +1,17 @@
 """The moderator's front desk: what readers, clients and owners may ask, answered from the log and from presence."""
 
+import asyncio
+
 import msgspec
 
 from bus import subjects
 from bus.channels import PUBLIC
 from bus.library import Msg
 from bus.log import Asides
+from bus.storing import Stores
 from coordinator.folded.broken import Unreadable
 from coordinator.folded.listing import Listing
+from coordinator.folded.sweep import Sweep
 from coordinator.presence import Presence
 from coordinator.session_store import Sessions
 from schemas.log import Aside
@@ -29,6 +33,8 @@ from schemas.turn import Answer, Documents, FetchDocuments
 from schemas.wire import Json, decode
 
 _PAGE_BYTES = 1_000_000
+_FRESH_S = 1.0
+"""So long a reader waits for the newest of a session, while a step of it is under way."""
 
 
 class Desk:
@@ -42,8 +48,12 @@ class Desk:
         unreadable: Unreadable,
         listing: Listing,
         name: str,
+        stores: Stores,
+        sweep: Sweep,
     ) -> None:
-        """`name`: this moderator's."""
+        """`name`: this moderator's; `stores`: of its connection."""
+        self._sweep = sweep
+        self._stores = stores
         self._sessions = sessions
         self._unreadable = unreadable
         self._listing = listing
@@ -55,7 +65,11 @@ class Desk:
         """A channel's posts from `k` on, as many as fit one message. The broker has seen to it that the asker reads the
         channel, of the sessions of `owner` if one is named; of another's he hears what he hears of none."""
         asked = decode(msg.data, ReadPosts)
-        held = await self._sessions.find(sid)
+        try:
+            async with asyncio.timeout(_FRESH_S):
+                held = await self._sessions.find(sid)
+        except TimeoutError:  # a step is under way that the bus does not store: what was said before it is there
+            held = await self._sessions.look(sid)
         if held is not None and not held.is_of(owner):
             held = None
         if held is None or (held.session is None and held.lost is None):
@@ -123,7 +137,8 @@ class Desk:
             here = self._presence
             return Workers(
                 workers=here.everybody(), experts=here.experts(), listening_s=here.listening_s(), moderator=self._name,
-                unreadable=self._unreadable.sessions(),
+                unreadable=self._unreadable.sessions(), unstored=self._stores.trouble(),
+                damaged=self._sweep.damaged(),
             )  # fmt: skip
         if what == "erase":
             decode(msg.data, EraseSession)

@@ -20,7 +20,7 @@ from bus.errors import BusError, Conflict, PayloadTooLarge
 from bus.log import Log
 from bus.packs import pack
 from bus.streams import purge_session
-from coordinator.briefing import Sending
+from coordinator.briefing import Sending, turn_transition
 from coordinator.effects import Effects, Part
 from coordinator.folded import group, lost, rows
 from coordinator.folded.broken import BrokenLog, Unreadable
@@ -56,6 +56,7 @@ class Sessions:
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         self._connection = connection
+        self._clock = connection.clock
         self._log = Log(connection)
         self._cache = Cache(self._log, protocols, metrics, unreadable, most)
         self._effects = effects
@@ -92,7 +93,7 @@ class Sessions:
                 if opened.parent and held.refused_by(opened.parent, "cancel"):
                     return Receipt(False, why=f"session {opened.parent} cancelled it before it was opened")
                 protocol = self._cache.protocol(sid, opened.protocol, opened.version)
-                session, entry = record_opening(protocol, sid, opened, time.time_ns(), cause)
+                session, entry = record_opening(protocol, sid, opened, self._clock.now_ns(), cause)
                 asked = self._effects.build(session, 0, entry.commands, entry.at_ns)  # a leak stops it here
                 done = await self._append(sid, held, protocol, [Step(None, session, entry, asked)])
                 if done is not None:
@@ -176,7 +177,7 @@ class Sessions:
                     w.settle(Receipt(False, why=why))
                 return
             found = group.fold(
-                held.protocol, held.session, held.digest, held.causes, waiting, time.time_ns(), self._build
+                held.protocol, held.session, held.digest, held.causes, waiting, self._clock.now_ns(), self._build
             )
             # A compare-and-swap fences what is accepted, never what is dropped: look again before dropping. Where some
             # were appended in the same go, that was the look.
@@ -315,6 +316,23 @@ class Sessions:
             if held.session is not None or held.lost:
                 await self._again(sid, held, held.causes[cause] if cause else held.last_n, timer=timer)
 
+    def held(self) -> Mapping[str, Held]:
+        """What this process holds, by session."""
+        return self._cache.held()
+
+    async def revive(self, sid: str) -> bool:
+        """Send the open turns of an open session and set its timer once more, as nothing would bring it back; False:
+        it is none that would go on. Raises BrokenLog, BusError."""
+        held = await self.look(sid, fresh=True)
+        async with held.lock:
+            session = held.session
+            if session is None or session.closed or not (session.timer_ns or session.turns or session.children):
+                return False
+            for n in sorted({turn_transition(turn) for turn in session.turns} | {held.last_n}):
+                await self._again(sid, held, n, timer=False)
+            await self._effects.rearm(session)
+        return True
+
     # -- for owners
     async def entries(self, sid: str, n: int) -> list[Json]:
         """Entries from transition `n` on, exactly as stored; the one that ends a session that nobody could run is the
@@ -338,7 +356,7 @@ class Sessions:
                         return Receipt(False, why=f"there is no session {sid}")
                     if held.session is not None and not held.session.closed:
                         return Receipt(False, why=f"session {sid} is open; cancel it first")
-                    erased = tombstone(held.session or held.lost, author, time.time_ns())
+                    erased = tombstone(held.session or held.lost, author, self._clock.now_ns())
                     last, row = held.last_seq, rows.of_erased(sid, erased)
                     try:
                         seq = await self._log.append(sid, subjects.ERASED, encode(erased), last, row)
@@ -364,7 +382,7 @@ class Sessions:
                 return True
             if not stored or any(m.kind == subjects.CLOSED for m in stored) or sid in STANDING:
                 return False
-            entry, row = lost.ending(sid, stored, error, time.time_ns())
+            entry, row = lost.ending(sid, stored, error, self._clock.now_ns())
             try:
                 await self._log.append(sid, subjects.ERASED, encode(entry), stored[-1].seq, row)
             except Conflict:

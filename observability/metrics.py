@@ -115,6 +115,13 @@ class Metrics:
             "Sessions met in the last minute that this moderator cannot run and leaves to another one.",
             ("reason",),
         )
+        self.sessions_revived = self._counter(
+            "sessions_revived_total",
+            "Open sessions for which nothing was due any more, and which were set going again.",
+        )
+        self.logs_damaged = self._gauge(
+            "logs_damaged", "Sessions whose logs lost something, as far as this moderator has met them."
+        )
         self.left = self._counter(
             "left_total", "Submissions and requests left to another moderator, since this one cannot run the session.",
             ("reason",),

@@ -30,6 +30,7 @@ from parley.show.view import choose
 from parley.stack import model_servers
 from parley.stack.access import bus_options, front, run
 from parley.stack.announce import wishes_words
+from parley.stack.disk_watch import telling
 from parley.stack.earlier_sessions import earlier_words, open_sessions
 from parley.stack.followed import following
 from parley.stack.lease import Lease
@@ -107,8 +108,10 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
                 previous = await parley.previous(request.continues)
                 opening = replace(opening, documents=(*opening.documents, previous), continues=request.continues)
             lease = lease_of(parley)
-            with following(lease.state, sid) if lease is not None else contextlib.nullcontext():
-                result = await _run(request, opening, view, interrupts, parley, sid)
+            state = lease.state if lease is not None else None
+            async with telling(state, view.note):
+                with following(state, sid) if state is not None else contextlib.nullcontext():
+                    result = await _run(request, opening, view, interrupts, parley, sid)
             if request.sent is not None:
                 hints = Hints(bus_options(request.plan.settings), not request.ephemeral)
                 more = await finish(parley, result, request.sent, request.into, view, hints, opening.question)

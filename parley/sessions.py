@@ -21,9 +21,11 @@ from client.show.plotting import form_of
 from client.show.session_list import FoundSession, Search, has_words
 from coordinator.protocols import STANDING
 from parley.follow import Ended, follow
+from parley.local_stack import lease_of
 from parley.settings import Settings
 from parley.show.view import choose
 from parley.stack.access import bus_options, last_stack, place, run
+from parley.stack.disk_watch import telling
 from schemas.post import IndexRebuilt
 from schemas.result import Result
 from schemas.session import SESSION_ID
@@ -202,7 +204,9 @@ def watch(
             view = choose(json=json, quiet=False, plain=plain, verbose=verbose)
             view.located(bus_options(settings))
             try:
-                return await follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
+                lease = lease_of(parley)
+                async with telling(lease.state if lease is not None else None, view.note):
+                    return await follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
             except UnknownSession as error:
                 if error.why:
                     raise Refusal("session", str(error)) from None

@@ -136,6 +136,13 @@ class UnreadableSession(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
+class DamagedLog(msgspec.Struct, frozen=True, kw_only=True):
+    """A session whose log lost something that had been stored."""
+
+    session: str
+    why: str
+
+
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """Every living worker that a moderator has heard, copies of one queue apart."""
 
@@ -149,6 +156,10 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """Which moderator answers."""
     unreadable: tuple[UnreadableSession, ...] = ()
     """Sessions that it leaves to another one."""
+    damaged: tuple[DamagedLog, ...] = ()
+    """Sessions whose logs lost something, as far as that moderator has met them since it started."""
+    unstored: str = ""
+    """What the bus has not stored for it lately, for want of room, and since when; empty: nothing."""
 
     @property
     def heard(self) -> bool:

@@ -258,6 +258,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     n: int = -1
     """The transition that took it; -1 where none did."""
+    at_ns: int = 0
+    """The server's time when it was answered; 0: of a moderator of the release before."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -281,6 +283,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
     open: bool
     why: str = ""
+    at_ns: int = 0
+    """The server's time when it was answered; 0: of a moderator of the release before."""
 
 
 class FetchDocuments(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ from agents.openai.events import events
 from agents.openai.limits import retry_after_s
 from agents.openai.transport import ACCEPTED, Client
 from agents.secrets import Secret, scrub
+from agents.still_open import before_request
 
 CONNECT_S = 5.0
 _KEEP_S = 4.0
@@ -184,6 +185,8 @@ class Endpoint:
         given: Any = {
             "cast_to": httpx2.Response, "stream": True, "stream_cls": openai.AsyncStream[Any], "options": options,
         }  # fmt: skip
+        if costs:
+            await before_request()
         here = False
         whole = asyncio.timeout(self._limits.reply_s)
         try:

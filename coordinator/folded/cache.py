@@ -46,6 +46,10 @@ class Cache:
                 await self.reload(sid, held)
         return held
 
+    def held(self) -> Mapping[str, Held]:
+        """What this process holds, by session."""
+        return self._held
+
     def get(self, sid: str) -> Held:
         held = self._held.get(sid)
         if held is None:

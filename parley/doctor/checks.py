@@ -7,6 +7,7 @@ this machine) or where `probe` says so; else it is said to be configured.
 import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from parley.doctor import encoder
 from parley.doctor.encoder import EncoderFound
 from parley.plan import Plan
 from parley.settings import tools_of
+from parley.stack import disk_watch
 from parley.stack.agent_identity import check_tools
 from parley.stack.announce import announced, spec_of
 from parley.stack.lease import OWNER, Running, default_state, read_running
@@ -183,6 +185,7 @@ class _Doctor:
             return
         version = ".".join(map(str, version_of(server)))
         running: Running | None = read_running(state)
+        self._disk(state, started=running is not None)
         if running is None:
             idle = "none runs; the first question starts one"
             self.bus = Part(status="not running", what=f"embedded nats-server {version}, {server}; {idle} in {state}")
@@ -193,9 +196,13 @@ class _Doctor:
         self.credentials = Part(status="ok", what=f"owner, {running.credentials[OWNER]}")
         await self._ask(running.url, running.credentials[OWNER], f", embedded nats-server {version}, {state}")
 
-    async def _ask(self, url: str, creds: str, more: str = "") -> None:
-        from pathlib import Path
+    def _disk(self, state: Path, *, started: bool) -> None:
+        """Room on the disk of an embedded stack: to go on, or to start."""
+        why = disk_watch.words(state) if started else disk_watch.lacking(state)
+        if why:
+            self.lacks(why, "make room on that disk, or name another folder: --state DIR, or PARLEY_STATE")
 
+    async def _ask(self, url: str, creds: str, more: str = "") -> None:
         from client.api import connected
 
         try:
@@ -230,10 +237,24 @@ class _Doctor:
         await self._unreadable(client, found)
 
     async def _unreadable(self, client: "Client", found: "Workers") -> None:
-        """Sessions that moderators leave to others. Whichever is free answers: so it is asked a few times."""
+        """Sessions that moderators leave to others, and what the bus does not store for them. Whichever is free
+        answers: so it is asked a few times."""
         met = {u.session: u for u in found.unreadable}
+        unstored = found.unstored
         for _ in range(_ASKED_AGAIN):
-            met |= {u.session: u for u in (await client.workers(_ASK_S)).unreadable}
+            again = await client.workers(_ASK_S)
+            met |= {u.session: u for u in again.unreadable}
+            unstored = again.unstored or unstored
+        for damaged in found.damaged[:_MOST_UNREADABLE]:
+            self.lacks(
+                f"the log of session {damaged.session} is damaged: {damaged.why}",
+                "look at the bus's disk and at the server's log; sync_always keeps what a power loss would take",
+            )
+        if unstored:
+            self.lacks(
+                f"{unstored}; sessions wait",
+                "make room on the bus's disk; a nats-server that `parley up` did not start is then to be restarted",
+            )
         for one in sorted(met.values(), key=lambda u: u.session)[:_MOST_UNREADABLE]:
             of = f"protocol {one.protocol}, version {one.version}" if one.protocol else "of another release"
             self.lacks(

@@ -2,6 +2,7 @@
 them. A file a session, locked for as long as somebody follows it; the kernel takes the lock back however they die."""
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -12,10 +13,16 @@ _FOLDER = "followed"
 
 @contextlib.contextmanager
 def following(state: Path, sid: str) -> Iterator[None]:
-    """While this lasts, the session is followed."""
+    """While this lasts, the session is followed. On a full disk nobody else knows of it."""
     path = state / _FOLDER / sid
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        yield
+        return
     try:
         fcntl.flock(lock, fcntl.LOCK_SH)
         yield

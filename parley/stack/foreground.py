@@ -13,7 +13,7 @@ from bus.errors import BadKeyFile, BusError
 from client.errors import BadInput, Unreachable
 from parley.plan import Plan
 from parley.settings import Settings
-from parley.stack import child_environment
+from parley.stack import child_environment, disk_watch
 from parley.stack.access import bus_options
 from parley.stack.agent_identity import check_models, check_tools
 from parley.stack.announce import unpriced_words, wish_words, wishes_words
@@ -41,6 +41,7 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
         (state / "logs").mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
         raise BadInput("state", f"cannot use {state}: {error.strerror}") from error
+    disk_watch.check(state)
     shown = Shown(
         protocol="" if plan.every else plan.protocol,
         options=bus_options(settings),

@@ -34,7 +34,7 @@ from typing import Self
 import msgspec
 
 from client.errors import BadInput, StackFailed
-from parley.stack import child_environment
+from parley.stack import child_environment, disk_watch
 from parley.stack.agent_identity import Served, differences, served
 from parley.stack.rows import AgentRow, names_models, together
 
@@ -374,6 +374,7 @@ class Lease:
             time.sleep(_POLL_S)
 
     def _spawn(self, replaced: Order | None) -> subprocess.Popen[bytes]:
+        disk_watch.check(self.state, ephemeral=self._ephemeral)
         order = replaced or Order(stack=self._stack, state=str(self.state), ephemeral=self._ephemeral)
         self.began = self.began or (self.state / REMEMBERED).exists()
         with complete(order) as (order, environment), (self.state / "logs" / "supervisor.log").open("ab") as log:

@@ -30,7 +30,7 @@ from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.errors import WrongCredentials
 from bus.streams import LOG_MAX_AGE_S
-from coordinator.moderator import Moderator
+from coordinator.moderator import IN_ACK_WAIT_S, Moderator
 from coordinator.protocols import PROTOCOLS
 from observability.health import HealthServer
 from observability.logs import setup_logging
@@ -109,8 +109,9 @@ def moderator(
 
     def make(connection: Connection, metrics: Metrics) -> Moderator:
         return Moderator(
-            connection, token_key=token_key, metrics=metrics, protocols=dict(PROTOCOLS), in_ack_wait_s=ack_wait_s,
-            work_ack_wait_s=ack_wait_s, turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
+            connection, token_key=token_key, metrics=metrics, protocols=dict(PROTOCOLS),
+            in_ack_wait_s=min(ack_wait_s, IN_ACK_WAIT_S), work_ack_wait_s=ack_wait_s,
+            turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
             unreadable_s=unreadable_s, notify_url=notify_url, checkpoint=checkpoint,
         )  # fmt: skip
 

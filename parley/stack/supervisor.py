@@ -8,6 +8,7 @@ not meant for it, above all the pipe by which nats-server's guardian notices tha
 """
 
 import contextlib
+import errno
 import fcntl
 import gc
 import importlib
@@ -32,6 +33,7 @@ from bus.embedded import EmbeddedServer
 from bus.errors import BusError, ServerFailed, WrongCredentials
 from parley.bus import keys
 from parley.stack.child_environment import NATS_SERVER, kept, take
+from parley.stack.disk_watch import DiskWatch
 from parley.stack.lease import OTHER, OWNER, REMEMBERED, STOPS, Order, Running, Service, moderators_of
 from parley.stack.rows import AgentRow
 
@@ -81,6 +83,8 @@ class Supervisor:
         self._nats_starts = 1
         self._nats_due = 0.0
         self._said = b""
+        self._unpublished = False
+        """What runs could not be written, for want of room."""
 
     def run(self) -> int:
         """Start everything, keep it running, end it; the exit status. OTHER: another stack has the directory."""
@@ -99,9 +103,7 @@ class Supervisor:
                 self._turn()
             return 0
         except (BusError, OSError, ValueError) as error:
-            print(
-                f"{type(error).__name__}: {error}" if isinstance(error, OSError) else error, file=sys.stderr, flush=True
-            )
+            _say(f"{type(error).__name__}: {error}" if isinstance(error, OSError) else error)
             return 1
         finally:
             self._end()
@@ -177,6 +179,7 @@ class Supervisor:
             self._server = EmbeddedServer(folder, users, public, environ=environ)  # someone else has the port by now
             self._server.start()
         (folder / "port").write_text(str(self._server.port))
+        self._disk = DiskWatch(folder, self._server.log_path)
 
     def _admitted(self) -> tuple[accounts.User, ...]:
         """Everybody whom the bus lets in: who belongs to the stack, and who was enrolled."""
@@ -189,8 +192,8 @@ class Supervisor:
         self._enrolling = False
         try:
             self._server.reload(self._admitted(), accounts.publics(self._credentials))
-        except BusError as error:
-            print(f"nobody was enrolled: {error}", file=sys.stderr, flush=True)
+        except (BusError, OSError) as error:
+            _say(f"nobody was enrolled: {error}")
 
     @staticmethod
     def _await_free(port: int) -> None:
@@ -266,7 +269,7 @@ class Supervisor:
 
     # -- running
     def _fork(self, child: _Child) -> None:
-        sys.stderr.flush()
+        _say()
         child.ready = False
         child.starts += 1
         child.started = time.monotonic()
@@ -282,12 +285,11 @@ class Supervisor:
             self._become_service(self.order.own.get(child.user))
             code = child.serve()
         except (WrongCredentials, NotEnrolled, ToolsError) as error:
-            print(f"{child.name}: {error}; it is not started again", file=sys.stderr)
             code = _REFUSED
+            _say(f"{child.name}: {error}; it is not started again")
         except BaseException:
-            traceback.print_exc()
+            _say(traceback.format_exc().rstrip())
         finally:
-            sys.stderr.flush()
             os._exit(code)
 
     def _become_service(self, own: int | None) -> None:
@@ -319,7 +321,7 @@ class Supervisor:
             self._enrol()
             changed = True
         changed |= self._see_to_children()
-        if changed:
+        if changed or self._unpublished:
             self._publish()
         if not self.order.permanent and self._nobody_left():
             self._ending = True
@@ -336,12 +338,16 @@ class Supervisor:
         return bool(lines)
 
     def _see_to_bus(self) -> bool:
+        if self._server.running and self._disk.restart_due():
+            _say("the bus's disk has room again: nats-server starts anew, to store what it could not")
+            self._server.stop()
         if self._server.running or time.monotonic() < self._nats_due:
             return False
         try:
             self._server.start()
-        except BusError as error:
-            print(error, file=sys.stderr, flush=True)
+            self._disk.started()
+        except (BusError, OSError) as error:
+            _say(error)
             self._nats_due = time.monotonic() + _LONGEST_PAUSE_S
             return False
         self._nats_due = 0.0
@@ -378,7 +384,8 @@ class Supervisor:
             for c in self._children
             if c.pid
         }
-        services[NATS] = Service(pid=self._server.pid, ready=True, starts=self._nats_starts)
+        nats = self._server.pid if self._server.running else 0
+        services[NATS] = Service(pid=nats, ready=True, starts=self._nats_starts)
         running = Running(
             supervisor=os.getpid(),
             url=self._server.url,
@@ -389,8 +396,15 @@ class Supervisor:
             ready=bool(self._children) and all(c.ready or c.refused for c in self._children),
             served=self.order.served,
         )
-        write_private = accounts.write_private
-        write_private(self.state / "stack.json", msgspec.json.format(msgspec.json.encode(running), indent=2) + b"\n")
+        said = msgspec.json.format(msgspec.json.encode(running), indent=2) + b"\n"
+        try:
+            accounts.write_private(self.state / "stack.json", said)
+            self._unpublished = False
+        except OSError as error:
+            self._unpublished = True
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            return  # it is written once there is room
         if running.ready and self._on_ready is not None:
             self._on_ready(running)
             self._on_ready = None
@@ -425,6 +439,12 @@ class Supervisor:
 
 def _same(made: Any) -> Any:
     return made
+
+
+def _say(what: object = "") -> None:
+    """To standard error, which may be a file on a full disk: then it is not said."""
+    with contextlib.suppress(OSError):
+        print(what, end="\n" if what else "", file=sys.stderr, flush=True)
 
 
 def _ignore(*_: object) -> None:

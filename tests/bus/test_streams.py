@@ -175,6 +175,6 @@ async def test_what_waits_in_in_is_bounded_altogether(dial: Dial) -> None:
     config = (await moderator.api("STREAM.INFO.IN"))["config"]
     assert (config["max_msgs"], config["max_bytes"], config["discard"]) == (
         streams.IN_MESSAGES,
-        streams.IN_BYTES,
+        streams.IN_BYTES[0],
         "new",
     )

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -243,7 +242,7 @@ def test_a_queue_is_gone_when_nobody_was_heard_of_it_for_the_liveness_time() -> 
     queues = ("expert_sre", "helper", "expert_dba")
 
     def looks_in_s() -> int:
-        return round((there.look_ns(queues) - time.time_ns()) / 1e9)
+        return round(there.look_in_ns(queues) / 1e9)
 
     now[0] += ALIVE_S - 1
     assert there.gone(queues) == () and looks_in_s() == 1, "it has not listened for long enough"

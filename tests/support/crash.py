@@ -1,7 +1,7 @@
 """A checkpoint that ends or freezes its own process: `Stack.checkpoint = "tests.support.crash:checkpoint"`.
 
-Every service of the stack calls it at named points (`replied`, `stepped`, `appended`, `effected`). The environment says
-at which arrival, counted over all processes and restarts, something happens:
+Every service of the stack calls it at named points (`asking`, `replied`, `stepped`, `appended`, `effected`). The
+environment says at which arrival, counted over all processes and restarts, something happens:
 
     PARLEY_CRASH      replied:5 appended:20:stop      point, arrival from 1, kill (default) or stop (SIGSTOP)
     PARLEY_CRASH_DIR  folder for the counts and for one file a deed: `<point>-<arrival>` holds pid, Unix ns, session

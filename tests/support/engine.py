@@ -15,6 +15,7 @@ from agents.specs import AgentSpec, load
 from agents.worker import Worker
 from bus import subjects
 from bus.accounts import Credentials, mint, publics, table
+from bus.clock import Clock
 from bus.connection import Connection, connect
 from bus.embedded import EmbeddedServer
 from coordinator.machine import Protocol
@@ -76,9 +77,13 @@ class Engine:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
+    def clock_of(self, user: str) -> Clock:
+        """The clock of the machine that a user is on."""
+        return Clock()
+
     async def connect(self, user: str) -> Connection:
         """A connection of one user, closed at the end."""
-        connection = await connect(self.server.url, self.credentials[user], name=user)
+        connection = await connect(self.server.url, self.credentials[user], name=user, clock=self.clock_of(user))
         self._stack.push_async_callback(connection.close)
         return connection
 

@@ -1,0 +1,66 @@
+"""Room on the disk under a nats-server's store: what is there, what is needed, and what the store leaves to others.
+
+A server that runs into a full disk does not answer what it cannot store, and goes on like that after there is room
+again, until it is restarted. So the store ends before the disk does (`limit`): then it refuses in words, and takes more
+as soon as it may. Whatever else fills the disk may still bring it to its end.
+"""
+
+import os
+from pathlib import Path
+
+from bus.errors import NoRoom
+
+LEAST_BYTES = 64 * 2**20
+"""Free bytes without which nothing is started."""
+KEPT_BYTES = 16 * 2**20
+"""Free bytes that the store leaves: for logs, and for what is written when it starts again."""
+AGAIN_BYTES = 2 * KEPT_BYTES
+"""Free bytes with which a store that was full goes on."""
+FULL_BYTES = KEPT_BYTES // 16
+"""With fewer free bytes a disk counts as full."""
+SIGNS = (b"no space left on device", b"disk quota exceeded", b"resource limits exceeded")
+"""What a nats-server writes into its log when a stream could not take a message for want of room."""
+
+
+def free(path: Path) -> int:
+    """Bytes that may still be written where `path` lies, or is to lie.
+
+    Raises
+    ------
+    OSError
+        Nothing of the path can be looked at.
+    """
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    found = os.statvfs(path)
+    return found.f_bavail * found.f_frsize
+
+
+def check(path: Path) -> None:
+    """See that a store can be started there.
+
+    Raises
+    ------
+    NoRoom
+        Fewer than `LEAST_BYTES` are free.
+    """
+    there = free(path)
+    if there < LEAST_BYTES:
+        raise NoRoom(str(path), LEAST_BYTES, there)
+
+
+def limit(folder: Path) -> int:
+    """Bytes that a store in `folder` may come to: what it has and what is free, but for `KEPT_BYTES`."""
+    has = 0
+    for at, _, names in os.walk(folder):
+        for name in names:
+            try:
+                has += os.lstat(os.path.join(at, name)).st_blocks * 512
+            except FileNotFoundError:
+                continue  # removed meanwhile
+    return max(KEPT_BYTES, has + free(folder) - KEPT_BYTES)
+
+
+def megabytes(size: int) -> str:
+    """A size for people."""
+    return f"{size / 1e6:,.1f} MB"

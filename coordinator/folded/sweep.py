@@ -1,0 +1,167 @@
+"""Open sessions that nothing would bring back any more, and logs that lost something: looked for at a moderator's
+start, after each reconnect and every minute.
+
+An open session has a timer that will fire or a turn that is out; where a server lost the end of its log, or of its
+timers, it may have neither. Then its turns are sent and its timer is set once more, from what its log says now. What
+was folded of a log that lost its end is dropped. Nothing here is exclusive: all of it may happen twice.
+
+Which sessions are open is told by one function, `_known`; what waits in TIMER and WORK costs one request each.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+
+from bus import streams, subjects
+from bus.connection import Connection
+from bus.errors import BusError
+from bus.index import OPEN, Index
+from bus.log import Log, waiting
+from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.session_store import Sessions
+from observability.metrics import Metrics
+from schemas.presence import DamagedLog
+
+_LOGGER = logging.getLogger(__name__)
+EVERY_S = 60.0
+_PAGE = 1_000
+FIRST_LOOK = 50
+"""Pages of open sessions that a moderator looks at when it starts, those that changed last first."""
+_MOST_LOOKS = 2_000
+"""Sessions of others that are looked at in one sweep."""
+_MOST_TOLD = 1_000
+_OVER = (subjects.CLOSED, subjects.ERASED)
+
+
+class Sweep:
+    """One moderator's."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        sessions: Sessions,
+        index: Index,
+        unreadable: Unreadable,
+        metrics: Metrics,
+        every_s: float,
+    ) -> None:
+        """`every_s`: seconds between two sweeps."""
+        self._connection = connection
+        self._sessions = sessions
+        self._index = index
+        self._unreadable = unreadable
+        self._metrics = metrics
+        self._every_s = every_s
+        self._log = Log(connection)
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        """Sessions that others run: open when they were looked at."""
+        self._damaged: OrderedDict[str, DamagedLog] = OrderedDict()
+        self._started = False
+        self._wake = asyncio.Event()
+        metrics.logs_damaged.set_function(lambda: float(len(self._damaged)))
+
+    def damaged(self) -> tuple[DamagedLog, ...]:
+        """Sessions whose logs lost something, as far as this process has met them."""
+        return tuple(self._damaged.values())
+
+    def again(self) -> None:
+        """Look once more at once, at all of it: the server was away."""
+        self._started = False
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Sweep until cancelled."""
+        while True:
+            self._wake.clear()
+            try:
+                await self.once()
+            except BusError as error:
+                _LOGGER.info("the sweep is left for the next time: %s", error)
+            try:
+                async with asyncio.timeout(self._every_s):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    async def once(self) -> None:
+        """One sweep. Raises BusError: the rest is left for the next time."""
+        first, self._started = not self._started, True
+        known = await self._known(first)
+        timers = await self._waiting(streams.TIMER, subjects.TIMER_ALL)
+        fired = await self._waiting(streams.TIMER, subjects.FIRED_ALL)
+        due = timers | await self._waiting(streams.WORK, subjects.WORK_ALL)
+        due |= await self._waiting(streams.IN, subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, "*"))
+        if first:
+            self._seen.clear()
+        others = sorted((due | fired) - known - set(self._seen))[:_MOST_LOOKS]
+        for sid in [*sorted(known if first else known - due), *others]:
+            try:
+                await self._look(sid, due=sid in due, left=sid in timers or sid in fired)
+            except BrokenLog as error:
+                await self._broken(sid, error)
+
+    async def _known(self, first: bool) -> set[str]:
+        """Sessions that are open, as far as is known: those that this process holds, and at its start those of the
+        index."""
+        found = {sid for sid, held in self._sessions.held().items() if held.session and not held.session.closed}
+        if first:
+            found |= {sid for sid, held in self._sessions.held().items() if held.last_seq}  # they may have lost a part
+            before = None
+            for _ in range(FIRST_LOOK):
+                page = await self._index.page(state=OPEN, before=before, limit=_PAGE)
+                found |= {row.session for row in page.rows}
+                if not page.more:
+                    break
+                before = page.rows[-1].seq
+        return found
+
+    async def _waiting(self, stream: str, only: str) -> set[str]:
+        found = set()
+        for subject in await waiting(self._connection, stream, only):
+            of_work = stream == streams.WORK
+            found.add(subjects.parse_work(subject)[1] if of_work else subjects.unescape(subject.rpartition(".")[2]))
+        return found
+
+    async def _look(self, sid: str, *, due: bool, left: bool) -> None:
+        """`left`: TIMER has something of it."""
+        last = await self._log.last(sid)
+        held = self._sessions.held().get(sid)
+        folded = held.last_seq if held is not None else 0
+        if last is None or last.seq < folded:
+            if held is not None:
+                if folded and last is not None:
+                    self._tell(sid, "the end of its log is gone: it goes on from what is left")
+                self._sessions.forget(sid)
+            if last is None:
+                if due:
+                    self._tell(sid, "its log is gone, and it ends: nothing is left that could be shown")
+                await streams.purge_session(self._connection, sid)
+                return
+        if last.kind in _OVER:
+            if left:
+                await streams.purge_timers(self._connection, sid)
+            return
+        if not due and await self._sessions.revive(sid):
+            if (alone := self._sessions.held()[sid].session) is not None and alone.timer_ns is None:
+                return  # it waits for a session beneath it, and has no timer of its own
+            self._metrics.sessions_revived.inc()
+            self._tell(sid, "it was open and nothing was due: an end of its log, or its timer, was lost; it goes on")
+            return
+        self._seen[sid] = None
+        if len(self._seen) > 10 * _MOST_LOOKS:
+            self._seen.popitem(last=False)
+
+    async def _broken(self, sid: str, error: BrokenLog) -> None:
+        """Entries are gone, or cannot be read: a moderator of another release may know better, for a while."""
+        self._unreadable.meet(error)
+        if error.reason == "gap":
+            self._tell(sid, f"a part of its log is gone: {error}")
+        if self._unreadable.waited(f"sweep:{sid}"):
+            await self._sessions.lose(error)
+
+    def _tell(self, sid: str, why: str) -> None:
+        if self._damaged.get(sid) is None:
+            _LOGGER.error("session %s: %s", sid, why)
+        self._damaged[sid] = DamagedLog(session=sid, why=why)
+        if len(self._damaged) > _MOST_TOLD:
+            self._damaged.popitem(last=False)

@@ -1,0 +1,113 @@
+"""The disk under a stack: what the supervisor does about a full one, and what its users are told."""
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bus import disk
+from bus.disk import megabytes
+from bus.errors import NoRoom
+from client.errors import StackFailed
+
+_NO_ROOM = re.compile(rb"\[ERR\] (?:JetStream|Filestore) [^\n]*(?:" + b"|".join(disk.SIGNS) + rb")")
+"""Not what the server says of a client, which chooses the words."""
+_READ = 1_000_000
+_PAUSE_S = 10.0
+"""Between two restarts of the server for want of room."""
+_TOLD_S = 0.5
+
+
+class DiskWatch:
+    """Looks after the disk of one nats-server: `folder` with its store, and `log`, its log file."""
+
+    def __init__(self, folder: Path, log: Path) -> None:
+        self._folder = folder
+        self._log = log
+        self._read_to = 0
+        self._restarted = 0.0
+        self._lacked = False
+        self.started()
+
+    def started(self) -> None:
+        """The server has just started: what it said before is over."""
+        self._lacked = False
+        with contextlib.suppress(OSError):
+            self._read_to = self._log.stat().st_size
+
+    def restart_due(self) -> bool:
+        """Whether the server lacked room and has it again: what it could not store it stores after a restart only."""
+        with contextlib.suppress(OSError):
+            there = disk.free(self._folder)
+            self._lacked = self._said() or self._lacked or there < disk.FULL_BYTES
+            if self._lacked and there >= disk.AGAIN_BYTES and time.monotonic() - self._restarted > _PAUSE_S:
+                self._restarted = time.monotonic()
+                return True
+        return False
+
+    def _said(self) -> bool:
+        with self._log.open("rb") as file:
+            file.seek(self._read_to)
+            new = file.read(_READ)
+        whole = new[: new.rfind(b"\n") + 1]
+        self._read_to += len(whole) if whole or len(new) < _READ else len(new)
+        return _NO_ROOM.search(whole) is not None
+
+
+def lacking(state: Path) -> str:
+    """Why a stack cannot start in this directory, with the figures; empty: there is room."""
+    try:
+        disk.check(state)
+    except NoRoom as error:
+        return f"the stack does not start: {error}"
+    except OSError as error:
+        return f"the stack does not start: {state}: {error.strerror}"
+    return ""
+
+
+def check(state: Path, *, ephemeral: bool = False) -> None:
+    """See that a stack may start in this directory. Raises StackFailed, with the figures and the setting."""
+    if why := lacking(state):
+        mend = "set TMPDIR to a folder with room" if ephemeral else "name another folder: --state DIR, or PARLEY_STATE"
+        raise StackFailed(f"{why}; make room there, or {mend}")
+
+
+def words(state: Path) -> str:
+    """What a user of a running stack has to know of its disk; empty: there is room."""
+    try:
+        there = disk.free(state)
+    except OSError:
+        return ""
+    if there >= disk.AGAIN_BYTES:
+        return ""
+    return (
+        f"the disk of {state} is full: {megabytes(there)} are free, {megabytes(disk.AGAIN_BYTES)} are needed; "
+        "sessions wait, and go on by themselves once there is room"
+    )
+
+
+@asynccontextmanager
+async def telling(state: Path | None, tell: Callable[[str], None]) -> AsyncIterator[None]:
+    """Tell, while this lasts, that the disk of a stack is full, and that it has room again. None: of no stack."""
+
+    async def watch(state: Path) -> None:
+        was = ""
+        while True:
+            now = words(state)
+            if bool(now) != bool(was):
+                tell(f"parley: {now or f'there is room again on the disk of {state}: sessions go on'}")
+            was = now
+            await asyncio.sleep(_TOLD_S)
+
+    if state is None:
+        yield
+        return
+    watching = asyncio.create_task(watch(state), name="disk")
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)

@@ -1,0 +1,117 @@
+"""Machines whose clocks are ten minutes apart: nothing is refused, and nothing stalls."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bus.clock import Clock, parsed_ns
+from bus.connection import connect
+from client.client import Client
+from client.errors import Refusal
+from schemas.session import OpenSession
+from tests.support.engine import Engine
+
+SKEW_NS = 600 * 10**9
+
+
+class Apart(Engine):
+    """An engine whose users are on machines with clocks of their own; `off_ns`: user -> ns ahead."""
+
+    def __init__(self, folder: Path, off_ns: Mapping[str, int]) -> None:
+        super().__init__(folder)
+        self.off_ns = dict(off_ns)
+
+    def clock_of(self, user: str) -> Clock:
+        off_ns = self.off_ns.get(user, 0)
+        return Clock(lambda: time.time_ns() + off_ns)
+
+    async def client(self) -> Client:
+        connection = await connect(
+            self.server.url, self.credentials["alice"], name="alice", clock=self.clock_of("alice")
+        )
+        self._stack.push_async_callback(connection.close)
+        return Client(connection, "alice", patience_s=10.0)
+
+
+@pytest.mark.parametrize("ahead", [1, -1], ids=["ahead", "behind"])
+@pytest.mark.parametrize(
+    "who", [("moderator",), ("panelist_1", "panelist_2", "panelist_3", "analyst"), ("panelist_2",)], ids="-".join
+)
+async def test_a_session_runs_on_machines_whose_clocks_are_apart(
+    who: tuple[str, ...], ahead: int, tmp_path: Path
+) -> None:
+    async with Apart(tmp_path, dict.fromkeys(who, ahead * SKEW_NS)) as bare:
+        moderator = await bare.moderator()
+        workers = await bare.workers()
+        began = time.time_ns()
+        await (await bare.client()).open(OpenSession(question="?", protocol="consensus"), "s1")
+        closed = await bare.closed("s1")
+        entries = await bare.entries("s1")
+        assert all(began <= entry.at_ns + 10**9 and entry.at_ns <= time.time_ns() + 10**9 for entry in entries)
+        assert b'"reason":"threshold"' in bytes(closed.body).replace(b" ", b"")
+        assert moderator._connection.clock.sure
+        for worker in workers:
+            off_ns = bare.off_ns.get(worker._spec.queue, 0)
+            assert abs(worker._connection.clock.ahead_ns + off_ns) < 10**9
+
+
+async def test_two_moderators_apart_take_one_sessions_steps(tmp_path: Path) -> None:
+    async with Apart(tmp_path, {"moderator": SKEW_NS}) as bare:
+        await bare.moderator()
+        bare.off_ns["moderator"] = -SKEW_NS
+        await bare.moderator()
+        await bare.workers()
+        client = await bare.client()
+        for n in range(4):
+            await client.open(OpenSession(question="?", protocol="consensus"), f"s{n}")
+        for n in range(4):
+            assert b"threshold" in bytes((await bare.closed(f"s{n}")).body)
+
+
+@pytest.mark.parametrize("ahead", [1, -1], ids=["ahead", "behind"])
+async def test_a_client_whose_clock_is_off_is_not_late(ahead: int, tmp_path: Path) -> None:
+    async with Apart(tmp_path, {"alice": ahead * SKEW_NS}) as bare:
+        await bare.moderator()
+        await bare.workers()
+        client = await bare.client()
+        request = OpenSession(question="?", protocol="consensus", expires_ns=time.time_ns() + ahead * SKEW_NS + 10**10)
+        await client.open(msgspec.structs.replace(request, expires_s=10.0), "s1")
+        with pytest.raises(Refusal, match="the asker has given up"):
+            await client.open(msgspec.structs.replace(request, expires_s=-0.1), "s2")
+
+
+async def test_a_deadline_passes_by_the_servers_clock(tmp_path: Path) -> None:
+    """A moderator that is ahead misses no turn early, one that is behind none late."""
+    for ahead in (1, -1):
+        async with Apart(tmp_path / str(ahead), {"moderator": ahead * SKEW_NS}) as bare:
+            await bare.moderator()
+            await bare.workers({"latency_s": 30.0})
+            began = time.monotonic()
+            await bare.open("s1", turn_timeout_s=1.0)
+            await bare.closed("s1")
+            assert 1.0 <= time.monotonic() - began < 10.0
+
+
+def test_a_clock_moves_no_further_than_answers_ask() -> None:
+    local = [1_000]
+    clock = Clock(lambda: local[0])
+    clock.answered(1_005, 990)  # it was read between 990 and 1,000 here: at least 5 ahead, at most 15
+    assert (clock.ahead_ns, clock.now_ns(), clock.sure) == (5, 1_005, True)
+    local[0] = 9_000
+    clock.answered(2_000, 1_100)  # frozen before it came: between -7,000 and 900
+    assert clock.ahead_ns == 5
+    clock.answered(8_000, 8_900)
+    assert clock.ahead_ns == -900
+    clock.stored(9_050)
+    assert clock.now_ns() == 9_050 and clock.to_local(9_050) == 9_000
+    clock.answered(0, 0)
+    assert clock.now_ns() == 9_050
+
+
+def test_the_servers_words_for_a_time() -> None:
+    assert parsed_ns("1970-01-01T00:00:01.000000002Z") == 1_000_000_002
+    assert parsed_ns("1970-01-01T00:00:01Z") == 10**9
+    assert parsed_ns("") == parsed_ns("soon") == 0

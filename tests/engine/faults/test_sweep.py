@@ -1,0 +1,139 @@
+"""A log that loses its end, a session of which nothing is due any more, and what TIMER keeps."""
+
+import contextlib
+import os
+from pathlib import Path
+
+from prometheus_client import generate_latest
+
+from bus import streams, subjects
+from bus.errors import BusError
+from bus.log import waiting
+from schemas.presence import AskWorkers, Workers
+from schemas.wire import decode, encode
+from tests.support.engine import Engine, engine, until
+
+
+def blocks(bare: Engine) -> list[Path]:
+    """The files of LOG's messages, the oldest first."""
+    found = bare.server.folder.glob("jetstream/CORE/streams/LOG/msgs/*.blk")
+    return sorted(found, key=lambda path: int(path.stem))
+
+
+def cut(bare: Engine, size: int) -> None:
+    """What a power loss does: the server is gone, and the end of its log with it."""
+    bare.server.kill()
+    last = blocks(bare)[-1]
+    os.truncate(last, last.stat().st_size - size)
+    bare.server.restart()
+
+
+async def workers_of(bare: Engine) -> Workers:
+    async def once() -> Workers | None:
+        with contextlib.suppress(BusError):  # the connection broke with the server
+            return decode((await bare.owner.request(asked, encode(AskWorkers()), 5.0)).data, Workers)
+        return None
+
+    asked = subjects.own("workers", "owner", "")
+    found = await until(once)
+    assert isinstance(found, Workers)
+    return found
+
+
+async def test_a_session_whose_log_lost_its_end_goes_on(tmp_path: Path) -> None:
+    """The entry that closed it is gone, and with it its timer and its turns."""
+    async with engine(tmp_path) as bare:
+        moderator = await bare.moderator()
+        await bare.workers()
+        await bare.open("s1")
+        await bare.closed("s1")
+        whole = len(await bare.log("s1"))
+        cut(bare, 37)
+
+        async def told() -> tuple[str, ...]:
+            return tuple(d.session for d in (await workers_of(bare)).damaged)
+
+        assert await until(told, 15.0) == ("s1",)
+        await bare.closed("s1")
+        assert len(await bare.log("s1")) >= whole
+        assert b"parley_logs_damaged 1.0" in generate_latest(moderator._metrics.registry)
+
+
+async def test_a_moderator_that_starts_finds_a_session_of_which_nothing_is_due(tmp_path: Path) -> None:
+    async with engine(tmp_path) as bare:
+        first = await bare.moderator()
+        await bare.workers()
+        await bare.open("s1")
+        await bare.closed("s1")
+        await first.__aexit__()
+        cut(bare, 37)
+        second = await bare.moderator()
+        await bare.closed("s1")
+        assert b"parley_sessions_revived_total 1.0" in generate_latest(second._metrics.registry)
+
+
+async def test_an_open_session_whose_timer_and_turns_are_gone_is_set_going_within_a_sweep(tmp_path: Path) -> None:
+    async with engine(tmp_path) as bare:
+        await bare.moderator(sweep_s=0.3)
+        quiet = await bare.workers({"latency_s": 30.0})
+        await bare.open("s1", turn_timeout_s=2.0)
+        for worker in quiet:
+            await worker.__aexit__()
+        moderator = await bare.connect("moderator")
+        await streams.purge_session(moderator, "s1")
+        await bare.closed("s1")
+
+
+async def test_a_session_whose_log_is_gone_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    async with engine(tmp_path) as bare:
+        await bare.moderator()
+        await bare.workers({"latency_s": 30.0})
+        await bare.open("s1")
+        bare.server.kill()
+        for file in bare.server.folder.glob("jetstream/CORE/streams/LOG/msgs/*"):
+            file.unlink()
+        bare.server.restart()
+
+        async def told() -> tuple[str, ...]:
+            return tuple(d.why for d in (await workers_of(bare)).damaged if d.session == "s1")
+
+        (why,) = await until(told, 15.0)
+        assert "its log is gone" in why
+        moderator = await bare.connect("moderator")
+
+        async def left() -> bool:
+            return not [*await waiting(moderator, "TIMER", ">"), *await waiting(moderator, "WORK", ">")]
+
+        await until(left)
+
+
+async def test_nothing_of_a_closed_session_stays_in_timer(tmp_path: Path) -> None:
+    async with engine(tmp_path) as bare:
+        await bare.moderator()
+        await bare.workers({"latency_s": 30.0})
+        await bare.open("s1", turn_timeout_s=0.5)  # every turn is missed: its timer fires
+        await bare.closed("s1")
+        moderator = await bare.connect("moderator")
+
+        async def gone() -> bool:
+            return not await waiting(moderator, "TIMER", ">")
+
+        await until(gone)
+
+
+async def test_what_closed_sessions_left_in_timer_is_removed_by_a_sweep(tmp_path: Path) -> None:
+    async with engine(tmp_path) as bare:
+        first = await bare.moderator()
+        await bare.workers()
+        await bare.open("s1")
+        await bare.closed("s1")
+        await first.__aexit__()
+        moderator = await bare.connect("moderator")
+        await moderator.store(subjects.fired("s1"), b"{}")
+        assert await waiting(moderator, "TIMER", subjects.FIRED_ALL)
+        await bare.moderator()
+
+        async def gone() -> bool:
+            return not await waiting(moderator, "TIMER", ">")
+
+        await until(gone)
