@@ -48,13 +48,13 @@ def _services(user: User) -> list[Crossing]:
     asked: list[str] = []
     told: list[str] = []
     for name in channels.readable_by(user.account):
-        told += [subjects.read_of(name), subjects.doc_of(name)]
+        told += [subjects.read(name, "*"), subjects.doc(name, "*")]
     if user.account in channels.WITH_ARTIFACTS:
         asked.append(subjects.requests_by("put", channels.stores_on(user.account), user.name))
         if user.kind == AGENT:
             asked.append(subjects.requests_by("take", channels.PUBLIC, user.name))
         else:
-            told.append(subjects.get_of(channels.PUBLIC))
+            told.append(subjects.get(channels.PUBLIC, "*"))
     for name in _writable(user.account):
         if name == channels.CLIENT:
             asked += [subjects.inbox_by(name, user.name), subjects.requests_by("fate", name, user.name)]

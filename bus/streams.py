@@ -165,13 +165,22 @@ async def ensure_streams(
 
 async def _is_whole(conn: Connection) -> bool:
     """Whether INDEX may say that no session is missing: it said so, or it is to be made and there is no session."""
+    index = await _info(conn, INDEX)
+    if index is None:
+        log = await _info(conn, LOG)
+        return log is None or not log["state"]["messages"]
+    found = index["config"].get("metadata") or {}
+    return all(found.get(key) == value for key, value in WHOLE.items())
+
+
+async def _info(conn: Connection, stream: str) -> dict[str, Any] | None:
+    """What JetStream says of a stream; None: there is none."""
     try:
-        found = (await conn.api(f"STREAM.INFO.{INDEX}"))["config"].get("metadata") or {}
+        return await conn.api(f"STREAM.INFO.{stream}")
     except ApiError as error:
         if error.err_code != _ABSENT:
             raise
-        return not (await conn.api(f"STREAM.INFO.{LOG}"))["state"]["messages"]
-    return all(found.get(key) == value for key, value in WHOLE.items())
+        return None
 
 
 async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_WAIT_S) -> None:

@@ -409,13 +409,8 @@ HERE_ALL = _join("here", "*", "*", "*")
 
 
 def read(channel: str, sid: str) -> str:
-    """A channel's history."""
+    """A channel's history; `*`: of every session, as an account imports it. So with documents and artifacts."""
     return _request("read", channel, sid)
-
-
-def read_of(channel: str) -> str:
-    """The history of one channel in every session: what an account imports."""
-    return _request("read", channel, "*")
 
 
 def parse_read(subject: str) -> tuple[str, str]:
@@ -428,11 +423,6 @@ def parse_read(subject: str) -> tuple[str, str]:
 def doc(channel: str, sid: str) -> str:
     """Documents of a session."""
     return _request("doc", channel, sid)
-
-
-def doc_of(channel: str) -> str:
-    """Documents shown on one channel in every session: what an account imports."""
-    return _request("doc", channel, "*")
 
 
 def put(channel: str, author: str, sid: str) -> str:
@@ -448,11 +438,6 @@ def take(channel: str, author: str, sid: str) -> str:
 def get(channel: str, sid: str) -> str:
     """An artifact of a session."""
     return _request("get", channel, sid)
-
-
-def get_of(channel: str) -> str:
-    """Artifacts of every session, for readers of one channel: what an account imports."""
-    return _request("get", channel, "*")
 
 
 def fate(channel: str, author: str, sid: str) -> str:

@@ -193,7 +193,7 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     "the judge's notes by a wildcard": ("pro_1", "subscribe", subjects.ALL, "hears every channel of a session"),
     "everything": ("client", "subscribe", ">", "hears all inboxes by wildcard"),
     "history of the other team": (
-        "con_1", "publish", subjects.read_of("team_pro"), "asks for the history of team_pro",
+        "con_1", "publish", subjects.read("team_pro", "*"), "asks for the history of team_pro",
     ),
     "another's name": ("con_1", "publish", subjects.say_by("team_pro", "pro_1"), "replies as pro_1"),
     "another's live text": ("con_1", "publish", subjects.live_by("team_pro", "pro_1"), "speaks live as pro_1"),
@@ -239,15 +239,15 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
         "hears live text of any owner, that of client_2 too",
     ),
     "another client's history": (
-        "audit", "publish", subjects.owned("client_2", subjects.read_of("inbox")),
+        "audit", "publish", subjects.owned("client_2", subjects.read("inbox", "*")),
         "asks for the history of inbox under the name of client_2",
     ),
     "another client's documents": (
-        "client", "publish", subjects.owned("client_2", subjects.doc_of("public")),
+        "client", "publish", subjects.owned("client_2", subjects.doc("public", "*")),
         "asks for documents under the name of client_2",
     ),
     "another client's artifacts": (
-        "client", "publish", subjects.owned("client_2", subjects.get_of("public")),
+        "client", "publish", subjects.owned("client_2", subjects.get("public", "*")),
         "asks for an artifact under the name of client_2",
     ),
     "a moderator's place": (
@@ -358,7 +358,7 @@ async def test_what_moderators_answer_of_anothers_session_is_told(tmp_path: Path
 
     def change(config: dict[str, Any]) -> None:
         core, mine = config["accounts"]["CORE"], config["accounts"]["CLIENTS:client"]
-        for form in (subjects.read_of("public"), subjects.doc_of("public"), subjects.get_of("public")):
+        for form in (subjects.read("public", "*"), subjects.doc("public", "*"), subjects.get("public", "*")):
             next(e for e in core["exports"] if e.get("service") == form)["accounts"].append("CLIENTS:client")
             mine["imports"] = [i for i in mine["imports"] if i.get("to") != form]
             mine["imports"].append({"service": {"account": "CORE", "subject": form}, "share": True})
