@@ -4,7 +4,9 @@ silence and `busy` are retried."""
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from agents.artifacts import ArtifactError
 from bus import artifacts, subjects
@@ -15,17 +17,46 @@ from bus.library import Msg
 from observability import tracing
 from observability.metrics import Metrics
 from schemas.artifact import Artifact
-from schemas.turn import Answer, Check, Checked, Documents, FetchDocuments, Reply, Turn, Work
-from schemas.wire import InvalidValue, decode, encode
+from schemas.turn import (
+    MOST_REPLIES,
+    Answer,
+    Answers,
+    Check,
+    Checked,
+    Documents,
+    FetchDocuments,
+    Replies,
+    Reply,
+    SessionReply,
+    Turn,
+    Work,
+)
+from schemas.wire import InvalidValue, SchemaError, decode, encode
 
 _PATIENCE_S = 5.0
 """So long after its deadline a reply is still offered: who stored it may have died before he could say so."""
 _ANSWER_S = 2.0
 _LANE_DEAD_S = 5.0
+_TOGETHER_BYTES = 200_000
+"""Of replies that are submitted together, unless one alone has more."""
 _BUSY = encode(Answer(verdict="busy"))
 
 
 T = TypeVar("T", Answer, Checked)
+
+
+class _Ready(NamedTuple):
+    """A reply that is to be submitted with others."""
+
+    session: str
+    data: bytes
+    answer: "asyncio.Future[Answer | None]"
+
+
+def _tell(part: list[_Ready], answers: list[Answer | None]) -> None:
+    for ready, answer in zip(part, answers, strict=True):
+        if not ready.answer.done():
+            ready.answer.set_result(answer)
 
 
 class ModeratorLink:
@@ -36,6 +67,9 @@ class ModeratorLink:
         self._queue = queue
         self._metrics = metrics
         self._dead_lanes: dict[str, float] = {}
+        self._ready: dict[tuple[str, str], list[_Ready]] = {}
+        """By lane and channel: replies of this turn of the event loop."""
+        self._sending: set[asyncio.Task[None]] = set()
 
     async def check(self, work: Work, turn: Turn, attempt: str = "", deliveries: int = 1) -> Checked:
         """Is this turn still open, and may the model be paid for this attempt (schemas.turn.Check)?
@@ -59,14 +93,66 @@ class ModeratorLink:
         """Offer a reply until a moderator has taken or refused it. Raises BusError long after its deadline."""
         until_ns = turn.deadline_ns + int(_PATIENCE_S * 1e9)
         asked_ns = self._connection.clock.local()
+        data = encode(reply)
+        if work.together and not tracing.recording():  # a traced one carries its context in its own headers
+            answer = await self._with_others(work, data)
+            if answer is not None and answer.verdict != "busy":
+                self._metrics.lane.of("hit").inc()
+                return self._timed(answer, asked_ns)
         msg = await self._ask(
-            lambda lane: subjects.say(lane, work.channel, self._queue, work.session), work.lane, encode(reply), until_ns
+            lambda lane: subjects.say(lane, work.channel, self._queue, work.session), work.lane, data, until_ns
         )
         return self._timed(decode(msg.data, Answer), asked_ns)
 
     def _timed(self, answer: T, asked_ns: int) -> T:
         self._connection.clock.answered(answer.at_ns, asked_ns)
         return answer
+
+    async def _with_others(self, work: Work, data: bytes) -> Answer | None:
+        """Submit a reply with the others that are ready in this turn of the event loop; None: it is alone, or nobody
+        answered."""
+        loop = asyncio.get_running_loop()
+        key = work.lane, work.channel
+        ready = _Ready(work.session, data, loop.create_future())
+        others = self._ready.get(key)
+        if others is None:
+            self._ready[key] = [ready]
+            loop.call_soon(self._flush, key)
+        else:
+            others.append(ready)
+        return await ready.answer
+
+    def _flush(self, key: tuple[str, str]) -> None:
+        ready = self._ready.pop(key)
+        while ready:
+            part: list[_Ready] = []
+            size = 0
+            while ready and len(part) < MOST_REPLIES and size < _TOGETHER_BYTES:
+                size += len(ready[0].data)
+                part.append(ready.pop(0))
+            if len(part) == 1 or self._dead_lanes.get(key[0], 0.0) > time.monotonic():
+                _tell(part, [None] * len(part))
+                continue
+            task = asyncio.create_task(self._submit_together(key, part))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+
+    async def _submit_together(self, key: tuple[str, str], part: list["_Ready"]) -> None:
+        lane, channel = key
+        answers: list[Answer | None] = [None] * len(part)
+        several = Replies(replies=tuple(SessionReply(session=r.session, reply=msgspec.Raw(r.data)) for r in part))
+        try:
+            subject = subjects.say(lane, channel, self._queue, part[0].session)
+            msg = await self._connection.request(subject, encode(several), _ANSWER_S)
+            told = decode(msg.data, Answers).answers
+            if len(told) == len(part):
+                answers = list(told)
+        except NoModerator:
+            self._bury(lane)
+        except (BusError, SchemaError):
+            pass  # each is offered alone, which says why
+        finally:
+            _tell(part, answers)
 
     async def documents(self, work: Work, turn: Turn, ids: tuple[str, ...]) -> Documents:
         """Documents by content hash, as many as fit one message. Raises BusError when nobody answered in time."""

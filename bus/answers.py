@@ -1,16 +1,19 @@
-"""What a connection waits for: answers to its requests, by the last token of the subject that they come under.
+"""What a connection waits for: answers to its requests, by the last token of the subject that they come under; and what
+a stream answers to a message that it is to store.
 
 One timer watches over all of them: a request costs none of its own.
 """
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
 
 import msgspec
 
-from bus.errors import BusError, RequestTimeout
+from bus.errors import BusError, Conflict, NoStream, RequestTimeout, StoreError
 from bus.library import Msg
+from bus.storing import Stores
 
 
 class Pending(msgspec.Struct, eq=False):
@@ -82,3 +85,85 @@ class Answers:
         left = min((p.due for p in self._pending.values() if not p.future.done()), default=math.inf)
         if left < math.inf:
             self._look_at(left, loop)
+
+
+# ---------------------------------------------------------------- streams
+
+CONFLICTS = (10071, 10164)
+"""err_code of a lost compare-and-swap."""
+
+
+class PubAck(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream has the message."""
+
+    stream: str
+    seq: int
+    duplicate: bool = False
+    """Its id was known: nothing new was stored."""
+
+
+class _Refusal(msgspec.Struct, frozen=True):
+    description: str = ""
+    err_code: int = 0
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    stream: str = ""
+    seq: int = 0
+    duplicate: bool = False
+    error: _Refusal | None = None
+
+
+_stored = msgspec.json.Decoder(_Stored)
+
+
+class Begun:
+    """A message that a stream has yet to acknowledge."""
+
+    __slots__ = ("_answers", "_pending", "_stores", "_token")
+
+    def __init__(self, answers: Answers, token: str, pending: Pending, stores: Stores) -> None:
+        self._answers = answers
+        self._token = token
+        self._pending = pending
+        self._stores = stores
+
+    def __await__(self) -> Generator[Any, None, PubAck]:
+        subject = self._pending.subject
+        try:
+            answer = yield from self._pending.future.__await__()
+            if answer.headers and not answer.data and answer.headers.get("Status") == "503":
+                raise NoStream(subject)
+            ack = acknowledged(subject, answer)
+        except (RequestTimeout, StoreError) as error:
+            self._stores.met(subject, error)
+            raise
+        finally:
+            self._answers.forget(self._token)
+        self._stores.met(subject, None)
+        return ack
+
+
+def fields(
+    headers: Mapping[str, str] | None, msg_id: str | None, expected_last: tuple[str, int] | None
+) -> dict[str, str]:
+    """The headers of a message to a stream."""
+    given = dict(headers or {})
+    if msg_id is not None:
+        given["Nats-Msg-Id"] = msg_id
+    if expected_last is not None:
+        given["Nats-Expected-Last-Subject-Sequence"] = str(expected_last[1])
+        given["Nats-Expected-Last-Subject-Sequence-Subject"] = expected_last[0]
+    return given
+
+
+def acknowledged(subject: str, answer: Msg) -> PubAck:
+    """A stream's answer. Raises Conflict, StoreError."""
+    try:
+        ack = _stored.decode(answer.data)
+    except msgspec.DecodeError as error:
+        raise StoreError(0, f"not an acknowledgement ({error})", subject) from None
+    if ack.error is not None:
+        kind = Conflict if ack.error.err_code in CONFLICTS else StoreError
+        raise kind(ack.error.err_code, ack.error.description, subject)
+    return PubAck(stream=ack.stream, seq=ack.seq, duplicate=ack.duplicate)

@@ -23,7 +23,7 @@ from typing import Any, cast
 import msgspec
 
 from bus.accounts import Credentials
-from bus.answers import Answers, Pending
+from bus.answers import Answers, Begun, Pending, PubAck, acknowledged, fields
 from bus.client import Client, size_of
 from bus.clock import Clock, parsed_ns
 from bus.errors import (
@@ -43,7 +43,7 @@ from bus.errors import (
 )
 from bus.library import Msg, Subscription
 from bus.library import errors as library
-from bus.storing import Begun, PubAck, Stores, acknowledged, fields
+from bus.storing import Stores
 
 HEADROOM = 16 * 1024
 """Bytes that are left free under the server's max_payload."""
@@ -275,17 +275,9 @@ class Connection:
         RequestTimeout, Disconnected
             It may be stored all the same, even later: repeat it with the same id or expectation.
         """
-        given = fields(headers, msg_id, expected_last)
-        try:
-            answer = await self.request(subject, payload, timeout_s, given or None)
-            ack = acknowledged(subject, answer)
-        except NoModerator:
-            raise NoStream(subject) from None
-        except (RequestTimeout, StoreError) as error:
-            self.stores.met(subject, error)
-            raise
-        self.stores.met(subject, None)
-        return ack
+        return await self.begin(
+            subject, payload, msg_id=msg_id, expected_last=expected_last, headers=headers, timeout_s=timeout_s
+        )
 
     def begin(
         self,
@@ -305,7 +297,19 @@ class Connection:
             if self.nc.put(subject, payload, f"{self._inbox}.{token}", given):
                 return Begun(self._answers, token, pending, self.stores)
             self._answers.forget(token)
-        return asyncio.ensure_future(self.store(subject, payload, headers=given, timeout_s=timeout_s))
+        return asyncio.ensure_future(self._stored(subject, payload, given, timeout_s))
+
+    async def _stored(self, subject: str, payload: bytes, given: Headers, timeout_s: float) -> PubAck:
+        try:
+            answer = await self.request(subject, payload, timeout_s, given or None)
+            ack = acknowledged(subject, answer)
+        except NoModerator:
+            raise NoStream(subject) from None
+        except (RequestTimeout, StoreError) as error:
+            self.stores.met(subject, error)
+            raise
+        self.stores.met(subject, None)
+        return ack
 
     def put(self, subject: str, payload: bytes) -> bool:
         """`publish` at once, without waiting; False, and nothing is sent, where only `publish` can do it, or says why

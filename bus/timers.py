@@ -7,8 +7,8 @@ from collections.abc import Awaitable
 from datetime import UTC, datetime
 
 from bus import subjects
+from bus.answers import PubAck
 from bus.connection import Connection
-from bus.storing import PubAck
 from bus.streams import purge_timers
 from schemas.session import TimerDue
 from schemas.wire import encode

@@ -6,6 +6,7 @@ show a seat what its channels do not hold is stopped (`Leak`) before anything is
 
 import hashlib
 import secrets
+from functools import lru_cache
 from itertools import islice
 
 import msgspec
@@ -15,6 +16,9 @@ from coordinator.machine import MachineError, Session
 from schemas import log
 from schemas.session import Seat
 from schemas.turn import DocumentRef, ShownPost, Turn, Work
+
+_KEPT = 8_192
+"""Tokens and boundaries that are remembered: each is asked for at least twice."""
 
 
 class Leak(MachineError):
@@ -36,11 +40,13 @@ class Sending(msgspec.Struct, frozen=True):
     work: Work
 
 
+@lru_cache(_KEPT)
 def token(key: bytes, sid: str, turn: str) -> str:
     """A turn's token: keyed hash of session and turn, by a key that only moderators hold; never stored."""
     return hashlib.blake2b(f"{sid}\0{turn}".encode(), key=key, digest_size=16).hexdigest()
 
 
+@lru_cache(_KEPT)
 def boundary(key: bytes, sid: str, seat: str) -> str:
     """What the texts of a seat's prompts stand between: keyed hash of session and seat, by the tokens' key. It is the
     same in every turn of the seat, so its prompts begin alike, and nobody can know it before a prompt holds it."""
@@ -113,6 +119,7 @@ def build(
                 lane=lane,
                 decided_ns=decided_ns,
                 reissued=reissued,
+                together=True,
                 posts=_posts(session, seats, [a for _, a in part]),
                 turns=tuple(_turn(session, seats[a.seat], turn_id(n, i), a, key) for i, a in part),
             )

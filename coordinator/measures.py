@@ -23,10 +23,10 @@ def note(metrics: Metrics, protocol: Protocol, before: Session | None, after: Se
     """
     event = entry.event
     label = metrics.protocol(protocol.name)
-    metrics.transitions.labels(event=type(event).__name__).inc()
+    metrics.transitions.of(type(event).__name__).inc()
     _own(metrics, protocol, before, after, entry)
     for command in entry.commands:
-        metrics.effects.labels(kind=type(command).__name__).inc()
+        metrics.effects.of(type(command).__name__).inc()
         if isinstance(command, log.Notify):
             metrics.notifications.labels(severity=command.severity).inc()
         elif isinstance(command, log.Close):
@@ -75,7 +75,7 @@ def _reply(metrics: Metrics, before: Session, after: Session, entry: log.Entry, 
         outcome = "retried"
     else:
         outcome = "missed"
-    metrics.turns.labels(role=_role(metrics, before, ask.seat), outcome=outcome).inc()
+    metrics.turns.of(_role(metrics, before, ask.seat), outcome).inc()
     if before.opened.budget.seconds is None and not ask.queue:  # else the deadline may be that of the budget
         asked_ns = ask.deadline_ns - int(before.opened.turn_timeout_s * 1e9)
         metrics.turn_overhead_seconds.observe(max(0.0, (entry.at_ns - asked_ns) / 1e9 - event.model_s))

@@ -24,12 +24,13 @@ from bus.index import Index
 from bus.library import Msg, Subscription
 from bus.log import Asides
 from bus.rights import asker
+from bus.serving import Serving
 from coordinator import briefing
 from coordinator.artifact_store import Shelf
 from coordinator.budget import pays_for_tries
 from coordinator.effects import Effects
 from coordinator.folded.broken import BrokenLog, Unreadable
-from coordinator.folded.group import Outcome, Receipt, Waiting
+from coordinator.folded.group import Outcome, Receipt, Tell, Waiting
 from coordinator.folded.held import Held
 from coordinator.folded.listing import Listing
 from coordinator.folded.sweep import EVERY_S, Sweep
@@ -44,7 +45,19 @@ from observability.metrics import Metrics
 from schemas import log
 from schemas.presence import Announcement, read
 from schemas.session import SESSION_ID, human_queue
-from schemas.turn import HANDLING_RAISED, Answer, Check, Checked, Reply, Say, Sit, Speak
+from schemas.turn import (
+    HANDLING_RAISED,
+    MOST_REPLIES,
+    Answer,
+    Answers,
+    Check,
+    Checked,
+    Replies,
+    Reply,
+    Say,
+    Sit,
+    Speak,
+)
 from schemas.wire import SchemaError, compact, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -52,34 +65,12 @@ IN_ACK_WAIT_S = 1.5
 """So long a submission waits that a moderator died with, before another one has it."""
 _PER_AUTHOR = 512
 _ALL = 8_192
+_SEVERAL = b'{"t":"replies"'
+_BUSY = Answer(verdict="busy")
+_LATE_S = 0.5
+"""So long replies that came together wait for each other's answers."""
 _ANNOUNCED_S = 1.5
 """So long a person who sits down may still be unheard here."""
-
-
-class _Serving:
-    """Requests in hand, by who asked."""
-
-    def __init__(self) -> None:
-        self._of: dict[str, int] = {}
-        self.total = 0
-        """Of all."""
-
-    def __getitem__(self, who: str) -> int:
-        return self._of.get(who, 0)
-
-    def add(self, who: str) -> None:
-        """One more is in hand."""
-        self.total += 1
-        self._of[who] = self._of.get(who, 0) + 1
-
-    def drop(self, who: str) -> None:
-        """One of them is done."""
-        self.total -= 1
-        left = self._of[who] - 1
-        if left:
-            self._of[who] = left
-        else:
-            del self._of[who]
 
 
 class Moderator:
@@ -136,7 +127,7 @@ class Moderator:
         )  # fmt: skip
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues: set[str] = set()
-        self._serving = _Serving()
+        self._serving = Serving()
         self._tasks: set[asyncio.Task[None]] = set()
         self._subs: list[Subscription] = []
         self._started = 0.0
@@ -268,36 +259,35 @@ class Moderator:
             if read:
                 self._metrics.reads.labels(kind=read).inc()
             try:
-                answer = await (handler(msg, *parts) if of is None else handler(msg, *parts, of))
+                self._answer(msg, await (handler(msg, *parts) if of is None else handler(msg, *parts, of)))
             except Exception as error:
-                answer = await self._fault(msg, parts, error)
+                await self._fault(msg, parts, error)
             finally:
                 self._serving.drop(who)
-            if answer is not None:
-                self._answer(msg, answer)
 
         return receive
 
-    async def _fault(self, msg: Msg, parts: tuple[str, ...], error: Exception) -> Answer | None:
-        """What is said where handling a request raised; None: nothing, and silence is retried."""
-        why = ""
+    async def _fault(self, msg: Msg, parts: tuple[str, ...], error: Exception) -> None:
+        """Answer where handling a request raised, or say nothing: silence is retried."""
         if isinstance(error, PayloadTooLarge):
             why, told = f"raised: {error}", str(error)
         elif isinstance(error, BrokenLog):
             self._unreadable.meet(error)
             _LOGGER.info("left to another moderator: %s", error, extra={"subject": msg.subject})
             # Who asks this moderator alone takes silence for its end, and asks any; who asks any asks again.
-            return None if parts[0] == self._lane else Answer(verdict="busy")
+            if parts[0] != self._lane:
+                self._answer(msg, _BUSY)
+            return
         elif isinstance(error, BusError):
             _LOGGER.warning("not answered: %s", error, extra={"subject": msg.subject})
-            return None
+            return
         elif isinstance(error, SchemaError):
             why, told = f"undecodable: {error}", str(error)
         else:
             _LOGGER.error("handling raised", extra={"subject": msg.subject}, exc_info=error)
             why, told = f"raised: {type(error).__name__}: {error}", HANDLING_RAISED
         await self._put_aside(msg.subject, parts[-1], f"request-{time.time_ns()}", why, msg.data)
-        return Answer(verdict="refused", why=told)
+        self._answer(msg, Answer(verdict="refused", why=told))
 
     def _answer(self, msg: Msg, answer: object) -> None:
         if not msg.reply:
@@ -321,8 +311,70 @@ class Moderator:
     def _on_reply(self, msg: Msg, parts: tuple[str, ...], who: str) -> bool:
         """A reply to a turn waits for its session's next append with whatever else waits there."""
         _lane, channel, author, sid = parts
+        if msg.data.startswith(_SEVERAL):
+            return self._on_replies(msg, channel, author, who)
+
+        def tell(outcome: Outcome) -> None:
+            self._serving.drop(who)
+            if isinstance(outcome, Receipt):
+                self._answer(msg, self._said("reply", outcome))
+            else:
+                self._spawn(self._fault(msg, parts, outcome))
+
+        return self._waits(msg.data, (channel, author, sid), tell, msg.headers)
+
+    def _on_replies(self, msg: Msg, channel: str, author: str, who: str) -> bool:
+        """Several at once: each waits for its own session, and is answered for itself. One that cannot be taken so is
+        told `busy`: its author submits it alone, and hears why."""
         try:
-            reply: Say = decode(msg.data, Say)  # type: ignore[arg-type]
+            several = decode(msg.data, Replies).replies
+        except SchemaError:
+            return False
+        if not several or len(several) > MOST_REPLIES:
+            return False
+        left, sent = len(several), False
+        answers = [_BUSY] * left
+
+        def answered() -> None:
+            nonlocal sent
+            if not sent:
+                sent = True
+                late.cancel()
+                self._answer(msg, Answers(answers=tuple(answers)))
+
+        def told(place: int, answer: Answer) -> None:
+            nonlocal left
+            answers[place] = answer
+            left -= 1
+            self._serving.drop(who)
+            if not left:
+                answered()
+
+        # A session that is slow keeps the others' answers back for so long at most.
+        late = asyncio.get_running_loop().call_later(_LATE_S, answered)
+
+        self._serving.add(who, left - 1)
+        full = self._serving[who] > _PER_AUTHOR or self._serving.total > _ALL
+        for place, one in enumerate(several):
+
+            def tell(outcome: Outcome, place: int = place) -> None:
+                if not isinstance(outcome, Receipt):
+                    _LOGGER.info("left to be submitted alone: %s", outcome, extra={"subject": msg.subject})
+                told(place, self._said("reply", outcome) if isinstance(outcome, Receipt) else _BUSY)
+
+            if (
+                full
+                or not SESSION_ID.fullmatch(one.session)
+                or not self._waits(bytes(one.reply), (channel, author, one.session), tell)
+            ):
+                told(place, _BUSY)
+        return True
+
+    def _waits(self, data: bytes, to: tuple[str, str, str], tell: Tell, headers: dict[str, str] | None = None) -> bool:
+        """Let a reply wait for its session; False: it cannot be read, or is none. `to`: channel, author, session."""
+        channel, author, sid = to
+        try:
+            reply: Say = decode(data, Say)  # type: ignore[arg-type]
             if not isinstance(reply, Reply) or not may_submit(channel, reply):
                 return False
             event = log.Replied(
@@ -331,31 +383,18 @@ class Moderator:
             )  # fmt: skip
         except SchemaError:
             return False
+        turn, token = reply.turn, reply.token
 
         def check(session: Session | None) -> str:
-            return briefing.not_its_turn(session, self._key, channel, author, sid, reply.turn, reply.token)
+            return briefing.not_its_turn(session, self._key, channel, author, sid, turn, token)
 
-        def tell(outcome: Outcome) -> None:
-            self._serving.drop(who)
-            if isinstance(outcome, Receipt):
-                self._answer(msg, self._said("reply", outcome))
-            else:
-                self._spawn(self._told_fault(msg, parts, outcome))
-
-        asked_by = briefing.turn_transition(reply.turn)
-        cause = f"turn:{reply.turn}"
-        waiting = Waiting(cause, event, tell, check=check, asked_by=asked_by, headers=msg.headers)
-        self.sessions.submit(sid, waiting)
+        asked_by = briefing.turn_transition(turn)
+        self.sessions.submit(sid, Waiting(f"turn:{turn}", event, tell, check=check, asked_by=asked_by, headers=headers))
         return True
-
-    async def _told_fault(self, msg: Msg, parts: tuple[str, ...], error: Exception) -> None:
-        answer = await self._fault(msg, parts, error)
-        if answer is not None:
-            self._answer(msg, answer)
 
     def _said(self, kind: str, taken: Receipt) -> Answer:
         verdict = "accepted" if taken.accepted else "refused"
-        self._metrics.submissions.labels(kind=kind, verdict=verdict).inc()
+        self._metrics.submissions.of(kind, verdict).inc()
         return Answer(verdict=verdict, why=taken.why, n=taken.n)
 
     async def _on_say(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Answer:

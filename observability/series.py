@@ -113,6 +113,11 @@ class Series(Generic[C]):
             self._found[asked] = found
         return found
 
+    def of(self, *values: str) -> C:
+        """The number for these values, in the order of the metric's labels: the quick way."""
+        found = self._children.get(values)
+        return self.labels(**dict(zip(self._labelnames, values, strict=True))) if found is None else found
+
     def describe(self) -> Iterable[Metric]:
         """The metric without numbers, as a registry asks for it."""
         return [Metric(self._name, self._text, self.kind)]

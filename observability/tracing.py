@@ -67,6 +67,11 @@ def enabled() -> bool:
     return trace._TRACER_PROVIDER is not None  # `get_tracer_provider` reads the environment each time
 
 
+def recording() -> bool:
+    """Whether what goes on now is traced."""
+    return enabled() and trace.get_current_span().is_recording()
+
+
 def ids() -> tuple[str, str] | None:
     """Trace id and span id of the current span, as hex of 32 and 16 digits; None where there is none."""
     context = trace.get_current_span().get_span_context()
@@ -77,7 +82,7 @@ def ids() -> tuple[str, str] | None:
 
 def inject(headers: MutableMapping[str, str]) -> None:
     """Write the current span's context into headers; nothing where no span is recording."""
-    if trace.get_current_span().is_recording():
+    if recording():
         _propagator.inject(headers)
 
 
@@ -106,7 +111,7 @@ def publish(
     subject
         Where the message goes.
     """
-    if not enabled() or not trace.get_current_span().is_recording():
+    if not recording():
         return _NOTHING
     return _publish(template, subject, headers, session, message_id)
 
@@ -147,7 +152,7 @@ def _is_sampled() -> bool:
 
 def span(name: str, attributes: Mapping[str, Attribute] | None = None) -> AbstractContextManager[Span]:
     """A span for something inside this process, of what is traced. An exception that leaves it is recorded."""
-    if not enabled() or not trace.get_current_span().is_recording():
+    if not recording():
         return _NOTHING
     return _tracer.start_as_current_span(name, attributes=attributes)
 

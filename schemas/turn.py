@@ -137,6 +137,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Unix time at which the transition that asks was appended."""
     reissued: bool = False
     """Sent again, because the first sending may not have got out."""
+    together: bool = False
+    """Who listens on the lane takes `Replies`."""
     posts: tuple[ShownPost, ...] = ()
     turns: tuple[Turn, ...]
 
@@ -245,6 +247,24 @@ class Sit(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="sit"):
 Say = Reply | Speak | Sit
 """What a participant submits."""
 
+MOST_REPLIES = 32
+"""In one message."""
+
+
+class SessionReply(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply among others. Its token binds it to its turn and session."""
+
+    session: str
+    reply: Json
+    """A `Reply`, read apart from the others."""
+
+
+class Replies(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replies"):
+    """Replies of one author on one channel, of any sessions, to the moderator whose lane their turns name: what a
+    worker had ready at the same time. The session in the subject is the first one's."""
+
+    replies: tuple[SessionReply, ...]
+
 
 HANDLING_RAISED = "its handling raised; it was recorded and put aside"
 """Why a moderator refuses what it failed over; one of a former release so answers for a session that is new to it."""
@@ -260,6 +280,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The transition that took it; -1 where none did."""
     at_ns: int = 0
     """The server's time when it was answered; 0: of a moderator of the release before."""
+
+
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
+    """What a moderator answers to `Replies`: to each its own, in their order. `busy`: submit that one alone."""
+
+    answers: tuple[Answer, ...]
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 Outcome = Receipt | Exception
+Tell = Callable[[Outcome], None]
 
 
 class Waiting:
@@ -45,7 +46,7 @@ class Waiting:
         self,
         cause: str,
         event: log.Event,
-        tell: Callable[[Outcome], None],
+        tell: Tell,
         *,
         check: Callable[[Session | None], str] | None = None,
         asked_by: int = -1,

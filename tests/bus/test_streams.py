@@ -11,9 +11,9 @@ import pytest
 from nats.aio.msg import Msg
 
 from bus import rights, streams, subjects
+from bus.answers import PubAck
 from bus.connection import Connection
 from bus.errors import ApiError, Conflict, StoreError
-from bus.storing import PubAck
 from tests.conftest import Bus
 
 Dial = Callable[[str], Awaitable[Connection]]

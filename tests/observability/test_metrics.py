@@ -68,6 +68,8 @@ def test_it_is_exposed_as_the_client_library_exposes_its_own() -> None:
     for x, y, g, h, s, t in (mine, library):
         x.labels(model='a"\n', role="b").inc()
         x.labels(role="b", model='a"\n').inc(2.5)
+        if isinstance(x, series.Counter):
+            assert x.of("b", 'a"\n') is x.labels(role="b", model='a"\n')
         y.inc()
         g.labels(role="b").set(3)
         h.set_function(lambda: 7)
