@@ -13,7 +13,7 @@ import msgspec
 
 from bus.errors import BusError, Conflict, NoStream, RequestTimeout, StoreError
 from bus.library import Msg
-from bus.storing import Stores
+from bus.storage.storing import Stores
 
 
 class Pending(msgspec.Struct, eq=False):

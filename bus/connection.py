@@ -43,7 +43,7 @@ from bus.errors import (
 )
 from bus.library import Msg, Subscription
 from bus.library import errors as library
-from bus.storing import Stores
+from bus.storage.storing import Stores
 
 HEADROOM = 16 * 1024
 """Bytes that are left free under the server's max_payload."""

@@ -30,10 +30,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bus import disk
 from bus.accounts import MAX_PAYLOAD, User, write_private
 from bus.errors import ServerFailed, ServerNotFound, ServerTooOld
 from bus.rendered import render
+from bus.storage import disk
 
 LEAST_VERSION = (2, 12)
 """The first nats-server with scheduled messages."""

@@ -1,17 +1,18 @@
 """LOG: append by compare-and-swap, and read one session.
 
-One stream for all sessions; one message for what was appended together: a transition, or several (bus.packs). The
-session's last sequence is the version that an append must name: who has folded less than all of it is refused by the
-broker, whatever he believes about himself.
+One stream for all sessions; one message for what was appended together: a transition, or several (bus.storage.packs).
+The session's last sequence is the version that an append must name: who has folded less than all of it is refused by
+the broker, whatever he believes about himself.
 """
 
 import json
 
 import msgspec
 
-from bus import direct, subjects
+from bus import subjects
 from bus.connection import Connection
-from bus.packs import unpack
+from bus.storage import direct
+from bus.storage.packs import unpack
 from schemas.post import SessionRow
 from schemas.wire import encode
 

@@ -16,9 +16,9 @@ from bus.accounts import OWNER as OWNER_KIND
 from bus.channels import CLIENT, CLIENTS, CONTROL, INBOX, OWNER, readable_by
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault, ModeratorsBusy
-from bus.index import OPEN
 from bus.posts import Reader
-from bus.storing import lacks_room
+from bus.storage.index import OPEN
+from bus.storage.storing import lacks_room
 from client.errors import BadInput, Refusal, Unanswered, Unreachable
 from schemas.post import (
     CLOSED,

@@ -11,7 +11,7 @@ from bus import subjects
 from bus.channels import CLIENTS, may_read
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
-from bus.index import Index
+from bus.storage.index import Index
 from bus.timers import Timers
 from coordinator import briefing
 from coordinator.folded import rows

@@ -20,11 +20,11 @@ from bus.artifacts import Artifacts
 from bus.channels import may_submit
 from bus.connection import Connection
 from bus.errors import BusError, PayloadTooLarge
-from bus.index import Index
 from bus.library import Msg, Subscription
 from bus.log import Asides
 from bus.rights import asker
 from bus.serving import Serving
+from bus.storage.index import Index
 from coordinator import briefing
 from coordinator.artifact_store import Shelf
 from coordinator.budget import pays_for_tries

@@ -8,7 +8,7 @@ from bus import subjects
 from bus.channels import PUBLIC
 from bus.library import Msg
 from bus.log import Asides
-from bus.storing import Stores
+from bus.storage.storing import Stores
 from coordinator.folded.broken import Unreadable
 from coordinator.folded.listing import Listing
 from coordinator.folded.sweep import Sweep

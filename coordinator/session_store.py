@@ -18,7 +18,7 @@ from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError, Conflict, PayloadTooLarge
 from bus.log import Log
-from bus.packs import pack
+from bus.storage.packs import pack
 from bus.streams import purge_session
 from coordinator.briefing import Sending, turn_transition
 from coordinator.effects import Effects, Part

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError
-from bus.index import OPEN, Index
 from bus.library import Msg
 from bus.log import STREAM, Log
+from bus.storage.index import OPEN, Index
 from coordinator.folded import rows
 from schemas.post import IndexRebuilt, ListSessions, RebuildIndex, SessionRow, SessionRows
 

@@ -15,8 +15,8 @@ from collections import OrderedDict
 from bus import streams, subjects
 from bus.connection import Connection
 from bus.errors import BusError
-from bus.index import OPEN, Index
 from bus.log import Log, waiting
+from bus.storage.index import OPEN, Index
 from coordinator.folded.broken import BrokenLog, Unreadable
 from coordinator.session_store import Sessions
 from observability.metrics import Metrics

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 from bus import accounts, channels, subjects
-from bus.index import STATES
+from bus.storage.index import STATES
 from parley.attacks.actor import Actor, Attack, worst
 from parley.attacks.scene import NOT_STORED, Verdict, writes
 

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bus import disk
-from bus.disk import megabytes
 from bus.errors import NoRoom
+from bus.storage import disk
+from bus.storage.disk import megabytes
 from client.errors import StackFailed
 
 _NO_ROOM = re.compile(rb"\[ERR\] (?:JetStream|Filestore) [^\n]*(?:" + b"|".join(disk.SIGNS) + rb")")

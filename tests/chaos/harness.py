@@ -17,8 +17,8 @@ from bus.accounts import load_credentials
 from bus.channels import CLIENTS, CONTROL, readable_by
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError
-from bus.packs import unpack
 from bus.posts import Reader
+from bus.storage.packs import unpack
 from client.client import Client
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bus.packs import pack, unpack
+from bus.storage.packs import pack, unpack
 from coordinator import briefing
 from coordinator.folded.group import MOST, MOST_BYTES, Receipt, Waiting, cut, fold
 from coordinator.machine import Cell, Illegal, Protocol, Session, begin, digest, record

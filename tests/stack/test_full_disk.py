@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bus import accounts, disk, streams
+from bus import accounts, streams
 from bus.connection import connect
 from bus.embedded import EmbeddedServer
+from bus.storage import disk
 from parley.stack.lease import read_running
 from tests.parley.support import QUESTION, Front, until
 from tests.support.small_disk import SmallDisk, small_disk

@@ -6,10 +6,11 @@ import itertools
 import msgspec
 import pytest
 
-from bus import direct, streams, subjects
+from bus import streams, subjects
 from bus.connection import Connection
-from bus.index import OPEN, Index
 from bus.log import Log
+from bus.storage import direct
+from bus.storage.index import OPEN, Index
 from client.client import Client
 from client.errors import BadInput
 from coordinator.folded import rows

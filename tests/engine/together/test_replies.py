@@ -7,7 +7,7 @@ from typing import Any
 from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError
-from bus.packs import pack, unpack
+from bus.storage.packs import pack, unpack
 from coordinator.machine import record
 from schemas.log import Entry, Replied, Say
 from schemas.turn import Answer, Work

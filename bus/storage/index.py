@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 
-from bus import direct, subjects
+from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
+from bus.storage import direct
 from bus.streams import INDEX, WHOLE
 from schemas.post import SessionRow
 from schemas.wire import decode, encode
