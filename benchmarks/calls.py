@@ -63,8 +63,8 @@ def checkpoint(point: str, _sid: str) -> None:
 
 
 async def measure(debaters: int, rounds: int, sessions: int = 200, turns_per_message: int = 0) -> Counted:
-    """Play so many debates, 50 at once, and count. As shipped, unless `turns_per_message` says otherwise."""
-    case = Case(debaters=debaters, rounds=rounds, at_once=50, total=sessions, latency_s=0.0)
+    """Play so many debates, 20 at once, and count. As shipped, unless `turns_per_message` says otherwise."""
+    case = Case(debaters=debaters, rounds=rounds, at_once=20, total=sessions, latency_s=0.0)
     counting = msgspec.structs.replace(stack(0.0, turns_per_message), checkpoint=f"{__name__}:checkpoint")
     with tempfile.TemporaryDirectory(prefix="parley-calls-") as folder:
         path = Path(folder) / "calls.json"

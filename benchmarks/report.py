@@ -240,7 +240,7 @@ def text(f: Figures) -> str:
     lines += _split_lines([*f.durable, *f.engine, *(run for runs in f.otherwise.values() for run in runs)])
     if f.calls:
         each = ", ".join(f"{name} {calls:.0f}" for name, calls in f.calls.items())
-        lines += ["", f"Python function calls a reply in the moderator, 50 sessions at once: {each}"]
+        lines += ["", f"Python function calls a reply in the moderator, 20 sessions at once: {each}"]
     lines += _memory_lines(f)
     if f.first_turn:
         t = f.first_turn

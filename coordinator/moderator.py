@@ -67,7 +67,7 @@ _PER_AUTHOR = 512
 _ALL = 8_192
 _SEVERAL = b'{"t":"replies"'
 _BUSY = Answer(verdict="busy")
-_LATE_S = 0.5
+_LATE_S = 1.5
 """So long replies that came together wait for each other's answers."""
 _ANNOUNCED_S = 1.5
 """So long a person who sits down may still be unheard here."""

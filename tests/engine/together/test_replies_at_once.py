@@ -152,8 +152,8 @@ async def test_where_nobody_takes_them_together_each_is_submitted_alone(tmp_path
         gone = await bare.moderator(lane="a")
         workers = await bare.workers({"latency_s": 0.6}, room=8)
         await bare.open("s1", seats=(*SEATS, _analyst()))
-        await bare.moderator(lane="b")
         await gone._connection.close()
+        await bare.moderator(lane="b")
         result = decode((await bare.closed("s1")).body, Result)
         assert result.usage.turns == 9 and not result.usage.unaccounted_turns
         assert sum(w._metrics.lane.labels(outcome="miss").value for w in workers) >= 3
