@@ -428,22 +428,12 @@ class Moderator:
             held = await self.sessions.look(sid, fresh=True)
         opened = held.session.opened if held.session is not None else None
         role = next((s.role for s in opened.seats if s.seat == sit.seat), "") if opened else ""
-        roles = await self._roles_of(queue) if role else set()
+        roles = await self.presence.roles_of(queue, _ANNOUNCED_S) if role else set()
         if role and role not in roles:
             there = f"{queue} is here as {', '.join(sorted(roles))}" if roles else f"{queue} is not here"
             return Receipt(False, why=f"seat {sit.seat} is a {role}'s in session {sid}, and {there}")
         event = log.Sat(seat=sit.seat, queue=queue, seconds=sit.seconds, then=sit.then, left=sit.leave)
         return await self.sessions.take(sid, f"sit:{author}:{sit.id}", event)
-
-    async def _roles_of(self, queue: str) -> set[str]:
-        """As what workers of a queue have announced themselves; waits a moment for the first."""
-        until = time.monotonic() + _ANNOUNCED_S
-        while True:
-            roles = {r for a in self.presence.alive() if a.queue == queue for r in a.roles}
-            left = until - time.monotonic()
-            if roles or left <= 0:
-                return roles
-            await self.presence.change(left)
 
     async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Checked:
         check = decode(msg.data, Check)

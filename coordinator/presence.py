@@ -208,6 +208,16 @@ class Presence:
             before = now
             await asyncio.sleep(SETTLED_LEAST_S / 2)
 
+    async def roles_of(self, queue: str, timeout_s: float) -> set[str]:
+        """As what workers of a queue have announced themselves; waits so long at most for the first."""
+        until = time.monotonic() + timeout_s
+        while True:
+            roles = {r for a in self.alive() if a.queue == queue for r in a.roles}
+            left = until - time.monotonic()
+            if roles or left <= 0:
+                return roles
+            await self.change(left)
+
     async def change(self, timeout_s: float) -> None:
         """Wait until somebody announces himself, at most so long."""
         event = self._changed
