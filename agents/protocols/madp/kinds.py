@@ -275,23 +275,23 @@ def _said(claim: Claim) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value}
 
 
-def _spec(spec: ExpertSpec) -> dict[str, Any]:
-    """What a prompt takes of a specification: the scope, the claim, and when to hand over. Triggers and examples are
-    for matching, and the longest part of it by far."""
-    told = {
-        "id": spec.id, "name": spec.name, "owns": spec.domain.owns, "leaves to others": spec.domain.defers,
-        "claim": spec.deliberation.claim,
-    }  # fmt: skip
-    return {**told, "hands over when": spec.deliberation.handoff_when} if spec.deliberation.handoff_when else told
+def _field(spec: ExpertSpec) -> str:
+    """The name and the field, with which every kind's specification begins. Triggers and examples are for matching, and
+    the longest part of it by far."""
+    leaves = "; ".join(f"{expert}: {what}" for expert, what in spec.domain.defers.items())
+    return f"{spec.name}. You own: {'; '.join(spec.domain.owns)}." + (f"\nYou leave to {leaves}." if leaves else "")
+
+
+def _spec(spec: ExpertSpec) -> str:
+    """The field, the claim, and when to hand over."""
+    told = f"{_field(spec)}\nYour claim: {spec.deliberation.claim}"
+    when = "; ".join(spec.deliberation.handoff_when)
+    return f"{told}\nYou hand over when: {when}" if when else told
 
 
 def _with_body(spec: ExpertSpec) -> str:
-    """Its field, and how it works."""
-    if not spec.instructions:
-        return msgspec.json.encode(_spec(spec)).decode()
-    leaves = "; ".join(f"{expert}: {what}" for expert, what in spec.domain.defers.items())
-    told = f"{spec.name}. You own: {'; '.join(spec.domain.owns)}." + (f"\nYou leave to {leaves}." if leaves else "")
-    return f"{told}\n\n{spec.instructions}"
+    """The field, and how it works."""
+    return f"{_field(spec)}\n\n{spec.instructions}" if spec.instructions else _spec(spec)
 
 
 def _with_checklist(spec: ExpertSpec) -> str:

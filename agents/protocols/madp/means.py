@@ -16,19 +16,20 @@ _NOT_RUN = (
 
 
 def of_work(shown: Shown) -> dict[str, str]:
-    """Slots of prompts/work.md."""
+    """Slots of prompts/work.md. What changes from one turn of a lead to the next stands behind what does not."""
     brief: WorkBrief = shown.brief
     tools = _tools(shown)
     said: list[str] = []
+    now: list[str] = []
     if tools:
         said.append(f"- Look, change through your tools, look again. {_PATHS}")
-        said.append(_running(tools, bool(brief.checks)))
+        now.append(_running(tools, bool(brief.checks)))
     else:
         said.append(_NOTHING)
     if brief.supported:
-        said.append("- An expert's diff is of a copy: judge it, apply what you take.")
+        now.append("- An expert's diff is of a copy: judge it, apply what you take.")
     if brief.findings:
-        said.append("- Answer each finding of the review: change the work, or say why not.")
+        now.append("- Answer each finding of the review: change the work, or say why not.")
     may, fields = "", []
     if not tools:
         fields.append(
@@ -42,7 +43,7 @@ def of_work(shown: Shown) -> dict[str, str]:
         )
         fields.append("- `support`: `agent_id`; `sub_task`, clear without your work.")
         fields.append("- `handoff`: `to_agent`, `reason`, `completed`, `remaining`: lists of short phrases.")
-    return {"means": _lines(said), "others_may": may, "fields": _lines(fields)}
+    return {"means": _lines(said), "others_may": may, "fields": _lines(fields), "in_this_turn": _lines(now).rstrip()}
 
 
 def of_support(shown: Shown) -> dict[str, str]:
