@@ -46,18 +46,8 @@ from schemas import log
 from schemas.presence import Announcement, read
 from schemas.session import SESSION_ID, human_queue
 from schemas.turn import (
-    HANDLING_RAISED,
-    MOST_REPLIES,
-    Answer,
-    Answers,
-    Check,
-    Checked,
-    Replies,
-    Reply,
-    Say,
-    Sit,
-    Speak,
-)
+    HANDLING_RAISED, MOST_REPLIES, Answer, Answers, Check, Checked, Replies, Reply, Say, Sit, Speak,
+)  # fmt: skip
 from schemas.wire import SchemaError, compact, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -95,9 +85,9 @@ class Moderator:
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         """`unreadable_s`: so long what comes for a session waits for a moderator that can run it, before the session
-        ends. `notify_url`: the webhook for calls to people; empty: none. `sweep_s`: between two
-        looks for sessions that nothing would bring back. `clock`: seconds, by which workers fall
-        silent. Raises schemas.wire.InvalidValue for no URL."""
+        ends. `notify_url`: the webhook for calls to people; empty: none. `sweep_s`: between two looks for sessions that
+        nothing would bring back. `clock`: seconds, by which workers fall silent. Raises schemas.wire.InvalidValue for
+        no URL."""
         self._connection = connection
         self._log_max_age_s = log_max_age_s
         self._key = token_key
