@@ -13,12 +13,12 @@ import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from agents.tools.unwanted import Unwanted, biggest, in_bytes
+from agents.tools.unwanted import MAY_BE_SECRET, TOO_MUCH, LeftOut, Unwanted, biggest, in_bytes
 from bus.errors import BusError
 from client.errors import BadInput, ParleyError, Refusal, Unreachable
 from client.protocols import setup_of
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from client.client import Client
 
 _NAMED = 5
+_SECRETS_NAMED = 20
 LARGE = 500_000
 """Bytes of a file that is not sent where the folder is too much as a whole."""
 
@@ -46,7 +47,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 
     folder: Path
     data: bytes
-    left_out: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
     """What was not sent, and why."""
     largest: int | None = None
     """Bytes of a file beyond which it was not sent; None: of any size."""
@@ -66,13 +67,34 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
         more = {"history": sha256(self.history).hexdigest()} if self.history else {}
         return {"folder": self.id, **more}
 
-    def words(self) -> Iterator[str]:
-        """What was left out, and what goes with it, a line each; nothing for nothing."""
-        if self.left_out:
-            more = f" and {len(self.left_out) - _NAMED} more" if len(self.left_out) > _NAMED else ""
-            yield f"not sent of {self.folder}: {'; '.join(map(line, self.left_out[:_NAMED]))}{more}"
+    def words(self, *, everything: bool = False) -> Iterator[str]:
+        """What was left out, and what goes with it, a line each; nothing for nothing. Only with `everything` all of
+        what was left out is named."""
+        by_reason: dict[str, list[str]] = {}
+        for path, why in sorted(self.left_out, key=lambda x: TOO_MUCH in x.why):
+            by_reason.setdefault(why, []).append(repr(path))
+        if held := by_reason.pop(MAY_BE_SECRET, None):
+            names, more = _some(held, len(held) if everything else _SECRETS_NAMED)
+            how = f"a line such as `!{line(held[0][1:-1])}` in .gitignore has it sent"
+            yield f"held back of {self.folder}: {names}{_more(more)}: {MAY_BE_SECRET}; {how}"
+        told, left = [], 0
+        for i, (why, paths) in enumerate(by_reason.items()):
+            names, more = _some(paths, len(paths) if everything else _NAMED if i < _NAMED else 0)
+            told += [f"{names}: {why}"] if names else []
+            left += more
+        if told:
+            yield f"not sent of {self.folder}: {line('; '.join(told))}{_more(left)}"
         if self.history_told:
             yield self.history_told
+
+
+def _some(paths: Sequence[str], most: int) -> tuple[str, int]:
+    """(the first ones on a line, how many more there are)."""
+    return ", ".join(map(line, paths[:most])), max(0, len(paths) - most)
+
+
+def _more(left: int) -> str:
+    return f" and {left} more (--verbose names them)" if left else ""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,7 +285,7 @@ def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:
 
     try:
         before, after = folders.unpacked(sent.data), folders.unpacked(data)
-        now, _ = folders.read(sent.folder, Unwanted(sent.folder, sent.largest))
+        now, _ = folders.read(sent.folder, _unless_sent(before, Unwanted(sent.folder, sent.largest)))
     except (folders.FolderError, OSError) as error:
         raise NotApplied(f"the result is not applied: {error}") from error
     if now != before:
@@ -278,6 +300,16 @@ def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:
         _check(root, path, before, removed)
     _check_folders(root, changed)
     return before, after
+
+
+def _unless_sent(before: Files, unwanted: Unwanted) -> Callable[[str, bool], str | None]:
+    """What is unwanted and was not sent either: what names it may be other than it was."""
+    above = {parent.as_posix() for path in before for parent in PurePosixPath(path).parents}
+
+    def found(path: str, folder: bool) -> str | None:
+        return None if path in (above if folder else before) else unwanted(path, folder)
+
+    return found
 
 
 def _check_folders(root: Path, changed: Iterable[str]) -> None:

@@ -103,7 +103,7 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
             sid = new_sid()
             opening = request.opening
             if request.sent is not None:
-                opening = await _with_folder(parley, sid, opening, request.sent, view)
+                opening = await _with_folder(parley, sid, opening, request, request.sent, view)
             if request.continues:
                 previous = await parley.previous(request.continues)
                 opening = replace(opening, documents=(*opening.documents, previous), continues=request.continues)
@@ -124,9 +124,11 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
         interrupts.close()
 
 
-async def _with_folder(parley: Parley, sid: str, opening: OpenSession, sent: Sent, view: View) -> OpenSession:
+async def _with_folder(
+    parley: Parley, sid: str, opening: OpenSession, request: Request, sent: Sent, view: View
+) -> OpenSession:
     """The session with the folder as its first artifact."""
-    for text in sent.words():
+    for text in sent.words(everything=request.look.verbose):
         view.note(f"parley: {text}")
     await when_up(lease_of(parley), lambda: task_folder.send(parley.client, sid, sent))
     return replace(opening, settings={**opening.settings, **sent.settings})

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from agents.retrieval.corpus import stems
 from agents.tools.folder_diff import diff, text_of
 from agents.tools.paths import Outside, bad_name, inside, is_repository
+from agents.tools.unwanted import LeftOut
 from agents.tools.unwanted import Unwanted as LeftBehind
 from schemas.folders import history
 from schemas.folders.archive import (
@@ -48,7 +49,7 @@ Unwanted = Callable[[str, bool], str | None]
 """(path, whether it is a folder) -> why it is left out; None: it is not; empty: it is, and nothing is said."""
 
 
-def pack(root: Path, unwanted: Unwanted | None = None) -> tuple[bytes, list[str]]:
+def pack(root: Path, unwanted: Unwanted | None = None) -> tuple[bytes, list[LeftOut]]:
     """A folder as an archive, and what of it was left out, with the reason.
 
     Raises
@@ -81,7 +82,7 @@ def archive(files: Files) -> bytes:
     return data
 
 
-def read(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, list[str]]:
+def read(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, list[LeftOut]]:
     """The plain files below a folder that an archive may hold, and what was left out, with the reason. Nothing is
     followed. What is `unwanted` is not looked at.
 
@@ -93,7 +94,7 @@ def read(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, list[str]
         More files, folders or bytes than an archive may have.
     """
     files: Files = {}
-    left_out: list[str] = []
+    left_out: list[LeftOut] = []
     total = 0
     tree = Tree()
     for at, folders, names in os.walk(root, followlinks=False):
@@ -101,7 +102,7 @@ def read(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, list[str]
         if _bare(here, folders, names):
             if here == root:
                 raise FolderError("it is a repository's own folder, whose hooks and settings run programs")
-            left_out.append(f"{here.relative_to(root).as_posix()!r}: it is a repository, or nearly one")
+            left_out.append(LeftOut(here.relative_to(root).as_posix(), "it is a repository, or nearly one"))
             folders.clear()
             continue
         found = set(folders)
@@ -109,19 +110,19 @@ def read(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, list[str]
             path = (here / name).relative_to(root).as_posix()
             if unwanted is not None and (reason := unwanted(path, name in found)) is not None:
                 if reason:
-                    left_out.append(f"{path!r}: {reason}")
+                    left_out.append(LeftOut(path, reason))
                 if name in found:
                     folders.remove(name)
                 continue
             why = bad_name(path) or _kind(here / name) or tree.add(path, folder=name in found)
             if why:
-                left_out.append(f"{path!r}: {why}")
+                left_out.append(LeftOut(path, why))
                 if name in found:
                     folders.remove(name)
             elif name not in found:
                 data = _plain(here / name)
                 if data is None:
-                    left_out.append(f"{path!r}: it cannot be read")
+                    left_out.append(LeftOut(path, "it cannot be read"))
                     continue
                 files[path] = data
                 total += len(data[0])

@@ -1,4 +1,4 @@
-"""What of a folder is not sent: what its .gitignore files name, and what tools leave behind.
+"""What of a folder is not sent: what its .gitignore files name, what tools leave behind, and what may hold a secret.
 
 Read as git reads them: a .gitignore in each folder, the deeper one over the higher, those above the folder up to the
 work tree's root, and last `.git/info/exclude`. git itself is not asked: a repository's settings may name programs that
@@ -7,7 +7,9 @@ it runs. So a file that is tracked though it is ignored counts as ignored.
 
 import os
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
@@ -20,6 +22,30 @@ LEFT_BEHIND = (
 """Nobody works on these: they are passed over without a word."""
 BUILT = ("build/", "dist/", "target/", "out/", "venv/", "env/", "bin/Debug/", "bin/Release/", "obj/", "*.egg-info/")
 """What builds make, by the usual names. It is said; a line `!build/` in .gitignore has it sent."""
+SECRETS = (
+    ".env", ".env.*", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.creds",
+    "id_rsa*", "id_ed25519*", "id_ecdsa*", "id_dsa*", ".netrc", "_netrc", ".pgpass", ".htpasswd", ".pypirc", ".npmrc",
+    ".git-credentials", "kubeconfig", "credentials", "credentials.json", "credentials.y*ml", "credentials.ini",
+    "credentials.toml", "credentials.csv", "client_secret*.json", "service[-_]account*.json", "secrets.json",
+    "secrets.y*ml", "secrets.toml", "secrets.env",
+)  # fmt: skip
+"""Names of files that hold passwords and keys, in lower case. They are held back and named. A line of .gitignore that
+names one (`!.env`, `!*.pem`) has it sent, and one that only covers it (`!*`) has not."""
+SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".kube", ".docker"})
+NO_SECRETS = (".example", ".sample", ".template", ".dist")
+"""Ends of names that show what a file of secrets looks like."""
+MAY_BE_SECRET = "by its name it may hold a secret"
+TOO_MUCH = "and the folder is too much"
+
+
+class LeftOut(NamedTuple):
+    """What of a folder was not sent."""
+
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path!r}: {self.why}"
 
 
 class Unwanted:
@@ -43,10 +69,14 @@ class Unwanted:
         full = self._root / path
         if (full.name == ".git") if folder else full.name in (".git", ".hg"):
             return ""
-        told = self._told(full, folder)
-        if told is not None:
-            return "" if told else self._too_large(path, folder)
+        told, rule = self._told(full, folder)
+        if told:
+            return ""
         name = f"{path}/" if folder else path
+        if _may_be_secret(path, folder) and not _names_secret(rule):
+            return MAY_BE_SECRET
+        if told is not None:
+            return self._too_large(path, folder)
         if self._left.match_file(name):
             return ""
         if self._built.match_file(name):
@@ -56,15 +86,15 @@ class Unwanted:
     def is_left(self, path: str, folder: bool) -> bool:
         """Whether running something left it behind: a cache by its name, or what the project's own rules ignore."""
         name = f"{path}/" if folder else path
-        return bool(self._told(self._root / path, folder)) or self._left.match_file(name)
+        return bool(self._told(self._root / path, folder)[0]) or self._left.match_file(name)
 
-    def _told(self, full: Path, folder: bool) -> bool | None:
-        """Whether the files of rules leave it out; None: they say nothing."""
+    def _told(self, full: Path, folder: bool) -> tuple[bool | None, str]:
+        """Whether the files of rules leave it out, and the rule that says so; None: they say nothing."""
         for here in full.parents:
             if here not in self._rules:
                 self._rules[here] = _spec(here / ".gitignore")
             told = _match(self._rules[here], full.relative_to(here), folder)
-            if told is not None:
+            if told[0] is not None:
                 return told
             if here == self._top:
                 break
@@ -77,7 +107,21 @@ class Unwanted:
             size = (self._root / path).lstat().st_size
         except OSError:
             return None
-        return None if size <= self._largest else f"it has {in_bytes(size)}, and the folder is too much"
+        return None if size <= self._largest else f"it has {in_bytes(size)}, {TOO_MUCH}"
+
+
+def _may_be_secret(path: str, folder: bool) -> bool:
+    """Whether a file or a folder has a name as those have that hold passwords and keys, or lies in such a folder."""
+    *above, name = path.lower().split("/")
+    if not SECRET_FOLDERS.isdisjoint((*above, name) if folder else above):
+        return True
+    return not folder and not name.endswith(NO_SECRETS) and any(fnmatchcase(name, like) for like in SECRETS)
+
+
+def _names_secret(rule: str) -> bool:
+    """Whether a rule that has something sent names what may hold a secret."""
+    last = rule.strip().removeprefix("!").rstrip("/").rpartition("/")[2]
+    return _may_be_secret(last, False) or _may_be_secret(last, True)
 
 
 def biggest(sizes: Sequence[tuple[str, int]], most: int = 5) -> str:
@@ -114,9 +158,11 @@ def in_bytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size / 1e3:,.1f} KB"
 
 
-def _match(spec: GitIgnoreSpec, path: Path, folder: bool) -> bool | None:
+def _match(spec: GitIgnoreSpec, path: Path, folder: bool) -> tuple[bool | None, str]:
     name = path.as_posix()
-    return spec.check_file(f"{name}/" if folder else name).include
+    found = spec.check_file(f"{name}/" if folder else name)
+    pattern = spec.patterns[found.index] if found.index is not None else None
+    return found.include, str(getattr(pattern, "pattern", None) or "")
 
 
 def _spec(file: Path) -> GitIgnoreSpec:

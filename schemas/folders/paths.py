@@ -13,7 +13,9 @@ REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj", ".bzr", ".sl", ".pijul",
 """Folders of version control: hooks and settings in them run programs, so no path leads into one."""
 _SHORT = re.compile(rf"({'|'.join(name[1:] for name in sorted(REPOSITORIES) if name[0] == '.')})~[0-9]+")
 """What NTFS calls them beside their names."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\u0080-\u009f\u2028\u2029\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u0080-\u009f\u2028\u2029]")
+_LONE = re.compile(r"[\ud800-\udfff]")
+"""How Python shows bytes of a name that are not UTF-8."""
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3]|conin\$|conout\$)")
 """Windows' devices, whatever follows a dot."""
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -56,6 +58,8 @@ def bad_name(path: str) -> str:
         return "it is empty or absolute"
     if any(p in ("", ".", "..") for p in parts):
         return "it has an empty part, . or .."
+    if _LONE.search(path):
+        return "its name is not UTF-8"
     if _CONTROL.search(path) or "\\" in path:
         return "it has a control character or a backslash"
     if (

@@ -219,3 +219,13 @@ def test_a_shallow_repositorys_oldest_commit_is_no_beginning(root: Path, tmp_pat
     found = read(tmp_path / "shallow")
     assert messages(found) == ["second", "third"]
     assert found.commits[0].id == second and found.commits[0].parents
+
+
+def test_what_may_hold_a_secret_is_held_back_of_the_past_too(root: Path) -> None:
+    commit(root, "all", _dot_env="KEY=hunter2\n", tls__own_dot_key="hunter3\n", a_dot_py="one\n")
+    commit(root, "gone", _dot_env=None, tls__own_dot_key="hunter4\n", a_dot_py="two\n")
+    found = read(root)
+    assert {path for c in found.commits for path in c.files} == {"a.py"}
+    assert not any("hunter" in text for text in found.texts.values())
+    commit(root, "sent on purpose", _dot_gitignore="!.env\n")
+    assert "KEY=hunter2\n" in read(root).texts.values()

@@ -81,6 +81,57 @@ def test_without_rules_what_tools_and_builds_leave_is_not_sent(tmp_path: Path) -
     assert sent(root) == {"src/a.py", "build/lib/a.py", ".gitignore"}
 
 
+SECRETS = (
+    ".env", "api/.env.production", ".ENV.local", "tls/server.pem", "tls/server.key", "id_rsa", "keys/id_ed25519.pub",
+    ".netrc", ".pypirc", ".npmrc", "conf/credentials.json", ".ssh/config", "owner.creds", "service-account-prod.json",
+)  # fmt: skip
+PLAIN = (
+    ".env.example",
+    "api/.env.sample",
+    "env.py",
+    "credentials/store.py",
+    "keyboard.keys",
+    "src/identity.py",
+    "pem.md",
+)
+
+
+def test_what_may_hold_a_secret_by_its_name_is_held_back_and_named(tmp_path: Path) -> None:
+    root = made(tmp_path, *SECRETS, *PLAIN)
+    assert sent(root) == set(PLAIN)
+    (told,) = words(root).splitlines()
+    assert told.startswith(f"held back of {root}: ") and "by its name it may hold a secret" in told
+    assert all(repr(name) in told for name in SECRETS if name != ".ssh/config") and "'.ssh'" in told
+
+
+def test_a_rule_that_names_it_has_it_sent_and_one_that_only_covers_it_has_not(tmp_path: Path) -> None:
+    root = made(tmp_path, ".env", "a.pem", "b.key", root="!.env\n!*.pem\n!*\n!b.*\n")
+    assert sent(root) == {".gitignore"}, "the last rule that matches counts"
+    (root / ".gitignore").write_text("!*\n!b.*\n!.env\n!*.pem\n")
+    assert sent(root) == {".env", "a.pem", ".gitignore"} and "'b.key'" in words(root)
+
+
+def test_what_was_sent_before_such_names_were_held_back_still_stands(tmp_path: Path) -> None:
+    from agents.tools.folder import archive
+
+    root = made(tmp_path, ".env", "a.py")
+    before = archive({".env": (b".env", False), "a.py": (b"a.py", False)})
+    found = task_folder.compared(task_folder.sent_as(root, before), archive({".env": (b".env", False)}))
+    assert found.change.removed == ("a.py",) and not found.change.changed
+
+
+def test_every_reason_is_named_and_all_names_where_that_is_asked_for(tmp_path: Path) -> None:
+    root = made(tmp_path, "a.py")
+    for i in range(8):
+        (root / f"link{i}").symlink_to("/etc/passwd")
+    (root / "new\nline").write_text("x")
+    (root / os.fsdecode(b"latin\xe9.txt")).write_text("x")
+    brief, whole = ("\n".join(task_folder.read(root).words(everything=all_)) for all_ in (False, True))
+    assert "'latin\\udce9.txt': its name is not UTF-8" in brief and "'new\\nline': it has a control character" in brief
+    assert brief.endswith("and 3 more (--verbose names them)") and "'link7'" not in brief
+    assert "'link7'" in whole and "more" not in whole
+
+
 def test_a_link_is_no_file_of_rules(tmp_path: Path) -> None:
     root = made(tmp_path / "project", "a.py")
     (tmp_path / "rules").write_text("*.py\n")

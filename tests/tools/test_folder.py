@@ -229,7 +229,8 @@ def test_a_working_copy_is_packed_without_what_it_may_not_have(tmp_path: Path) -
     os.symlink("a", tmp_path / "link")
     data, left_out = pack(tmp_path)
     assert unpacked(data) == {"a": (b"a", False)}
-    assert len(left_out) == 2 and "'.git'" in "".join(left_out) and "symbolic link" in "".join(left_out)
+    told = "".join(map(str, left_out))
+    assert len(left_out) == 2 and "'.git'" in told and "symbolic link" in told
 
 
 def test_what_a_killed_process_left_is_swept_and_what_is_in_use_is_not() -> None:
