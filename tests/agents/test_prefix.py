@@ -191,7 +191,7 @@ def test_so_it_is_in_a_whole_session_of_each_protocol(tmp_path: Path) -> None:
     found = {f.protocol: f for f in figures}
     assert list(found) == [*prompts.PROTOCOLS]
     for f in found.values():
-        # A claim shows an expert's field alone: only that returns in its prompts of work, which show the body behind it.
+        # A claim shows an expert's field alone: only that returns in prompts of work, which show the body behind it.
         assert f.least >= (0.7 if f.protocol == "madp" else 1.0) and f.calls > 3, f
     whole = found["competition"]
     assert whole.calls > 100 and whole.cut == whole.cut_documents == 0
