@@ -48,6 +48,8 @@ from schemas.session import (
 from schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
+IN_ACK_WAIT_S = 1.5
+"""So long a submission waits that a moderator died with, before another one has it."""
 _ROOM = 256
 _RECENT_S = 0.25
 """How old what an opening knows of a standing session may be, where another moderator has moved it."""

@@ -34,7 +34,7 @@ from coordinator.folded.group import Outcome, Receipt, Tell, Waiting
 from coordinator.folded.held import Held
 from coordinator.folded.listing import Listing
 from coordinator.folded.sweep import EVERY_S, Sweep
-from coordinator.intake import BadSessionId, Intake
+from coordinator.intake import IN_ACK_WAIT_S, BadSessionId, Intake
 from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
@@ -46,21 +46,27 @@ from schemas import log
 from schemas.presence import Announcement, read
 from schemas.session import SESSION_ID, human_queue
 from schemas.turn import (
-    HANDLING_RAISED, MOST_REPLIES, Answer, Answers, Check, Checked, Replies, Reply, Say, Sit, Speak,
+    HANDLING_RAISED,
+    MOST_REPLIES,
+    Answer,
+    Answers,
+    Check,
+    Checked,
+    Replies,
+    Reply,
+    Say,
+    Sit,
+    Speak,
 )  # fmt: skip
 from schemas.wire import SchemaError, compact, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
-IN_ACK_WAIT_S = 1.5
-"""So long a submission waits that a moderator died with, before another one has it."""
 _PER_AUTHOR = 512
 _ALL = 8_192
 _SEVERAL = b'{"t":"replies"'
 _BUSY = Answer(verdict="busy")
 _LATE_S = 1.5
 """So long replies that came together wait for each other's answers."""
-_ANNOUNCED_S = 1.5
-"""So long a person who sits down may still be unheard here."""
 
 
 class Moderator:
@@ -418,7 +424,7 @@ class Moderator:
             held = await self.sessions.look(sid, fresh=True)
         opened = held.session.opened if held.session is not None else None
         role = next((s.role for s in opened.seats if s.seat == sit.seat), "") if opened else ""
-        roles = await self.presence.roles_of(queue, _ANNOUNCED_S) if role else set()
+        roles = await self.presence.roles_of(queue) if role else set()
         if role and role not in roles:
             there = f"{queue} is here as {', '.join(sorted(roles))}" if roles else f"{queue} is not here"
             return Receipt(False, why=f"seat {sit.seat} is a {role}'s in session {sid}, and {there}")

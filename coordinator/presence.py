@@ -23,6 +23,8 @@ LEAST_LOOK_S = 1.0
 
 _Key = tuple[str, str]
 """(queue, instance)"""
+_ANNOUNCED_S = 1.5
+"""So long a person who sits down may still be unheard here."""
 
 
 def _copies(one: Announcement) -> int:
@@ -208,9 +210,9 @@ class Presence:
             before = now
             await asyncio.sleep(SETTLED_LEAST_S / 2)
 
-    async def roles_of(self, queue: str, timeout_s: float) -> set[str]:
-        """As what workers of a queue have announced themselves; waits so long at most for the first."""
-        until = time.monotonic() + timeout_s
+    async def roles_of(self, queue: str) -> set[str]:
+        """As what workers of a queue have announced themselves; waits a moment for the first."""
+        until = time.monotonic() + _ANNOUNCED_S
         while True:
             roles = {r for a in self.alive() if a.queue == queue for r in a.roles}
             left = until - time.monotonic()

@@ -30,7 +30,8 @@ from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.errors import WrongCredentials
 from bus.streams import LOG_MAX_AGE_S
-from coordinator.moderator import IN_ACK_WAIT_S, Moderator
+from coordinator.intake import IN_ACK_WAIT_S
+from coordinator.moderator import Moderator
 from coordinator.protocols import PROTOCOLS
 from observability.health import HealthServer
 from observability.logs import setup_logging
