@@ -5,7 +5,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from bus.posts import Reader
 from bus.storage.index import OPEN
 from bus.storage.storing import lacks_room
 from client.errors import BadInput, Refusal, Unanswered, Unreachable
+from client.show.session_list import Listed
 from schemas.post import (
     CLOSED,
     AskFate,
@@ -53,14 +54,6 @@ _AGAIN_S = 0.02
 _LISTENING_S = 0.1
 _LATE_S = 10.0
 """So long after its asker gave up an opening may still be taken: clocks differ."""
-
-
-class Listed(NamedTuple):
-    """Sessions, those that changed last first."""
-
-    rows: list[SessionRow]
-    whole: bool
-    """False: sessions of a release before may be missing, until the index is rebuilt."""
 
 
 def new_sid() -> str:

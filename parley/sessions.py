@@ -11,14 +11,13 @@ import msgspec
 from bus.errors import UnknownSession
 from client import visible_posts
 from client.api import Parley
-from client.client import Listed
 from client.errors import BadInput, Interrupted, Refusal
 from client.records import Record, read_record, record_of
 from client.session_view import Seen
 from client.session_view import seen as as_seen
 from client.show import documents, explain, transcript
 from client.show.plotting import form_of
-from client.show.session_list import FoundSession, Search, has_words
+from client.show.session_list import FoundSession, Listed, Search, has_words
 from coordinator.protocols import STANDING
 from parley.follow import Ended, follow
 from parley.local_stack import lease_of

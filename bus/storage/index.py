@@ -59,7 +59,9 @@ class Index:
             It is not known whether it is: put it again.
         """
         state = _state(row)
-        family = subjects.index("*", row.owner, row.session)
+        family = subjects.index(
+            "*", "*", row.session
+        )  # an id that somebody else was refused is one session all the same
         last, before = 0, None
         if state == OVER:
             last = self._written.pop(row.session, 0)
@@ -80,7 +82,7 @@ class Index:
         else:
             raise BusError(f"session {row.session}: no row written in {_TRIES} tries")
         if state == OVER or (state == OPEN and before is not None):
-            replaced = subjects.index(STATES[STATES.index(state) - 1], row.owner, row.session)
+            replaced = subjects.index(STATES[STATES.index(state) - 1], "*", row.session)
             await self._connection.api(f"STREAM.PURGE.{INDEX}", {"filter": replaced})
 
     def _remember(self, sid: str, seq: int) -> None:

@@ -2,15 +2,23 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from client.text import count, line
-from schemas.post import IndexRebuilt
+from schemas.post import IndexRebuilt, SessionRow
 
 NOT_WHOLE = "sessions of an earlier release may be missing until the index is rebuilt"
 _NAMED = 10
+
+
+class Listed(NamedTuple):
+    """Sessions, those that changed last first."""
+
+    rows: list[SessionRow]
+    whole: bool
+    """False: sessions of a release before may be missing, until the index is rebuilt."""
 
 
 class FoundSession(msgspec.Struct, frozen=True, kw_only=True):

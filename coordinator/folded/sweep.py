@@ -25,6 +25,9 @@ from schemas.presence import DamagedLog
 _LOGGER = logging.getLogger(__name__)
 EVERY_S = 60.0
 _PAGE = 1_000
+_RECENT = 500
+"""Sessions that changed last, whatever became of them, that a moderator looks at when it starts: the log may have lost
+their end."""
 FIRST_LOOK = 50
 """Pages of open sessions that a moderator looks at when it starts, those that changed last first."""
 _MOST_LOOKS = 2_000
@@ -106,6 +109,8 @@ class Sweep:
         found = {sid for sid, held in self._sessions.held().items() if held.session and not held.session.closed}
         if first:
             found |= {sid for sid, held in self._sessions.held().items() if held.last_seq}  # they may have lost a part
+            recent = await self._index.page(limit=_RECENT)  # over as the index has it, and open again as the log has it
+            found |= {row.session for row in recent.rows if row.status != "erased"}
             before = None
             for _ in range(FIRST_LOOK):
                 page = await self._index.page(state=OPEN, before=before, limit=_PAGE)
