@@ -8,11 +8,11 @@ from client.protocols import face_of
 from client.show import transcript
 from client.show.transcript import Teller
 from client.turns import Turns
-from schemas.protocols.madp.work import Finding, Review
+from schemas.protocols.madp.work import Checked, Finding, Review
 from schemas.tools import ToolCall
 from schemas.turn import Usage
-from tests.protocols.madp.play import APPROVED, AUDITOR, REVISE, SRE, Play, done
-from tests.protocols.madp.test_checks import half_done, run
+from tests.protocols.madp.play import APPROVED, AUDITOR, REVISE, SRE, Play, artifact, done
+from tests.protocols.madp.test_checks import CHECK, checked, half_done, run
 from tests.protocols.madp.test_view import DIFF, of
 
 TOKENS = Usage(input_tokens=80, output_tokens=20, calls=2)
@@ -136,3 +136,25 @@ def test_calls_that_ended_with_another_status_than_0_count_as_failed() -> None:
     play.reply(SRE, done(calls=(ran,)))
     assert "1 call of tools, 1 failed: 1 run" in screen(play)
     assert "commands.run {}, exit 1" in screen(play, brief=False)
+
+
+def test_a_check_without_a_result_says_before_the_work_what_that_means() -> None:
+    play = checked()
+    play.reply("check", Checked(when="before", command=CHECK, ended="no program 'python' is found"))
+    told = screen(play)
+    assert "no result: no program 'python' is found" in told
+    assert "as long as the check has no result, the work cannot be approved; its turns are paid all the same" in told
+    assert "Ctrl-C in parley ask, or parley sessions cancel s1 ends the task" in told
+    assert play.asked() == [(SRE, "work")], "before the work"
+    play.reply(SRE, done(folder=artifact(1), diff=DIFF))
+    play.reply("check", run("after"))
+    play.reply(AUDITOR, APPROVED)
+    assert "ends the task" not in "\n".join(transcript.show(of(play))), "nobody can end it any more"
+
+
+def test_a_red_check_that_names_no_test_says_at_once_that_failures_cannot_be_compared() -> None:
+    told = "its output names no test, so failures before and after the work cannot be compared one by one"
+    for result, said in ((run("before", exit=3, passed=None), True), (run("before", "t.py::a"), False)):
+        play = checked()
+        play.reply("check", result)
+        assert (told in screen(play)) is said

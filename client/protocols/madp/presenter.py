@@ -1,19 +1,21 @@
 """How one MADP task is shown."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from client.protocols.madp import page, trace, transcript, work_words
+from client.protocols.madp import check_words, page, trace, transcript, work_words
 from client.protocols.madp.story import Story, body_of
 from client.show.lines import Piece, StyledLine
 from client.show.open_items import OpenItem
 from client.show.presenter import PagePart, Presenter
 from client.show.words import raw_post
-from client.text import clean, count
+from client.text import clean, count, line
 from schemas import log
 from schemas.post import Post
 from schemas.protocols.madp.messages import Item
+from schemas.protocols.madp.work import Checked
 from schemas.result import Result, Stop
 
 
@@ -48,7 +50,11 @@ class MadpPresenter(Presenter):
         if body is None:
             return raw_post(post, width)
         ending = self.ending.outcome if self.ending is not None else {}
-        return transcript.lines(post, body, self.story, width, brief=self.brief, where=self.where, ending=ending)
+        told = transcript.lines(post, body, self.story, width, brief=self.brief, where=self.where, ending=ending)
+        if isinstance(body, Checked) and self.ending is None:
+            ends = f"Ctrl-C in parley ask, or parley sessions cancel {line(post.session)}{self.where}"
+            return chain(told, check_words.cautions(body, ends))
+        return told
 
     def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[StyledLine]:
         """That work goes back to its lead, and how often it may."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from client.protocols.madp import check_words
 from client.protocols.madp.story import Story
 from client.protocols.madp.work_words import (
     DIFF_LINES,
@@ -46,8 +47,6 @@ _CLAIM = 110
 _BRIEF_DIFF = 12
 _BRIEF_WHO = 200
 _OUTPUT_LINES = 400
-_BRIEF_FAILED, _FAILED, _OUTPUT_TAIL = 5, 40, 12
-"""Names of failures that are shown, and lines of what a check printed at its end."""
 HOW = {
     "override": "a human chose it", "human": "a human chose it", "degraded": "coordination is degraded: by keywords",
     "timeout": "out of time: the most confident", "general": "nobody else takes it",
@@ -104,7 +103,7 @@ def lines(
         case HandedOver():
             yield from _handed(body)
         case Checked():
-            yield from _checked(body, brief)
+            yield from check_words.post_lines(body, brief)
         case Reviewed():
             yield from _review(body, story)
         case Item():
@@ -115,30 +114,6 @@ def lines(
             yield "score", f"  warning: {line(body.text, WIDE)}"
         case Deliberated():
             yield from _deliberation(body)
-
-
-def _checked(body: Checked, brief: bool) -> Iterator[StyledLine]:
-    yield "stop" if body.green else "score", f"  {check_words(body)}"
-    for name in body.failed[: _BRIEF_FAILED if brief else _FAILED]:
-        yield "quiet", f"      fails: {line(name, WIDE)}"
-    if not brief:
-        yield from (("quiet", f"      {line(row, WIDE)}") for row in body.output.split("\n")[-_OUTPUT_TAIL:])
-
-
-def check_words(body: Checked) -> str:
-    """`the check before the work: python -m pytest -q: 4 failed, 12 passed (3.1 s)`."""
-    return f"the check {body.when} the work: {line(body.command, WIDE)}: {run_words(body)}"
-
-
-def run_words(body: Checked) -> str:
-    """`4 failed, 12 passed (3.1 s)`."""
-    if body.exit is None:
-        return f"no result: {line(body.ended, WIDE)}"
-    told = [f"{len(body.failed)} failed"] if body.failed else []
-    told += [f"{body.passed} passed"] if body.passed is not None else []
-    if not told or (body.exit and not body.failed):
-        told += [f"exit status {body.exit}"]
-    return f"{', '.join(told)} ({body.seconds:.1f} s)"
 
 
 # ---------------------------------------------------------------- coordination
@@ -393,7 +368,7 @@ def outcome_lines(
         )
     for h in outcome.get("handoffs") or ():
         yield "quiet", f"Handed over: {line(h['from_agent'])} to {line(h['to_agent'])}: {line(h['reason'], WIDE)}"
-    yield from _check_lines(outcome.get("check"))
+    yield from check_words.outcome_lines(outcome.get("check"))
     verdicts = outcome.get("reviewed") or {}
     if verdicts:
         said = ", ".join(f"{line(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
@@ -421,17 +396,6 @@ def outcome_lines(
             yield style, f"{diff_words(text).capitalize()}, {note}{'; it is shown above' if text in of_work else ':'}"
         if diff and text and text not in of_work:
             yield from diff_lines(text, most=_BRIEF_DIFF if brief else DIFF_LINES)
-
-
-def _check_lines(found: Mapping[str, Any] | None) -> Iterator[StyledLine]:
-    """`Check: python -m pytest -q: 4 failed, 12 passed (3.1 s) -> 16 passed (3.0 s)`."""
-    if not found:
-        return
-    runs = [msgspec.convert(found[when], Checked) for when in ("before", "after") if found.get(when)]
-    told = " -> ".join(map(run_words, runs)) or "not run"
-    yield "stop" if found.get("ok") else "score", f"Check: {line(found['command'], WIDE)}: {told}"
-    if found.get("why"):
-        yield "score", f"      {line(found['why'], WIDE)}"
 
 
 def explained(story: Story) -> Iterator[str]:
