@@ -5,10 +5,11 @@ import pytest
 
 from client import records
 from client.protocols import face_of
-from client.show import transcript
+from client.protocols.madp.transcript import matcher_words
+from client.show import explain, page, transcript
 from client.show.transcript import Teller
 from client.turns import Turns
-from schemas.protocols.madp.work import Checked, Finding, Review
+from schemas.protocols.madp.work import Checked, Finding, Review, Work
 from schemas.tools import ToolCall
 from schemas.turn import Usage
 from tests.protocols.madp.play import APPROVED, AUDITOR, REVISE, SRE, Play, artifact, done
@@ -158,3 +159,75 @@ def test_a_red_check_that_names_no_test_says_at_once_that_failures_cannot_be_com
         play = checked()
         play.reply("check", result)
         assert (told in screen(play)) is said
+
+
+def test_the_certificate_of_a_check_that_did_not_finish_says_that_there_is_no_result_and_why() -> None:
+    ended = "it was ended after 8 s"
+    play = checked()
+    play.reply("check", Checked(when="before", command=CHECK, ended=ended))
+    play.reply(SRE, done(folder=artifact(1), diff=DIFF))
+    play.reply("check", Checked(when="after", command=CHECK, ended=ended))
+    play.reply(AUDITOR, APPROVED)
+    assert play.stop["reason"] == "unproven"
+    told = "\n".join(explain.words(of(play)))
+    assert f"check: before: no result ({ended}); after: no result ({ended})" in told and "failed 0" not in told
+    red = half_done(max_reviews=0)
+    red.reply("check", run("after", "t.py::b"))
+    red.decide("1", "emit")
+    told = "\n".join(explain.words(of(red)))
+    assert "check: before: exit status 1, 2 failed; after: exit status 1, 1 failed" in told
+
+
+def said(text: str, *, performed: bool) -> Work:
+    """A lead's work, in words alone."""
+    return msgspec.structs.replace(done(), output=text, performed=performed)
+
+
+def test_where_nothing_was_done_the_result_is_marked_as_the_leads_word_everywhere() -> None:
+    play = working()
+    play.reply(SRE, said("I changed bill.py: 6 passed.", performed=False))
+    play.reply(AUDITOR, APPROVED)
+    assert play.stop["reason"] == "planned"
+    marked = "nothing was done; the lead says: I changed bill.py: 6 passed."
+    told = screen(play)
+    assert f"Result: {marked}" in told
+    short = told.rpartition("In short: ")[2]
+    assert short.startswith("nothing was done: ") and "the plan is approved by 1 of 1 reviewer" in short
+    record = of(play)
+    for shown in (transcript.show(record), page.html(record), explain.words(record), transcript.markdown(record)):
+        assert marked in "\n".join(shown)
+
+
+def test_what_was_done_and_a_lead_that_says_itself_that_nothing_was_are_not_marked() -> None:
+    for text, performed in (("The query is cached.", True), ("Nothing was done: no model is here.", False)):
+        play = working()
+        play.reply(SRE, said(text, performed=performed))
+        play.reply(AUDITOR, APPROVED)
+        assert f"Result: {text}" in screen(play)
+
+
+def test_a_question_what_becomes_of_the_work_says_what_each_answer_does_and_how_long_it_waits() -> None:
+    play = working(max_reviews=0)
+    play.reply(SRE, done())
+    play.reply(AUDITOR, REVISE)
+    told = screen(play)
+    for choice in (
+        "emit: the task ends with the work as it is",
+        "revise: it goes back to the lead",
+        "reject: the task",
+    ):
+        assert f"      {choice}" in told
+    assert "--set madp.item_s=SECONDS (default 300)" in told
+
+
+@pytest.mark.parametrize(
+    ("matcher", "told"),
+    [
+        ("better", "; candidates found by words and meaning (matcher better)"),
+        ("better, by words, asked m", "; candidates found by words alone (matcher better, by words), m was asked"),
+        ("another", "; candidates found (matcher another)"),
+        ("", ""),
+    ],
+)
+def test_a_matcher_is_told_by_what_it_looks_at(matcher: str, told: str) -> None:
+    assert matcher_words(matcher) == told

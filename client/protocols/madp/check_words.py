@@ -1,7 +1,7 @@
 """The check of a task in words: each run, what it came to in the end, and what a run that says little means for the
 person who waits."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -49,6 +49,26 @@ def outcome_lines(found: Mapping[str, Any] | None) -> Iterator[StyledLine]:
     yield "stop" if found.get("ok") else "score", f"Check: {line(found['command'], WIDE)}: {told}"
     if found.get("why"):
         yield "score", f"      {line(found['why'], WIDE)}"
+
+
+def certified(found: Mapping[str, Any], runs: Iterable[Checked]) -> str:
+    """A certificate's check: `before: exit status 1, 2 failed; after: no result (it did not end)`.
+
+    Parameters
+    ----------
+    found
+        `before`, `after` -> `exit` and `failed`.
+    runs
+        As they were posted, which know why one came to no result.
+    """
+    why = {run.when: run.ended for run in runs if run.ended}
+    return "; ".join(_certified(when, found[when], why.get(when, "")) for when in ("before", "after") if when in found)
+
+
+def _certified(when: Any, run: Mapping[str, Any], why: str) -> str:
+    if run.get("exit") is None:
+        return f"{when}: no result{f' ({line(why, WIDE)})' if why else ''}"
+    return f"{when}: exit status {run['exit']}" + (f", {run['failed']} failed" if run.get("failed") else "")
 
 
 def cautions(run: Checked, ends: str) -> Iterator[StyledLine]:

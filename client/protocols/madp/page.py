@@ -22,6 +22,7 @@ def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
         "who": transcript.who_words(story.consensus, story) if story.consensus is not None else "",
         "task": story.task,
         "factors": transcript.factor_words(story.task.factors) if story.task is not None else "",
+        "matcher": transcript.matcher_words(story.task.matcher) if story.task is not None else "",
         "claims": story.claims.claims if story.claims is not None else (),
         "claim_words": transcript.claim_words,
         "passed": story.claims.passed if story.claims is not None else (),

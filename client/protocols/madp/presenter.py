@@ -79,6 +79,10 @@ class MadpPresenter(Presenter):
 
     # -- the stop and the result
 
+    def answer(self, result: Result) -> str:
+        """The work in words; where nothing was done, marked as no more than the lead's word."""
+        return work_words.whose_word(super().answer(result), result.outcome.get("work") or {})
+
     def why_stopped(self, stop: Stop, rounds: Sequence[Mapping[str, Any]] = ()) -> str:
         """Why it ended, as far as the table of stops leaves that open."""
         reviewed = bool(self.story.reviews) or any(r.get("verdicts") for r in rounds)
@@ -110,6 +114,21 @@ class MadpPresenter(Presenter):
         return f"{count(len(result.rounds), 'round')} of work"
 
     # -- the explanation
+
+    def certificate_words(self, certificate: Mapping[str, Any]) -> Iterator[str]:
+        """The figures that the stop rests on; of a check without a result that, and why."""
+        return super().certificate_words(self._with_check(certificate))
+
+    def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The same for the page."""
+        return super().certificate_rows(self._with_check(certificate))
+
+    def _with_check(self, certificate: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The certificate with its check in words."""
+        if not certificate.get("check"):
+            return certificate
+        runs = (body for _, body in self.story.steps if isinstance(body, Checked))
+        return {**certificate, "check": check_words.certified(certificate["check"], runs)}
 
     def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
         """One turn of work."""
