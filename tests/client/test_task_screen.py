@@ -6,13 +6,15 @@ import pytest
 from client import records
 from client.protocols import face_of
 from client.protocols.madp.transcript import matcher_words
+from client.protocols.madp.work_words import summaries
 from client.show import explain, page, transcript
 from client.show.transcript import Teller
 from client.turns import Turns
+from parley.applying import _message
 from schemas.protocols.madp.work import Checked, Finding, Review, Work
 from schemas.tools import ToolCall
 from schemas.turn import Usage
-from tests.protocols.madp.play import APPROVED, AUDITOR, REVISE, SRE, Play, artifact, done
+from tests.protocols.madp.play import APPROVED, AUDITOR, REVISE, SRE, TASK, Play, artifact, done
 from tests.protocols.madp.test_checks import CHECK, checked, half_done, run
 from tests.protocols.madp.test_view import DIFF, of
 
@@ -231,3 +233,43 @@ def test_a_question_what_becomes_of_the_work_says_what_each_answer_does_and_how_
 )
 def test_a_matcher_is_told_by_what_it_looks_at(matcher: str, told: str) -> None:
     assert matcher_words(matcher) == told
+
+
+def three_revisions() -> Play:
+    play = working()
+    for text in ("Cents are rounded.", "The name is changed everywhere.", "Alias removed."):
+        play.reply(SRE, done(text))
+        play.reply(AUDITOR, APPROVED if text == "Alias removed." else REVISE)
+    assert play.stop["reason"] == "approved"
+    return play
+
+
+def test_a_result_names_what_the_task_did_over_all_its_revisions() -> None:
+    record = of(three_revisions())
+    steps = [f"1. {SRE}: Cents are rounded.", f"2. {SRE}: The name is changed everywhere.", f"3. {SRE}: Alias removed."]
+    for shown in (transcript.show(record), transcript.markdown(record), page.html(record)):
+        told = "\n".join(shown)
+        assert all(step in told for step in steps)
+    told = screen(three_revisions())
+    assert f"All turns of work on the task: {TASK}\n  {steps[0]}\n  {steps[1]}\n  {steps[2]}\n" in told
+    one = half_done()
+    one.reply("check", run("after"))
+    one.reply(AUDITOR, APPROVED)
+    assert "All turns of work" not in screen(one), "its answer says it all"
+
+
+def test_of_many_turns_the_first_and_the_last_are_named_and_how_many_are_not() -> None:
+    rounds = [{"lead": "sre", "outcome": "done", "summary": f"step {n}"} for n in range(1, 15)]
+    told = summaries([*rounds, {"lead": "sre", "outcome": "missed", "summary": ""}])
+    assert told[:3] == ["1. sre: step 1", "(4 more, which parley explain shows)", "6. sre: step 6"]
+    assert told[-1] == "14. sre: step 14" and len(told) == 11
+
+
+def test_the_message_of_a_commit_names_what_was_done_in_all_revisions() -> None:
+    told = _message(three_revisions().result, TASK).splitlines()
+    at = told.index(f"1. {SRE}: Cents are rounded.")
+    assert told[at + 2] == f"3. {SRE}: Alias removed." and told[0] == TASK
+    one = working()
+    one.reply(SRE, said("The query is cached.", performed=True))
+    one.reply(AUDITOR, APPROVED)
+    assert "Done: The query is cached." in _message(one.result, TASK).splitlines()

@@ -34,5 +34,6 @@ def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
         "calls": [c for _, b in bodies if isinstance(b, Work | Supported) for c in b.calls],
         "diff": str((outcome.get("work") or {}).get("diff") or (work[-1].diff if work else "")),
         "diff_note": work_words.diff_note(outcome.get("work") or {}),
+        "steps": work_words.summaries(result.rounds) if result is not None else (),
         "notes": [text for _, text in transcript.outcome_lines(outcome, story, diff=False)] if outcome else [],
     }

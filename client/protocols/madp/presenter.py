@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from client.protocols.madp import check_words, page, trace, transcript, work_words
 from client.protocols.madp.story import Story, body_of
+from client.protocols.madp.work_words import WIDE
 from client.show.lines import Piece, StyledLine
 from client.show.open_items import OpenItem
 from client.show.presenter import PagePart, Presenter
@@ -83,6 +84,10 @@ class MadpPresenter(Presenter):
         """The work in words; where nothing was done, marked as no more than the lead's word."""
         return work_words.whose_word(super().answer(result), result.outcome.get("work") or {})
 
+    def steps(self, result: Result) -> Sequence[str]:
+        """The summaries of its turns of work, where there were several that handed something in."""
+        return work_words.summaries(result.rounds)
+
     def why_stopped(self, stop: Stop, rounds: Sequence[Mapping[str, Any]] = ()) -> str:
         """Why it ended, as far as the table of stops leaves that open."""
         reviewed = bool(self.story.reviews) or any(r.get("verdicts") for r in rounds)
@@ -94,6 +99,9 @@ class MadpPresenter(Presenter):
         """The result, who made it, what reviews found, the diff."""
         answer = self.answer(result)
         yield "answer", f"Result: {clean(answer)}" if answer else "No result."
+        if steps := self.steps(result):
+            yield "", f"All turns of work on the task: {line(work_words.asked(result), WIDE)}"
+            yield from (("", f"  {text}") for text in steps)
         yield "stop" if result.stop.converged else "score", self.stop_words(result)
         if self.failed(result):
             yield from (("score", text) for text in nothing)
