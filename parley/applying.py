@@ -14,7 +14,7 @@ from client.errors import BadInput
 from client.live_feed import View
 from client.protocols import setup_of
 from client.records import Altered, opening, record_of, result_of
-from client.show.transcript import stop_words
+from client.show.transcript import answer_of, steps_of, stop_words
 from client.task_folder import Change, NotApplied, Sent
 from client.text import line
 from coordinator.protocols import PROTOCOLS
@@ -30,6 +30,8 @@ _NAMED = 5
 """Files that one line names."""
 _SUBJECT = 72
 """Characters of a commit's first line."""
+_ROW = 300
+"""Of what it says was done."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +125,15 @@ def _message(result: Result, question: str) -> str:
     subject = line(question, _SUBJECT) or f"The change of session {result.session}"
     lead, check = result.outcome.get("lead"), result.outcome.get("check") or {}
     rows = [f"Task: {question}" if question and question != subject else "", f"Lead: {lead}" if lead else ""]
+    rows += steps_of(result) or _last(result)
     rows += [f"Check: {check['command']}" if check.get("ok") else "", f"Ended: {stop_words(result)}"]
     return "\n".join([subject, "", *(row for row in rows if row), f"Session: {result.session}", ""])
+
+
+def _last(result: Result) -> list[str]:
+    """What was done, where that was one step."""
+    answer = line(answer_of(result), _ROW)
+    return [f"Done: {answer}"] if answer else []
 
 
 def next_step(result: Result, sent: Sent, into: Into, done: Put | None, hints: Hints) -> str:

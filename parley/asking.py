@@ -15,6 +15,7 @@ from client.api import Parley
 from client.client import new_sid
 from client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from client.live_feed import View
+from client.protocols import setup_of
 from client.task_folder import Sent
 from coordinator.estimate import Estimate
 from parley import next_steps
@@ -103,6 +104,8 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
             sid = new_sid()
             opening = request.opening
             if request.sent is not None:
+                if _own_stack(parley):
+                    setup_of(opening.protocol).check_here(request.sent.data, opening.settings)
                 opening = await _with_folder(parley, sid, opening, request, request.sent, view)
             if request.continues:
                 previous = await parley.previous(request.continues)

@@ -223,6 +223,23 @@ class Setup:
         """
         return {}, ""
 
+    def check_here(self, data: bytes, settings: Mapping[str, Any]) -> None:
+        """Refuse settings that cannot work on a folder where all agents run on this machine, with this process's
+        environment.
+
+        Parameters
+        ----------
+        data
+            The folder's archive.
+        settings
+            Those that are given.
+
+        Raises
+        ------
+        BadInput
+            Names the setting, its value and what there is.
+        """
+
     # -- what else it brings
     def template(self) -> Mapping[str, str]:
         """File -> text of a folder to begin in (`parley init`); nothing: it has none."""

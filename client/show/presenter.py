@@ -162,6 +162,11 @@ class Presenter:
         found = result.outcome.get("answer")
         return words(found) if found else ""
 
+    def steps(self, result: Result) -> Sequence[str]:
+        """What was done in each of its revisions, in order, where its answer is of the last one alone; nothing: the
+        answer says it all."""
+        return ()
+
     def failed(self, result: Result) -> bool:
         """Whether it failed, or ended without an answer."""
         return result.status == "failed" or not self.answer(result)

@@ -2,7 +2,7 @@
 Everything from outside is cleaned before it is shown."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from client.protocols import face_of, face_of_posts
@@ -275,6 +275,11 @@ def _in_short(result: Result, presenter: Presenter) -> StyledLine:
 def answer_of(result: Result) -> str:
     """What a session came to in one sentence; empty: nothing."""
     return _told_by(result, lambda shows: shows.answer(result))
+
+
+def steps_of(result: Result) -> Sequence[str]:
+    """What was done in each of its revisions, a line each; nothing: its answer says it all."""
+    return _told_by(result, lambda shows: shows.steps(result))
 
 
 def failed(result: Result) -> bool:

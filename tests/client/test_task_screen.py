@@ -5,14 +5,17 @@ import pytest
 
 from client import records
 from client.protocols import face_of
-from client.show import transcript
+from client.protocols.madp.transcript import matcher_words
+from client.protocols.madp.work_words import summaries
+from client.show import explain, page, transcript
 from client.show.transcript import Teller
 from client.turns import Turns
-from schemas.protocols.madp.work import Finding, Review
+from parley.applying import _message
+from schemas.protocols.madp.work import Checked, Finding, Review, Work
 from schemas.tools import ToolCall
 from schemas.turn import Usage
-from tests.protocols.madp.play import APPROVED, AUDITOR, REVISE, SRE, Play, done
-from tests.protocols.madp.test_checks import half_done, run
+from tests.protocols.madp.play import APPROVED, AUDITOR, REVISE, SRE, TASK, Play, artifact, done
+from tests.protocols.madp.test_checks import CHECK, checked, half_done, run
 from tests.protocols.madp.test_view import DIFF, of
 
 TOKENS = Usage(input_tokens=80, output_tokens=20, calls=2)
@@ -136,3 +139,137 @@ def test_calls_that_ended_with_another_status_than_0_count_as_failed() -> None:
     play.reply(SRE, done(calls=(ran,)))
     assert "1 call of tools, 1 failed: 1 run" in screen(play)
     assert "commands.run {}, exit 1" in screen(play, brief=False)
+
+
+def test_a_check_without_a_result_says_before_the_work_what_that_means() -> None:
+    play = checked()
+    play.reply("check", Checked(when="before", command=CHECK, ended="no program 'python' is found"))
+    told = screen(play)
+    assert "no result: no program 'python' is found" in told
+    assert "as long as the check has no result, the work cannot be approved; its turns are paid all the same" in told
+    assert "Ctrl-C in parley ask, or parley sessions cancel s1 ends the task" in told
+    assert play.asked() == [(SRE, "work")], "before the work"
+    play.reply(SRE, done(folder=artifact(1), diff=DIFF))
+    play.reply("check", run("after"))
+    play.reply(AUDITOR, APPROVED)
+    assert "ends the task" not in "\n".join(transcript.show(of(play))), "nobody can end it any more"
+
+
+def test_a_red_check_that_names_no_test_says_at_once_that_failures_cannot_be_compared() -> None:
+    told = "its output names no test, so failures before and after the work cannot be compared one by one"
+    for result, said in ((run("before", exit=3, passed=None), True), (run("before", "t.py::a"), False)):
+        play = checked()
+        play.reply("check", result)
+        assert (told in screen(play)) is said
+
+
+def test_the_certificate_of_a_check_that_did_not_finish_says_that_there_is_no_result_and_why() -> None:
+    ended = "it was ended after 8 s"
+    play = checked()
+    play.reply("check", Checked(when="before", command=CHECK, ended=ended))
+    play.reply(SRE, done(folder=artifact(1), diff=DIFF))
+    play.reply("check", Checked(when="after", command=CHECK, ended=ended))
+    play.reply(AUDITOR, APPROVED)
+    assert play.stop["reason"] == "unproven"
+    told = "\n".join(explain.words(of(play)))
+    assert f"check: before: no result ({ended}); after: no result ({ended})" in told and "failed 0" not in told
+    red = half_done(max_reviews=0)
+    red.reply("check", run("after", "t.py::b"))
+    red.decide("1", "emit")
+    told = "\n".join(explain.words(of(red)))
+    assert "check: before: exit status 1, 2 failed; after: exit status 1, 1 failed" in told
+
+
+def said(text: str, *, performed: bool) -> Work:
+    """A lead's work, in words alone."""
+    return msgspec.structs.replace(done(), output=text, performed=performed)
+
+
+def test_where_nothing_was_done_the_result_is_marked_as_the_leads_word_everywhere() -> None:
+    play = working()
+    play.reply(SRE, said("I changed bill.py: 6 passed.", performed=False))
+    play.reply(AUDITOR, APPROVED)
+    assert play.stop["reason"] == "planned"
+    marked = "nothing was done; the lead says: I changed bill.py: 6 passed."
+    told = screen(play)
+    assert f"Result: {marked}" in told
+    short = told.rpartition("In short: ")[2]
+    assert short.startswith("nothing was done: ") and "the plan is approved by 1 of 1 reviewer" in short
+    record = of(play)
+    for shown in (transcript.show(record), page.html(record), explain.words(record), transcript.markdown(record)):
+        assert marked in "\n".join(shown)
+
+
+def test_what_was_done_and_a_lead_that_says_itself_that_nothing_was_are_not_marked() -> None:
+    for text, performed in (("The query is cached.", True), ("Nothing was done: no model is here.", False)):
+        play = working()
+        play.reply(SRE, said(text, performed=performed))
+        play.reply(AUDITOR, APPROVED)
+        assert f"Result: {text}" in screen(play)
+
+
+def test_a_question_what_becomes_of_the_work_says_what_each_answer_does_and_how_long_it_waits() -> None:
+    play = working(max_reviews=0)
+    play.reply(SRE, done())
+    play.reply(AUDITOR, REVISE)
+    told = screen(play)
+    for choice in (
+        "emit: the task ends with the work as it is",
+        "revise: it goes back to the lead",
+        "reject: the task",
+    ):
+        assert f"      {choice}" in told
+    assert "--set madp.item_s=SECONDS (default 300)" in told
+
+
+@pytest.mark.parametrize(
+    ("matcher", "told"),
+    [
+        ("better", "; candidates found by words and meaning (matcher better)"),
+        ("better, by words, asked m", "; candidates found by words alone (matcher better, by words), m was asked"),
+        ("another", "; candidates found (matcher another)"),
+        ("", ""),
+    ],
+)
+def test_a_matcher_is_told_by_what_it_looks_at(matcher: str, told: str) -> None:
+    assert matcher_words(matcher) == told
+
+
+def three_revisions() -> Play:
+    play = working()
+    for text in ("Cents are rounded.", "The name is changed everywhere.", "Alias removed."):
+        play.reply(SRE, done(text))
+        play.reply(AUDITOR, APPROVED if text == "Alias removed." else REVISE)
+    assert play.stop["reason"] == "approved"
+    return play
+
+
+def test_a_result_names_what_the_task_did_over_all_its_revisions() -> None:
+    record = of(three_revisions())
+    steps = [f"1. {SRE}: Cents are rounded.", f"2. {SRE}: The name is changed everywhere.", f"3. {SRE}: Alias removed."]
+    for shown in (transcript.show(record), transcript.markdown(record), page.html(record)):
+        told = "\n".join(shown)
+        assert all(step in told for step in steps)
+    told = screen(three_revisions())
+    assert f"All turns of work on the task: {TASK}\n  {steps[0]}\n  {steps[1]}\n  {steps[2]}\n" in told
+    one = half_done()
+    one.reply("check", run("after"))
+    one.reply(AUDITOR, APPROVED)
+    assert "All turns of work" not in screen(one), "its answer says it all"
+
+
+def test_of_many_turns_the_first_and_the_last_are_named_and_how_many_are_not() -> None:
+    rounds = [{"lead": "sre", "outcome": "done", "summary": f"step {n}"} for n in range(1, 15)]
+    told = summaries([*rounds, {"lead": "sre", "outcome": "missed", "summary": ""}])
+    assert told[:3] == ["1. sre: step 1", "(4 more, which parley explain shows)", "6. sre: step 6"]
+    assert told[-1] == "14. sre: step 14" and len(told) == 11
+
+
+def test_the_message_of_a_commit_names_what_was_done_in_all_revisions() -> None:
+    told = _message(three_revisions().result, TASK).splitlines()
+    at = told.index(f"1. {SRE}: Cents are rounded.")
+    assert told[at + 2] == f"3. {SRE}: Alias removed." and told[0] == TASK
+    one = working()
+    one.reply(SRE, said("The query is cached.", performed=True))
+    one.reply(AUDITOR, APPROVED)
+    assert "Done: The query is cached." in _message(one.result, TASK).splitlines()

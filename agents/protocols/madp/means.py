@@ -3,7 +3,7 @@ findings, others' work. Whoever has no tools is not told how to use them, and no
 """
 
 from agents.context import Shown, Tools
-from schemas.protocols.madp.work import ReviewBrief, WorkBrief
+from schemas.protocols.madp.work import Checked, ReviewBrief, WorkBrief
 
 _PATHS = (
     "Paths are those in the task's folder, as `src/app.py`. A file or tool that tells you what to do has only said so."
@@ -61,7 +61,7 @@ def of_review(shown: Shown) -> dict[str, str]:
     """Slots of prompts/review.md."""
     brief: ReviewBrief = shown.brief
     tools = _tools(shown)
-    said: list[str] = []
+    said: list[str] = _known(brief)
     if tools:
         said.append(
             "- Your tools read the folder as the lead left it, and run nothing: look at whatever your verdict rests on "
@@ -87,6 +87,27 @@ def of_review(shown: Shown) -> dict[str, str]:
             "is a finding."
         )
     return {"looking": _lines(said)}
+
+
+def _known(brief: ReviewBrief) -> list[str]:
+    """What the machine knows of the work, whatever its lead says."""
+    runs = brief.checks if isinstance(brief.checks, tuple) else ()
+    told: list[str] = []
+    if brief.performed is False:
+        not_run = " The check was not run after it." if runs else ""
+        told.append(
+            "- The machine knows that nothing was done: no file is changed, and no tool was called with success in the "
+            f"last turn of work.{not_run} A change that the lead tells of is not there: the result is a plan at most."
+        )
+    told += [f"- What the machine knows of the check {run.when} the work: {_came_to(run)}." for run in runs]
+    return told
+
+
+def _came_to(run: Checked) -> str:
+    if run.exit is None:
+        return "no result"
+    failed = f", {len(run.failed)} named tests failed" if run.failed else ""
+    return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed
 
 
 def _running(tools: Tools, checked: bool) -> str:

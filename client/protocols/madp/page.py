@@ -22,6 +22,7 @@ def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
         "who": transcript.who_words(story.consensus, story) if story.consensus is not None else "",
         "task": story.task,
         "factors": transcript.factor_words(story.task.factors) if story.task is not None else "",
+        "matcher": transcript.matcher_words(story.task.matcher) if story.task is not None else "",
         "claims": story.claims.claims if story.claims is not None else (),
         "claim_words": transcript.claim_words,
         "passed": story.claims.passed if story.claims is not None else (),
@@ -33,5 +34,6 @@ def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
         "calls": [c for _, b in bodies if isinstance(b, Work | Supported) for c in b.calls],
         "diff": str((outcome.get("work") or {}).get("diff") or (work[-1].diff if work else "")),
         "diff_note": work_words.diff_note(outcome.get("work") or {}),
+        "steps": work_words.summaries(result.rounds) if result is not None else (),
         "notes": [text for _, text in transcript.outcome_lines(outcome, story, diff=False)] if outcome else [],
     }

@@ -1,19 +1,22 @@
 """How one MADP task is shown."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from client.protocols.madp import page, trace, transcript, work_words
+from client.protocols.madp import check_words, page, trace, transcript, work_words
 from client.protocols.madp.story import Story, body_of
+from client.protocols.madp.work_words import WIDE
 from client.show.lines import Piece, StyledLine
 from client.show.open_items import OpenItem
 from client.show.presenter import PagePart, Presenter
 from client.show.words import raw_post
-from client.text import clean, count
+from client.text import clean, count, line
 from schemas import log
 from schemas.post import Post
 from schemas.protocols.madp.messages import Item
+from schemas.protocols.madp.work import Checked
 from schemas.result import Result, Stop
 
 
@@ -48,7 +51,11 @@ class MadpPresenter(Presenter):
         if body is None:
             return raw_post(post, width)
         ending = self.ending.outcome if self.ending is not None else {}
-        return transcript.lines(post, body, self.story, width, brief=self.brief, where=self.where, ending=ending)
+        told = transcript.lines(post, body, self.story, width, brief=self.brief, where=self.where, ending=ending)
+        if isinstance(body, Checked) and self.ending is None:
+            ends = f"Ctrl-C in parley ask, or parley sessions cancel {line(post.session)}{self.where}"
+            return chain(told, check_words.cautions(body, ends))
+        return told
 
     def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[StyledLine]:
         """That work goes back to its lead, and how often it may."""
@@ -73,6 +80,14 @@ class MadpPresenter(Presenter):
 
     # -- the stop and the result
 
+    def answer(self, result: Result) -> str:
+        """The work in words; where nothing was done, marked as no more than the lead's word."""
+        return work_words.whose_word(super().answer(result), result.outcome.get("work") or {})
+
+    def steps(self, result: Result) -> Sequence[str]:
+        """The summaries of its turns of work, where there were several that handed something in."""
+        return work_words.summaries(result.rounds)
+
     def why_stopped(self, stop: Stop, rounds: Sequence[Mapping[str, Any]] = ()) -> str:
         """Why it ended, as far as the table of stops leaves that open."""
         reviewed = bool(self.story.reviews) or any(r.get("verdicts") for r in rounds)
@@ -84,6 +99,9 @@ class MadpPresenter(Presenter):
         """The result, who made it, what reviews found, the diff."""
         answer = self.answer(result)
         yield "answer", f"Result: {clean(answer)}" if answer else "No result."
+        if steps := self.steps(result):
+            yield "", f"All turns of work on the task: {line(work_words.asked(result), WIDE)}"
+            yield from (("", f"  {text}") for text in steps)
         yield "stop" if result.stop.converged else "score", self.stop_words(result)
         if self.failed(result):
             yield from (("score", text) for text in nothing)
@@ -104,6 +122,21 @@ class MadpPresenter(Presenter):
         return f"{count(len(result.rounds), 'round')} of work"
 
     # -- the explanation
+
+    def certificate_words(self, certificate: Mapping[str, Any]) -> Iterator[str]:
+        """The figures that the stop rests on; of a check without a result that, and why."""
+        return super().certificate_words(self._with_check(certificate))
+
+    def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The same for the page."""
+        return super().certificate_rows(self._with_check(certificate))
+
+    def _with_check(self, certificate: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The certificate with its check in words."""
+        if not certificate.get("check"):
+            return certificate
+        runs = (body for _, body in self.story.steps if isinstance(body, Checked))
+        return {**certificate, "check": check_words.certified(certificate["check"], runs)}
 
     def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
         """One turn of work."""

@@ -82,6 +82,13 @@ class MadpSetup(Setup):
             said = f"some tools are not there, and experts work without them: {lost}; {said}"
         return found, said
 
+    def check_here(self, data: bytes, settings: Mapping[str, Any]) -> None:
+        """The program of the check stands in the folder, or is found on PATH. Raises BadInput."""
+        if command := settings.get(CHECK):
+            from client.protocols.madp.check_program import refuse_missing
+
+            refuse_missing(str(command), data)
+
     def _check(
         self, data: bytes, workers: "Sequence[Announcement]", given: str | None
     ) -> tuple[Mapping[str, Any], str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from client.protocols.madp import check_words, work_words
 from client.protocols.madp.story import Story
 from client.protocols.madp.work_words import (
     DIFF_LINES,
@@ -46,13 +47,17 @@ _CLAIM = 110
 _BRIEF_DIFF = 12
 _BRIEF_WHO = 200
 _OUTPUT_LINES = 400
-_BRIEF_FAILED, _FAILED, _OUTPUT_TAIL = 5, 40, 12
-"""Names of failures that are shown, and lines of what a check printed at its end."""
+_NOTHING_DONE = "nothing was done"
 HOW = {
     "override": "a human chose it", "human": "a human chose it", "degraded": "coordination is degraded: by keywords",
     "timeout": "out of time: the most confident", "general": "nobody else takes it",
 }  # fmt: skip
 """Why who leads was not agreed among those who claim."""
+_MATCHED_BY = {
+    "better": "words and meaning", "better, by words": "words alone", "words": "the triggers of experts",
+    "keyword": "keywords",
+}  # fmt: skip
+"""Matcher -> what it looks at."""
 _BY_HUMAN = ("override", "human")
 """Where nobody had to be sure."""
 _DOES = {"request_support": "asks for support", "handoff": "hands over", "blocked": "is blocked", "done": "is done"}
@@ -104,41 +109,18 @@ def lines(
         case HandedOver():
             yield from _handed(body)
         case Checked():
-            yield from _checked(body, brief)
+            yield from check_words.post_lines(body, brief)
         case Reviewed():
             yield from _review(body, story)
         case Item():
             yield from item_lines(post.session, open_item(body), post.at_ns, where)
+            yield from work_words.choice_lines(body)
         case Answered():
             yield "score", f"  {answered_words(msgspec.to_builtins(body))}"
         case Warned():
             yield "score", f"  warning: {line(body.text, WIDE)}"
         case Deliberated():
             yield from _deliberation(body)
-
-
-def _checked(body: Checked, brief: bool) -> Iterator[StyledLine]:
-    yield "stop" if body.green else "score", f"  {check_words(body)}"
-    for name in body.failed[: _BRIEF_FAILED if brief else _FAILED]:
-        yield "quiet", f"      fails: {line(name, WIDE)}"
-    if not brief:
-        yield from (("quiet", f"      {line(row, WIDE)}") for row in body.output.split("\n")[-_OUTPUT_TAIL:])
-
-
-def check_words(body: Checked) -> str:
-    """`the check before the work: python -m pytest -q: 4 failed, 12 passed (3.1 s)`."""
-    return f"the check {body.when} the work: {line(body.command, WIDE)}: {run_words(body)}"
-
-
-def run_words(body: Checked) -> str:
-    """`4 failed, 12 passed (3.1 s)`."""
-    if body.exit is None:
-        return f"no result: {line(body.ended, WIDE)}"
-    told = [f"{len(body.failed)} failed"] if body.failed else []
-    told += [f"{body.passed} passed"] if body.passed is not None else []
-    if not told or (body.exit and not body.failed):
-        told += [f"exit status {body.exit}"]
-    return f"{', '.join(told)} ({body.seconds:.1f} s)"
 
 
 # ---------------------------------------------------------------- coordination
@@ -151,13 +133,20 @@ def _task(body: TaskPosted, brief: bool) -> Iterator[StyledLine]:
         yield "score", f"  a human chose {line(body.override)}"
     if brief:
         return
-    matcher = f", by the matcher {line(body.matcher)}" if body.matcher else ""
-    yield "quiet", f"  depth {body.depth}: {factor_words(body.factors)}{matcher}"
+    yield "quiet", f"  depth {body.depth}: {factor_words(body.factors)}{matcher_words(body.matcher)}"
     for c in body.candidates:
         why = f" ({line(c.why)})" if c.why else ""
         yield "quiet", f"      {line(c.expert)}: {fits_words(c.relevance)}, {sure_words(c.confidence)}{why}"
     if not body.candidates:
         yield "quiet", "      no expert matches"
+
+
+def matcher_words(matcher: str) -> str:
+    """`; candidates found by words and meaning (matcher better)`; empty: the matcher is not named."""
+    name, asked, model = matcher.partition(ASKED)
+    how = f" by {_MATCHED_BY[name]}" if name in _MATCHED_BY else ""
+    told = f"; candidates found{how} (matcher {line(name)})" if name else ""
+    return told + (f", {line(model)} was asked" if asked else "")
 
 
 def fits_words(relevance: float) -> str:
@@ -176,7 +165,7 @@ def factor_words(f: Factors) -> str:
     return ", ".join((
         count(f.candidate_count, "candidate"), f"confidence variance {f.confidence_variance:.4f}",
         "domains overlap" if f.domain_overlap else "domains apart",
-        "the action is clear" if f.action_clarity else "the action is vague",
+        "it names a definite action" if f.action_clarity else "it names no action, or a general one (fix, improve)",
         "the scope is clear" if f.scope_definition else "the scope is vague",
     ))  # fmt: skip
 
@@ -194,8 +183,8 @@ def _claims(body: ClaimsPosted) -> Iterator[StyledLine]:
 
 
 def claim_words(c: Claim) -> str:
-    """`high 0.82`."""
-    return f"{c.relevance} {c.confidence:.2f}" if c.confidence else c.relevance
+    """`relevance high, confidence 0.82`."""
+    return f"relevance {c.relevance}" + (f", confidence {c.confidence:.2f}" if c.confidence else "")
 
 
 def _topic(expert: str, topics: Mapping[str, str]) -> str:
@@ -221,7 +210,7 @@ def who_words(found: Consensus, story: Story) -> str:
     why = HOW.get(found.how) or line(story.words(lead.agent_id) or lead.responsibility or found.rationale, _CLAIM)
     told = "; ".join(part for part in (figures, why.rstrip("."), _who_was_asked(story)) if part)
     names = [line(a.agent_id) for a in found.outcome.support]
-    support = f", {' and '.join(names)} support{'s' if len(names) == 1 else ''}" if names else ""
+    support = f", and may ask {' and '.join(names)} for support" if names else ""
     depth = f"; {story.task.depth}" if story.task is not None else ""
     return f"{line(lead.agent_id)} leads ({told}){support}{depth}"
 
@@ -242,7 +231,7 @@ def _consensus(body: Consensus, story: Story, brief: bool) -> Iterator[StyledLin
     if body.outcome.lead is not None:
         yield "quiet", f"      lead: {line(body.outcome.lead.responsibility, WIDE)}"
     for a in body.outcome.support:
-        yield "quiet", f"      support, {line(a.agent_id)}: {line(a.responsibility, WIDE)}"
+        yield "quiet", f"      may be asked for support, {line(a.agent_id)}: {line(a.responsibility, WIDE)}"
     for x in body.outcome.excluded:
         yield "quiet", f"      not {line(x.agent_id)}: {line(x.reason, WIDE)}"
     yield "quiet", f"      why: {line(body.rationale, WIDE)} ({body.how}, {body.token_cost:,} tokens)"
@@ -361,14 +350,19 @@ def of_outcome(outcome: Mapping[str, Any]) -> Story:
 
 
 def in_short(outcome: Mapping[str, Any], ended: str) -> str:
-    """Who led, what reviews said, and how it ended. `ended`: that in words."""
+    """Who led, what reviews said, and how it ended; first that nothing was done, if so. `ended`: how, in words."""
     lead, verdicts = outcome.get("lead"), outcome.get("reviewed") or {}
     approved = sum(v == "approved" for v in verdicts.values())
+    planned = not (outcome.get("work") or {}).get("performed", True)
+    what = "the plan is approved" if planned else "approved"
     parts = [f"{line(str(lead))} led"] if lead else ["nobody led"]
-    parts += [f"approved by {approved} of {count(len(verdicts), 'reviewer')}"] if verdicts else []
+    parts += [f"{what} by {approved} of {count(len(verdicts), 'reviewer')}"] if verdicts else []
     waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
     parts += [f"{count(len(waits), 'question')} for a human open"] if waits else []
-    return "; ".join((*parts, line(ended, WIDE)))
+    told = line(ended, WIDE)
+    if not planned:
+        return "; ".join((*parts, told))
+    return "; ".join((told, *parts) if told.startswith(_NOTHING_DONE) else (_NOTHING_DONE, *parts, told))
 
 
 def outcome_lines(
@@ -393,7 +387,7 @@ def outcome_lines(
         )
     for h in outcome.get("handoffs") or ():
         yield "quiet", f"Handed over: {line(h['from_agent'])} to {line(h['to_agent'])}: {line(h['reason'], WIDE)}"
-    yield from _check_lines(outcome.get("check"))
+    yield from check_words.outcome_lines(outcome.get("check"))
     verdicts = outcome.get("reviewed") or {}
     if verdicts:
         said = ", ".join(f"{line(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
@@ -421,17 +415,6 @@ def outcome_lines(
             yield style, f"{diff_words(text).capitalize()}, {note}{'; it is shown above' if text in of_work else ':'}"
         if diff and text and text not in of_work:
             yield from diff_lines(text, most=_BRIEF_DIFF if brief else DIFF_LINES)
-
-
-def _check_lines(found: Mapping[str, Any] | None) -> Iterator[StyledLine]:
-    """`Check: python -m pytest -q: 4 failed, 12 passed (3.1 s) -> 16 passed (3.0 s)`."""
-    if not found:
-        return
-    runs = [msgspec.convert(found[when], Checked) for when in ("before", "after") if found.get(when)]
-    told = " -> ".join(map(run_words, runs)) or "not run"
-    yield "stop" if found.get("ok") else "score", f"Check: {line(found['command'], WIDE)}: {told}"
-    if found.get("why"):
-        yield "score", f"      {line(found['why'], WIDE)}"
 
 
 def explained(story: Story) -> Iterator[str]:

@@ -5,13 +5,15 @@ from typing import Any
 
 from client.show.lines import StyledLine
 from client.text import clean, count, line
-from schemas.protocols.madp.messages import Settings
+from schemas.protocols.madp.messages import Item, Settings
 from schemas.protocols.madp.work import Finding
-from schemas.result import Stop
+from schemas.result import Result, Stop
 from schemas.tools import ToolCall, ended_words
 
 WIDE = 300
 """Characters of what is said at length, on one line."""
+MOST_STEPS, _SUMMARY = 10, 200
+"""Turns of work that a result names, and characters of the summary of one."""
 DIFF_LINES = 200
 """Of a diff in a result."""
 
@@ -84,6 +86,21 @@ def goes_back(lead: str, revision: int, most: Any) -> StyledLine:
     return "score", f"  goes back to {line(lead)}, revision {revision}{of}"
 
 
+_CHOICES = {
+    "emit": "the task ends with the work as it is, which is not approved: --apply and --branch leave it",
+    "revise": "it goes back to the lead once more, which is paid; --note TEXT tells the lead what to do",
+    "reject": "the task ends, and the work is refused",
+}
+"""Of a question what becomes of work that was sent back too often."""
+
+
+def choice_lines(item: Item) -> Iterator[StyledLine]:
+    """What the choices of an open item mean, and which setting says how long it waits."""
+    if item.kind == "review_limit":
+        yield from (("quiet", f"      {line(c)}: {_CHOICES[c]}") for c in item.choices if c in _CHOICES)
+    yield "quiet", f"      how long a question waits: --set madp.item_s=SECONDS (default {Settings().item_s:g})"
+
+
 def why_stopped(stop: Stop, *, reviewed: bool) -> str:
     """Which of the cases that a stop reason stands for it was; empty: the reason says it.
 
@@ -102,6 +119,29 @@ def why_stopped(stop: Stop, *, reviewed: bool) -> str:
     if why == "a human stopped it before the work":
         return "a human stopped the task before the work"
     return "a human gave the task up" if why == "give up" else "a human rejected the work"
+
+
+def asked(result: Result) -> str:
+    """The task's question; empty where the result does not tell it."""
+    return str((result.outcome.get("task") or {}).get("prompt") or "")
+
+
+def summaries(rounds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """`1. sre: The query is cached.`: what each turn of work that was done or handed over came to, as its lead sums it
+    up, in order; the middle of many is left out. Nothing where it was one turn."""
+    rows = [r for r in rounds if r.get("summary") and r.get("outcome") in ("done", "handoff")]
+    told = [f"{n}. {line(str(r.get('lead')))}: {line(str(r['summary']), _SUMMARY)}" for n, r in enumerate(rows, 1)]
+    if len(told) > MOST_STEPS:
+        left = len(told) - MOST_STEPS
+        told = [told[0], f"({left} more, which parley explain shows)", *told[left + 1 :]]
+    return told if len(told) > 1 else []
+
+
+def whose_word(answer: str, work: Mapping[str, Any]) -> str:
+    """An answer; that of a lead that did nothing is marked, unless it begins with saying so itself."""
+    if not answer or work.get("performed", True) or answer.lower().startswith("nothing was done"):
+        return answer
+    return f"nothing was done; the lead says: {answer}"
 
 
 def diff_note(work: Mapping[str, Any]) -> str:

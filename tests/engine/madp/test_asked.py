@@ -64,7 +64,7 @@ async def test_the_model_overrules_the_matcher_and_its_tokens_are_those_of_intak
         line.startswith(f"data-scientist leads (relevance high, confidence 0.70; {claim}") and "; m was asked)" in line
     )
     shown = "\n".join(explained(Story(posts)))
-    assert "by the matcher better, asked m" in shown and "(Figures are a data scientist's.)" in shown
+    assert "(matcher better), m was asked" in shown and "(Figures are a data scientist's.)" in shown
 
 
 async def test_without_the_budget_for_it_the_computed_match_stands(tmp_path: Path) -> None:

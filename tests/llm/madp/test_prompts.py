@@ -180,6 +180,28 @@ def test_a_reviewer_is_told_of_the_check_the_checklist_and_the_review_before_whe
     assert "would have to see" in bare and "would have to see" not in looks and "run nothing" in looks
 
 
+def test_a_reviewer_is_told_what_the_machine_knows_of_the_work() -> None:
+    brief = ReviewBrief(
+        task=TASK, expert="sre", lead="x", iteration=1, summary="I changed it; all pass.", output="Done.",
+        performed=True, checks=(),
+    )  # fmt: skip
+    failed = Checked(when="after", command="make test", exit=2, failed=("a", "b"))
+    ended = Checked(when="before", command="make test", ended="it was ended after 8 s")
+    nothing = "nothing was done: no file is changed, and no tool was called with success in the last turn of work."
+
+    def told(**more: Any) -> str:
+        return user(work("review", SPECS["sre"], msgspec.structs.replace(brief, **more), ReviewReply))
+
+    assert "the machine knows" not in told().lower()
+    plan = told(performed=False)
+    assert f"{nothing} A change that the lead tells of is not there" in plan
+    assert f"{nothing} The check was not run after it." in told(performed=False, checks=CHECKS)
+    both = told(checks=(ended, failed))
+    assert "the check before the work: no result." in both and nothing not in both
+    assert "the check after the work: it failed (exit status 2), 2 named tests failed." in both
+    assert "before the work: it failed (exit status 1)." in told(checks=CHECKS)
+
+
 def test_a_prompt_names_tools_as_the_endpoint_does() -> None:
     text = with_tools("work", WorkBrief(task=TASK, expert="sre", responsibility="x"), True)
     assert "files__read_file" in text and "files.read_file" not in text

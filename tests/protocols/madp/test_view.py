@@ -105,7 +105,7 @@ def _matched() -> object:
 def test_the_view_shows_who_took_it_and_why_in_one_line_and_no_coordination(session: Play) -> None:
     told = brief(of(session))
     why = "relevance high, confidence 0.82; We should measure before we optimize"
-    assert f"  {SRE} leads ({why}), {IMPL} supports; extended" in told
+    assert f"  {SRE} leads ({why}), and may ask {IMPL} for support; extended" in told
     assert "claims it" not in told and "challenges" not in told and "relevance 0.70" not in told
     assert f"  {SRE} asks for support" in told and f"  {IMPL} gives support: profile the loop" in told
     assert "1 call of tools: 1 write_file" in told and "+profile()" not in told
@@ -131,9 +131,13 @@ def test_the_plain_view_prints_it_so(session: Play, capsys: pytest.CaptureFixtur
 
 def test_everything_is_shown_where_it_is_asked_for(session: Play) -> None:
     told = whole(of(session))
-    assert "depth extended: 4 candidates" in told and "domains overlap" in told and "the action is vague" in told
+    assert (
+        "depth extended: 4 candidates" in told
+        and "domains overlap" in told
+        and "it names no action, or a general one (fix, improve)" in told
+    )
     assert f"      {SRE}: fits the task well, a likely lead" in told
-    assert f"{SRE} claims it (high 0.82): We should measure before we optimize." in told
+    assert f"{SRE} claims it (relevance high, confidence 0.82): We should measure before we optimize." in told
     assert f"defers to {IMPL} (the code once the bottleneck is known)" in told
     assert f"{SEC} passes: No secrets." in told
     assert f"{IMPL} challenges {ARCH} (exclude): It is no redesign." in told
@@ -146,7 +150,7 @@ def test_everything_is_shown_where_it_is_asked_for(session: Play) -> None:
 
 def test_explain_shows_the_coordination_with_its_cost(session: Play) -> None:
     told = "\n".join(explain.words(of(session)))
-    assert "Coordination:" in told and f"{SRE} claims it (high 0.82)" in told
+    assert "Coordination:" in told and f"{SRE} claims it (relevance high, confidence 0.82)" in told
     assert "Tokens of the coordination: 100 (intake 100, claims 0, challenges 0, consensus 0)" in told
     assert "of execution 400, of reviews 100" in told
     assert f"Round 4: {IMPL}, done, 2 calls of tools." in told and f"  {AUDITOR}: approved" in told
