@@ -3,7 +3,7 @@
 Neither the work tree nor its index is touched: blobs, a tree and a commit are written by git's plumbing over an index
 of its own. Nothing that the repository names is run: no hooks, no filters, no signing. The commit stands on HEAD, so
 the files that it changes have to be in HEAD as they were sent; changes to other files that nobody has committed are not
-in it, and are named.
+in it, and are named. What stands in the folder meanwhile plays no part.
 """
 
 import hashlib
@@ -11,13 +11,14 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from client.errors import BadInput
-from client.task_folder import Compared, NotApplied, Sent
+from client.task_folder import AppliedAlready, Compared, NotApplied, Sent
 from client.text import clean, line
 from schemas.folders.archive import Files
+from schemas.folders.paths import REPOSITORY, is_bare
 
 _NAMED = 5
 _TIMEOUT_S = 60.0
@@ -73,7 +74,7 @@ def check(folder: Path, branch: str) -> None:
 
 
 def commit(sent: Sent, found: Compared, branch: str, message: str) -> Committed:
-    """Put what was compared on a new branch. Raises NotApplied."""
+    """Put what was compared on a new branch. Raises NotApplied; AppliedAlready: HEAD has it."""
     repository = Repository(sent.folder)
     try:
         return _committed(repository, found, branch, message)
@@ -81,14 +82,63 @@ def commit(sent: Sent, found: Compared, branch: str, message: str) -> Committed:
         raise NotApplied(f"the result is not on the branch {branch}: {error}") from None
 
 
-def _committed(repository: "Repository", found: Compared, branch: str, message: str) -> Committed:
+def is_possible(sent: Sent, found: Compared) -> bool:
+    """Whether HEAD has the files that the change touches as they were sent, so that a branch can have it."""
+    repository = Repository(sent.folder)
+    try:
+        _ground(repository, found)
+    except (GitFailed, AppliedAlready):
+        return False
+    return True
+
+
+class _Ground(NamedTuple):
+    """The commit that a change is put on."""
+
+    head: str
+    prefix: str
+    """The folder's place in the repository."""
+    other: tuple[str, ...]
+    """Files that were sent and are not so in it, and that the change does not touch."""
+
+
+def _ground(repository: "Repository", found: Compared) -> _Ground:
+    """Raises GitFailed where HEAD cannot have the change, AppliedAlready where it has it."""
     head = repository.git("rev-parse", "--verify", "HEAD^{commit}").strip()
     prefix = repository.git("rev-parse", "--show-prefix").rstrip("\n")
     there = repository.tree(head, prefix)
     other = _other(repository, found.before, there)
     mine = {*found.change.changed, *found.change.removed}
+    wanted = {p: (_RUNS if runs else _FILE, repository.blob(data)) for p, (data, runs) in found.written.items()}
+    if mine and all(there.get(path) == wanted.get(path) for path in mine):
+        raise AppliedAlready(f"the result is applied already: HEAD has its {len(mine)} changed files")
     if moved := [path for path in (*other, *(p for p in mine if p not in found.before and p in there)) if path in mine]:
         raise GitFailed(f"not in HEAD as it was sent: {_some(tuple(sorted(moved)))}; commit it first, or use --apply")
+    _check_places(found, there)
+    return _Ground(head, prefix, tuple(path for path in other if path not in mine))
+
+
+def _check_places(found: Compared, there: Mapping[str, tuple[str, str]]) -> None:
+    """Raise GitFailed where a file would take the place of what was not sent, or make a repository beside it."""
+    left = there.keys() - set(found.change.removed)
+    above = {parent.as_posix() for path in left for parent in PurePosixPath(path).parents}
+    beside: dict[str, tuple[set[str], set[str]]] = {}
+    for path in (*left, *found.change.changed):
+        for at in (pure := PurePosixPath(path), *pure.parents[:-1]):
+            files, names = beside.setdefault(at.parent.as_posix(), (set(), set()))
+            names.add(at.name)
+            if at == pure:
+                files.add(at.name)
+    for path in found.change.changed:
+        parents = [parent.as_posix() for parent in PurePosixPath(path).parents]
+        if taken := [at for at in (*parents, *([path] if path in above else [])) if at in left or at == path]:
+            raise GitFailed(f"{line(taken[0])!r} stands in HEAD and was not sent")
+        if made := [at for at in parents if is_bare(*beside.get(at, ((), ())))]:
+            raise GitFailed(f"{line(made[0])!r}: {REPOSITORY}")
+
+
+def _committed(repository: "Repository", found: Compared, branch: str, message: str) -> Committed:
+    head, prefix, other = _ground(repository, found)
     rows = [f"0 {repository.null}\t{prefix}{path}" for path in found.change.removed]
     for path, (data, runs) in sorted(found.written.items()):
         blob = repository.git("hash-object", "-w", "--no-filters", "--stdin", given=data).strip()
@@ -100,7 +150,7 @@ def _committed(repository: "Repository", found: Compared, branch: str, message: 
         tree = repository.git("write-tree", more=own).strip()
     new = repository.git("commit-tree", "--no-gpg-sign", tree, "-p", head, given=clean(message).encode()).strip()
     repository.git("update-ref", "-m", "parley", f"refs/heads/{branch}", new, repository.null)
-    return Committed(branch, new, tuple(path for path in other if path not in mine))
+    return Committed(branch, new, other)
 
 
 def _rows(rows: list[str]) -> bytes:

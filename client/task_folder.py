@@ -42,6 +42,14 @@ class NotApplied(ParleyError):
     """The result was not written back, and why."""
 
 
+class Moved(NotApplied):
+    """The folder is not what was sent any more."""
+
+
+class AppliedAlready(ParleyError):
+    """Every file that the result changes is as the result has it."""
+
+
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
     """A folder as it was sent."""
 
@@ -235,9 +243,10 @@ class Compared(NamedTuple):
 
 
 def compared(
-    sent: Sent, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None
-) -> Compared:
-    """What an archive changes of the folder that was sent, which still is what was sent.
+    sent: Sent, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None, *,
+    stands: bool = True,
+) -> Compared:  # fmt: skip
+    """What an archive changes of the folder that was sent.
 
     Parameters
     ----------
@@ -245,15 +254,21 @@ def compared(
         Called with what will be written; what it raises ends it.
     told
         The worker's diff, if there is one.
+    stands
+        The folder has to be what was sent, still; else nobody looks at it.
 
     Raises
     ------
     NotApplied
-        The archive is none, or not what the worker's diff says; or the folder is not what was sent any more.
+        The archive is none, or not what the worker's diff says.
+    Moved
+        The folder is not what was sent any more.
+    AppliedAlready
+        It is not, but has the whole change already.
     """
     from agents.tools.folder_diff import diff
 
-    before, after = _checked(sent, data)
+    before, after = _checked(sent, data) if stands else _unpacked(sent, data)
     change = Change(
         changed=tuple(sorted(p for p in after if before.get(p) != after[p])),
         removed=tuple(sorted(before.keys() - after.keys())),
@@ -263,14 +278,20 @@ def compared(
         show(change)
     if told is not None and not change.is_told(told):
         raise NotApplied("the result is not applied: its folder is not what the diff says that was reviewed")
-    if show is not None or told is not None:
+    if stands and (show is not None or told is not None):
         _checked(sent, data)  # it may have taken a while
     return Compared(before, after, change)
 
 
 def write(sent: Sent, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None) -> list[str]:
     """Make the folder that was sent this archive's; what was written or removed, by path. All is checked, and every
-    file written beside its place, before the first is put there. The rest as `compared` has it. Raises NotApplied."""
+    file written beside its place, before the first is put there. The rest as `compared` has it.
+
+    Raises
+    ------
+    NotApplied, AppliedAlready
+        As `compared`.
+    """
     found = compared(sent, data, show, told)
     try:
         _put(sent.folder.resolve(), found.written, found.change.removed)
@@ -279,20 +300,34 @@ def write(sent: Sent, data: bytes, show: Callable[[Change], None] | None = None,
     return [*found.change.changed, *found.change.removed]
 
 
-def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:
-    """(files that were sent and still stand there, files that may be written in their place). Raises NotApplied."""
+def _unpacked(sent: Sent, data: bytes) -> tuple[Files, Files]:
+    """(files that were sent, files of the result). Raises NotApplied."""
     from agents.tools import folder as folders
 
     try:
-        before, after = folders.unpacked(sent.data), folders.unpacked(data)
+        return folders.unpacked(sent.data), folders.unpacked(data)
+    except folders.FolderError as error:
+        raise NotApplied(f"the result is not applied: {error}") from error
+
+
+def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:
+    """(files that were sent and still stand there, files that may be written in their place). Raises NotApplied,
+    AppliedAlready."""
+    from agents.tools import folder as folders
+
+    before, after = _unpacked(sent, data)
+    try:
         now, _ = folders.read(sent.folder, _unless_sent(before, Unwanted(sent.folder, sent.largest)))
     except (folders.FolderError, OSError) as error:
         raise NotApplied(f"the result is not applied: {error}") from error
     if now != before:
+        touched = [p for p in before.keys() | after.keys() if before.get(p) != after.get(p)]
+        if touched and all(now.get(p) == after.get(p) for p in touched):
+            raise AppliedAlready(f"the result is applied already: {sent.folder} has its {len(touched)} changed files")
         moved = sorted(p for p in now.keys() | before.keys() if now.get(p) != before.get(p))
         more = f" and {len(moved) - _NAMED} more" if len(moved) > _NAMED else ""
         shown = ", ".join(map(line, moved[:_NAMED]))
-        raise NotApplied(f"the result is not applied: {sent.folder} is not what was sent any more ({shown}{more})")
+        raise Moved(f"the result is not applied: {sent.folder} is not what was sent any more ({shown}{more})")
     root = sent.folder.resolve()
     removed = before.keys() - after.keys()
     changed = [p for p in after if before.get(p) != after[p]]

@@ -15,7 +15,7 @@ from client.live_feed import View
 from client.protocols import setup_of
 from client.records import Altered, opening, record_of, result_of
 from client.show.transcript import answer_of, steps_of, stop_words
-from client.task_folder import Change, NotApplied, Sent
+from client.task_folder import AppliedAlready, Change, NotApplied, Sent
 from client.text import line
 from coordinator.protocols import PROTOCOLS
 from parley.sessions import NoSession
@@ -68,9 +68,13 @@ class Put(NamedTuple):
     paths: tuple[str, ...]
     """Files that were written or removed."""
     commit: task_branch.Committed | None = None
+    already: bool = False
+    """It was there before."""
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""
+        if self.already:
+            return {"paths": [], "already": True}
         at = {"branch": self.commit.branch, "commit": self.commit.id} if self.commit is not None else {}
         return {"paths": list(self.paths), **at}
 
@@ -85,7 +89,8 @@ class Hints(NamedTuple):
 
 
 async def put(parley: Parley, result: Result, sent: Sent, into: Into, view: View, question: str = "") -> Put:
-    """Put a task's change where it goes, and say so. Raises NotApplied."""
+    """Put a task's change where it goes, and say so. Raises NotApplied; so it does where no work was
+    done."""
     told = task_folder.told_diff(result)
 
     def show(change: Change) -> None:
@@ -94,16 +99,22 @@ async def put(parley: Parley, result: Result, sent: Sent, into: Into, view: View
 
     data = await task_folder.accepted(parley.client, result, unapproved=into.unapproved)
     if data is None:
-        view.note(f"parley: {_nothing(result, sent)}")
+        if STOPS[result.stop.reason].exit_status(result.stop.converged):
+            raise NotApplied(_no_work(result, sent))
+        view.note(f"parley: {_same(sent)}")
         return Put(())
-    if into.branch:
-        found = await asyncio.to_thread(task_folder.compared, sent, data, show, told)
-        message = _message(result, question)
-        done = await asyncio.to_thread(task_branch.commit, sent, found, into.branch, message)
-        paths = (*found.change.changed, *found.change.removed)
-        view.note(f"parley: {done.words(len(paths))}")
-        return Put(paths, done)
-    written = tuple(task_folder.write(sent, data, show, told))
+    try:
+        if into.branch:
+            found = await asyncio.to_thread(task_folder.compared, sent, data, show, told, stands=False)
+            message = _message(result, question)
+            done = await asyncio.to_thread(task_branch.commit, sent, found, into.branch, message)
+            paths = (*found.change.changed, *found.change.removed)
+            view.note(f"parley: {done.words(len(paths))}")
+            return Put(paths, done)
+        written = tuple(task_folder.write(sent, data, show, told))
+    except AppliedAlready as error:
+        view.note(f"parley: {error}")
+        return Put((), already=True)
     names = ", ".join(line(path) for path in written[:_NAMED]) + (" ..." if len(written) > _NAMED else "")
     view.note(f"parley: {len(written)} changed in {sent.folder}: {names}" if written else f"parley: {_same(sent)}")
     return Put(written)
@@ -113,9 +124,7 @@ def _same(sent: Sent) -> str:
     return f"nothing to change in {sent.folder}"
 
 
-def _nothing(result: Result, sent: Sent) -> str:
-    if not STOPS[result.stop.reason].exit_status(result.stop.converged):
-        return _same(sent)
+def _no_work(result: Result, sent: Sent) -> str:
     proposal = "; the diff is a proposal" if task_folder.told_diff(result) else ""
     return f"nothing is written to {sent.folder}: no work was done{proposal}"
 
@@ -136,20 +145,22 @@ def _last(result: Result) -> list[str]:
     return [f"Done: {answer}"] if answer else []
 
 
-def next_step(result: Result, sent: Sent, into: Into, done: Put | None, hints: Hints) -> str:
+def next_step(result: Result, sent: Sent, into: Into, done: Put | None, hints: Hints, other: str = "") -> str:
     """The one thing to do after a task on a folder, as a command or in words.
 
     Parameters
     ----------
     done
         What was done with the change; None: nothing was, or it could not be.
+    other
+        What puts the change somewhere, where it could not be put as it was wanted.
     """
     folder = sent.folder
     at = shlex.quote(str(folder))
     if done is not None and done.commit is not None:
         return f"git -C {at} diff HEAD...{shlex.quote(done.commit.branch)}"
     repository = next((p for p in (folder.resolve(), *folder.resolve().parents) if (p / ".git").exists()), None)
-    if done is not None and done.paths:
+    if done is not None and (done.paths or done.already):
         return f"git -C {at} diff" if repository is not None else "run your own tests: the change is in the folder"
     setup = setup_of(result.protocol)
     has_change = setup.result_folder(result.outcome) not in ("", sent.id)
@@ -157,6 +168,8 @@ def next_step(result: Result, sent: Sent, into: Into, done: Put | None, hints: H
         return "ask again with --apply: of this session nothing is kept" if has_change else "ask again"
     sid, where = line(result.session), hints.options
     approved = result.stop.reason in setup.applied
+    if other:
+        return other
     if has_change and not (into and approved):
         return f"parley sessions apply {sid} --folder {at}{'' if approved else ' --unapproved'}{where}"
     return f"parley explain {sid}{where}"
@@ -169,6 +182,7 @@ async def finish(
     applied though that was wanted; `next`."""
     done = None
     told: dict[str, Any] = {}
+    other = ""
     if into:
         try:
             done = await put(parley, result, sent, into, view, question)
@@ -176,9 +190,40 @@ async def finish(
         except NotApplied as error:
             view.note(f"parley: {error}")
             told["why"] = str(error)
-    told["next"] = next_step(result, sent, into, done, hints)
+            other = await _other_way(parley, result, sent, into, hints)
+    told["next"] = next_step(result, sent, into, done, hints, other)
     view.leads_on(told["next"])
     return told
+
+
+async def _other_way(parley: Parley, result: Result, sent: Sent, into: Into, hints: Hints) -> str:
+    """The command that puts a change somewhere else, after it could not be put where it was to go; empty: there is
+    none, or it was not put there because nobody approved it."""
+    approved = result.stop.reason in setup_of(result.protocol).applied
+    if not (approved or into.unapproved):
+        return ""
+    try:
+        data = await task_folder.accepted(parley.client, result, unapproved=True)
+        if data is None:
+            return ""
+        told = task_folder.told_diff(result)
+        found = await asyncio.to_thread(task_folder.compared, sent, data, None, told, stands=False)
+    except NotApplied:
+        return ""
+    sid, folder = line(result.session), shlex.quote(str(sent.folder))
+    command = f"parley sessions apply {sid} --folder {folder}"
+    more = f"{'' if approved else ' --unapproved'}{hints.options}"
+    branch = f"parley-{sid[:8]}"
+    try:
+        if into.branch:
+            await asyncio.to_thread(task_folder.compared, sent, data, None, told)
+            return f"{command}{more}"
+        await asyncio.to_thread(task_branch.check, sent.folder, branch)
+        if await asyncio.to_thread(task_branch.is_possible, sent, found):
+            return f"{command} --branch {branch}{more}"
+    except (NotApplied, AppliedAlready, BadInput):
+        pass
+    return f"bring {folder} back to what was sent, then {command}{more}"
 
 
 def apply_session(settings: Settings, sid: str, folder: Path, into: Into, *, json: bool) -> tuple[int, dict[str, Any]]:

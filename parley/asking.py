@@ -20,6 +20,7 @@ from client.task_folder import Sent
 from coordinator.estimate import Estimate
 from parley import next_steps
 from parley.applying import Hints, finish
+from parley.bus import enrol
 from parley.cli.process import INTERRUPTED
 from parley.cost import expected, expected_there
 from parley.follow import Ended, Left, cancel, check_everything, exit_code, follow_opened, unsure
@@ -152,10 +153,12 @@ async def _run(
         opening = replace(opening, settings={**opening.settings, **more})
         if told:
             view.note(f"parley: {told}")
+    if (lease := lease_of(parley)) is not None and not request.ephemeral:
+        for told in enrol.resting_words(request.plan.settings, there, lease.url if lease.running().permanent else ""):
+            view.note(told if told.startswith("  ") else f"parley: {told}")
     late = await parley.gathered(opening.protocol)
     if late:
         view.note(f"parley: not there yet, and so no candidates: {', '.join(late)}")
-    lease = lease_of(parley)
     await when_served(lease, lambda: _open(parley, opening, interrupts, sid))
     interrupts.follows(can_leave=lease is None or lease.running().permanent, owns=True)
     options = bus_options(request.plan.settings)

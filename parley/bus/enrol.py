@@ -8,6 +8,7 @@ and whoever still serves the older is out.
 import asyncio
 import json
 import os
+import shlex
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -107,9 +108,9 @@ def enroll_words(done: dict[str, Any]) -> Iterator[str]:
     yield {
         "read again": f"the bus let them in: {done['configuration']}",
         "written": f"{done['configuration']} is written; have its server read it again (SIGHUP twice, or --nats URL)",
-        "at its start": "no stack runs there: it lets them in when it starts",
+        "at its start": "no stack runs there: parley up lets them in, and does not start them",
     }[done["bus"]]
-    yield "each is started by: parley agent SPEC --nats URL --creds FILE"
+    yield "each is started, beside parley up, by: parley agent SPEC --nats URL --creds FILE"
 
 
 def _specs(paths: Sequence[Path]) -> list[ExpertSpec]:
@@ -345,6 +346,33 @@ def listed(settings: "Settings", folder: Path | None = None) -> list[Listed]:
         raise BadInput("nats.creds", "a bus at --nats needs an owner's credentials, --creds FILE")
     there = asyncio.run(_workers(url, creds)) if url and creds else Workers(workers=(), listening_s=0.0)
     return _listed(there, enrolled)
+
+
+def resting_words(settings: "Settings", there: Sequence[Announcement], url: str = "") -> Iterator[str]:
+    """Which experts are enrolled with the embedded stack and do not run, and how they come to run, in lines; nothing
+    where there is none, or where no expert takes part.
+
+    Parameters
+    ----------
+    there
+        What the workers announce.
+    url
+        Of a stack that stays; empty: it is still to be started.
+    """
+    running = {worker.queue for worker in there if ROLE in worker.roles}
+    try:
+        enrolled = {c.queue for c in keys.enrolled(keys_of(settings)).values()} if running else set()
+    except BadKeyFile:
+        return
+    if resting := sorted(map(expert_of, enrolled - running)):
+        where = f" --state {shlex.quote(str(settings.state))}" if settings.state else ""
+        yield f"enrolled, but not running, and so no candidates: {', '.join(resting)}; to have them take part:"
+        if not url:
+            yield f"  parley up{where}  (in a terminal of its own; it prints the URL of its bus)"
+        for name in resting:
+            file = shlex.quote(str(keys.file(keys_of(settings), queue_of(name))))
+            yield f"  parley agent SPEC --nats {url or 'URL'} --creds {file}  (SPEC: the file of {name}; so, too)"
+        yield "  then ask again"
 
 
 def _listed(there: Workers, enrolled: dict[str, str]) -> list[Listed]:

@@ -44,7 +44,11 @@ def check_words(found: dict[str, Any]) -> Iterator[str]:
             yield f"{'':24} wishes the model {line(wish)}: here {line(known['model'], 300)}"
     yield from (f"error    {line(text, 400)}" for text in found["errors"])
     yield from (f"warning  {line(text, 400)}" for text in found["warnings"])
-    yield f"{len(found['experts'])} experts, {len(found['errors'])} errors, {len(found['warnings'])} warnings"
+    yield ", ".join(_counted(len(found[what]), what) for what in ("experts", "errors", "warnings"))
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what.removesuffix('s') if n == 1 else what}"
 
 
 def _files(paths: Iterable[Path], errors: list[str]) -> Iterator[Path]:

@@ -98,8 +98,9 @@ def up(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Run the stack on this machine until it is interrupted, and print its addresses. Without --protocol it serves
-    every protocol.
+    """Run the stack on this machine until it is interrupted.
+
+    It prints its addresses. Without --protocol it serves every protocol.
 
     \b
     Examples:
@@ -136,10 +137,10 @@ def sit(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Take a seat of a running session: its turns come to this terminal, with the clock running.
+    """Take a seat of a running session.
 
-    Ctrl-C gives the seat back to its agent. Exit status: 0 the session is over or you left, 3 your time was over and
-    the agent has the seat again.
+    Its turns come to this terminal, with the clock running. Ctrl-C gives the seat back to its agent.
+    Exit status: 0 the session is over or you left, 3 your time was over and the agent has the seat again.
 
     \b
     Examples:
@@ -198,7 +199,9 @@ def agent(
     tools: Tools = None,
     config: Config = None,
 ) -> None:
-    """Run one worker until SIGTERM; more copies of it share its queue.
+    """Run one worker until SIGTERM.
+
+    More copies of it share its queue.
 
     \b
     Examples:
@@ -223,7 +226,9 @@ def replay(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Recompute a session from its events alone; with --set, say where it parts from the record.
+    """Recompute a session from its events alone.
+
+    With --set, say where it parts from the record.
 
     \b
     Examples:
@@ -308,7 +313,9 @@ def doctor(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """What works and what is missing: bus, credentials, living workers, models.
+    """What works and what is missing.
+
+    It looks at the bus, the credentials, the living workers and the models.
 
     Exit status: 0 everything that is needed is there, 1 something is missing.
 
@@ -338,7 +345,9 @@ def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where (default: here).")] = Path(),
     json: Json = False,
 ) -> None:
-    """A folder to begin in: .env, panel.yaml, parley.yaml, and an example with documents; overwrites nothing.
+    """Fill a folder to begin in.
+
+    It gets .env, panel.yaml, parley.yaml, and an example with documents. Nothing is overwritten.
 
     \b
     Example:
@@ -357,7 +366,9 @@ def init(
 
 @app.command()
 def completion(shell: Annotated[completing.Shell, typer.Argument(help="Which shell.")]) -> None:
-    """A script with which the shell completes commands, options, protocols and sessions.
+    """A script by which the shell completes what you type.
+
+    It completes commands, options, protocols and sessions.
 
     \b
     Examples:

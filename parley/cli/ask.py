@@ -52,7 +52,7 @@ def ask(
     sets: Sets = None,
     own: Given = NOTHING,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write an approved change back into --folder, if it still is what was sent.")
+        bool, typer.Option("--apply", help="Write an approved change into --folder, if it has not changed meanwhile.")
     ] = False,
     branch: Branch = "",
     humans: Humans = None,
@@ -79,12 +79,13 @@ def ask(
 ) -> None:
     """Ask one question, and watch them argue.
 
-    Exit status: 0 settled, or played as its protocol means it, 1 it failed, 2 bad input, 3 it ended and nothing is
-    settled, 130 interrupted.
+    Exit status: 0 it is settled, or was played to its end; 1 it failed, or an approved change could not be applied;
+    2 bad input; 3 it ended and nothing is settled; 130 interrupted.
 
     \b
     Examples:
       parley ask "Which backup plan survives a fire?" --evidence docs/
+      parley ask "Rename the option" --folder . --apply
       parley ask "What did it cost?" --evidence report.pdf --evidence 'notes/*.md'
       parley ask - --json < question.txt
       parley ask "..." --threshold 80 --round-limit 3 --budget-seconds 60

@@ -56,7 +56,9 @@ def bus_config(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write a nats-server configuration and everybody's credentials (mode 600).
+    """Write a nats-server configuration, and credentials.
+
+    Everybody gets credentials of their own (mode 600).
 
     \b
     Example:
@@ -111,7 +113,9 @@ def _address(nats: str | None, folder: Path) -> str:
 
 @app.command("check")
 def bus_check(folder: Keys, nats: Address = None, json: Json = False) -> None:
-    """Try attacks on a running bus as each of its users; exit status 1 unless all are refused.
+    """Try attacks on a running bus as each of its users.
+
+    Exit status: 1 unless all are refused.
 
     \b
     Example:

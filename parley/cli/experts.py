@@ -27,13 +27,17 @@ def experts_enroll(
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Also where another specification is enrolled or shipped: its worker ends."),
+        typer.Option(
+            "--replace", help="Enroll it also where another specification has its id. The worker of that one ends."
+        ),
     ] = False,
     state: State = None,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Give experts a queue and a key of their own, pinned to their specifications, and have the bus let them in.
+    """Let the bus know experts; it does not start them.
+
+    Each gets a queue and a key of its own, pinned to its specification. parley agent starts one, beside parley up.
 
     \b
     Example:
@@ -60,7 +64,9 @@ def experts_list(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Experts that run, as the moderators hear them, and those that are enrolled and do not run.
+    """Experts that run, and those that are only enrolled.
+
+    Those run that the moderators hear.
 
     \b
     Example:
@@ -79,7 +85,9 @@ def experts_list(
 
 @app.command("check")
 def experts_check(paths: Given, json: Json = False) -> None:
-    """Check specifications before anything runs with them; exit status 2 where one cannot be used.
+    """Check specifications before anything runs with them.
+
+    Exit status: 2 one cannot be used.
 
     \b
     Example:
@@ -103,7 +111,9 @@ def experts_import(
     out: Annotated[Path | None, typer.Option("--out", help="Write specifications into this folder.")] = None,
     json: Json = False,
 ) -> None:
-    """Draft specifications from agent files of coding assistants; says what could not be taken over, and what to add.
+    """Draft specifications from coding assistants' files.
+
+    It says what could not be taken over, and what to add.
 
     \b
     Example:

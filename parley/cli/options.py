@@ -61,7 +61,9 @@ Subject = Annotated[
 ]
 Branch = Annotated[
     str,
-    typer.Option(metavar="NAME", help="Commit an approved change of --folder on a new branch, and leave your files."),
+    typer.Option(
+        metavar="NAME", help="Commit an approved change on a new branch. The files in --folder stay as they are."
+    ),
 ]
 Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.", autocompletion=completing.sessions)]
 

@@ -31,10 +31,11 @@ def route(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Which experts would take a task, and how deep its coordination goes; nothing is worked on, and no bus is needed.
+    """Which experts would take a task.
 
-    With --file, one JSON document a line, in the order of the tasks; a bad line gets one that says why. Exit status: 0
-    all were routed, 1 some lines were bad, 2 none was good.
+    It also says how deep the coordination goes. Nothing is worked on, and no bus is needed. With --file, one JSON
+    document a line, in the order of the tasks; a bad line gets one that says why. Exit status: 0 all were routed,
+    1 some lines were bad, 2 none was good.
 
     \b
     Examples:
@@ -89,9 +90,10 @@ def eval_routing(
     ] = None,
     json: Json = False,
 ) -> None:
-    """How often tasks find a right lead, for the baseline and the better matcher, with intervals.
+    """How often tasks find a right lead, with intervals.
 
-    What is right, by kind and by depth; abstention; calibration; who is taken for whom. The last matcher of each set is
+    It compares the baseline and the better matcher: what is right, by kind and by depth; abstention; calibration;
+    who is taken for whom. The last matcher of each set is
     what a task comes to after claims and challenges. A public set that is not there is named and left out.
 
     \b

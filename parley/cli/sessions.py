@@ -17,7 +17,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Sessions th
 def sessions_list(
     limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=100_000)] = 50,
     standing: Annotated[
-        bool, typer.Option("--all", help="Also those that moderators keep for themselves, which stay open.")
+        bool, typer.Option("--all", help="Also sessions that moderators open for themselves. They stay open.")
     ] = False,
     json: Json = False,
     nats: Nats = None,
@@ -88,7 +88,9 @@ def sessions_search(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Sessions whose question and answer have these words, the newest first; upper and lower case are the same.
+    """Sessions whose texts have these words, newest first.
+
+    All of them stand in question and answer; upper and lower case are the same.
 
     \b
     Example:
@@ -210,7 +212,9 @@ def sessions_export(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """A session's log, to keep, to replay or to read; of a competition what its audience hears, or --all.
+    """A session's log, to keep, to replay or to read.
+
+    Of a competition it is what its audience hears; with --all it is everything.
 
     \b
     Examples:
@@ -239,7 +243,9 @@ def sessions_apply(
     branch: Branch = "",
     unapproved: Annotated[
         bool,
-        typer.Option("--unapproved", help="Also a change that was not approved, or that its check speaks against."),
+        typer.Option(
+            "--unapproved", help="Apply it also where nobody approved it, or where its check speaks against it."
+        ),
     ] = False,
     json: Json = False,
     nats: Nats = None,
@@ -247,7 +253,10 @@ def sessions_apply(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Write a finished task's change into its folder, if that still is what was sent, or commit it on a new branch.
+    """Put a finished task's change where it belongs.
+
+    It is written into the task's folder, if the folder has not changed since the task began; or, with --branch, it is
+    committed on a new branch. Exit status: 0 it is there, 1 it was not applied, 2 bad input.
 
     \b
     Examples:

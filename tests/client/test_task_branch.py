@@ -9,7 +9,7 @@ import pytest
 from agents.tools import folder as folders
 from client import task_branch, task_folder
 from client.errors import BadInput
-from client.task_folder import NotApplied
+from client.task_folder import AppliedAlready, NotApplied
 
 IDENTITY = {"user.name": "Ada", "user.email": "ada@example.org"}
 
@@ -41,7 +41,7 @@ def put(folder: Path, branch: str = "fix", *, removed: tuple[str, ...] = (), **f
     for name, text in files.items():
         held[name.replace("__", "/").replace("_py", ".py")] = (text.encode(), name.startswith("run"))
     task_branch.check(folder, branch)
-    found = task_folder.compared(sent, folders.archive(held))
+    found = task_folder.compared(sent, folders.archive(held), stands=False)
     return task_branch.commit(sent, found, branch, "Make it fast\n\nWhy\n")
 
 
@@ -101,11 +101,51 @@ def test_what_nobody_has_committed_does_not_slip_into_the_commit(project: Path) 
     assert "other" not in git(project, "branch")
 
 
-def test_a_folder_that_moved_is_named_and_no_branch_is_made(project: Path) -> None:
+def change(sent: task_folder.Sent, **files: str) -> task_folder.Compared:
+    held = folders.unpacked(sent.data) | {
+        name.replace("__", "/").replace("_py", ".py"): (text.encode(), False) for name, text in files.items()
+    }
+    return task_folder.compared(sent, folders.archive(held), stands=False)
+
+
+def test_what_stands_in_the_folder_meanwhile_plays_no_part(project: Path) -> None:
     sent = task_folder.read(project)
-    (project / "old.txt").write_text("mine\n")
-    with pytest.raises(NotApplied, match=r"is not what was sent any more \(old\.txt\)"):
-        task_folder.compared(sent, folders.archive({"old.txt": (b"x", False)}))
+    (project / "src" / "a.py").write_text("mine()\n")
+    (project / "extra.py").write_text("more\n")
+    before = state(project)
+    done = task_branch.commit(sent, change(sent, src__a_py="fast()\n"), "fix", "Make it fast\n")
+    assert git(project, "show", "fix:src/a.py") == "fast()\n" and state(project) == before
+    assert done.uncommitted == () and "extra.py" not in git(project, "ls-tree", "-r", "fix")
+
+
+def test_what_head_has_is_applied_already(project: Path) -> None:
+    sent = task_folder.read(project)
+    found = change(sent, src__a_py="fast()\n")
+    assert task_branch.is_possible(sent, found)
+    (project / "src" / "a.py").write_text("fast()\n")
+    git(project, "commit", "-q", "-a", "-m", "by hand")
+    with pytest.raises(AppliedAlready, match="HEAD has its 1 changed files"):
+        task_branch.commit(sent, found, "fix", "x")
+    assert not task_branch.is_possible(sent, found)
+
+
+def test_what_stands_in_head_and_was_not_sent_is_not_replaced(project: Path) -> None:
+    (project / "link").symlink_to("src")
+    git(project, "add", "link")
+    (project / "kept").mkdir()
+    (project / "kept" / "x.log").write_text("tracked though it is ignored\n")
+    git(project, "add", "-f", "kept/x.log")
+    (project / "deep").mkdir()
+    (project / "deep" / "objects").symlink_to("/tmp")
+    git(project, "add", "deep/objects")
+    git(project, "commit", "-q", "-m", "second")
+    sent = task_folder.read(project)
+    for files, why in (
+        ({"link__b": "x"}, "'link' stands in HEAD"), ({"kept": "x"}, "'kept' stands in HEAD"),
+        ({"deep__HEAD": "x"}, "'deep': it makes a repository"),
+    ):  # fmt: skip
+        with pytest.raises(NotApplied, match=why):
+            task_branch.commit(sent, change(sent, **files), "fix", "x")
     assert git(project, "branch", "--format=%(refname:short)").split() == ["main"]
 
 

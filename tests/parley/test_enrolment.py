@@ -94,7 +94,7 @@ def test_files_and_folders_are_checked_at_once(tmp_path: Path) -> None:
     assert {row["file"] for row in found["experts"]} >= {str(one), str(two)}
     assert found["warnings"] == ["plumber: domain.defers: got 'gardner', did you mean gardener?"]
     lines = list(expert_files.check_words(found))
-    assert lines[-1] == f"{2 + len(experts.builtin())} experts, 0 errors, 1 warnings"
+    assert lines[-1] == f"{2 + len(experts.builtin())} experts, 0 errors, 1 warning"
 
 
 def test_what_cannot_be_used_is_named_and_the_rest_is_looked_at(tmp_path: Path) -> None:
@@ -400,6 +400,9 @@ def test_before_a_stack_ever_ran(tmp_path: Path) -> None:
     assert states(front) == {"gardener": ("enrolled", "")}
     with Lease(Stack(agents=(AgentRow(queue="analyst"),)), front.state) as lease:
         assert asyncio.run(taken(lease.url, Path(done["enrolled"][0]["credentials"])))
+    code, _, err = front.run("ask", "Which roses stand shade?", "--protocol", "madp", "--plain")
+    assert "parley: enrolled, but not running, and so no candidates: gardener" in err, err
+    assert f"parley agent SPEC --nats URL --creds {done['enrolled'][0]['credentials']}" in err and "parley up" in err
     code, _, err = front.run("experts", "enroll", str(tmp_path / "absent.yaml"))
     assert code == 2 and "absent.yaml: cannot be read" in err
 

@@ -146,3 +146,13 @@ def test_further_settings_of_the_protocol_are_over_all_layers_and_meet_the_panel
     assert plan.over({"panel": 2}).own["panel"] == 2
     with pytest.raises(BadInput, match=r"^consensus\.panel: got 3, .* seats 2 panelists"):
         plan.over({"panel": 3})
+
+
+@pytest.mark.parametrize("group", [(), ("sessions",), ("experts",), ("bus",), ("inbox",), ("eval",)])
+def test_what_a_command_does_is_a_whole_sentence_in_the_list_of_commands(group: tuple[str, ...]) -> None:
+    said = subprocess.run(
+        (sys.executable, "-m", "parley", *group, "--help"), check=True, capture_output=True, text=True, timeout=60,
+        env={"COLUMNS": "80", "PATH": "/usr/bin:/bin"},
+    ).stdout  # fmt: skip
+    rows = said.partition("Commands:\n")[2].splitlines()
+    assert rows and [row for row in rows if not row.endswith(".")] == []

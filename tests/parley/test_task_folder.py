@@ -8,7 +8,7 @@ import pytest
 from agents.tools import folder as folders
 from client import task_folder
 from client.errors import BadInput
-from client.task_folder import NotApplied, Sent
+from client.task_folder import AppliedAlready, Moved, NotApplied, Sent
 from schemas.tools import CUT
 
 Files = dict[str, tuple[bytes, bool]]
@@ -56,6 +56,17 @@ def test_a_new_file_beside_counts_too(sent: Sent) -> None:
     with pytest.raises(NotApplied, match=r"mine\.txt"):
         task_folder.write(sent, accepted(a="x"))
     assert "a" not in content(sent.folder)
+
+
+def test_a_change_that_stands_there_is_applied_already(sent: Sent) -> None:
+    data = accepted(new="x", old="y")
+    task_folder.write(sent, data)
+    (sent.folder / "mine.txt").write_text("mine")
+    with pytest.raises(AppliedAlready, match="is applied already"):
+        task_folder.write(sent, data)
+    (sent.folder / "old").write_text("other")
+    with pytest.raises(Moved, match="is not what was sent any more"):
+        task_folder.write(sent, data)
 
 
 def test_nothing_is_written_through_a_link(sent: Sent, tmp_path: Path) -> None:

@@ -36,10 +36,11 @@ _PRESET = Option(
     sets="reading",
     read=_preset,
 )
-_SIGNALS_HELP = """MACI's signals, dials and stop over a recorded debate, as one JSON document; no model is asked.
+_SIGNALS_HELP = """MACI's signals and stop over a recorded debate.
 
-The first round is the blind one. Who is absent from a later round keeps its last belief. What a round may have beside
-beliefs: evidence, crit, crit_mean, crit_variance, q, tokens, advocate, arguments, judges.
+They are one JSON document, with the dials. No model is asked. The first round is
+the blind one. Who is absent from a later round keeps its last belief. What a round may have beside beliefs: evidence,
+crit, crit_mean, crit_variance, q, tokens, advocate, arguments, judges.
 
 Many debates are JSON lines, one a line: one document a line comes back, in their order; of a bad line it says its
 number and why. Exit status: 0 all were read, 1 some lines were bad, 2 none was good.

@@ -168,7 +168,11 @@ SETUP = MadpSetup(
             read=lambda given: "" if given == "off" else given,
         ),
         Option(
-            "--folder", Path | None, "madp: the folder that is worked on, a copy of it.", metavar="DIR", gives="folder"
+            "--folder",
+            Path | None,
+            "madp: the folder to work on. Experts get a copy of it.",
+            metavar="DIR",
+            gives="folder",
         ),
     ),
     applied=frozenset({"approved", "planned"}),

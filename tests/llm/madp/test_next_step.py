@@ -65,7 +65,16 @@ def test_the_next_step_of_an_approved_change_applies_it(tmp_path: Path, project:
     assert code == 0 and (project / "app.py").read_text() == NEW, err
     assert steps(err) == [f"git -C {project} diff"]
     code, out, err = front.run(*told.split()[1:])
+    assert code == 0 and "is applied already" in err and steps(err) == [f"git -C {project} diff"]
+    (project / "app.py").write_text("# mine\n")
+    code, out, err = front.run(*told.split()[1:])
     assert code == 1 and "is not what was sent any more (app.py)" in err
+    (beside,) = steps(err)
+    assert "--branch parley-" in beside
+    code, out, err = front.run(*beside.split()[1:])
+    assert code == 0 and (project / "app.py").read_text() == "# mine\n", err
+    (shown,) = steps(err)
+    assert git(project, "show", f"{shown.rpartition('...')[2]}:app.py") == NEW
 
 
 def test_a_branch_has_the_change_and_the_files_stay(tmp_path: Path, project: Path) -> None:

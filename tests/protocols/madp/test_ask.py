@@ -150,6 +150,9 @@ def test_a_folder_goes_with_it_and_is_left_as_it_is_where_nothing_was_changed(ru
     assert code == PLANNED and "nothing was done: a plan, or what was found, is all there is" in out, err
     assert f"parley: nothing is written to {project}: no work was done" in err
     assert [p.name for p in project.iterdir()] == ["keys.py"]
+    (step,) = [row.removeprefix("next: parley explain ") for row in err.splitlines() if row.startswith("next: ")]
+    code, out, err = running.run("sessions", "apply", step.split()[0], "--folder", str(project))
+    assert code == 1 and "no work was done" in err
 
 
 def test_who_leads_can_be_named_beforehand_and_a_name_that_is_not_there_is_refused(running: Front) -> None:
