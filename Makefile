@@ -1,5 +1,6 @@
 # make demo    one real session on documents, live
-# make test    format, lint, types, import contracts, tests: what must pass
+# make test    format, lint, types, import contracts, and the quick tests: less than five minutes on two cores
+# make check   all of it: the quick tests, the slow ones, and those with kills, freezes and load
 # Both make .venv first; everything below needs Python 3.11 or later and make, and nothing else.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
@@ -12,10 +13,10 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit serial specmap bench chaos fuzz results routing lint format api diagrams schemas lock clean
+.PHONY: help install demo test check unit slow serial specmap bench chaos fuzz results routing lint format api diagrams schemas lock clean
 
 help:
-	@echo "make demo | test | specmap | bench | chaos | fuzz | results | routing | lint | format | api | diagrams | schemas | lock | clean"
+	@echo "make demo | test | check | specmap | bench | chaos | fuzz | results | routing | lint | format | api | diagrams | schemas | lock | clean"
 
 install: $(STAMP)
 
@@ -29,17 +30,22 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP)
 	$(BIN)/parley ask "$$(cat $(EXAMPLE)/question.txt)" --protocol consensus --evidence $(EXAMPLE)/evidence
 
-test: lint unit serial
+test: lint unit
+
+check: lint unit slow serial
 
 # Tests that share a busy machine can miss a deadline that they keep alone (decision 22). Those that failed run once more, one
 # at a time, and are named in both runs; the first that fails again is the end.
 ONCE_MORE = || { [ $$? = 1 ] && echo "Once more, alone: the tests that failed beside others." >&2 && \
 	$(BIN)/python -m pytest -v -n 0 --maxfail 1 --last-failed --last-failed-no-failures none; }
 
-# What does not depend on when things happen runs on three processes. Kills, freezes and load come after it: most of
-# their time is waiting, so two run at once, and only what compares speeds runs alone.
+# What does not depend on when things happen runs on three processes. Whole stacks, sessions and graphs come after it, then
+# kills, freezes and load: most of their time is waiting, so two run at once, and only what compares speeds runs alone.
 unit: $(STAMP)
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not serial" $(ONCE_MORE)
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not slow and not serial" $(ONCE_MORE)
+
+slow: $(STAMP)
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "slow and not serial" $(ONCE_MORE)
 	PARLEY_PLAIN_CLIENT=1 $(BIN)/python -m pytest -q tests/bus/test_connection.py tests/bus/test_work.py tests/engine/test_session.py
 
 # Only the modules that have such tests are collected: six times five thousand tests take a minute to find.

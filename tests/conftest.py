@@ -16,6 +16,20 @@ from bus.embedded import EmbeddedServer
 from parley.cli.process import one_thread
 from tests.support.walk import Walks
 
+_ROOT = Path(__file__).parents[1]
+SLOW = frozenset(
+    line for line in (_ROOT / "tests" / "slow.txt").read_text().splitlines() if line and not line.startswith("#")
+)
+"""Modules whose tests are all marked slow."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what stands in slow.txt."""
+    for item in items:
+        if item.nodeid.partition("::")[0] in SLOW:
+            item.add_marker(pytest.mark.slow)
+
+
 one_thread()  # threads of numpy's that wait for a processor which another test has take ten times as long
 QUEUES = {"panel_1": "panelist", "panel_2": "panelist", "panel_3": "panelist", "analyst": "analyst"}
 
