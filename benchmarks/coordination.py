@@ -1,7 +1,7 @@
 """What the coordination of a task takes in tokens, by depth: `python -m benchmarks.coordination`.
 
 Each task is played on a whole stack with the experts that ship. Their model is sent the prompts that a language model
-is sent, and replies words without sense, a claim of forty of them and one challenge. Tokens are counted at four
+is sent, and replies words without sense, twenty for each claim and for one challenge. Tokens are counted at four
 characters each, of prompts and replies. The helper computes the match and asks no model.
 """
 
@@ -20,6 +20,7 @@ from agents.protocols.madp import kinds as tasks
 from benchmarks.prompts import Player, Words
 from parley.stack.lease import Stack
 from parley.stack.rows import AgentRow, rows_of
+from schemas.protocols.madp import messages
 from schemas.protocols.madp.work import Finding
 from schemas.session import OpenSession
 from schemas.turn import Usage
@@ -41,8 +42,7 @@ class Cost(NamedTuple):
 
     depth: str
     wording: str
-    claims: int
-    challenges: int
+    tokens: int
 
 
 class Counting(Player):
@@ -61,10 +61,13 @@ class Counting(Player):
     def _said(self, shown: Shown) -> Any:
         say = Words(f"{shown.kind} {shown.seat}")
         match shown.reply:
-            case tasks.ChallengesReply:
-                other = next(c.agent_id for c in shown.brief.claims if c.agent_id != shown.brief.expert)
-                one = tasks.ChallengeReply(challenged_id=other, reason=say(25), proposed_resolution="collaborate")
-                return tasks.ChallengesReply(challenges=(one,))
+            case messages.Worded:
+                ids = [c.agent_id for c in shown.brief.claims]
+                one = messages.Challenge(
+                    challenger_id=ids[0], challenged_id=ids[1], reason=say(20), proposed_resolution="collaborate"
+                )
+                claims = tuple(messages.WordedClaim(agent_id=x, claim=say(20), relevance="medium") for x in ids)
+                return messages.Worded(claims=claims, challenges=(one,))
             case tasks.ReviewReply:
                 finding = Finding(severity="suggestion", description=say(20), location="a.py:1")
                 return tasks.ReviewReply(verdict="approved", findings=(finding,))
@@ -98,21 +101,16 @@ async def measure() -> list[Cost]:
 
 def _cost(outcome: Mapping[str, Any], wording: str) -> Cost:
     told: Mapping[str, int] = outcome["tokens"]
-    return Cost(str(outcome["depth"]), wording, told.get("claiming", 0), told.get("challenging", 0))
+    spent = sum(told.get(phase, 0) for phase in ("intake", "claiming", "challenging", "wording"))
+    return Cost(str(outcome["depth"]), wording, spent)
 
 
 def table(found: list[Cost]) -> list[str]:
     """A row for each depth, in the source's order."""
-    rows = [f"{'depth':<10} {'the source':>10}   {'here by default':<42} here with wording: standard"]
+    rows = [f"{'depth':<10} {'the source':>10} {'here by default':>17} {'with wording: standard':>24}"]
     for depth, source in SOURCE.items():
-        said = {
-            c.wording: f"{c.claims + c.challenges:,} (claims {c.claims:,}, challenges {c.challenges:,})"
-            if c.claims + c.challenges
-            else "0"
-            for c in found
-            if c.depth == depth
-        }
-        rows.append(f"{depth:<10} {source:>10}   {said['extended']:<42} {said['standard']}")
+        said = {c.wording: f"{c.tokens:,}" for c in found if c.depth == depth}
+        rows.append(f"{depth:<10} {source:>10} {said['extended']:>17} {said['standard']:>24}")
     return rows
 
 

@@ -74,6 +74,7 @@ def request_of(
     ephemeral: bool = False,
     continues: str = "",
     folder: Path | None = None,
+    history: bool = True,
     into: Into = NOWHERE,
 ) -> Request:
     """What is asked for, checked as far as it can be before anything is started. Raises BadInput."""
@@ -83,7 +84,9 @@ def request_of(
     if continues and not SESSION_ID.fullmatch(continues):
         raise BadInput("continue", f"{continues!r} is no session's id")
     into.check(folder)
-    sent = task_history.with_history(task_folder.read(folder)) if folder is not None else None
+    sent = task_folder.read(folder) if folder is not None else None
+    if sent is not None and history:
+        sent = task_history.with_history(sent)
     return Request(
         plan=plan, opening=opening, look=look, sent=sent, into=into, ephemeral=ephemeral, continues=continues
     )

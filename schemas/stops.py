@@ -136,6 +136,13 @@ STOPS = Stops(
             words="the work is done; nobody reviewed it",
         ),
         StopRow(
+            reason="no_check",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="the check cannot be run, so the work was not begun",
+        ),
+        StopRow(
             reason="unproven",
             converged=False,
             status="finished",

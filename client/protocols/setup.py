@@ -41,8 +41,9 @@ class Option(NamedTuple):
     hidden: bool = False
     read: Callable[[Any], Any] | None = None
     """From the value as it was typed to the setting's. Raises BadInput."""
-    gives: Literal["setting", "question", "folder"] = "setting"
-    """A setting; the question (Setup.motion reads it); or the folder that a session begins with."""
+    gives: Literal["setting", "question", "folder", "no_history"] = "setting"
+    """A setting; the question (Setup.motion reads it); the folder that a session begins with; or that its history stays
+    at home."""
     pasted: bool = False
     """Its texts are what people paste: what would steer a terminal is taken out of them, and that is said."""
 

@@ -27,6 +27,7 @@ from parley.cli.protocol_options import (
     NOTHING,
     Given,
     folder_of,
+    keeps_history,
     motion_of,
     refuse_foreign,
     settings_of,
@@ -134,7 +135,7 @@ def ask(
         look = Look(json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything)
         request = request_of(
             plan, motion.question, documents, look=look, ephemeral=ephemeral, continues=continues or "",
-            folder=folder, into=Into(apply=apply, branch=branch),
+            folder=folder, history=not keeps_history(own), into=Into(apply=apply, branch=branch),
         )  # fmt: skip
         from parley.asking import ask_command
 

@@ -264,6 +264,11 @@ def folder_of(given: Given) -> Path | None:
     return named[0] if named else None
 
 
+def keeps_history(given: Given) -> bool:
+    """Whether the history of that folder stays at home."""
+    return any(o.gives == "no_history" and is_given(given.values.get(o.name)) for o in declared(given.of))
+
+
 def by_protocol(given: Given) -> dict[str, dict[str, Any]]:
     """Settings that options of a stack give, by the protocol that has the option. Raises BadInput."""
     from client.protocols import all_setups

@@ -15,7 +15,15 @@ from agents.protocols.madp.kinds import WorkReply, WorkStep
 from agents.tools.steps import Call
 from parley.stack.rows import AgentRow
 from schemas.expert import queue_of
-from schemas.protocols.madp.messages import Challenge, ChallengeBrief, Challenges, ClaimBrief
+from schemas.protocols.madp.messages import (
+    Challenge,
+    ChallengeBrief,
+    Challenges,
+    ClaimBrief,
+    Worded,
+    WordedClaim,
+    WordsBrief,
+)
 from schemas.protocols.madp.work import (
     Finding,
     HandoffRequest,
@@ -89,6 +97,10 @@ def said(shown: Shown, mark: str) -> Any:
         case ChallengeBrief() as brief:
             others = sorted(c.agent_id for c in brief.claims if c.agent_id != brief.expert)
             return Challenges(challenges=tuple(_challenge(brief.expert, x, mark) for x in others[:1]))
+        case WordsBrief() as brief:
+            words = f"They claim it, having seen {mark}"
+            claims = (WordedClaim(agent_id=c.agent_id, claim=words, relevance=c.relevance) for c in brief.claims)
+            return Worded(claims=tuple(claims), challenges=brief.challenges)
         case WorkBrief() as brief:
             return _work(brief, mark)
         case SupportBrief() as brief:

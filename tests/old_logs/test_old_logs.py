@@ -32,10 +32,11 @@ BEFORE = {
     "8f75d90-maci": "round_limit",
     "a8569c4-critic": "round_limit",
     "ca7831c-competition": "played", "ca7831c-consensus": "round_limit",
-    "7e0d3ca-madp": "planned", "5d0b627-madp": "planned", "1f79e67-consensus": "round_limit",
+    "7e0d3ca-madp": "planned", "5d0b627-madp": "planned", "5025d66-madp": "unproven",
+    "1f79e67-consensus": "round_limit",
 }  # fmt: skip
 """The reason that each of them was recorded with."""
-EXIT_CODES = {"cap": 3, "round_limit": 3, "max_rounds": 3, "played": 0, "planned": 3, "quorum": 1}
+EXIT_CODES = {"cap": 3, "round_limit": 3, "max_rounds": 3, "played": 0, "planned": 3, "quorum": 1, "unproven": 3}
 each = pytest.mark.parametrize("path", LOGS.values(), ids=LOGS.keys())
 ended = pytest.mark.parametrize("name", BEFORE)
 

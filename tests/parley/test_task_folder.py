@@ -1,6 +1,7 @@
 """A folder that a task works on: what is sent, and what is written back, if at all."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ from agents.tools import folder as folders
 from client import task_folder
 from client.errors import BadInput
 from client.task_folder import AppliedAlready, Moved, NotApplied, Sent
+from parley.plan import plan_of
+from parley.request import Look, request_of
+from parley.settings import Settings
 from schemas.tools import CUT
 
 Files = dict[str, tuple[bytes, bool]]
@@ -170,3 +174,14 @@ def test_what_is_changed_while_it_is_looked_at_is_left_alone(sent: Sent) -> None
     with pytest.raises(NotApplied, match=r"is not what was sent any more \(src/a.py\)"):
         task_folder.write(sent, accepted(a="x"), edited)
     assert content(sent.folder) == {"src/a.py": "mine()\n", "old.txt": "old\n"}
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_a_folders_history_goes_with_it_unless_it_is_to_stay(sent: Sent, history: bool) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    for command in (("init", "-q"), ("add", "."), (*who, "commit", "-qm", "one")):
+        subprocess.run(["git", *command], cwd=sent.folder, check=True)
+    plan = plan_of(Settings(protocol="madp"))
+    request = request_of(plan, "rename it", None, look=Look(), folder=sent.folder, history=history)
+    assert request.sent is not None and bool(request.sent.history) is history
+    assert ("history" in request.sent.settings) is history

@@ -6,7 +6,7 @@ from typing import Any
 from agents.context import Shown
 from agents.extractive.turn_method import TurnMethod, Workbench, reads
 from agents.models.base import Completion, Emit, ModelRefused
-from agents.protocols.madp.extractive_expert import challenge, claim, review, support, work
+from agents.protocols.madp.extractive_expert import challenge, claim, review, support, words, work
 from agents.retrieval.corpus import Corpus
 from schemas.protocols.madp.work import CheckBrief, Checked
 
@@ -22,7 +22,7 @@ async def match(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
 def check(shown: Shown, corpus: Corpus) -> tuple[Checked, bool]:
     """A check is run by its worker (agents/protocols/madp/check_worker.py), never by a model: here it is not run."""
     brief: CheckBrief = shown.brief
-    return Checked(when=brief.when, command=brief.command, ended="this worker runs no commands"), False
+    return Checked(when=brief.when, command=brief.command, ended="this worker runs no commands", ran=False), False
 
 
 def _work(body: Any) -> str:
@@ -33,6 +33,7 @@ METHODS: Mapping[str, TurnMethod] = {
     "match": TurnMethod(match, lambda body: ", ".join(c.expert for c in body.candidates) or "nobody"),
     "claim": reads(claim, lambda body: str(body.claim), in_thread=True),
     "challenge": reads(challenge, lambda body: "\n".join(c.reason for c in body.challenges), in_thread=True),
+    "words": reads(words, lambda body: "", in_thread=True),
     "check": reads(check, lambda body: body.ended),
     "work": reads(work, _work, in_thread=True),
     "support": reads(support, _work, in_thread=True),

@@ -14,7 +14,15 @@ from agents.protocols.madp.reactions import challenges
 from agents.retrieval.bm25 import relevance
 from agents.retrieval.corpus import Corpus, Sentence, stems
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import ChallengeBrief, Challenges, Claim, ClaimBrief, ClaimsPosted
+from schemas.protocols.madp.messages import (
+    ChallengeBrief,
+    Challenges,
+    Claim,
+    ClaimBrief,
+    ClaimsPosted,
+    Worded,
+    WordsBrief,
+)
 from schemas.protocols.madp.work import Finding, Review, ReviewBrief, Support, SupportBrief, Work, WorkBrief
 from schemas.routing import Task
 
@@ -42,6 +50,13 @@ def challenge(shown: Shown, corpus: Corpus) -> tuple[Challenges, bool]:
         return Challenges(), injected
     posted = ClaimsPosted(claims=brief.claims)
     return Challenges(challenges=challenges(shown.expert, brief.task, posted) or ()), injected
+
+
+def words(shown: Shown, corpus: Corpus) -> tuple[Worded, bool]:
+    """(what was declared, as it was; whether something that was read talks to its reader as to a machine)."""
+    brief: WordsBrief = shown.brief
+    said = (*(c.claim for c in brief.claims), *(c.reason for c in brief.challenges))
+    return Worded(challenges=brief.challenges), suspicious((*_texts(brief.task), *said))
 
 
 def work(shown: Shown, corpus: Corpus) -> tuple[Work, bool]:

@@ -28,6 +28,8 @@ from schemas.protocols.madp.messages import (
     Reviewed,
     TaskPosted,
     Warned,
+    Worded,
+    WordsBrief,
 )
 from schemas.protocols.madp.work import (
     CheckBrief,
@@ -50,6 +52,7 @@ from schemas.wire import InvalidValue
 POSTS = {
     "task": TaskPosted,
     "claims": ClaimsPosted,
+    "worded": Worded,
     "consensus": Consensus,
     "work": Work,
     "support": Supported,
@@ -267,6 +270,18 @@ def _challenge(brief: ChallengeBrief) -> dict[str, Any]:
     return {**_task(brief.task), "you": brief.expert, "claims": {c.agent_id: _said(c) for c in brief.claims}}
 
 
+def _words(brief: WordsBrief) -> dict[str, Any]:
+    told: dict[str, Any] = {**_task(brief.task), "claims": {c.agent_id: _said(c) for c in brief.claims}}
+    objections = [[c.challenger_id, c.challenged_id, c.proposed_resolution, c.reason] for c in brief.challenges]
+    return told | ({"challenges so far": objections} if objections else {})
+
+
+def _who_claimed(shown: Shown) -> dict[str, dict[str, Any]]:
+    """Nobody else has a claim to word."""
+    who = {"enum": [c.agent_id for c in shown.brief.claims]}
+    return {"claims.agent_id": who, "challenges.challenger_id": who, "challenges.challenged_id": who}
+
+
 def _said(claim: Claim) -> dict[str, Any]:
     """Of a claim what it says, without what is empty."""
     defers = {x: claim.topics.get(x, "") for x in claim.defers_to}
@@ -356,6 +371,7 @@ KINDS = {
     "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match, order=("why",)),
     "claim": _kind(ClaimBrief, Claim, _claim),
     "challenge": _kind(ChallengeBrief, Challenges, _challenge),
+    "words": Kind(brief=WordsBrief, reply=Worded, posts=POSTS, prompt_brief=_words, narrow=_who_claimed),
     "work": _kind(WorkBrief, Work, _work, _with_body, prompt_slots=means.of_work),
     "support": _kind(SupportBrief, Support, _support, _with_body, prompt_slots=means.of_support),
     "check": Kind(brief=CheckBrief, reply=Checked, posts=POSTS, computed=True),

@@ -93,6 +93,13 @@ def deferred(spec: ExpertSpec, said: Sequence[str]) -> dict[str, str]:
 
 def claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass | None:
     """What it says to a task; None: nothing."""
+    said = _claim(spec, post, metered=metered)
+    if said is None and post.everyone is True and not spec.general:
+        return Pass(agent_id=spec.id)
+    return said
+
+
+def _claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass | None:
     task, named = post.task, next((c for c in post.candidates if c.expert == spec.id), None)
     if spec.general:
         return None if named is None else _claimed(spec, post, named.confidence, named.confidence, metered=metered)

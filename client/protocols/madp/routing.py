@@ -3,8 +3,7 @@
 The protocol's own machine runs (coordinator.protocols.madp.protocol): the helper's match is asked and answered, every
 expert hears what is posted and speaks for itself as its process would (agents.protocols.madp.reactions), and it ends
 where who leads is agreed. Claims are as specifications declare them; no model is asked. On a bus an expert that the
-matcher did not name claims in time or not; here it always does: it speaks before the candidates, whose last one closes
-the window.
+matcher did not name claims in time or not; here it always does: all are heard.
 """
 
 import time

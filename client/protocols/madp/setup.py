@@ -104,6 +104,8 @@ class MadpSetup(Setup):
             found = test_command({path: content for path, (content, _) in unpacked(data).items()})
         except FolderError as error:
             return {}, f"no check is run: {error}"
+        if found is not None and (why := next((w.no_run for w in workers if w.no_run), None)):
+            return {}, f"no check is run ({why}): nothing but reviews will say whether the work is right"
         if found is None:
             return {}, "no check is run: the folder names no command that tests it; --check COMMAND gives one"
         return {"check": found.command}, f"the check is `{found.command}` ({found.source}), {how}; --check off: none"
@@ -173,6 +175,13 @@ SETUP = MadpSetup(
             "madp: the folder to work on. Experts get a copy of it.",
             metavar="DIR",
             gives="folder",
+        ),
+        Option(
+            "--no-history",
+            bool,
+            "madp: with --folder, send none of the commits of its git repository.",
+            default=False,
+            gives="no_history",
         ),
     ),
     applied=frozenset({"approved", "planned"}),

@@ -4,6 +4,8 @@ The terminal view, the page and explanations are made from it."""
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from schemas.post import Post, read
 from schemas.protocols.madp.messages import (
     Answered,
@@ -16,12 +18,14 @@ from schemas.protocols.madp.messages import (
     Reviewed,
     TaskPosted,
     Warned,
+    Worded,
 )
 from schemas.protocols.madp.work import Checked, Supported, Work
 
 KINDS: dict[str, type] = {
     "task": TaskPosted,
     "claims": ClaimsPosted,
+    "worded": Worded,
     "challenges": Challenges,
     "consensus": Consensus,
     "work": Work,
@@ -79,6 +83,8 @@ class Story:
                 self.task = body
             case ClaimsPosted():
                 self.claims = body
+            case Worded() if self.claims is not None:
+                self.claims = in_words(self.claims, body)
             case Challenges():
                 self.challenges.append(body)
             case Consensus():
@@ -110,6 +116,20 @@ class Story:
     def words(self, expert: str) -> str:
         """What an expert claims; empty: it claimed nothing."""
         return next((c.claim for c in (self.claims.claims if self.claims else ()) if c.agent_id == expert), "")
+
+
+def in_words(claims: ClaimsPosted, worded: Worded) -> ClaimsPosted:
+    """The claims as a model words them."""
+    said = {c.agent_id: c for c in worded.claims}
+    return msgspec.structs.replace(
+        claims,
+        claims=tuple(
+            msgspec.structs.replace(c, claim=said[c.agent_id].claim, relevance=said[c.agent_id].relevance)
+            if c.agent_id in said
+            else c
+            for c in claims.claims
+        ),
+    )
 
 
 def body_of(post: Post) -> Any:

@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from client.protocols.madp.story import in_words
 from schemas import log
-from schemas.protocols.madp.messages import Challenge, Challenges, ClaimsPosted, Consensus, TaskPosted
+from schemas.protocols.madp.messages import Challenge, Challenges, ClaimsPosted, Consensus, TaskPosted, Worded
 from schemas.protocols.madp.trace import CoordinationTrace, Intake, Phases, PhaseUsage, Step, TokenUsage
 from schemas.wire import Json, SchemaError, decode
 
-COORDINATION = {"match": "intake", "claim": "claims", "challenge": "challenges"}
-"""Kind of turn -> the phase whose tokens it took (8.1)."""
+COORDINATION = {"match": "intake", "claim": "claims", "challenge": "challenges", "words": "claims"}
+"""Kind of turn -> the phase whose tokens it took (8.1); one turn words claims and challenges, and counts as claims."""
 EXECUTION, REVIEW = ("work", "support"), ("review",)
 PROTOCOL = "madp"
 
@@ -112,6 +113,10 @@ class _Fold:
                 self._task = _body(say.body, TaskPosted)
             case "claims":
                 self._claims = _body(say.body, ClaimsPosted)
+            case "worded":
+                worded = _body(say.body, Worded)
+                if self._claims is not None and worded is not None:
+                    self._claims = in_words(self._claims, worded)
             case "challenges":
                 found = _body(say.body, Challenges)
                 self._challenges += found.challenges if found is not None else ()

@@ -36,6 +36,7 @@ from schemas.protocols.madp.messages import (
     Reviewed,
     TaskPosted,
     Warned,
+    Worded,
 )
 from schemas.protocols.madp.trace import CoordinationTrace
 from schemas.protocols.madp.work import Checked, Finding, Supported, Work
@@ -95,6 +96,10 @@ def lines(
             yield from _task(body, brief)
         case ClaimsPosted() if not brief:
             yield from _claims(body)
+        case Worded() if not brief:
+            yield "quiet", f"  {line(post.seat)} words what they claim:"
+            for c in body.claims:
+                yield "seat", f"      {line(c.agent_id)} ({line(c.relevance)}): {line(c.claim, WIDE)}"
         case Challenges() if not brief:
             yield from _challenges(body)
         case Consensus():

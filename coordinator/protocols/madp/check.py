@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, by_2, named, room
 from coordinator.table import OpenTurn, View
-from schemas.protocols.madp.messages import Challenges, Claim, Settings
+from schemas.protocols.madp.messages import Challenge, Challenges, Claim, Settings, Worded
 from schemas.protocols.madp.work import CheckBrief, Checked, Review, Support, Work
 from schemas.routing import Matched
 from schemas.wire import decode
@@ -25,6 +25,8 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
             return _own_claim(body, seat, view)
         case Challenges():
             return challenges_fault(body, seat, state.claims, worded=True)
+        case Worded():
+            return _worded(body, state)
         case Work():
             return _work(body, seat, state, view)
         case Support():
@@ -86,6 +88,25 @@ def challenges_fault(body: Challenges, expert: str, claims: Mapping[str, Claim],
             return f"challenged_id: got {c.challenged_id!r}; who may be challenged: {named(others)}"
     twice = [x for x, n in Counter(c.challenged_id for c in body.challenges).items() if n > 1]
     return f"challenged_id: {named(twice)} twice; challenge each expert once" if twice else ""
+
+
+def _worded(body: Worded, state: State) -> str:
+    """It words the claims of those who made one, each once, and objects in their names to others of them."""
+    twice = [x for x, n in Counter(c.agent_id for c in body.claims).items() if n > 1]
+    if twice:
+        return f"claims.agent_id: {named(twice)} twice; word each claim once"
+    for field, who in (
+        ("claims.agent_id", [c.agent_id for c in body.claims]),
+        ("challenges.challenger_id", [c.challenger_id for c in body.challenges]),
+    ):
+        unknown = [x for x in who if x not in state.claims]
+        if unknown:
+            return f"{field}: got {named(unknown)}; who claimed it: {named(state.claims)}"
+    by: dict[str, list[Challenge]] = {}
+    for c in body.challenges:
+        by.setdefault(c.challenger_id, []).append(c)
+    faults = (challenges_fault(Challenges(challenges=tuple(found[:8])), x, state.claims) for x, found in by.items())
+    return next((fault for fault in faults if fault), "")
 
 
 def _work(body: Work, seat: str, state: State, view: View) -> str:

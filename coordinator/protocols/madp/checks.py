@@ -4,8 +4,8 @@ coordinator/protocols/madp/proof.py."""
 
 import msgspec
 
-from coordinator.protocols.madp.items import warn
-from coordinator.protocols.madp.state import Says, State, checks, say
+from coordinator.protocols.madp.items import end, warn
+from coordinator.protocols.madp.state import Says, State, by_4, checks, say
 from coordinator.protocols.madp.turns import proven, read_work, to_work
 from coordinator.protocols.madp.work import review, stuck
 from coordinator.table import Answered, Missed, Step, View
@@ -13,6 +13,7 @@ from schemas.protocols.madp.messages import Settings
 from schemas.protocols.madp.work import Checked, Finding
 
 replace = msgspec.structs.replace
+_UNCOMPARED = "it had no result before the work, so nobody can say whether tests were taken away"
 
 
 def on_checked(s: State, e: Answered, v: View) -> Step:
@@ -21,11 +22,12 @@ def on_checked(s: State, e: Answered, v: View) -> Step:
 
 
 def on_not_checked(s: State, e: Missed, v: View) -> Step:
-    """Nobody ran it: the task goes on, and is not approved."""
+    """Nobody ran it: work does not begin without it, and is not approved without it."""
     settings: Settings = v.settings
     why = f"nobody ran it: {e.why}"[:1_000]
     when = "after" if s.rounds else "before"
-    return _checked(s, v, Checked(when=when, command=settings.check, ended=why), "")  # type: ignore[arg-type]
+    found = Checked(when=when, command=settings.check, ended=why)  # type: ignore[arg-type]
+    return _checked(s, v, replace(found, ran=False) if by_4(v) else found, "")
 
 
 def _checked(s: State, v: View, found: Checked, seat: str) -> Step:
@@ -34,9 +36,10 @@ def _checked(s: State, v: View, found: Checked, seat: str) -> Step:
         s, says = warn(s, says, f"the check `{found.command}` came to no result {found.when} the work: {found.ended}")
     s = replace(s, checks=(*(c for c in checks(s) if c.when == "before"), found))
     if found.when == "before":
-        return to_work(s, v, says)
+        return _before(s, v, says, found)
     ok, why = proven(s, v)
-    if ok or found.exit is None:
+    if ok or (found.exit is None and not _ended_by_a_limit(found, v)):
+        why = why or (_UNCOMPARED if by_4(v) and _no_result(s) else "")
         if ok and why:
             s, says = warn(s, says, f"the check `{found.command}`: {why}")
         return review(s, v, says, read_work(s, v))
@@ -45,3 +48,20 @@ def _checked(s: State, v: View, found: Checked, seat: str) -> Step:
     if s.revisions >= v.settings.max_reviews:
         return stuck(s, v, says)
     return to_work(replace(s, revisions=s.revisions + 1), v, says)
+
+
+def _before(s: State, v: View, says: Says, found: Checked) -> Step:
+    """Where the check cannot be run, no work could be approved: since version 4 none is begun, and none is paid."""
+    if by_4(v) and found.ran is False:
+        return end(s, v, says, "no_check", why=found.ended)
+    return to_work(s, v, says)
+
+
+def _ended_by_a_limit(found: Checked, v: View) -> bool:
+    """It ran and did not come to its end, as work that hangs does: since version 4 that is the lead's to repair."""
+    return by_4(v) and found.exit is None and found.ran is True
+
+
+def _no_result(s: State) -> bool:
+    """Of the run before the work."""
+    return any(c.when == "before" and c.exit is None for c in checks(s))

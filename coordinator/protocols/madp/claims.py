@@ -7,12 +7,11 @@ for it, its model words what it says, in a turn.
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
-from coordinator.protocols.madp import who_leads
 from coordinator.protocols.madp.check import challenges_fault, claim_fault
-from coordinator.protocols.madp.depth import SUPPORT, assessed, claims_wanted, determine_depth, ranked, worded
+from coordinator.protocols.madp.depth import assessed, claims_wanted, determine_depth, ranked, worded
 from coordinator.protocols.madp.items import end, warn
 from coordinator.protocols.madp.lead_changes import alone, assign, consensus, general, left_out
 from coordinator.protocols.madp.state import (
@@ -24,6 +23,7 @@ from coordinator.protocols.madp.state import (
     State,
     announced,
     by_3,
+    by_4,
     degraded,
     named,
     room,
@@ -31,7 +31,8 @@ from coordinator.protocols.madp.state import (
     task_of,
 )
 from coordinator.protocols.madp.turns import ask_challenge, ask_claim, ask_match, has_helper, no_words
-from coordinator.protocols.madp.who_leads import ResolutionInput, most_confident, needs_challenges
+from coordinator.protocols.madp.who_leads import most_confident, needs_challenges
+from coordinator.protocols.madp.wording import DECLARED, posted_challenges, to_consensus
 from coordinator.table import Answered, Illegal, Inadmissible, Missed, Spoke, Step, View, WindowClosed
 from schemas.expert import ExpertSpec, pin, queue_of
 from schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
@@ -43,7 +44,8 @@ BY_CLAIMS = "claims"
 """In place of a matcher: nobody matched it."""
 MOST_CLAIMS = 24
 """Of one task: candidates, and others that speak up."""
-DECLARED = "not every claim and challenge is worded by a model, the budget is kept for the work"
+MOST_AWAITED = 32
+"""Experts that are all waited for, within the window; of more than these the window stays open until its end."""
 LATE = "the coordination took longer than it may"
 NO_HELPER = "the task could not be matched: no helper is there"
 SECURITY = "security"
@@ -101,7 +103,8 @@ def _route(s: State, v: View, says: Says, factors: Factors) -> Step:
     asked = claims_wanted(depth) if s.candidates and not wanted and not skip else "none"
     post = TaskPosted(
         task=task_of(v), depth=depth, candidates=s.candidates, factors=factors, claims=asked, matcher=s.matcher,
-        reword=asked != "none" and worded(depth, v.settings), override=wanted, degraded=skip,
+        reword=asked != "none" and worded(depth, v.settings) and not by_4(v), override=wanted, degraded=skip,
+        everyone=True if by_4(v) and asked != "none" and len(_may_claim(s, v)) <= MOST_AWAITED else UNSET,
     )  # fmt: skip
     says = (*says, say(s, "task", post))
     if wanted:
@@ -197,11 +200,11 @@ def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
     expert = body.agent_id
     _own(e, expert, "agent_id")
     candidates = {c.expert for c in s.candidates}
-    if expert in s.claims or expert in s.passed:
+    if expert in s.claims or expert in s.passed or expert in heard(s):
         raise Illegal(f"{expert} has spoken already")
     if isinstance(body, Pass):
         if expert not in candidates:
-            raise Illegal(f"{expert} is no candidate: nobody waits for its pass; candidates are {named(candidates)}")
+            return _spoken(_passed_by(s, v, expert, candidates), v, ())
         return _spoken(replace(s, passed={**s.passed, expert: body.why or "it passed"}), v, ())
     if len(s.claims) >= MOST_CLAIMS:
         raise Illegal(f"{len(s.claims)} experts have claimed it; no more are heard")
@@ -221,10 +224,24 @@ def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
     return _spoken(s, v, says)
 
 
+def heard(s: State) -> tuple[str, ...]:
+    """Whoever passed without being a candidate."""
+    return () if isinstance(s.heard, UnsetType) else s.heard
+
+
+def _passed_by(s: State, v: View, expert: str, candidates: set[str]) -> State:
+    """An expert that intake did not name passes too: it is not waited for any longer."""
+    if not by_4(v):
+        raise Illegal(f"{expert} is no candidate: nobody waits for its pass; candidates are {named(candidates)}")
+    if expert not in announced(v):
+        raise Illegal(f"{expert} was not announced when the task came: it is heard from the next one on")
+    return replace(s, heard=(*heard(s), expert))
+
+
 def _words(s: State, v: View, body: Claim | Challenges, expert: str) -> tuple[State, Says, bool]:
-    """(.., .., whether its model is to word it). What a claim's words cost is not paid where the work that is claimed
-    could then not be."""
-    if not (body.reword and room(v, expert) and worded(s.depth or "instant", v.settings)):
+    """(.., .., whether its own model is to word it, as before version 4). What a claim's words cost is not paid where
+    the work that is claimed could then not be."""
+    if by_4(v) or not (body.reword and room(v, expert) and worded(s.depth or "instant", v.settings)):
         return s, (), False
     short = no_words(s, v, expert)
     if not short:
@@ -284,9 +301,9 @@ def _without(experts: tuple[str, ...], expert: str) -> tuple[str, ...]:
 
 
 def _spoken(s: State, v: View, says: Says) -> Step:
-    """The window closes when every candidate has spoken; the claims, when no model is at its words any more."""
+    """The window closes when everybody has spoken; the claims, when no model is at its words any more."""
     listening = CLAIMS in v.windows
-    if listening and not s.unmatched and not silent(s):
+    if listening and not s.unmatched and not silent(s) and not (by_4(v) and _unheard(s, v)):
         listening, says = False, (*says, CloseWindow(name=CLAIMS))
     return (s, says) if listening or s.wording else _close_claims(s, v, says)
 
@@ -303,6 +320,18 @@ def on_claims_over(s: State, e: WindowClosed, v: View) -> Step:
     return _spoken(s, v, ())
 
 
+def _may_claim(s: State, v: View) -> list[str]:
+    """Experts that may claim the task. The general-purpose one takes only what nobody else does."""
+    candidates = {c.expert for c in s.candidates}
+    return [k.id for k in v.opened.experts if not k.general or k.id in candidates]
+
+
+def _unheard(s: State, v: View) -> bool:
+    """Whether somebody who may claim it has not spoken yet. Of very many the window's end is waited for."""
+    spoken, may = {*s.claims, *s.passed, *heard(s)}, _may_claim(s, v)
+    return len(may) > MOST_AWAITED or any(x not in spoken for x in may)
+
+
 def silent(s: State) -> tuple[str, ...]:
     """Candidates that did not speak."""
     return tuple(c.expert for c in s.candidates if c.expert not in s.claims and c.expert not in s.passed)
@@ -313,7 +342,7 @@ def posted_claims(s: State, v: View, challenges: bool) -> tuple[Says, State]:
     body = ClaimsPosted(
         claims=tuple(s.claims.values()), silent=silent(s), challenges=challenges,
         passed=tuple(Pass(agent_id=x, why=why) for x, why in s.passed.items()),
-        reword=challenges and worded(s.depth or "instant", v.settings),
+        reword=challenges and worded(s.depth or "instant", v.settings) and not by_4(v),
     )  # fmt: skip
     return (say(s, "claims", body),), replace(s, silent=body.silent)
 
@@ -331,7 +360,7 @@ def _close_claims(s: State, v: View, says: Says) -> Step:
             return _out_of_time(s, v, says)
         return general(s, v, says, "every candidate passed")
     if not contested:
-        return _agree(s, v, says)
+        return to_consensus(s, v, says)
     s = replace(s, phase=Phase.CHALLENGING)
     return s, (*says, OpenWindow(name=CHALLENGES, seconds=v.settings.claim_window_s))
 
@@ -410,16 +439,7 @@ def _challenged(s: State, v: View, says: Says) -> Step:
     listening = CHALLENGES in v.windows
     if listening and all(x in s.spoken for x in s.claims):
         listening, says = False, (*says, CloseWindow(name=CHALLENGES))
-    return (s, says) if listening or s.wording else _agree(s, v, (*says, *posted_challenges(s)))
-
-
-def posted_challenges(s: State) -> Says:
-    """One post an expert that objects."""
-    by = dict.fromkeys(c.challenger_id for c in s.challenges)
-    return tuple(
-        say(s, "challenges", Challenges(challenges=tuple(c for c in s.challenges if c.challenger_id == x)), seat=x)
-        for x in by
-    )
+    return (s, says) if listening or s.wording else to_consensus(s, v, says)
 
 
 def on_challenges_over(s: State, e: WindowClosed, v: View) -> Step:
@@ -428,28 +448,3 @@ def on_challenges_over(s: State, e: WindowClosed, v: View) -> Step:
         says: tuple[Wish, ...] = (*withdrawn(v), CloseWindow(name=CHALLENGES), *posted_challenges(s))
         return _out_of_time(s, v, says)
     return _challenged(s, v, ())
-
-
-# ---------------------------------------------------------------- consensus
-
-
-def _agree(s: State, v: View, says: Says) -> Step:
-    """4.5: out of those who claimed."""
-    r = who_leads.resolve(
-        ResolutionInput(
-            claims=s.claims,
-            challenges=s.challenges,
-            candidates=s.candidates,
-            profiles=s.profiles,
-            passed=s.passed,
-            silent=silent(s),
-            announced=frozenset(announced(v)),
-            most_support=SUPPORT[s.depth or "instant"],
-            tie_variance=v.settings.tie_variance,
-        )
-    )
-    found = consensus(
-        v, r.lead, r.rationale, "implicit" if s.depth == "quick" else "explicit", support=r.support,
-        excluded=r.excluded, conflict=r.conflict, notes=r.notes,
-    )  # fmt: skip
-    return assign(s, v, says, found, contenders=r.contenders)

@@ -3,7 +3,7 @@
 Source: seeds/madp.md, whose sections are cited by their numbers; docs/madp.md. The helper matches the task with the
 announced experts; how many of the phases between are taken depends on the depth (4.1, 4.2).
 
-    INTAKE -> [CLAIMING -> [CHALLENGING]] -> [CHECKING] ->
+    INTAKE -> [CLAIMING -> [CHALLENGING] -> [WORDING]] -> [CHECKING] ->
         (WORKING [-> SUPPORTING | DELIBERATING] [-> CHECKING] -> REVIEWING)* -> DONE
 
 A question to a human (WAITING) may come before the work, and wherever it goes on no more by itself.
@@ -36,7 +36,8 @@ from coordinator.protocols.madp.measures import measures
 from coordinator.protocols.madp.outcome import outcome
 from coordinator.protocols.madp.seats import ROLES, beneath, seat
 from coordinator.protocols.madp.state import BREAKER, PUBLIC, Phase, State
-from coordinator.protocols.madp.turns import CHALLENGE, CLAIM, MATCH, REVIEW, RUN_CHECK, SUPPORT, WORK, plan
+from coordinator.protocols.madp.turns import CHALLENGE, CLAIM, MATCH, REVIEW, RUN_CHECK, SUPPORT, WORDS, WORK, plan
+from coordinator.protocols.madp.wording import on_not_worded, on_worded, on_words_late
 from coordinator.protocols.madp.work import (
     on_deliberated,
     on_not_reviewed,
@@ -63,7 +64,7 @@ from coordinator.table import (
     to,
 )
 from schemas.expert import ROLE
-from schemas.protocols.madp.messages import Challenges, Claim, Settings
+from schemas.protocols.madp.messages import Challenges, Claim, Settings, Worded
 from schemas.protocols.madp.work import Checked, Review, Support, Work
 from schemas.routing import Matched
 
@@ -103,18 +104,25 @@ _TABLE: Table = {
         Unaffordable: to(on_unaffordable, Phase.DONE),
     },
     Phase.CLAIMING: {
-        Spoke: to(on_claim_heard, Phase.CLAIMING, Phase.CHALLENGING, *CLAIMED),
+        Spoke: to(on_claim_heard, Phase.CLAIMING, Phase.CHALLENGING, Phase.WORDING, *CLAIMED),
         Answered: to(on_claim_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
         Missed: to(on_claim_not_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
-        WindowClosed: to(on_claims_over, Phase.CLAIMING, Phase.CHALLENGING, *CLAIMED),
+        WindowClosed: to(on_claims_over, Phase.CLAIMING, Phase.CHALLENGING, Phase.WORDING, *CLAIMED),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
     },
     Phase.CHALLENGING: {
-        Spoke: to(on_challenge_heard, Phase.CHALLENGING, *ASSIGNED),
+        Spoke: to(on_challenge_heard, Phase.CHALLENGING, Phase.WORDING, *ASSIGNED),
         Answered: to(on_challenge_worded, Phase.CHALLENGING, *ASSIGNED),
         Missed: to(on_challenge_not_worded, Phase.CHALLENGING, *ASSIGNED),
-        WindowClosed: to(on_challenges_over, Phase.CHALLENGING, *ASSIGNED),
+        WindowClosed: to(on_challenges_over, Phase.CHALLENGING, Phase.WORDING, *ASSIGNED),
+        Unaffordable: to(on_unaffordable, Phase.DONE),
+        Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
+    },
+    Phase.WORDING: {
+        Answered: to(on_worded, *ASSIGNED),
+        Missed: to(on_not_worded, *ASSIGNED),
+        WindowClosed: to(on_words_late, *ASSIGNED),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
     },
@@ -176,7 +184,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="madp",
-    version=3,
+    version=4,
     oldest=1,
     settings=Settings,
     state=State,
@@ -186,6 +194,7 @@ PROTOCOL = Protocol(
         MATCH: Matched,
         CLAIM: Claim,
         CHALLENGE: Challenges,
+        WORDS: Worded,
         WORK: Work,
         SUPPORT: Support,
         RUN_CHECK: Checked,
@@ -198,7 +207,7 @@ PROTOCOL = Protocol(
     final=lambda v: (),
     check=check,
     outcome=outcome,
-    stops=("approved", "unreviewed", "unproven", "planned", "review_limit", "rejected", "nobody", "budget"),
+    stops=("approved", "unreviewed", "unproven", "no_check", "planned", "review_limit", "rejected", "nobody", "budget"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     readers=(ROLE,),

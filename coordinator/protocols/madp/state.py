@@ -52,6 +52,8 @@ class Phase(StrEnum):
     """Experts that hear the task claim it, or pass."""
     CHALLENGING = auto()
     """Those who claimed say what they make of the others' claims."""
+    WORDING = auto()
+    """A model words what all of them said, in one turn (version 4)."""
     WORKING = auto()
     """The lead has the task."""
     SUPPORTING = auto()
@@ -108,6 +110,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     claims: dict[str, Claim] = {}
     passed: dict[str, str] = {}
     """Candidate -> why."""
+    heard: tuple[str, ...] | UnsetType = UNSET
+    """Others that passed (version 4)."""
     silent: tuple[str, ...] = ()
     """Candidates that did not speak while claims were heard."""
     wording: tuple[str, ...] = ()
@@ -177,6 +181,12 @@ def by_2(v: View) -> bool:
 def by_3(v: View) -> bool:
     """Whether the session is of version 3 or a later one: the task's words decide where nobody could match it."""
     return v.opened.version >= 3
+
+
+def by_4(v: View) -> bool:
+    """Whether the session is of version 4 or a later one: one turn words all claims, everybody is heard until the
+    window closes, and work does not begin where its check cannot be run."""
+    return v.opened.version >= 4
 
 
 def checks(s: State) -> tuple[Checked, ...]:

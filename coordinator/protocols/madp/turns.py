@@ -25,7 +25,7 @@ from coordinator.protocols.madp.state import (
 )
 from coordinator.table import Plan, Planned, Step, View, Worker
 from schemas.expert import ROLE, Known, queue_of
-from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief
+from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, WordsBrief
 from schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
 from schemas.routing import Asking, Match
 from schemas.session import Seat
@@ -33,7 +33,7 @@ from schemas.turn import Caps
 from schemas.wire import raw
 
 MATCH, CLAIM, CHALLENGE, WORK, SUPPORT, REVIEW = "match", "claim", "challenge", "work", "support", "review"
-RUN_CHECK = "check"
+WORDS, RUN_CHECK = "words", "check"
 MOST_TOLD = 2_000_000
 """Bytes of earlier support that a lead is shown again."""
 READS = "read_file"
@@ -150,6 +150,12 @@ def ask_challenge(s: State, v: View, expert: str) -> tuple[Wish, ...]:
     """What it makes of the others' claims."""
     brief = ChallengeBrief(task=task_of(v), expert=expert, claims=tuple(s.claims.values()))
     return _ask(v, expert, CHALLENGE, 0, brief)
+
+
+def ask_words(s: State, v: View) -> tuple[Wish, ...]:
+    """The general-purpose expert, which claims nothing: word what all of them said."""
+    brief = WordsBrief(task=task_of(v), claims=tuple(s.claims.values()), challenges=s.challenges)
+    return _ask(v, s.general, WORDS, 0, brief)
 
 
 def _ask(v: View, expert: str, kind: str, round_: int, brief: object, calls: int = 2) -> tuple[Wish, ...]:

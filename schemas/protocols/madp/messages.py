@@ -38,10 +38,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
     0: never."""
     wording: Literal["never", "extended", "standard"] = "extended"
-    """From which depth on claims and challenges of experts with a language model are worded by it; else as their
-    specifications declare them."""
+    """From which depth on a language model words claims and challenges, all in one turn (since version 4; before, each
+    expert's its own); else they are as specifications declare them."""
     claim_window_s: float = 1.0
-    """For claims, and for challenges; a worded one has the session's turn time-out on top."""
+    """For claims, and for challenges."""
     coordination_s: float = 10.0
     """9.1's time budget: past it the most confident expert leads."""
     tie_variance: float = 1e-4
@@ -131,7 +131,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Annotated[float, between(0, 1)] = 0.0
     """The expert's own, by its specification and matcher, 0 to 1."""
     reword: bool = False
-    """From the floor only: its model is to word it, so it asks for the turn."""
+    """From the floor only: its model is to word it, so it asks for the turn (before version 4)."""
     spec: ExpertSpec | None = None
     """Its specification, where intake did not name it a candidate."""
 
@@ -178,14 +178,14 @@ class Challenges(msgspec.Struct, frozen=True, kw_only=True):
 
     challenges: Annotated[tuple[Challenge, ...], items(8)] = ()
     reword: bool = False
-    """From the floor only: its model is to word them, so it asks for the turn."""
+    """From the floor only: its model is to word them, so it asks for the turn (before version 4)."""
 
     def __post_init__(self) -> None:
         few("challenges", self.challenges, 8)
 
 
 class ClaimBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of the turn `claim`: word your claim."""
+    """Brief of the turn `claim`: word your claim (before version 4)."""
 
     task: Task
     expert: str
@@ -194,11 +194,43 @@ class ClaimBrief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChallengeBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of the turn `challenge`: do others claim what is yours, or is theirs what you claim?"""
+    """Brief of the turn `challenge`: do others claim what is yours, or is theirs what you claim (before version 4)?"""
 
     task: Task
     expert: str
     claims: tuple[Claim, ...]
+
+
+class WordsBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of the turn `words`: word what all of them claim and object to. Who is asked claims nothing itself."""
+
+    task: Task
+    claims: tuple[Claim, ...]
+    challenges: tuple[Challenge, ...] = ()
+    """As declared."""
+
+
+class WordedClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """One expert's claim in the words of a model."""
+
+    agent_id: str
+    claim: Annotated[str, chars(600, least=1)]
+    relevance: Relevance
+
+    def __post_init__(self) -> None:
+        not_empty("claims.claim", self.claim, 600)
+
+
+class Worded(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `words`, and post `worded` on `public`: its claims take the place of the declared ones, as far as it
+    has them, and its challenges of all of them."""
+
+    claims: Annotated[tuple[WordedClaim, ...], items(24)] = ()
+    challenges: Annotated[tuple[Challenge, ...], items(24)] = ()
+
+    def __post_init__(self) -> None:
+        few("claims", self.claims, 24)
+        few("challenges", self.challenges, 24)
 
 
 # ---------------------------------------------------------------- consensus
@@ -248,7 +280,10 @@ class TaskPosted(msgspec.Struct, frozen=True, kw_only=True):
     claims: Literal["none", "brief", "full"]
     """How long a claim is wanted, if any (4.2)."""
     reword: bool = False
-    """Whether experts with a language model may ask for a turn that words it."""
+    """Whether experts with a language model may ask for a turn that words it (before version 4)."""
+    everyone: bool | UnsetType = UNSET
+    """Whether everybody who hears it says something, a pass at least: then the window need not stay open for whoever
+    intake did not name (since version 4)."""
     matcher: str = ""
     override: str = ""
     """Whom a human named."""
@@ -337,5 +372,5 @@ class Deliberated(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of its result frame."""
 
 
-# Other posts on `public`: `consensus` (Consensus), `work` (Work), `support` (Supported), `challenges` (Challenges of
-# one expert), `checked` (Checked).
+# Other posts on `public`: `worded` (Worded), `consensus` (Consensus), `work` (Work), `support` (Supported),
+# `challenges` (Challenges of one expert), `checked` (Checked).

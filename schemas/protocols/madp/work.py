@@ -116,6 +116,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     output: Annotated[str, chars(MOST_OUTPUT)] = ""
     """What it printed, cut in the middle."""
     seconds: float = 0.0
+    ran: bool | UnsetType = UNSET
+    """False: it could not be run, or nobody ran it; true: it ran, and may have been ended. Unset before version 4."""
 
     def __post_init__(self) -> None:
         at_most("checked.command", self.command, 1_000)

@@ -13,7 +13,7 @@ from agents.protocols.madp.kinds import ASKED, STEPS, ReviewReply, SupportReply,
 from agents.tools.client import Offered
 from parley.routing.route import specs_of
 from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, TaskPosted
+from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, TaskPosted, Worded, WordsBrief
 from schemas.protocols.madp.work import Assignment, Checked, Finding, ReviewBrief, SupportBrief, Supported, WorkBrief
 from schemas.routing import Candidate, Factors, Message, Task
 
@@ -61,6 +61,17 @@ def test_the_coordination_of_three_claimants_takes_so_many_tokens() -> None:
     claims = [prompt("claim", x).input_tokens for x in THREE]
     challenges = [prompt("challenge", x).input_tokens for x in THREE]
     assert (round(sum(claims), -2), round(sum(challenges), -2)) == (2_700, 3_100)
+
+
+def test_one_turn_that_words_them_all_takes_so_many_tokens() -> None:
+    """By our own estimate, which is high for English. No specification is in it."""
+    shown = Shown(
+        session="s", protocol="madp", question=TASK.prompt, seat="generalist", role="expert", kind="words", round=0,
+        brief=WordsBrief(task=TASK, claims=CLAIMS), reply=Worded, expert=SPECS["generalist"],
+    )  # fmt: skip
+    found = build(laid_out(shown), boundary=lambda: EDGE)
+    assert found.input_tokens < 900 and all(c.claim in user(found) for c in CLAIMS)
+    assert not any(x in user(found) for x in SPECS["generalist"].domain.owns)
 
 
 def test_neither_triggers_nor_examples_are_shown() -> None:

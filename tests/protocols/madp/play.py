@@ -187,10 +187,20 @@ class Play(BasePlay):
 
     def claims(self, expert: str, relevance: Relevance = "high", confidence: float = 0.0, **more: Any) -> "Play":
         self.speak(expert, "claims", "claim", claim(expert, relevance, confidence, **more))
-        return self
+        return self._rest_pass()
 
     def passes(self, expert: str, why: str = "Not mine.") -> "Play":
         self.speak(expert, "claims", "pass", Pass(agent_id=expert, why=why))
+        return self._rest_pass()
+
+    def _rest_pass(self) -> "Play":
+        """Once every candidate has spoken, everybody else passes, as their processes do."""
+        s = self.session.inner
+        spoken = {*s.claims, *s.passed}
+        if s.phase == "claiming" and not s.unmatched and all(c.expert in spoken for c in s.candidates):
+            for expert in [k.id for k in self.session.opened.experts if not k.general and k.id not in spoken]:
+                if self.session.opened.version >= 4 and "claims" in self.session.windows:
+                    self.speak(expert, "claims", "pass", Pass(agent_id=expert))
         return self
 
     def challenges(self, expert: str, *challenges: Challenge, reword: bool = False) -> "Play":

@@ -12,6 +12,7 @@ from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
 from schemas.expert import Known
 from schemas.presence import Announcement
+from schemas.protocols.madp.messages import Worded
 from schemas.session import Budget, OpenSession
 from schemas.stops import STOPS
 from schemas.turn import Usage
@@ -109,7 +110,7 @@ def test_support_leaves_the_lead_its_turn() -> None:
 def test_the_limit_holds_whatever_is_used(tokens: int, tools: bool) -> None:
     p = metered(tokens, tools=tools).match(THREE, overlap=True, clear=False)
     for x in THREE:
-        p.claims(x, reword=True)
+        p.claims(x)
     while not p.session.closed:
         if p.session.turns:
             turn = next(iter(p.session.turns.values()))
@@ -126,25 +127,26 @@ def test_the_limit_holds_whatever_is_used(tokens: int, tools: bool) -> None:
 
 
 def test_no_claim_is_worded_where_the_work_could_then_not_be_paid() -> None:
-    p = metered(4 * CALL - 1).match(THREE, overlap=True, clear=False)
-    for x in THREE:
-        p.claims(x, reword=True)
-    assert p.phase == "challenging" and p.session.ledger.used().tokens == 0, "all claims stand as declared"
-    for x in THREE:
-        p.challenges(x, reword=True)
+    p = argued(4 * CALL - 1)
     assert p.asked() == [(SRE, "work")] and p.consensus["token_cost"] == 0
     assert p.warnings.count("is worded by a model, the budget is kept for the work (budget.tokens: limit 111999") == 1
 
 
-def test_claims_are_worded_as_far_as_the_work_stays_payable() -> None:
-    p = metered(4 * CALL).match(THREE, overlap=True, clear=False).claims(SRE, reword=True).claims(ARCH, reword=True)
-    assert p.asked() == [(SRE, "claim")] and "not every claim and challenge is worded" in p.warnings
-    p.reply(SRE, claim(SRE), USED)
-    p.claims(IMPL, reword=True)
-    assert p.phase == "challenging"
-    for x in THREE:
-        p.challenges(x, reword=True)
+def test_claims_are_worded_where_the_work_stays_payable() -> None:
+    p = argued(4 * CALL)
+    assert p.asked() == [(GENERAL, "words")] and not p.warnings
+    p.reply(GENERAL, Worded(), USED)
     assert p.asked() == [(SRE, "work")] and bound(p) == 2_500 + 2 * CALL
+
+
+def argued(tokens: int) -> Play:
+    """All three have claimed, and object to nothing."""
+    p = metered(tokens).match(THREE, overlap=True, clear=False)
+    for x in THREE:
+        p.claims(x)
+    for x in THREE:
+        p.challenges(x)
+    return p
 
 
 def test_the_helpers_question_is_not_paid_where_the_work_could_then_not_be() -> None:
@@ -208,6 +210,7 @@ def test_as_many_review_as_the_budget_holds_and_the_rest_is_said() -> None:
         p.claims(x)
     for x in THREE:
         p.challenges(x)
+    p.reply(GENERAL, Worded(), Usage(input_tokens=300, calls=1))
     p.reply(SRE, done(), USED)
     assert [seat for seat, _ in p.asked()] == [AUDITOR, QA] and bound(p) <= 120_000
     assert f"reviewed by {AUDITOR}, {QA} alone, the budget holds no more (budget.tokens: limit 120000" in p.warnings

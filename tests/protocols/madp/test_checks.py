@@ -17,9 +17,10 @@ def run(when: str, *failed: str, **more: Any) -> Checked:
     return Checked(when=when, command=CHECK, failed=failed, **{**given, **more})  # type: ignore[arg-type]
 
 
-def checked(**settings: Any) -> Play:
+def checked(version: int | None = None, **settings: Any) -> Play:
     """A task whose folder is known, with a check that has been asked for."""
-    p = Play({"check": CHECK, "folder": FOLDER, **settings}, checker=True, task="The tests fail: fix the code")
+    given = {"check": CHECK, "folder": FOLDER, **settings}
+    p = Play(given, checker=True, task="The tests fail: fix the code", version=version)
     return p.working(reviewers=(AUDITOR,))
 
 
@@ -83,7 +84,7 @@ def test_a_task_whose_check_stays_red_never_ends_approved(approves: bool) -> Non
 def test_a_check_that_comes_to_nothing_is_no_approval_whatever_reviewers_say(how: str) -> None:
     p = half_done()
     if how == "ended":
-        p.reply("check", run("after", exit=None, ended="there is no sandbox: bubblewrap is not installed", passed=None))
+        p.reply("check", run("after", exit=None, ended=NO_SANDBOX, passed=None, ran=False))
     else:
         p.vanish("check")
     assert "came to no result after the work" in p.warnings
@@ -91,10 +92,44 @@ def test_a_check_that_comes_to_nothing_is_no_approval_whatever_reviewers_say(how
     assert p.stop["reason"] == "unproven" and "no result" in p.outcome["check"]["why"]
 
 
-def test_a_check_that_cannot_be_run_before_the_work_does_not_hold_it_up() -> None:
+NO_SANDBOX = "there is no sandbox: bubblewrap is not installed"
+
+
+@pytest.mark.parametrize("how", ["not run", "gone"])
+def test_where_the_check_cannot_be_run_no_work_is_begun_and_none_is_paid(how: str) -> None:
     p = checked()
+    if how == "not run":
+        p.reply("check", run("before", exit=None, ended=NO_SANDBOX, passed=None, ran=False))
+    else:
+        p.vanish("check")
+    assert p.stop["reason"] == "no_check" and not p.result.stop.converged and not p.bodies("work")
+    assert p.outcome["work"] is None and p.outcome["check"]["ok"] is None
+    assert "came to no result before the work" in p.warnings and p.certificate["why"]
+
+
+def test_before_version_4_it_did_not_hold_the_work_up() -> None:
+    p = checked(version=3)
     p.vanish("check")
     assert p.asked() == [(SRE, "work")] and "came to no result before the work" in p.warnings
+
+
+def test_a_check_that_hangs_before_the_work_may_be_what_is_to_be_repaired() -> None:
+    p = checked()
+    p.reply("check", run("before", exit=None, ended="it took longer than 300 s", passed=None, ran=True))
+    p.reply(SRE, done(folder=artifact(1)))
+    p.reply("check", run("after"))
+    p.reply(AUDITOR, APPROVED)
+    assert p.stop["reason"] == "approved" and "nobody can say whether tests were taken away" in p.warnings
+
+
+def test_a_check_that_hangs_after_the_work_goes_back_to_the_lead() -> None:
+    p = half_done(max_reviews=1)
+    p.reply("check", run("after", exit=None, ended="it took longer than 300 s", passed=None, ran=True))
+    assert p.asked() == [(SRE, "work")] and "it took longer than 300 s" in p.brief(SRE)["findings"][0]["description"]
+    p.reply(SRE, done(folder=artifact(2)))
+    p.reply("check", run("after", exit=None, ended="it took longer than 300 s", passed=None, ran=True))
+    p.expire()
+    assert p.stop["reason"] == "unproven" and p.outcome["revisions"] == 1
 
 
 def test_a_plan_is_not_checked() -> None:

@@ -12,7 +12,7 @@ from coordinator.protocols.madp.outcome import routed
 from coordinator.replay import replay
 from schemas import log
 from schemas.expert import pin
-from schemas.protocols.madp.messages import Claim
+from schemas.protocols.madp.messages import Worded
 from schemas.protocols.madp.work import Support, Supported
 from schemas.session import Budget, Document, Seat, SessionEnded
 from schemas.tools import CUT, ToolCall
@@ -214,11 +214,6 @@ def test_a_candidate_speaks_once() -> None:
         p.claims(SRE)
 
 
-def test_only_candidates_pass() -> None:
-    with pytest.raises(Illegal, match="nobody waits for its pass"):
-        Play().match(TWO).passes(ARCH)
-
-
 @pytest.mark.parametrize(
     ("more", "why"),
     [
@@ -271,69 +266,6 @@ def test_claims_are_posted_together_once_all_are_in() -> None:
 def test_everybody_passes() -> None:
     p = Play().match(TWO).passes(SRE).passes(IMPL)
     assert p.lead == GENERAL and p.consensus["how"] == "general" and "every candidate passed" in p.warnings
-
-
-def test_a_claim_is_worded_by_a_turn_where_the_depth_asks_for_it() -> None:
-    p = extended().claims(SRE, reword=True)
-    assert p.asked() == [(SRE, "claim")] and p.brief(SRE)["declared"]["claim"] == "sre should lead."
-    p.passes(ARCH).passes(IMPL)
-    assert p.phase == "claiming" and "claims" not in p.session.windows, "all have spoken; one is at its words"
-    p.reply(SRE, claim(SRE, "medium", claim="Measure first."))
-    assert p.lead == SRE and p.last("claims")["claims"][0]["claim"] == "Measure first."
-    assert p.last("claims")["claims"][0]["relevance"] == "medium"
-
-
-def test_the_figure_of_a_worded_claim_stays_the_matchers() -> None:
-    p = extended().claims(SRE, "high", 0.6, reword=True)
-    p.reply(SRE, claim(SRE, "high", 1.0))
-    assert p.session.inner.claims[SRE].confidence == 0.6
-
-
-def test_a_claim_that_could_not_be_worded_stands_as_declared() -> None:
-    p = extended().claims(SRE, reword=True).passes(ARCH).passes(IMPL)
-    p.fail(SRE)
-    assert p.lead == SRE and p.last("claims")["claims"][0]["claim"] == "sre should lead."
-
-
-def test_a_claim_whose_words_the_budget_does_not_hold_stands_as_declared() -> None:
-    """The turn of work does not fit either: it ends there, and says so."""
-    p = Play({"max_input_tokens": 100, "max_output_tokens": 20}, metered=True, budget=Budget(tokens=200))
-    p.match(THREE, overlap=True).claims(SRE, reword=True)
-    assert p.phase == "claiming" and not p.asked()
-    p.passes(ARCH).passes(IMPL)
-    assert p.stop["reason"] == "budget" and p.last("claims")["claims"][0]["claim"] == "sre should lead."
-
-
-def test_the_window_waits_for_those_at_their_words() -> None:
-    p = extended().claims(SRE, reword=True)
-    p.expire()
-    assert p.phase == "claiming" and p.asked() == [(SRE, "claim")]
-    with pytest.raises(Illegal, match="window claims is not open"):
-        p.claims(ARCH)
-    p.reply(SRE, claim(SRE))
-    assert p.lead == SRE
-
-
-def test_at_lesser_depth_the_declared_claim_stands() -> None:
-    p = Play().match(TWO).claims(SRE, reword=True)
-    assert not p.asked() and not p.last("task")["reword"]
-    p = Play({"wording": "standard"}).match(TWO).claims(SRE, reword=True)
-    assert p.asked() == [(SRE, "claim")] and p.last("task")["reword"]
-
-
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        (claim(ARCH), "agent_id: got 'systems-architect'; you are sre"),
-        (claim(SRE, reword=True), "neither reword nor spec"),
-        (claim(SRE, spec=spec(SRE)), "neither reword nor spec"),
-        (claim(SRE, defers_to=(SRE,)), "defers_to: got 'sre'"),
-    ],
-)
-def test_a_worded_claim_is_checked(body: Claim, why: str) -> None:
-    p = extended().claims(SRE, reword=True)
-    p.reply(SRE, body)
-    assert p.turn(SRE).ask.attempt == 2 and why in p.turn(SRE).ask.error
 
 
 # ---------------------------------------------------------------- challenges
@@ -394,23 +326,6 @@ def test_challenges_are_checked(by: str, challenges: Any, why: str) -> None:
 def test_challenges_are_said_once() -> None:
     with pytest.raises(Illegal, match="sre has spoken already"):
         contested().challenges(SRE).challenges(SRE)
-
-
-def test_challenges_are_worded_where_the_depth_asks_for_it() -> None:
-    p = contested().challenges(SRE, objection(SRE, ARCH, "support"), reword=True)
-    assert p.asked() == [(SRE, "challenge")] and len(p.brief(SRE)["claims"]) == 2
-    p.challenges(ARCH)
-    assert p.phase == "challenging" and "challenges" not in p.session.windows
-    p.reply(SRE, {"challenges": [msgspec.to_builtins(objection(SRE, ARCH, "exclude", "In other words."))]})
-    assert p.excluded()[ARCH] == "In other words."
-
-
-def test_challenges_that_could_not_be_worded_stand_as_declared() -> None:
-    p = contested().challenges(SRE, objection(SRE, ARCH, "exclude", "As declared."), reword=True).challenges(ARCH)
-    p.reply(SRE, {"challenges": [], "reword": True})
-    assert "reword" in p.turn(SRE).ask.error
-    p.reply(SRE, None, error="down")
-    assert p.excluded()[ARCH] == "As declared."
 
 
 def test_what_was_agreed_as_route_prints_it() -> None:
@@ -847,15 +762,15 @@ def test_tokens_are_counted_by_phase() -> None:
     used = Usage(input_tokens=10, output_tokens=1, calls=1)
     p = Play(metered=True, helper_metered=True)
     p.reply("helper", matched(THREE, overlap=True), used)
-    p.claims(SRE, reword=True).passes(ARCH).passes(IMPL)
-    p.reply(SRE, None, used, error="bad")
-    p.reply(SRE, claim(SRE), used)
+    p.claims(SRE).claims(ARCH, "medium").passes(IMPL).challenges(SRE).challenges(ARCH)
+    p.reply(GENERAL, None, used, error="bad")
+    p.reply(GENERAL, Worded(), used)
     p.reply(SRE, wants(IMPL), used)
     p.reply(IMPL, helps(), used)
     p.reply(SRE, done(), used)
     for seat, _ in p.asked():
         p.reply(seat, APPROVED, used)
-    assert p.outcome["tokens"] == {"intake": 11, "claiming": 22, "working": 22, "supporting": 11, "reviewing": 33}
+    assert p.outcome["tokens"] == {"intake": 11, "wording": 22, "working": 22, "supporting": 11, "reviewing": 33}
     assert p.consensus["token_cost"] == 33
 
 
@@ -895,7 +810,7 @@ def test_another_attempt_that_does_not_fit_ends_it(kind: str) -> None:
 
 STAGES: dict[str, Any] = {
     "intake": lambda: Play(),
-    "claiming": lambda: extended().claims(SRE, reword=True),
+    "claiming": lambda: extended().claims(SRE),
     "challenging": contested,
     "working": lambda: Play().working(),
     "supporting": lambda: _then(Play().working(), SRE, wants(IMPL)),

@@ -379,12 +379,13 @@ def test_nobody_speaks_in_time() -> None:
 
 def test_coordination_timeout_while_models_are_at_their_words() -> None:
     """Exceeds time budget"""
-    p = Play({"coordination_s": 2}).match({SRE: 0.7, ARCH: 0.6, IMPL: 0.5}, **EXTENDED)
-    p.claims(ARCH, reword=True).claims(SRE, reword=True)
+    p = Play({"coordination_s": 2}, metered=True).match({SRE: 0.7, ARCH: 0.6, IMPL: 0.5}, **EXTENDED)
+    p.claims(ARCH, "medium", 0.6).claims(SRE, "high", 0.7).passes(IMPL).challenges(ARCH).challenges(SRE)
+    assert p.asked() == [(GENERAL, "words")]
     p.expire()
-    assert p.phase == "claiming" and len(p.asked()) == 2
-    p.expire()
-    assert p.lead == SRE and p.asked() == [(SRE, "work")], "their turns are withdrawn"
+    assert p.lead == SRE and p.asked() == [(SRE, "work")], "its turn is withdrawn"
+    assert p.consensus["how"] == "explicit" and p.told()[0]["ok"], "what was declared is enough to agree"
+    assert "stand as declared, no model worded them: the coordination took longer than it may" in p.warnings
 
 
 def test_coordination_timeout_in_challenges() -> None:

@@ -17,6 +17,7 @@ from client.turns import Flagged, Turns
 from parley import sessions
 from parley.show.view import PlainView, QuietView
 from schemas.post import Post
+from schemas.protocols.madp.messages import Worded
 from schemas.protocols.madp.trace import CoordinationTrace
 from schemas.protocols.madp.work import Finding, Review, Supported, Work
 from schemas.tools import ToolCall
@@ -27,6 +28,7 @@ from tests.protocols.madp.play import (
     APPROVED,
     ARCH,
     AUDITOR,
+    GENERAL,
     IMPL,
     QA,
     REVISE,
@@ -81,6 +83,7 @@ def session() -> Play:
     play.claims(ARCH, "medium", 0.45, claim="I lead if it is structural.", defers_to=(IMPL,)).passes(SEC, "No secrets.")
     play.claims(IMPL, "medium", 0.5, claim="If it is code, it is mine.")
     play.challenges(SRE).challenges(ARCH).challenges(IMPL, objection(IMPL, ARCH, "exclude", "It is no redesign."))
+    play.reply(GENERAL, Worded(challenges=play.session.inner.challenges), usage=Usage(calls=1))
     play.reply(SRE, wants(IMPL, "profile the loop"), usage=TOKENS)
     play.reply(IMPL, helps("The loop takes 80 %.", calls=(PROFILE,), diff=THEIRS), usage=TOKENS)
     play.reply(SRE, hands(IMPL, "It is in the queries.", completed=("profiling",), remaining=("the queries",)))

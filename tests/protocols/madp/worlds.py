@@ -20,7 +20,7 @@ from coordinator.machine import Session
 from coordinator.protocols.madp.state import checks
 from schemas import log
 from schemas.expert import queue_of
-from schemas.protocols.madp.messages import Challenges, Pass
+from schemas.protocols.madp.messages import Challenges, Pass, Worded
 from schemas.protocols.madp.work import Checked
 from schemas.result import Result
 from schemas.session import Budget, SessionEnded
@@ -77,6 +77,9 @@ class Small:
     """Tokens that each turn takes."""
     checks: tuple[tuple[Any, ...], ...] = ()
     """What the check may come to before the work, and after it."""
+    metered: bool = False
+    """Whether experts have language models; they have them where tokens are bounded."""
+    version: int = MADP.version
 
     def opening(self) -> log.Opened:
         settings = {
@@ -85,8 +88,8 @@ class Small:
         }  # fmt: skip
         play = Play(
             settings, experts=self.experts, degraded=self.degraded, budget=self.budget,
-            metered=self.budget.tokens is not None, helper_metered=self.budget.tokens is not None,
-            checker=bool(self.checks),
+            metered=self.metered or self.budget.tokens is not None, helper_metered=self.budget.tokens is not None,
+            checker=bool(self.checks), version=self.version,
         )  # fmt: skip
         return play.session.opened
 
@@ -100,6 +103,14 @@ def green(when: str) -> Checked:
 
 def red(when: str) -> Checked:
     return Checked(when=when, command="make test", exit=1, passed=2, failed=("test_a",))  # type: ignore[arg-type]
+
+
+def unrun(when: str) -> Checked:
+    return Checked(when=when, command="make test", ended="there is no sandbox", ran=False)  # type: ignore[arg-type]
+
+
+def hung(when: str) -> Checked:
+    return Checked(when=when, command="make test", ended="ended after 300 s", ran=True)  # type: ignore[arg-type]
 
 
 def cut(when: str) -> Checked:
@@ -126,11 +137,11 @@ WORLDS: dict[str, Small] = {
     "quick": Small((matched({SRE: 0.8, IMPL: 0.75}, reviewers=()),), floor=("claim", "pass", "uncalled"), named=True),
     "quick, security": Small((matched({SRE: 0.8, IMPL: 0.75}, reviewers=(), security=True),),
                              {"security_confidence": 0.9}),
-    "claims": Small((matched(TWO, reviewers=()),), WORDED, floor=("claim", "pass", "reword"), named=True),
+    "claims": Small((matched(TWO, reviewers=()),), WORDED, floor=("claim", "pass", "reword"), named=True, version=3),
     "claims, security": Small((matched(TWO, reviewers=(), security=True),), {**WORDED, "security_confidence": 0.9},
-                              floor=("claim", "pass", "reword")),
+                              floor=("claim", "pass", "reword"), version=3),
     "claims, late": Small((matched(TWO, reviewers=()),), {**WORDED, "coordination_s": 0.5},
-                          floor=("claim", "pass", "reword")),
+                          floor=("claim", "pass", "reword"), version=3),
     "claims, late, security": Small((matched(TWO, reviewers=(), security=True),), {**WORDED, "coordination_s": 0.5}),
     "extended": Small(
         (EXTENDED,), experts=(SRE, IMPL, ARCH, GENERAL), floor=("claim", "defer"), objections=("", "exclude")
@@ -140,13 +151,13 @@ WORLDS: dict[str, Small] = {
         objections=("", "lead", "support", "collaborate", "exclude"),
     ),
     "challenges": Small((matched(TWO, reviewers=(), overlap=True),), floor=("claim",),
-                        objections=("", "exclude", "reword"), named=True),
+                        objections=("", "exclude", "reword"), named=True, version=3),
     "challenges, conflict": Small((matched({SRE: 0.6, IMPL: 0.6}, reviewers=(), overlap=True),), floor=("claim",),
-                                  objections=("exclude", "reword", "exclude, reword")),
+                                  objections=("exclude", "reword", "exclude, reword"), version=3),
     "conflict, security": Small((matched({SRE: 0.6, IMPL: 0.6}, reviewers=(), overlap=True, security=True),),
                                 {"security_confidence": 0.9}, floor=("claim",), objections=("exclude",)),
     "challenges, late": Small((matched(TWO, reviewers=(), overlap=True, security=True),), {"coordination_s": 0.5},
-                              floor=("claim", "reword"), objections=("", "reword")),
+                              floor=("claim", "reword"), objections=("", "reword"), version=3),
     "work": Small((WORKING,), experts=REVIEWERS, work=("done", "support", "handoff"), reviews=(APPROVED, REVISE)),
     "plan": Small((WORKING,), experts=REVIEWERS, work=("done", "plan"), reviews=(APPROVED, REVISE)),
     "named at work": Small((WORKING,), experts=REVIEWERS, work=("done", "support"), named=True),
@@ -164,16 +175,37 @@ WORLDS: dict[str, Small] = {
     "seconds": Small(
         (EXTENDED, WORKING), {"item_s": 300}, experts=(SRE, IMPL, ARCH, AUDITOR), budget=Budget(seconds=5),
         floor=("claim", "reword"), objections=("", "reword"), work=("done", "support", "blocked"), misses=False,
-    ),
+        version=3),
     "seconds, deliberation": Small(
         (WORKING,), {"deliberation": "maci"}, experts=REVIEWERS, budget=Budget(seconds=5), work=("blocked",),
     ),
     "1 turn, security": Small((matched(TWO, security=True),), {**WORDED, "security_confidence": 0.9},
-                              budget=Budget(tokens=240), spent=240, floor=("claim", "reword")),
+                              budget=Budget(tokens=240), spent=240, floor=("claim", "reword"), version=3),
     "2 attempts": Small((WORKING,), {"attempts": 2}, experts=REVIEWERS, budget=Budget(tokens=240 * 3), spent=240,
                         work=("done", "support")),
     "checked": Small((WORKING,), CHECKED, experts=REVIEWERS, work=("done", "plan"), reviews=(APPROVED, PLACED),
                      checks=((red("before"),), (green("after"), red("after"), cut("after")))),
+    "checked, before 4": Small((WORKING,), CHECKED, experts=REVIEWERS, version=3,
+                               checks=((red("before"), cut("before")), (green("after"), cut("after")))),
+    "checked, not run": Small((WORKING,), {**CHECKED, "max_reviews": 1}, experts=REVIEWERS,
+                              checks=((red("before"), unrun("before"), hung("before")),
+                                      (green("after"), hung("after"), unrun("after")))),
+    "worded": Small((matched(TWO, reviewers=()),), WORDED, experts=(SRE, IMPL, GENERAL), floor=("claim", "pass"),
+                    named=True, metered=True),
+    "worded, others": Small((matched(TWO, reviewers=()),), WORDED, floor=("claim", "uncalled"), metered=True),
+    "worded, challenges": Small((ARGUED, matched(TWO, reviewers=(), overlap=True, security=True)),
+                                {"security_confidence": 0.9}, experts=(SRE, IMPL, GENERAL), floor=("claim",),
+                                objections=("", "exclude"), named=True, metered=True),
+    "worded, late": Small((ARGUED, matched(TWO, reviewers=(), overlap=True, security=True)),
+                          {"coordination_s": 1.5, "security_confidence": 0.9}, experts=(SRE, IMPL, GENERAL),
+                          floor=("claim",), metered=True),
+    "worded, checked": Small((ARGUED,), {**ONCE, "coordination_s": 1.5}, experts=(SRE, IMPL, GENERAL),
+                             floor=("claim",), metered=True, named=True,
+                             checks=((red("before"),), (green("after"),))),
+    "worded, budget": Small((ARGUED,), experts=(SRE, IMPL, GENERAL), floor=("claim",), budget=Budget(tokens=240 * 3),
+                            spent=240),
+    "worded, seconds": Small((ARGUED,), experts=(SRE, IMPL, GENERAL), floor=("claim",), budget=Budget(seconds=5),
+                             metered=True, misses=False),
     "checked, named": Small((WORKING,), CHECKED, experts=REVIEWERS, named=True,
                             checks=((red("before"), cut("before")), (green("after"),))),
     "checked, override": Small((matched({}),), {**ONCE, "expert": QA}, experts=REVIEWERS,
@@ -185,9 +217,10 @@ WORLDS: dict[str, Small] = {
                                experts=(SRE, IMPL), floor=("claim",), objections=("exclude",), misses=False,
                                checks=((red("before"),), (green("after"),))),
     "checked, worded": Small((ARGUED,), ONCE, experts=(SRE, IMPL), floor=("reword",), objections=("", "reword"),
-                             checks=((red("before"),), (green("after"),))),
+                             checks=((red("before"),), (green("after"),)), version=3),
     "checked, standard": Small((matched(TWO, reviewers=()), matched({})), {**ONCE, "wording": "standard"},
-                               floor=("claim", "pass", "reword"), checks=((red("before"),), (green("after"),))),
+                               floor=("claim", "pass", "reword"), version=3,
+                               checks=((red("before"),), (green("after"),))),
     "checked, deliberation": Small((WORKING,), {**ONCE, "deliberation": "maci"}, experts=(SRE, IMPL), named=True,
                                    work=("done", "blocked"), misses=False,
                                    checks=((green("before"),), (green("after"),))),
@@ -198,7 +231,7 @@ WORLDS: dict[str, Small] = {
             (EXTENDED, WORKING, matched(TWO, reviewers=())), {**WORDED, "deliberation": "maci"},
             experts=(SRE, IMPL, ARCH, AUDITOR), floor=("claim", "pass", "reword"), objections=("", "reword"),
             work=("done", "support", "handoff", "blocked"), reviews=(APPROVED, REVISE), budget=Budget(tokens=240 * n),
-            spent=240,
+            spent=240, version=3,
         )
         for n in range(1, 4)
     },
@@ -226,6 +259,10 @@ def claims(world: Small, session: Session) -> Iterator[log.Spoke]:
             yield from (says(expert, "claim", body) for body in claimed.get(kind, ()))
     if "uncalled" in world.floor and QA not in s.claims:
         yield says(QA, "claim", claim(QA, "high", 0.9, spec=spec(QA)))
+    spoken = {*s.claims, *s.passed, *(() if isinstance(s.heard, msgspec.UnsetType) else s.heard)}
+    others = [x for x in world.experts if x not in (GENERAL, *spoken, *(c.expert for c in s.candidates))]
+    if world.version >= 4 and not experts and s.candidates:
+        yield from (says(x, "pass", Pass(agent_id=x)) for x in others[:1])
 
 
 def objections(world: Small, session: Session) -> Iterator[log.Spoke]:
@@ -252,6 +289,10 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
         case "challenge":
             other = next(x for x in s.claims if x != ask.seat)
             yield Challenges(challenges=(objection(ask.seat, other, "exclude"),))
+        case "words":
+            yield Worded()
+            first, second, *_ = s.claims
+            yield Worded(challenges=(objection(first, second, "exclude"), objection(second, first, "exclude")))
         case "work":
             other = next(x for x in world.experts if x not in (ask.seat, GENERAL))
             folder = artifact(len(s.rounds) + 1)
@@ -339,7 +380,8 @@ def key(world: Small, session: Session) -> bytes:
     items = [[i.kind, i.choices] for i in s.items]
     planned = "plan" in world.work and s.work is not None and not body(session, s.work)["performed"]
     agreed = s.phase in ("working", "checking") or s.rounds  # then it no longer matters what was said to come there
-    said = None if agreed else [s.claims, s.passed, s.wording, s.spoken, s.challenges]
+    heard = None if isinstance(s.heard, msgspec.UnsetType) else s.heard
+    said = None if agreed else [s.claims, s.passed, heard, s.wording, s.spoken, s.challenges]
     past = [
         s.phase, s.candidates, s.lead, s.team, s.folder, said,
         len(s.supported), s.helping, s.findings, s.work is None, planned, s.revisions, s.failed, s.supports, s.handoffs,
@@ -384,7 +426,11 @@ EXPECTED = {
     "intake": expect("approved", "nobody", "rejected", "unreviewed", states=150),
     "quick": expect("rejected", "unreviewed", states=500),
     "extended": expect("rejected", "unreviewed", states=500),
-    "checked": expect("approved", "unreviewed", "unproven", "planned", "review_limit", "rejected", "nobody"),
+    "checked, not run": expect("approved", "unproven", "no_check", "unreviewed", "nobody", "rejected"),
+    "worded": expect("rejected", "unreviewed"),
+    "checked": expect(
+        "approved", "unreviewed", "unproven", "no_check", "planned", "review_limit", "rejected", "nobody"
+    ),
     "plan": expect("approved", "unreviewed", "planned", "review_limit", "rejected", "nobody"),
     "work": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=500),
     "blocked": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=500),
