@@ -92,7 +92,7 @@ SLOS = (
         good='parley:selections_total:max{verdict="right"}',
         total="parley:selections_total:max",
         objective=0.95,
-        source="seeds/madp.md 7.1",
+        source="source of tasks, 7.1",
         why="A person chose another expert, or said afterwards that the wrong one led.",
         steps=(
             "`parley sessions list --search TEXT` and `parley explain ID` show which tasks went to whom, and why.",
@@ -108,14 +108,14 @@ SLOS = (
         good='parley:coordination_tokens_bucket:max{le="400.0"}',
         total="parley:coordination_tokens_count:max",
         objective=0.95,
-        source="seeds/madp.md 7.1, 8.1",
+        source="source of tasks, 7.1 and 8.1",
         why="Finding who does a task took more than 400 tokens of models.",
         steps=(
             "See by depth which tasks cost so much: extended coordination lets experts word their "
             "claims, which is most of it.",
             "Where too many tasks are extended, the candidates lie too near to each other: sharpen "
             "`domain.owns` and `domain.defers`.",
-            "Lower `madp.depth` for a kind of task, or give worded claims a smaller model.",
+            "Give the turns that word claims a smaller model (docs/models.md).",
         ),
     ),
     Slo(
@@ -124,7 +124,7 @@ SLOS = (
         good='parley:review_revisions_bucket:max{le="2.0"}',
         total="parley:review_revisions_count:max",
         objective=0.95,
-        source="seeds/madp.md 7.1",
+        source="source of tasks, 7.1",
         why="A task's work was revised more than twice after reviews.",
         steps=(
             "`parley explain ID` of such a task shows the findings of each review.",
@@ -138,7 +138,7 @@ SLOS = (
         bad="parley:overrides_total:max",
         total="parley:tasks_ended_total:max",
         objective=0.95,
-        source="seeds/madp.md 7.1",
+        source="source of tasks, 7.1",
         why="A person replaced the expert that was chosen.",
         steps=(
             "Read the overridden tasks (`parley sessions list`, `parley explain ID`): from whom to whom?",
