@@ -105,6 +105,7 @@ class Moderator:
         self._checkpoint = checkpoint
         self._notifier = Notifier(metrics, notify_url)
         self.presence = Presence(clock)
+        metrics.queue_workers.follow(self.presence.workers)
         self._unreadable = Unreadable(metrics, unreadable_s)
         index = Index(connection)
         effects = Effects(
