@@ -5,15 +5,14 @@ from pathlib import Path
 
 from observability.watching import dashboards
 from observability.watching.page import objectives, runbooks
+from observability.watching.panels import outcomes
 from observability.watching.rules import groups, render
-from observability.watching.slos import outcome_series
 
 
 def files() -> dict[str, str]:
     """What is made, by its path under the project's root."""
-    shown = outcome_series(tuple(expr for _, expr in dashboards.expressions()))
     return {
-        "deploy/observability/rules.yml": render(groups(shown)),
+        "deploy/observability/rules.yml": render(groups(outcomes())),
         **{f"deploy/observability/dashboards/{name}": text for name, text in dashboards.files().items()},
         "docs/operations/slis.md": objectives(),
         "docs/operations/runbooks.md": runbooks(),

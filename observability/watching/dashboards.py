@@ -4,7 +4,6 @@ Needs grafana-foundation-sdk, which the `dev` extra brings.
 """
 
 import json
-from collections.abc import Iterator
 
 from grafana_foundation_sdk.builders import bargauge, common, dashboard, prometheus, stat, timeseries
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
@@ -37,15 +36,6 @@ def render(board: Board) -> str:
             number += 1
             made.with_panel(_panel(panel).id(number))
     return json.dumps(made.build(), cls=JSONEncoder, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def expressions() -> Iterator[tuple[str, str]]:
-    """Every expression of every panel with the panel's name."""
-    for board in BOARDS:
-        for row in board.rows:
-            for panel in row.panels:
-                for query in panel.queries:
-                    yield f"{board.uid}: {panel.title}", query.expr
 
 
 Made = timeseries.Panel | stat.Panel | bargauge.Panel

@@ -4,9 +4,12 @@ Outcome series are read as `parley:NAME:max` (observability.watching.slos). Time
 of outcomes over the range that is looked at.
 """
 
+from collections.abc import Iterator
+
 import msgspec
 
-from observability.watching.slos import SLOS, Slo
+from observability.watching.alerts import ALERTS
+from observability.watching.slos import SLOS, Slo, outcome_series
 
 LINES, FIGURE, BARS = "lines", "figure", "bars"
 RATE = "$__rate_interval"
@@ -531,3 +534,19 @@ BUS = Board(
 )  # fmt: skip
 
 BOARDS = (COORDINATION, DEBATES, SPECIALISTS, BUS)
+
+
+def expressions() -> Iterator[tuple[str, str]]:
+    """Every expression of every panel with the panel's name."""
+    for board in BOARDS:
+        for row in board.rows:
+            for panel in row.panels:
+                for query in panel.queries:
+                    yield f"{board.uid}: {panel.title}", query.expr
+
+
+def outcomes() -> list[str]:
+    """Series of outcomes, without `parley_`, that panels and rules read."""
+    rules = (text for slo in SLOS for text in (slo.total, slo.good, slo.bad))
+    alerts = (alert.expr for alert in ALERTS)
+    return outcome_series((*(expr for _, expr in expressions()), *rules, *alerts))

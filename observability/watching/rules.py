@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from observability.watching.alerts import ALERTS
-from observability.watching.slos import COPIES, SLOS, WINDOWS, Slo, outcome_series
+from observability.watching.slos import COPIES, SLOS, WINDOWS, Slo
 
 RUNBOOK = "docs/operations/runbooks.md"
 Rule = Mapping[str, object]
@@ -13,16 +13,14 @@ _HEAD = "# Written by `make watching` from observability/watching, not by hand.\
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
-def groups(series: Iterable[str] = ()) -> dict[str, list[Rule]]:
+def groups(names: Iterable[str]) -> dict[str, list[Rule]]:
     """All rules, by the group that they stand in.
 
     Parameters
     ----------
-    series
-        Further series of outcomes, without `parley_`, of which dashboards read the largest copy.
+    names
+        Series of outcomes, without `parley_`, of which the largest copy is recorded.
     """
-    texts = (*(t for s in SLOS for t in (s.total, s.good, s.bad)), *(a.expr for a in ALERTS))
-    names = sorted({*outcome_series(texts), *series})
     return {
         "parley-copies": [
             {"record": f"parley:{name}:max", "expr": f"max without ({COPIES}) (parley_{name})"} for name in names

@@ -43,6 +43,7 @@ from parley.cli.protocol_options import (
 from parley.cli.routing import app as eval_app
 from parley.cli.routing import route
 from parley.cli.sessions import app as sessions_app
+from parley.cli.top import top
 
 app = typer.Typer(
     cls=ProtocolGroup, name="parley", rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False,
@@ -77,6 +78,7 @@ app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
 app.add_typer(eval_app, name="eval")
 app.command("route")(route)
+app.command("top")(top)
 app.command("ask", cls=ProtocolCommand)(ask)
 
 

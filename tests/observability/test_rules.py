@@ -11,6 +11,7 @@ import pytest
 
 from observability.watching.__main__ import files
 from observability.watching.alerts import ALERTS, Alert
+from observability.watching.panels import outcomes
 from observability.watching.rules import RUNBOOK, groups, hurried, render
 from observability.watching.slos import SLOS, WINDOWS, Slo
 
@@ -34,8 +35,8 @@ Case = tuple[Iterable[tuple[str, str]], str, Iterable[Expected]]
 
 def judged(folder: Path, *cases: Case, about: str = "") -> None:
     """Have promtool feed each case to the rules that speak of something, and compare what comes out."""
-    made = {name: [r for r in rules if about in json.dumps(r)] for name, rules in groups().items()}
-    made["parley-copies"] = groups()["parley-copies"]
+    made = {name: [r for r in rules if about in json.dumps(r)] for name, rules in groups(outcomes()).items()}
+    made["parley-copies"] = groups(outcomes())["parley-copies"]
     (folder / "rules.yml").write_text(render({name: rules for name, rules in made.items() if rules}))
     tests: list[Any] = [
         {
@@ -59,7 +60,7 @@ def test_what_is_committed_is_what_the_tables_make() -> None:
 
 @needs_promtool
 def test_prometheus_takes_the_rules(tmp_path: Path) -> None:
-    for name, text in {"rules": render(groups()), "hurried": hurried(render(groups()), 60)}.items():
+    for name, text in {"rules": render(groups(outcomes())), "hurried": hurried(render(groups(outcomes())), 60)}.items():
         (tmp_path / f"{name}.yml").write_text(text)
         assert "SUCCESS" in promtool("check", "rules", str(tmp_path / f"{name}.yml"))
 
@@ -68,7 +69,7 @@ def test_every_alert_has_a_runbook() -> None:
     runbooks = (ROOT / RUNBOOK).read_text(encoding="utf-8")
     for name in [*(s.alert for s in SLOS), *(a.name for a in ALERTS)]:
         assert f"\n## {name}\n" in runbooks
-    for group in groups().values():
+    for group in groups(outcomes()).values():
         for rule in group:
             if "alert" in rule:
                 notes = rule["annotations"]
@@ -77,14 +78,14 @@ def test_every_alert_has_a_runbook() -> None:
 
 
 def test_every_share_is_recorded_over_every_window() -> None:
-    recorded = {rule["record"] for rule in groups()["parley-shares"]}
+    recorded = {rule["record"] for rule in groups(outcomes())["parley-shares"]}
     assert recorded == {f"parley:{slo.name}:bad_share_{window}" for slo in SLOS for window in WINDOWS}
 
 
 def test_a_ticket_never_pages() -> None:
     severities = {
         (rule["alert"], labels["severity"])
-        for rule in groups()["parley-budgets"]
+        for rule in groups(outcomes())["parley-budgets"]
         if isinstance(labels := rule["labels"], dict)
     }
     for slo in SLOS:
@@ -131,7 +132,7 @@ def _is(expr: str, value: float) -> Expected:
 
 def _fired(slo: Slo, share: float, windows: set[str]) -> Expected:
     alerts = []
-    for rule in groups()["parley-budgets"]:
+    for rule in groups(outcomes())["parley-budgets"]:
         labels = rule["labels"]
         assert isinstance(labels, dict)
         if rule["alert"] == slo.alert and labels["window"] in windows:
