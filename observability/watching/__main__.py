@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from observability.watching import dashboards
+from observability.watching.boards import outcomes
 from observability.watching.page import objectives, runbooks
-from observability.watching.panels import outcomes
 from observability.watching.rules import groups, render
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from observability.watching.panels import outcomes
+from observability.watching.boards import outcomes
 from observability.watching.slos import SLOS, Slo
 from parley.top.scraping import Snapshot, rate
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from observability.watching.boards import BOARDS
 from observability.watching.dashboards import SOURCE, render
-from observability.watching.panels import BOARDS, Board
+from observability.watching.panels import Board
 
 
 def _panels(made: Any) -> list[Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from observability.watching.__main__ import files
 from observability.watching.alerts import ALERTS, Alert
-from observability.watching.panels import outcomes
+from observability.watching.boards import outcomes
 from observability.watching.rules import RUNBOOK, groups, hurried, render
 from observability.watching.slos import SLOS, WINDOWS, Slo
 
